@@ -1,0 +1,97 @@
+//! What a caller is willing to spend on bytes it does not trust.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{ErrorKind, to_u64};
+
+/// Upper bounds for single allocations that a file asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Largest unfiltered tile, in bytes. The format has no limit of its own.
+    pub tile_bytes: u64,
+    /// Largest unfiltered metadata structure (schema, fragment metadata section, …), in bytes.
+    pub metadata_bytes: u64,
+}
+
+impl Limits {
+    /// No structure is refused for its size; budgets still apply.
+    pub const NONE: Self = Self { tile_bytes: u64::MAX, metadata_bytes: u64::MAX };
+}
+
+impl Default for Limits {
+    /// 4 GiB a tile (what a chunk length can express), 1 GiB a metadata structure.
+    fn default() -> Self {
+        Self { tile_bytes: 4 << 30, metadata_bytes: 1 << 30 }
+    }
+}
+
+/// Bytes that may still be allocated, charged before growth and released after.
+///
+/// Shared by reference between the jobs of one operation.
+///
+/// ```
+/// use tdb_codec::Budget;
+///
+/// let budget = Budget::new(100);
+/// budget.charge(60).unwrap();
+/// assert!(budget.charge(60).is_err());
+/// budget.release(60);
+/// assert_eq!(budget.available(), 100);
+/// ```
+#[derive(Debug)]
+pub struct Budget {
+    available: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of `bytes`.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self { available: AtomicU64::new(bytes) }
+    }
+
+    /// A budget that is never exhausted.
+    #[must_use]
+    pub const fn unlimited() -> Self {
+        Self::new(u64::MAX)
+    }
+
+    /// Bytes still available.
+    #[must_use]
+    pub fn available(&self) -> u64 {
+        self.available.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` out of the budget.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LimitExceeded`] if fewer are available; nothing is taken then.
+    pub fn charge(&self, bytes: u64) -> Result<(), ErrorKind> {
+        self.available
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |available| available.checked_sub(bytes))
+            .map(|_| ())
+            .map_err(|_| ErrorKind::LimitExceeded { size: bytes })
+    }
+
+    /// Takes the size of a buffer of `len` bytes out of the budget.
+    ///
+    /// # Errors
+    /// As [`Self::charge`].
+    pub fn charge_len(&self, len: usize) -> Result<(), ErrorKind> {
+        self.charge(to_u64(len))
+    }
+
+    /// Gives `bytes` back.
+    pub fn release(&self, bytes: u64) {
+        let _ = self.available.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |available| {
+            Some(available.saturating_add(bytes))
+        });
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::unlimited()
+    }
+}

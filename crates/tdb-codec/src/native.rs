@@ -1,0 +1,130 @@
+//! The ten machine types behind every datatype, and the one place that dispatches on them.
+
+use core::cmp::Ordering;
+use core::fmt::Debug;
+
+use bytemuck::Pod;
+
+use crate::Physical;
+
+/// A machine type that cells are made of.
+pub trait Native: Pod + Copy + Debug + PartialOrd + PartialEq + Send + Sync + 'static {
+    /// The physical type this is.
+    const PHYSICAL: Physical;
+    /// Size in bytes.
+    const SIZE: usize = size_of::<Self>();
+
+    /// Reads a value from exactly [`Self::SIZE`] little-endian bytes; `None` for any other length.
+    fn from_le(bytes: &[u8]) -> Option<Self>;
+
+    /// The little-endian bytes of the value appended to `out`.
+    fn write_le(self, out: &mut Vec<u8>);
+
+    /// A total order that agrees with `<` where that is defined; NaNs sort after everything.
+    fn total_order(&self, other: &Self) -> Ordering;
+
+    /// The value as the nearest `f64`.
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! native {
+    ($($type:ty => $physical:ident, $order:expr, $f64:expr;)*) => {$(
+        impl Native for $type {
+            const PHYSICAL: Physical = Physical::$physical;
+
+            #[inline]
+            fn from_le(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(Self::from_le_bytes)
+            }
+
+            #[inline]
+            fn write_le(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn total_order(&self, other: &Self) -> Ordering {
+                $order(self, other)
+            }
+
+            #[inline]
+            fn to_f64(self) -> f64 {
+                $f64(self)
+            }
+        }
+    )*};
+}
+
+native! {
+    i8 => I8, Ord::cmp, f64::from;
+    u8 => U8, Ord::cmp, f64::from;
+    i16 => I16, Ord::cmp, f64::from;
+    u16 => U16, Ord::cmp, f64::from;
+    i32 => I32, Ord::cmp, f64::from;
+    u32 => U32, Ord::cmp, f64::from;
+    i64 => I64, Ord::cmp, |value| value as f64;
+    u64 => U64, Ord::cmp, |value| value as f64;
+    f32 => F32, float_order, f64::from;
+    f64 => F64, float_order, core::convert::identity;
+}
+
+fn float_order<T: PartialOrd>(a: &T, b: &T) -> Ordering {
+    // Only a NaN is unequal to itself. -0.0 and 0.0 are equal, as `<` says.
+    #[expect(clippy::eq_op, reason = "a value that differs from itself is a NaN")]
+    a.partial_cmp(b).unwrap_or_else(|| (a != a).cmp(&(b != b)))
+}
+
+/// A computation that exists for every machine type; see [`Physical::visit`].
+pub trait PhysicalVisitor {
+    /// What the computation returns.
+    type Output;
+
+    /// Runs it for `T`.
+    fn visit<T: Native>(self) -> Self::Output;
+}
+
+impl Physical {
+    /// Runs `visitor` for the machine type: the one dispatch point of the project.
+    ///
+    /// ```
+    /// use tdb_codec::{Native, Physical, PhysicalVisitor};
+    ///
+    /// struct SizeOf;
+    /// impl PhysicalVisitor for SizeOf {
+    ///     type Output = usize;
+    ///     fn visit<T: Native>(self) -> usize {
+    ///         T::SIZE
+    ///     }
+    /// }
+    /// assert_eq!(Physical::F64.visit(SizeOf), 8);
+    /// ```
+    #[inline]
+    pub fn visit<V: PhysicalVisitor>(self, visitor: V) -> V::Output {
+        match self {
+            Self::I8 => visitor.visit::<i8>(),
+            Self::U8 => visitor.visit::<u8>(),
+            Self::I16 => visitor.visit::<i16>(),
+            Self::U16 => visitor.visit::<u16>(),
+            Self::I32 => visitor.visit::<i32>(),
+            Self::U32 => visitor.visit::<u32>(),
+            Self::I64 => visitor.visit::<i64>(),
+            Self::U64 => visitor.visit::<u64>(),
+            Self::F32 => visitor.visit::<f32>(),
+            Self::F64 => visitor.visit::<f64>(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nans_sort_last_and_zeros_are_equal() {
+        let mut values = [f64::NAN, 1.0, f64::NEG_INFINITY, f64::INFINITY];
+        values.sort_by(Native::total_order);
+        assert_eq!(&values[..3], [f64::NEG_INFINITY, 1.0, f64::INFINITY]);
+        assert!(values[3].is_nan());
+        assert_eq!((-0.0f32).total_order(&0.0), Ordering::Equal);
+    }
+}

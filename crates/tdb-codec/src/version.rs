@@ -1,0 +1,162 @@
+//! The version gate table: the one place of the project that knows version numbers.
+
+use core::fmt;
+
+use thiserror::Error as ThisError;
+
+/// A storage format version (1 to 23).
+///
+/// There is deliberately no ordering and no comparison with integers: code asks [`FormatVersion::has`], so
+/// that every version condition is a named row of [`Gate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FormatVersion(u32);
+
+/// A version number outside what this build reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+#[error("format version {0} is not supported (this build reads {oldest} to {newest})",
+    oldest = FormatVersion::OLDEST, newest = FormatVersion::NEWEST)]
+pub struct UnsupportedVersion(
+    /// The number as read.
+    pub u32,
+);
+
+impl FormatVersion {
+    /// The first version with a version field (libtiledb 1.4.0).
+    pub const OLDEST: Self = Self(1);
+    /// The newest version this build reads: 23, which no released libtiledb writes.
+    pub const NEWEST: Self = Self(23);
+    /// What libtiledb 2.25 to 2.30 write today.
+    pub const CURRENT: Self = Self(22);
+
+    /// Checks a number read from a file.
+    ///
+    /// # Errors
+    /// [`UnsupportedVersion`] for 0, for anything newer than [`Self::NEWEST`], and for the numbers of
+    /// experimental builds (high bit set).
+    pub const fn parse(number: u32) -> Result<Self, UnsupportedVersion> {
+        if number < Self::OLDEST.0 || number > Self::NEWEST.0 {
+            return Err(UnsupportedVersion(number));
+        }
+        Ok(Self(number))
+    }
+
+    /// The number, for writing it into a header or showing it.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// Whether this version has what `gate` names.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, gate: Gate) -> bool {
+        self.0 >= gate.since()
+    }
+
+    /// Every version this build reads, oldest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (Self::OLDEST.0..=Self::NEWEST.0).map(Self)
+    }
+}
+
+impl fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+macro_rules! gates {
+    ($($(#[$doc:meta])* $name:ident = $since:literal, $text:literal;)*) => {
+        /// Something that came with a format version. Each row is one "new in version N" of the specification.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Gate {
+            $(#[doc = $text] $name,)*
+        }
+
+        impl Gate {
+            /// Every gate, in version order.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The first version that has it.
+            #[must_use]
+            pub const fn since(self) -> u32 {
+                match self { $(Self::$name => $since,)* }
+            }
+
+            /// What it is, in one line.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The gate's name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+        }
+    };
+}
+
+gates! {
+    SplitCoordinates = 2, "A `__coords` tile always holds all values of dimension 0, then of dimension 1, …";
+    FragmentFooter = 3, "Fragment metadata is a run of generic tiles and a raw footer; names are `__t1_t2_uuid`; R-tree";
+    DimensionFiles = 5, "One data file a dimension; heterogeneous and string dimensions; domain types move into dimensions";
+    CommitFiles = 5, "A fragment counts once its commit file exists (`.ok`, later `.wrt`); names end in the version";
+    AllowsDuplicates = 5, "The schema says whether coordinates may repeat";
+    FillValues = 6, "Attributes store their fill value";
+    Nullable = 7, "Nullable attributes, validity files and validity filters";
+    PercentEncodedFileNames = 8, "Data files are named after the percent-encoded field";
+    IndexedFileNames = 9, "Data files are named after the field's index (`a0.tdb`, `d1_var.tdb`, …)";
+    RelativeConsolidatedNames = 9, "Consolidated fragment metadata holds bare fragment names";
+    SchemaFolder = 10, "Schemas live in `__schema`; a fragment's footer names its schema and is followed by its length";
+    TileStatistics = 11, "Fragment metadata holds each tile's min, max, sum and null count";
+    WholeCellChunks = 11, "Chunks of var-length values begin at a cell";
+    FragmentFolders = 12, "`__fragments`, `__commits` (`.wrt`) and `__fragment_meta` folders";
+    FragmentStatistics = 12, "Fragment metadata holds the whole fragment's min, max, sum and null count";
+    AsciiRleStrings = 12, "RLE on var-length `STRING_ASCII` holds the strings' lengths; the offsets tile is empty";
+    AsciiDictionaryStrings = 13, "DICTIONARY on var-length `STRING_ASCII` holds the strings' lengths";
+    CellTimestamps = 14, "Footer flag: the fragment has a timestamp for each cell";
+    DeleteMetadata = 15, "Footer flag: the fragment has a delete timestamp for each cell";
+    OverlappingTimeWindows = 15, "A sparse fragment is read when its time range overlaps the window (before: lies inside it)";
+    TrustedTileStatistics = 16, "Dense tile statistics leave out the padding";
+    DeleteFiles = 16, "Delete and update commit files; the footer locates the processed conditions";
+    OrderedAttributes = 17, "Attributes have a data order";
+    Utf8Strings = 17, "RLE and DICTIONARY on var-length `STRING_UTF8` hold the strings' lengths";
+    DimensionLabels = 18, "The schema lists dimension labels";
+    DeltaReinterpret = 19, "DELTA options end in a reinterpret datatype";
+    RelativeVacuumFiles = 19, "Vacuum files hold array-relative paths";
+    Enumerations = 20, "The schema lists enumerations; attributes name theirs";
+    DoubleDeltaReinterpret = 20, "DOUBLE_DELTA options end in a reinterpret datatype";
+    TypePropagation = 20, "Each filter's output type is the next filter's input type";
+    FilterDates = 20, "Bit-width reduction and positive delta work on date and time types";
+    NullableStringStatistics = 21, "Statistics of nullable fixed-length strings in dense arrays are right";
+    CurrentDomain = 22, "The schema holds the current domain";
+    OptionalSections = 23, "The footer ends in optional sections (global-order bounds)";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_outside_the_known_range_are_refused_with_their_number() {
+        for number in [0, 24, 0x8000_0016, u32::MAX] {
+            assert_eq!(FormatVersion::parse(number), Err(UnsupportedVersion(number)));
+        }
+        assert!(UnsupportedVersion(24).to_string().contains("24"));
+    }
+
+    #[test]
+    fn the_gate_table_is_in_version_order_and_gates_open_at_their_version() {
+        let mut last = 0;
+        for gate in Gate::ALL {
+            assert!(gate.since() >= last, "{gate:?}");
+            last = gate.since();
+            for version in FormatVersion::all() {
+                assert_eq!(version.has(*gate), version.number() >= gate.since());
+            }
+        }
+    }
+}
