@@ -1,0 +1,159 @@
+//! Files that say which fragments count: consolidated commits, ignore and vacuum files.
+
+use tdb_codec::{ErrorKind, Reader, Result, to_u64};
+
+/// What a file in `__commits` (or, before version 12, in the array's folder) says, by its suffix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CommitKind {
+    /// `.wrt`: commits the fragment of the same name in `__fragments`.
+    Write,
+    /// `.ok`: commits the fragment of the same name in the array's folder.
+    Ok,
+    /// `.del`: a delete condition.
+    Delete,
+    /// `.upd`: an update (experimental).
+    Update,
+    /// `.con`: many commits in one file.
+    Consolidated,
+    /// `.ign`: commits listed in `.con` files that no longer count.
+    Ignore,
+    /// `.vac`: fragments that a consolidated one replaces.
+    Vacuum,
+    /// `.meta`: footers of many fragments.
+    ConsolidatedMetadata,
+}
+
+impl CommitKind {
+    const TABLE: [(Self, &'static str); 8] = [
+        (Self::Write, ".wrt"),
+        (Self::Ok, ".ok"),
+        (Self::Delete, ".del"),
+        (Self::Update, ".upd"),
+        (Self::Consolidated, ".con"),
+        (Self::Ignore, ".ign"),
+        (Self::Vacuum, ".vac"),
+        (Self::ConsolidatedMetadata, ".meta"),
+    ];
+
+    /// The kind of a file and its name without the suffix; `None` for other files.
+    #[must_use]
+    pub fn of(name: &str) -> Option<(Self, &str)> {
+        Self::TABLE.iter().find_map(|(kind, suffix)| Some((*kind, name.strip_suffix(suffix)?)))
+    }
+
+    /// The suffix, with its dot.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        Self::TABLE.iter().find(|(kind, _)| *kind == self).map_or("", |(_, suffix)| suffix)
+    }
+}
+
+/// One record of a consolidated commits file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitRecord<'a> {
+    /// Array-relative path of the commit file it stands for, e.g. `__commits/__10_10_…_22.wrt`.
+    pub path: String,
+    /// For deletes, the whole `.del` file (a generic tile) and its offset in this file.
+    pub delete: Option<(u64, &'a [u8])>,
+}
+
+/// Reads a `.con` file: records of a path and a newline; after a path that ends in `.del`, a `u64` size and the
+/// delete file itself, which may contain newlines.
+///
+/// # Errors
+/// A path without newline, a path that is not UTF-8, or a truncated delete.
+pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>> {
+    const WHAT: &str = "consolidated commit";
+    let mut reader = Reader::new(bytes);
+    let mut records = Vec::new();
+    while !reader.is_empty() {
+        let start = reader;
+        let Some(len) = reader.rest().iter().position(|byte| *byte == b'\n') else {
+            return Err(start.error(WHAT, ErrorKind::UnexpectedEnd { missing: 1 }));
+        };
+        let path = utf8(start, reader.take(len, WHAT)?, WHAT)?;
+        reader.u8(WHAT)?;
+        let delete = if path.ends_with(CommitKind::Delete.suffix()) {
+            let size = reader.u64("consolidated delete size")?;
+            let offset = reader.offset();
+            Some((offset, reader.take_u64(size, "consolidated delete")?))
+        } else {
+            None
+        };
+        records.push(CommitRecord { path, delete });
+    }
+    Ok(records)
+}
+
+/// Reads an ignore or vacuum file: one path a line.
+///
+/// # Errors
+/// A path that is not UTF-8.
+pub fn parse_path_lines(bytes: &[u8]) -> Result<Vec<String>> {
+    const WHAT: &str = "path";
+    let mut reader = Reader::new(bytes);
+    let mut lines = Vec::new();
+    while !reader.is_empty() {
+        let start = reader;
+        let len = reader.rest().iter().position(|byte| *byte == b'\n');
+        let line = reader.take(len.unwrap_or(reader.remaining()), WHAT)?;
+        if len.is_some() {
+            reader.u8(WHAT)?;
+        }
+        if !line.is_empty() {
+            lines.push(utf8(start, line, WHAT)?);
+        }
+    }
+    Ok(lines)
+}
+
+/// The array-relative path a vacuum file's line means. Lines are absolute URIs before version 19 and
+/// `/`-prefixed array-relative paths after; arrays move, so only the last known part counts.
+#[must_use]
+pub fn vacuum_target(line: &str) -> &str {
+    ["__fragments", "__meta"]
+        .iter()
+        .find_map(|folder| line.find(folder).and_then(|at| line.get(at..)))
+        .unwrap_or_else(|| line.rsplit('/').next().unwrap_or(line))
+}
+
+fn utf8(start: Reader<'_>, bytes: &[u8], what: &'static str) -> Result<String> {
+    core::str::from_utf8(bytes).map(str::to_owned).map_err(|error| {
+        start.error(what, ErrorKind::InvalidUtf8 { valid_up_to: to_u64(error.valid_up_to()) })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delete_payloads_may_contain_newlines() {
+        let mut bytes = b"__commits/__1_1_a_22.wrt\n__commits/__2_2_b_22.del\n".to_vec();
+        bytes.extend(3u64.to_le_bytes());
+        bytes.extend(b"x\ny__3_3_c_9.ok\n");
+        let records = parse_consolidated_commits(&bytes).unwrap();
+        assert_eq!(records.len(), 3);
+        assert_eq!(records[1].delete.unwrap().1, b"x\ny");
+        assert_eq!(records[2].path, "__3_3_c_9.ok");
+        assert!(parse_consolidated_commits(&bytes[..bytes.len() - 1]).is_err());
+        assert!(parse_consolidated_commits(&bytes[..55]).is_err());
+    }
+
+    #[test]
+    fn vacuum_lines_of_all_eras_mean_the_same_path() {
+        assert_eq!(vacuum_target("/__fragments/__1_1_a_22"), "__fragments/__1_1_a_22");
+        assert_eq!(vacuum_target("file:///x/arr/__fragments/__1_1_a_14"), "__fragments/__1_1_a_14");
+        assert_eq!(vacuum_target("file:///x/arr/__1_1_a_9"), "__1_1_a_9");
+        assert_eq!(vacuum_target("/__1_1_a"), "__1_1_a");
+        assert_eq!(vacuum_target("file:///x/arr/__meta/__1_1_a"), "__meta/__1_1_a");
+    }
+
+    #[test]
+    fn suffixes_tell_the_kind() {
+        assert_eq!(CommitKind::of("__1_1_a_22.wrt"), Some((CommitKind::Write, "__1_1_a_22")));
+        assert_eq!(CommitKind::of("__1_1_a_22"), None);
+        assert_eq!(CommitKind::Consolidated.suffix(), ".con");
+    }
+}

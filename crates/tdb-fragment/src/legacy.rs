@@ -1,0 +1,103 @@
+//! Fragment metadata of versions 1 and 2: one generic tile, no footer.
+
+use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, to_u64};
+use tdb_schema::{ArraySchema, Range};
+
+/// The payload of a version 1 or 2 metadata file.
+///
+/// In wire order: version `u32`; non-empty domain size `u64` and bytes; MBR count `u64`, MBRs; bounding
+/// coordinates count `u64`, pairs of tuples; for each attribute and then the coordinates `u64 n`, tile offsets;
+/// for each attribute `u64 n`, var offsets; for each attribute `u64 n`, var sizes; last tile cell num `u64`; file
+/// sizes `u64` × (A+1); var file sizes `u64` × A.
+///
+/// There is no dense flag: the fragment is sparse if and only if `__coords.tdb` exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LegacyMetadata {
+    /// 1 or 2.
+    pub version: FormatVersion,
+    /// What the fragment covers; `None` if it says it is empty.
+    pub non_empty_domain: Option<Vec<Range>>,
+    /// MBR of each data tile; empty for dense fragments.
+    pub mbrs: Vec<Vec<Range>>,
+    /// First and last cell's coordinates of each data tile, as raw tuples.
+    pub bounding_coords: Vec<Vec<u8>>,
+    /// Offsets of each attribute's tiles, then of the coordinates' tiles.
+    pub tile_offsets: Vec<Vec<u64>>,
+    /// Offsets of each attribute's value tiles.
+    pub var_offsets: Vec<Vec<u64>>,
+    /// Unfiltered sizes of each attribute's value tiles.
+    pub var_sizes: Vec<Vec<u64>>,
+    /// Cells in the last tile.
+    pub last_tile_cell_num: u64,
+    /// Sizes of the attributes' files, then of `__coords.tdb`.
+    pub file_sizes: Vec<u64>,
+    /// Sizes of the attributes' `_var` files.
+    pub file_var_sizes: Vec<u64>,
+}
+
+impl LegacyMetadata {
+    /// Reads the payload. `schema` is the array's `__array_schema.tdb`.
+    ///
+    /// # Errors
+    /// Truncation, trailing bytes, counts the payload cannot hold, or another version.
+    pub fn parse(payload: &[u8], schema: &ArraySchema) -> Result<Self> {
+        let mut reader = Reader::new(payload);
+        let number = reader.u32("fragment version")?;
+        let version = FormatVersion::parse(number)
+            .ok()
+            .filter(|version| !version.has(Gate::FragmentFooter))
+            .ok_or(Error::new("fragment version", 0, ErrorKind::UnsupportedVersion { version: number }))?;
+        let reader = &mut reader;
+        let dimensions = &schema.domain.dimensions;
+        let ranges = |reader: &mut Reader<'_>, what| -> Result<Vec<Range>> {
+            dimensions.iter().map(|dimension| Range::parse(reader, dimension, what)).collect()
+        };
+        let start = *reader;
+        let domain_len = reader.u64("non-empty domain size")?;
+        let rectangle: usize =
+            dimensions.iter().map(|dimension| dimension.datatype.size().saturating_mul(2)).sum();
+        let non_empty_domain = if domain_len == 0 {
+            None
+        } else if domain_len == to_u64(rectangle) {
+            Some(ranges(reader, "non-empty domain")?)
+        } else {
+            let kind = ErrorKind::WrongLength { value: domain_len };
+            return Err(start.error("non-empty domain size", kind));
+        };
+        let count = reader.count_u64(rectangle, "MBR count")?;
+        let mbrs = (0..count).map(|_| ranges(reader, "MBR")).collect::<Result<_>>()?;
+        let count = reader.count_u64(rectangle, "bounding coords count")?;
+        let bounding_coords = (0..count)
+            .map(|_| reader.take(rectangle, "bounding coords").map(<[u8]>::to_vec))
+            .collect::<Result<_>>()?;
+        let attributes = schema.attributes.len();
+        let lists = |reader: &mut Reader<'_>, lists: usize, what| -> Result<Vec<Vec<u64>>> {
+            (0..lists)
+                .map(|_| {
+                    let count = reader.count_u64(8, what)?;
+                    reader.u64s(count, what)
+                })
+                .collect()
+        };
+        let fields = attributes.saturating_add(1);
+        let tile_offsets = lists(reader, fields, "tile offsets")?;
+        let var_offsets = lists(reader, attributes, "tile var offsets")?;
+        let var_sizes = lists(reader, attributes, "tile var sizes")?;
+        let last_tile_cell_num = reader.u64("last tile cell num")?;
+        let file_sizes = reader.u64s(fields, "file sizes")?;
+        let file_var_sizes = reader.u64s(attributes, "file var sizes")?;
+        reader.finish("fragment metadata")?;
+        Ok(Self {
+            version,
+            non_empty_domain,
+            mbrs,
+            bounding_coords,
+            tile_offsets,
+            var_offsets,
+            var_sizes,
+            last_tile_cell_num,
+            file_sizes,
+            file_var_sizes,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! What a TileDB fragment says about its data: its name, whether it is committed, and its metadata file.
+//!
+//! Every write makes one immutable *fragment*: a folder of data files (one a field) and a file
+//! `__fragment_metadata.tdb` that says where each tile lies and what it covers. Since format version 3 that
+//! file is a run of generic tiles (crate `tdb-tile`), then a plain footer that points back at them:
+//!
+//! ```text
+//! +--------+--------------+-----+-----------------+--------+---------------+
+//! | R-tree | tile offsets | …   | statistics (11+)| footer | u64 footer len|   length: 10+, or string dimensions
+//! +--------+--------------+-----+-----------------+--------+---------------+
+//! ^        ^                                      |
+//! +--------+--------------------------------------+  offsets of every section
+//! ```
+//!
+//! Read the footer first ([`FooterLocation`], [`Footer::parse`]), then whichever sections a query needs:
+//! [`Footer::section`] tells where each begins and ends, and a parser exists for each payload ([`RTree`],
+//! [`parse_u64_list`], [`TileValues`], …).
+//!
+//! Names carry the time range a fragment covers:
+//!
+//! ```
+//! use tdb_fragment::TimestampedName;
+//!
+//! let name = TimestampedName::parse("__10_20_0123456789abcdef0123456789abcdef_22")?;
+//! assert_eq!(name.timestamps, (10, 20));
+//! assert_eq!(name.version.unwrap().to_string(), "22");
+//! # Ok::<(), tdb_fragment::NameError>(())
+//! ```
+//!
+//! What this crate does not know: which fragments of an array are visible, cell order, queries, files.
+#![forbid(unsafe_code)]
+
+mod commits;
+mod consolidated;
+mod data_file;
+mod footer;
+mod legacy;
+mod location;
+mod name;
+mod rtree;
+mod sections;
+mod slots;
+mod stats;
+
+pub use commits::{CommitKind, CommitRecord, parse_consolidated_commits, parse_path_lines, vacuum_target};
+pub use consolidated::{ConsolidatedFooter, parse_consolidated_footers};
+pub use data_file::{DataFile, DataFilePart};
+pub use footer::{Footer, OptionalSection};
+pub use legacy::LegacyMetadata;
+pub use location::FooterLocation;
+pub use name::{NameError, TimestampedName};
+pub use rtree::{Level, Mbr, RTree};
+pub use sections::{Section, SectionOffsets};
+pub use slots::Slots;
+pub use stats::{
+    FieldStatistics, TileValues, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,
+};

@@ -1,0 +1,101 @@
+//! Names of fragments and of every other timestamped file (specification, "Timestamped name").
+
+use tdb_codec::FormatVersion;
+use thiserror::Error as ThisError;
+
+/// Version assumed for names of the first era, which do not say: the metadata file tells 1 from 2.
+const FIRST_ERA: u32 = 2;
+/// Version assumed for names of the second era: the footer tells 3 from 4.
+const SECOND_ERA: u32 = 4;
+/// Hex digits of a uuid.
+const UUID_DIGITS: usize = 32;
+
+/// A name that is not of any known shape.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[error("\"{0}\" is not a timestamped name")]
+pub struct NameError(pub String);
+
+/// A timestamped name, taken apart.
+///
+/// | era | shape |
+/// |---|---|
+/// | versions 1–2 | `__uuid_t`, consolidated `__uuid_tnow_t` (only the last number counts) |
+/// | versions 3–4, and schemas and metadata of every version | `__t1_t2_uuid` |
+/// | version 5 on | `__t1_t2_uuid_v` |
+///
+/// Times are milliseconds since 1970-01-01 UTC, decimal, not zero-padded. A suffix (`.wrt`, …) is ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimestampedName {
+    /// First and last millisecond the object covers, inclusive.
+    pub timestamps: (u64, u64),
+    /// The unique part.
+    pub uuid: String,
+    /// The version the name states (era 3), or the newest one of its era (a guess); `None` if the stated
+    /// number is not a version this build reads.
+    pub version: Option<FormatVersion>,
+    /// Whether the name itself states the version.
+    pub states_version: bool,
+}
+
+impl TimestampedName {
+    /// Takes a file or folder name apart.
+    ///
+    /// # Errors
+    /// A name of another shape, or one whose first time is after its last.
+    pub fn parse(name: &str) -> Result<Self, NameError> {
+        let bad = || NameError(name.to_owned());
+        let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+        let parts: Vec<&str> = stem.strip_prefix("__").ok_or_else(bad)?.split('_').collect();
+        let time = |text: &str| -> Result<u64, NameError> {
+            // Digits only: `parse` alone would also take a plus sign.
+            if text.bytes().all(|byte| byte.is_ascii_digit()) {
+                text.parse().map_err(|_| bad())
+            } else {
+                Err(bad())
+            }
+        };
+        let (timestamps, uuid, version, states_version) = match *parts.as_slice() {
+            [t1, t2, uuid, version] => {
+                let version = version.parse().map_err(|_| bad())?;
+                ((time(t1)?, time(t2)?), uuid, version, true)
+            }
+            [t1, t2, uuid] if uuid.len() == UUID_DIGITS => ((time(t1)?, time(t2)?), uuid, SECOND_ERA, false),
+            [uuid, _, t] | [uuid, t] => ((time(t)?, time(t)?), uuid, FIRST_ERA, false),
+            _ => return Err(bad()),
+        };
+        if timestamps.0 > timestamps.1 {
+            return Err(bad());
+        }
+        let version = FormatVersion::parse(version).ok();
+        Ok(Self { timestamps, uuid: uuid.to_owned(), version, states_version })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn all_three_eras_are_told_apart() {
+        let first = TimestampedName::parse(&format!("__{UUID}_1795223794158")).unwrap();
+        assert_eq!((first.timestamps, first.states_version), ((1795223794158, 1795223794158), false));
+        let consolidated = TimestampedName::parse(&format!("__{UUID}_1795_99")).unwrap();
+        assert_eq!(consolidated.timestamps, (99, 99), "only the last number counts");
+        let second = TimestampedName::parse(&format!("__5_7_{UUID}")).unwrap();
+        assert_eq!((second.timestamps, second.version.unwrap().number()), ((5, 7), 4));
+        let third = TimestampedName::parse(&format!("__5_7_{UUID}_12.wrt")).unwrap();
+        assert_eq!((third.version.unwrap().number(), third.states_version), (12, true));
+        assert_eq!(third.uuid, UUID);
+    }
+
+    #[test]
+    fn names_of_other_shapes_and_inverted_times_are_refused() {
+        for name in ["", "junk", "__", "__x", "__7_5_0123_9", "__1_2_3_4_5", "__+1_2_ab_9", "__1_b_ab_9"] {
+            assert_eq!(TimestampedName::parse(name), Err(NameError(name.into())), "{name}");
+        }
+        let future = TimestampedName::parse(&format!("__5_7_{UUID}_99")).unwrap();
+        assert_eq!(future.version, None);
+    }
+}

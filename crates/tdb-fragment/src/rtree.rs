@@ -1,0 +1,378 @@
+//! The R-tree: minimum bounding rectangles (MBRs) of all data tiles, and of groups of them.
+
+use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u32, to_u64};
+use tdb_schema::{Domain, Range};
+
+/// Children a node has in every tree libtiledb writes.
+const FANOUT: u32 = 10;
+
+/// The MBRs of one level, as the bytes of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Level {
+    bytes: Vec<u8>,
+    /// Start of each MBR's interval of each dimension; empty if all dimensions are of fixed size.
+    starts: Vec<usize>,
+    count: usize,
+}
+
+/// Sizes of the dimensions' coordinates; `None` for strings.
+type Sizes = Vec<Option<usize>>;
+
+/// An R-tree over the data tiles of a sparse fragment. Leaf `i` is the MBR of data tile `i`.
+///
+/// Payload: up to version 4 `u32` dimension count, `u32` fanout, `u8` domain datatype, `u32` level count; from 5 on
+/// `u32` fanout, `u32` level count. Then per level, **root first**: `u64` count and that many MBRs, each one
+/// [`Range`] a dimension. Dense fragments have a tree without levels.
+///
+/// ```
+/// use tdb_codec::{Datatype, FormatVersion};
+/// use tdb_fragment::RTree;
+/// use tdb_schema::{Dimension, Domain};
+///
+/// let low = 0u8.to_le_bytes();
+/// let domain = Domain::new(vec![Dimension::fixed("x", Datatype::Uint8, low, 99u8.to_le_bytes())]);
+/// // fanout 10, 1 level, 1 MBR: 3..7
+/// let payload = [10, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 7];
+/// let tree = RTree::parse(&payload, FormatVersion::CURRENT, &domain)?;
+/// assert_eq!(tree.leaf_count(), 1);
+/// assert_eq!(tree.search(|_, low, high| low <= &[5][..] && high >= &[5][..]), [0]);
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RTree {
+    levels: Vec<Level>,
+    fanout: usize,
+    sizes: Sizes,
+}
+
+/// One MBR: an interval a dimension.
+#[derive(Clone, Copy, Debug)]
+pub struct Mbr<'a> {
+    level: &'a Level,
+    sizes: &'a [Option<usize>],
+    index: usize,
+}
+
+impl<'a> Mbr<'a> {
+    /// Low and high end in dimension `dimension`.
+    #[must_use]
+    pub fn range(&self, dimension: usize) -> Option<(&'a [u8], &'a [u8])> {
+        self.level.range(self.sizes, self.index, dimension)
+    }
+
+    /// The intervals of all dimensions.
+    pub fn ranges(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let this = *self;
+        (0..this.sizes.len()).filter_map(move |dimension| this.range(dimension))
+    }
+}
+
+impl Level {
+    fn parse(reader: &mut Reader<'_>, sizes: &[Option<usize>]) -> Result<Self> {
+        let fixed: Option<usize> =
+            sizes.iter().try_fold(0usize, |sum, size| sum.checked_add((*size)?.checked_mul(2)?));
+        match fixed {
+            Some(stride) => {
+                let count = reader.count_u64(stride, "MBR count")?;
+                let bytes = reader.take(count.saturating_mul(stride), "MBRs")?.to_vec();
+                Ok(Self { bytes, starts: Vec::new(), count })
+            }
+            None => {
+                let least = sizes.iter().map(|size| size.map_or(16, |size| size.saturating_mul(2))).sum();
+                let count = reader.count_u64(least, "MBR count")?;
+                let before = *reader;
+                let mut starts = Vec::with_capacity(count.saturating_mul(sizes.len()));
+                let base = reader.remaining();
+                for _ in 0..count {
+                    for size in sizes {
+                        starts.push(base.saturating_sub(reader.remaining()));
+                        match size {
+                            Some(size) => {
+                                reader.take(size.saturating_mul(2), "MBR")?;
+                            }
+                            None => {
+                                let at = *reader;
+                                let total = reader.u64("MBR")?;
+                                let low = reader.u64("MBR")?;
+                                if low > total {
+                                    return Err(at.error("MBR", ErrorKind::WrongLength { value: low }));
+                                }
+                                reader.take_u64(total, "MBR")?;
+                            }
+                        }
+                    }
+                }
+                let used = base.saturating_sub(reader.remaining());
+                let mut region = before;
+                let bytes = region.take(used, "MBRs")?.to_vec();
+                Ok(Self { bytes, starts, count })
+            }
+        }
+    }
+
+    /// Number of MBRs.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn range(&self, sizes: &[Option<usize>], index: usize, dimension: usize) -> Option<(&[u8], &[u8])> {
+        let size = *sizes.get(dimension)?;
+        let start = if self.starts.is_empty() {
+            let width = |sizes: &[Option<usize>]| -> Option<usize> {
+                sizes.iter().try_fold(0usize, |sum, size| sum.checked_add((*size)?.checked_mul(2)?))
+            };
+            index.checked_mul(width(sizes)?)?.checked_add(width(sizes.get(..dimension)?)?)?
+        } else {
+            *self.starts.get(index.checked_mul(sizes.len())?.checked_add(dimension)?)?
+        };
+        let bytes = self.bytes.get(start..)?;
+        match size {
+            Some(size) => {
+                let (low, rest) = bytes.split_at_checked(size)?;
+                Some((low, rest.get(..size)?))
+            }
+            None => {
+                let mut reader = Reader::new(bytes);
+                let total = reader.u64("").ok()?;
+                let low_len = reader.u64("").ok()?;
+                let low = reader.take_u64(low_len, "").ok()?;
+                let high = reader.take_u64(total.checked_sub(low_len)?, "").ok()?;
+                Some((low, high))
+            }
+        }
+    }
+}
+
+impl RTree {
+    /// Reads the payload of the R-tree section of a fragment of `version`.
+    ///
+    /// # Errors
+    /// Truncation, trailing bytes, a fanout below 2, or levels whose counts do not fit each other.
+    pub fn parse(payload: &[u8], version: FormatVersion, domain: &Domain) -> Result<Self> {
+        let sizes = sizes_of(domain);
+        let mut reader = Reader::new(payload);
+        let start = reader;
+        if !version.has(Gate::DimensionFiles) {
+            let count = reader.u32("R-tree dimension count")?;
+            // Trees without levels may say anything here.
+            if to_u64(sizes.len()) != u64::from(count) && payload.len() > 13 {
+                let kind = ErrorKind::InvalidValue { value: u64::from(count) };
+                return Err(start.error("R-tree dimension count", kind));
+            }
+        }
+        let at = reader;
+        let fanout = reader.u32("R-tree fanout")?;
+        if !version.has(Gate::DimensionFiles) {
+            reader.u8("R-tree domain datatype")?;
+        }
+        let level_count = reader.count_u32(8, "R-tree level count")?;
+        if fanout < 2 && level_count != 0 {
+            let kind = ErrorKind::InvalidValue { value: u64::from(fanout) };
+            return Err(at.error("R-tree fanout", kind));
+        }
+        let fanout = usize::try_from(fanout).unwrap_or(usize::MAX);
+        let mut levels: Vec<Level> = Vec::with_capacity(level_count);
+        for _ in 0..level_count {
+            let at = reader;
+            let level = Level::parse(&mut reader, &sizes)?;
+            let fits = match levels.last() {
+                None => level.count <= 1,
+                Some(above) => above.count == level.count.div_ceil(fanout),
+            };
+            if !fits {
+                let kind = ErrorKind::CountTooLarge { count: to_u64(level.count) };
+                return Err(at.error("MBR count", kind));
+            }
+            levels.push(level);
+        }
+        reader.finish("R-tree")?;
+        Ok(Self { levels, fanout, sizes })
+    }
+
+    /// A tree over the MBRs of all data tiles in order (one [`Range`] a dimension each), built the way
+    /// libtiledb does: fanout 10, each parent the union of up to 10 consecutive children.
+    ///
+    /// # Errors
+    /// A leaf whose ranges do not match the domain.
+    pub fn build(leaves: &[Vec<Range>], domain: &Domain) -> Result<Self> {
+        let sizes = sizes_of(domain);
+        let mut levels = Vec::new();
+        let mut current = leaves.to_vec();
+        while !current.is_empty() {
+            let mut writer = Writer::new();
+            writer.u64(to_u64(current.len()));
+            for (range, dimension) in current.iter().flat_map(|mbr| mbr.iter().zip(&domain.dimensions)) {
+                range.write(&mut writer, dimension);
+            }
+            let bytes = writer.into_vec();
+            levels.push(Level::parse(&mut Reader::new(&bytes), &sizes)?);
+            if current.len() == 1 {
+                break;
+            }
+            let fanout = usize::try_from(FANOUT).unwrap_or(usize::MAX);
+            current = current.chunks(fanout).filter_map(|children| unite(children, domain)).collect();
+        }
+        levels.reverse();
+        Ok(Self { levels, fanout: usize::try_from(FANOUT).unwrap_or(usize::MAX), sizes })
+    }
+
+    /// The payload [`Self::parse`] reads.
+    ///
+    /// # Errors
+    /// A count over 32 bits.
+    pub fn to_bytes(&self, version: FormatVersion, domain: &Domain) -> Result<Vec<u8>> {
+        let mut writer = Writer::new();
+        let old = !version.has(Gate::DimensionFiles);
+        if old {
+            writer.len_u32(self.sizes.len(), "R-tree dimension count")?;
+        }
+        let fanout = to_u32(self.fanout).ok_or(Error::new(
+            "R-tree fanout",
+            0,
+            ErrorKind::Overflow { value: to_u64(self.fanout) },
+        ))?;
+        writer.u32(fanout);
+        if old {
+            let datatype = domain.dimensions.first().filter(|_| !self.levels.is_empty());
+            writer.u8(datatype.map_or(0, |dimension| dimension.datatype.code()));
+        }
+        writer.len_u32(self.levels.len(), "R-tree level count")?;
+        for level in &self.levels {
+            writer.u64(to_u64(level.count));
+            writer.bytes(&level.bytes);
+        }
+        Ok(writer.into_vec())
+    }
+
+    /// Number of leaves: the number of data tiles, or 0 for dense fragments.
+    #[must_use]
+    pub fn leaf_count(&self) -> usize {
+        self.levels.last().map_or(0, Level::len)
+    }
+
+    /// The levels, root first.
+    #[must_use]
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    /// The MBR of data tile `tile`.
+    #[must_use]
+    pub fn leaf(&self, tile: usize) -> Option<Mbr<'_>> {
+        let level = self.levels.last()?;
+        (tile < level.count).then_some(Mbr { level, sizes: &self.sizes, index: tile })
+    }
+
+    /// Data tiles whose MBR satisfies `overlaps(dimension, low, high)` in every dimension, ascending. The
+    /// tree is descended from the root, so whole subtrees are passed over.
+    pub fn search(&self, overlaps: impl Fn(usize, &[u8], &[u8]) -> bool) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        for (depth, level) in self.levels.iter().enumerate() {
+            let candidates: Vec<usize> = if depth == 0 {
+                (0..level.count).collect()
+            } else {
+                let children = |parent: &usize| {
+                    let start = parent.saturating_mul(self.fanout);
+                    start..start.saturating_add(self.fanout).min(level.count)
+                };
+                found.iter().flat_map(children).collect()
+            };
+            found = candidates
+                .into_iter()
+                .filter(|index| {
+                    (0..self.sizes.len()).all(|dimension| {
+                        level
+                            .range(&self.sizes, *index, dimension)
+                            .is_none_or(|(low, high)| overlaps(dimension, low, high))
+                    })
+                })
+                .collect();
+        }
+        found
+    }
+}
+
+fn sizes_of(domain: &Domain) -> Sizes {
+    let size = |dimension: &tdb_schema::Dimension| (!dimension.is_var()).then(|| dimension.datatype.size());
+    domain.dimensions.iter().map(size).collect()
+}
+
+fn unite(children: &[Vec<Range>], domain: &Domain) -> Option<Vec<Range>> {
+    let (first, rest) = children.split_first()?;
+    let mut union = first.clone();
+    for child in rest {
+        for ((range, other), dimension) in union.iter_mut().zip(child).zip(&domain.dimensions) {
+            range.unite(dimension.datatype, other);
+        }
+    }
+    Some(union)
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::Datatype;
+    use tdb_schema::Dimension;
+
+    use super::*;
+
+    fn domain() -> Domain {
+        let low = 0i32.to_le_bytes();
+        let x = Dimension::fixed("x", Datatype::Int32, low, 999i32.to_le_bytes());
+        Domain::new(vec![x, Dimension::string("s")])
+    }
+
+    fn leaves(count: i32) -> Vec<Vec<Range>> {
+        let leaf = |i: i32| {
+            let word = format!("w{i}");
+            vec![Range::new(i.to_le_bytes(), (i + 1).to_le_bytes()), Range::new(word.as_bytes(), *b"x")]
+        };
+        (0..count).map(leaf).collect()
+    }
+
+    #[test]
+    fn levels_have_the_shape_libtiledb_gives_them() {
+        for (count, shape) in [
+            (0, vec![]),
+            (1, vec![1]),
+            (2, vec![1, 2]),
+            (10, vec![1, 10]),
+            (13, vec![1, 2, 13]),
+            (101, vec![1, 2, 11, 101]),
+        ] {
+            let tree = RTree::build(&leaves(count), &domain()).unwrap();
+            let levels: Vec<usize> = tree.levels().iter().map(Level::len).collect();
+            assert_eq!(levels, shape);
+            let bytes = tree.to_bytes(FormatVersion::CURRENT, &domain()).unwrap();
+            assert_eq!(RTree::parse(&bytes, FormatVersion::CURRENT, &domain()).unwrap(), tree);
+            for len in 0..bytes.len() {
+                assert!(RTree::parse(&bytes[..len], FormatVersion::CURRENT, &domain()).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn search_finds_exactly_the_overlapping_leaves() {
+        let tree = RTree::build(&leaves(137), &domain()).unwrap();
+        let wanted = Range::new(50i32.to_le_bytes(), 52i32.to_le_bytes());
+        let found = tree.search(|dimension, low, high| {
+            dimension != 0 || wanted.overlaps(Datatype::Int32, &Range::new(low, high))
+        });
+        assert_eq!(found, [49, 50, 51, 52]);
+    }
+
+    #[test]
+    fn levels_that_do_not_fit_each_other_are_refused() {
+        let tree = RTree::build(&leaves(13), &domain()).unwrap();
+        let mut bytes = tree.to_bytes(FormatVersion::CURRENT, &domain()).unwrap();
+        bytes[0] = 3;
+        let error = RTree::parse(&bytes, FormatVersion::CURRENT, &domain()).unwrap_err();
+        assert_eq!(error.what, "MBR count");
+    }
+}

@@ -1,0 +1,158 @@
+//! The sections of a fragment metadata file, and the footer's table of their offsets.
+
+use tdb_codec::{FormatVersion, Gate, Reader, Result};
+
+use crate::Slots;
+
+/// One section of the metadata file: a generic tile of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Section {
+    /// MBRs of all tiles.
+    RTree,
+    /// Offsets of a field's tiles in its data file.
+    TileOffsets(usize),
+    /// Offsets of a field's value tiles in its `_var` file.
+    VarOffsets(usize),
+    /// Unfiltered sizes of a field's value tiles.
+    VarSizes(usize),
+    /// Offsets of a field's validity tiles.
+    ValidityOffsets(usize),
+    /// Smallest value of each tile.
+    Mins(usize),
+    /// Largest value of each tile.
+    Maxes(usize),
+    /// Sum of each tile.
+    Sums(usize),
+    /// Null count of each tile.
+    NullCounts(usize),
+    /// Statistics of the whole fragment.
+    FragmentStatistics,
+    /// Delete conditions that were already applied.
+    ProcessedConditions,
+}
+
+impl Section {
+    /// The section's name, for messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RTree => "R-tree",
+            Self::TileOffsets(_) => "tile offsets",
+            Self::VarOffsets(_) => "tile var offsets",
+            Self::VarSizes(_) => "tile var sizes",
+            Self::ValidityOffsets(_) => "tile validity offsets",
+            Self::Mins(_) => "tile mins",
+            Self::Maxes(_) => "tile maxes",
+            Self::Sums(_) => "tile sums",
+            Self::NullCounts(_) => "tile null counts",
+            Self::FragmentStatistics => "fragment statistics",
+            Self::ProcessedConditions => "processed conditions",
+        }
+    }
+
+    /// The field slot the section is about, if any.
+    #[must_use]
+    pub const fn slot(self) -> Option<usize> {
+        match self {
+            Self::TileOffsets(slot)
+            | Self::VarOffsets(slot)
+            | Self::VarSizes(slot)
+            | Self::ValidityOffsets(slot)
+            | Self::Mins(slot)
+            | Self::Maxes(slot)
+            | Self::Sums(slot)
+            | Self::NullCounts(slot) => Some(slot),
+            Self::RTree | Self::FragmentStatistics | Self::ProcessedConditions => None,
+        }
+    }
+}
+
+/// How often a section occurs.
+#[derive(Clone, Copy)]
+enum Count {
+    Once,
+    PerField,
+    PerVarField,
+}
+
+type Row = (fn(usize) -> Section, Gate, Count);
+
+/// THE table: the footer's offsets in wire order, with the gate each came in through.
+const TABLE: [Row; 11] = [
+    (|_| Section::RTree, Gate::FragmentFooter, Count::Once),
+    (Section::TileOffsets, Gate::FragmentFooter, Count::PerField),
+    (Section::VarOffsets, Gate::FragmentFooter, Count::PerVarField),
+    (Section::VarSizes, Gate::FragmentFooter, Count::PerVarField),
+    (Section::ValidityOffsets, Gate::Nullable, Count::PerField),
+    (Section::Mins, Gate::TileStatistics, Count::PerField),
+    (Section::Maxes, Gate::TileStatistics, Count::PerField),
+    (Section::Sums, Gate::TileStatistics, Count::PerField),
+    (Section::NullCounts, Gate::TileStatistics, Count::PerField),
+    (|_| Section::FragmentStatistics, Gate::FragmentStatistics, Count::Once),
+    (|_| Section::ProcessedConditions, Gate::DeleteFiles, Count::Once),
+];
+
+/// Every section of a file with its offset, in the footer's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SectionOffsets {
+    /// Offsets in wire order; `sections` gives the meaning of each.
+    offsets: Vec<u64>,
+    /// The same offsets ascending, to find where a section ends.
+    ascending: Vec<u64>,
+    /// Index in `offsets` of the first slot of each table row, and its slot count.
+    rows: Vec<(usize, usize)>,
+}
+
+impl SectionOffsets {
+    pub(crate) fn parse(reader: &mut Reader<'_>, version: FormatVersion, slots: Slots) -> Result<Self> {
+        let mut offsets = Vec::new();
+        let mut rows = Vec::with_capacity(TABLE.len());
+        for (section, gate, count) in &TABLE {
+            let count = match count {
+                _ if !version.has(*gate) => 0,
+                Count::Once => 1,
+                Count::PerField => slots.len(),
+                Count::PerVarField => slots.var_len(version),
+            };
+            rows.push((offsets.len(), count));
+            let name = section(0).name();
+            offsets.extend(reader.u64s(count, name)?);
+        }
+        let mut ascending = offsets.clone();
+        ascending.sort_unstable();
+        Ok(Self { offsets, ascending, rows })
+    }
+
+    /// Offset of a section; `None` if the file's version does not have it.
+    #[must_use]
+    pub fn get(&self, section: Section) -> Option<u64> {
+        let row = TABLE
+            .iter()
+            .position(|(make, ..)| core::mem::discriminant(&make(0)) == core::mem::discriminant(&section))?;
+        let (start, count) = self.rows.get(row)?;
+        let slot = section.slot().unwrap_or(0);
+        if slot >= *count {
+            return None;
+        }
+        self.offsets.get(start.checked_add(slot)?).copied()
+    }
+
+    /// The smallest section offset after `offset`.
+    pub(crate) fn next_after(&self, offset: u64) -> Option<u64> {
+        let index = self.ascending.partition_point(|other| *other <= offset);
+        self.ascending.get(index).copied()
+    }
+
+    /// All sections with their offsets, in the footer's order.
+    pub fn iter(&self) -> impl Iterator<Item = (Section, u64)> {
+        TABLE.iter().zip(&self.rows).flat_map(move |((make, ..), (start, count))| {
+            let offsets = self.offsets.get(*start..start.saturating_add(*count)).unwrap_or_default();
+            offsets.iter().enumerate().map(move |(slot, offset)| (make(slot), *offset))
+        })
+    }
+
+    pub(crate) fn write(&self, writer: &mut tdb_codec::Writer) {
+        self.offsets.iter().for_each(|offset| writer.u64(*offset));
+    }
+}

@@ -1,0 +1,154 @@
+//! Payloads of the list-shaped sections: offsets, statistics, processed conditions.
+
+use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64, to_usize};
+
+/// Reads `u64 n` and `n` × `u64`: tile offsets, var offsets, var sizes, validity offsets, null counts.
+///
+/// # Errors
+/// Truncation, trailing bytes, or a count the payload cannot hold.
+pub fn parse_u64_list(payload: &[u8], what: &'static str) -> Result<Vec<u64>> {
+    let mut reader = Reader::new(payload);
+    let count = reader.count_u64(8, what)?;
+    let values = reader.u64s(count, what)?;
+    reader.finish(what)?;
+    Ok(values)
+}
+
+/// Reads `u64 n` and `n` × 8 raw bytes: tile sums, whose type follows from the field's.
+///
+/// # Errors
+/// As [`parse_u64_list`].
+pub fn parse_words(payload: &[u8], what: &'static str) -> Result<Vec<[u8; 8]>> {
+    Ok(parse_u64_list(payload, what)?.into_iter().map(u64::to_le_bytes).collect())
+}
+
+/// Reads `u64 n` and `n` × (`u64` length, name): the paths of processed delete conditions.
+///
+/// # Errors
+/// Truncation, trailing bytes, or a name that is not UTF-8.
+pub fn parse_names(payload: &[u8], what: &'static str) -> Result<Vec<String>> {
+    let mut reader = Reader::new(payload);
+    let count = reader.count_u64(8, what)?;
+    let names = (0..count).map(|_| reader.string_u64(what)).collect::<Result<_>>()?;
+    reader.finish(what)?;
+    Ok(names)
+}
+
+/// Minimum or maximum values of a field's tiles: `u64` fixed bytes, `u64` var bytes, both parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TileValues {
+    /// For fixed-size fields the values back to back; for var-length ones `u64` starts into `var`.
+    pub fixed: Vec<u8>,
+    /// The values of a var-length field.
+    pub var: Vec<u8>,
+}
+
+impl TileValues {
+    /// Reads the payload of a mins or maxes section.
+    ///
+    /// # Errors
+    /// Truncation or trailing bytes.
+    pub fn parse(payload: &[u8], what: &'static str) -> Result<Self> {
+        let mut reader = Reader::new(payload);
+        let fixed = reader.u64(what)?;
+        let var = reader.u64(what)?;
+        let fixed = reader.take_u64(fixed, what)?.to_vec();
+        let var = reader.take_u64(var, what)?.to_vec();
+        reader.finish(what)?;
+        Ok(Self { fixed, var })
+    }
+
+    /// The payload [`Self::parse`] reads.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u64(to_u64(self.fixed.len()));
+        writer.u64(to_u64(self.var.len()));
+        writer.bytes(&self.fixed);
+        writer.bytes(&self.var);
+        writer.into_vec()
+    }
+
+    /// The value of tile `tile`: of `cell_size` bytes, or var-length if that is `None`.
+    #[must_use]
+    pub fn value(&self, tile: usize, cell_size: Option<usize>) -> Option<&[u8]> {
+        match cell_size {
+            Some(size) => self.fixed.get(tile.checked_mul(size)?..tile.checked_add(1)?.checked_mul(size)?),
+            None => {
+                let (starts, _) = self.fixed.as_chunks::<8>();
+                let start = to_usize(u64::from_le_bytes(*starts.get(tile)?))?;
+                let end = match starts.get(tile.checked_add(1)?) {
+                    Some(end) => to_usize(u64::from_le_bytes(*end))?,
+                    None => self.var.len(),
+                };
+                self.var.get(start..end)
+            }
+        }
+    }
+}
+
+/// Statistics of a whole fragment for one field slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldStatistics {
+    /// Smallest value; empty if there is none.
+    pub min: Vec<u8>,
+    /// Largest value; empty if there is none.
+    pub max: Vec<u8>,
+    /// Sum, in the field's sum type (`i64`, `u64` or `f64`).
+    pub sum: [u8; 8],
+    /// Number of null cells.
+    pub null_count: u64,
+}
+
+/// Reads the fragment statistics section: for each of `slots` field slots `u64` min size, min, `u64` max size, max,
+/// 8-byte sum, `u64` null count.
+///
+/// # Errors
+/// Truncation or trailing bytes.
+pub fn parse_fragment_statistics(payload: &[u8], slots: usize) -> Result<Vec<FieldStatistics>> {
+    const WHAT: &str = "fragment statistics";
+    let mut reader = Reader::new(payload);
+    if payload.len().checked_div(32).is_none_or(|most| slots > most) {
+        return Err(reader.error(WHAT, ErrorKind::CountTooLarge { count: to_u64(slots) }));
+    }
+    let mut statistics = Vec::with_capacity(slots);
+    for _ in 0..slots {
+        let min = reader.bytes_u64(WHAT)?.to_vec();
+        let max = reader.bytes_u64(WHAT)?.to_vec();
+        let sum = reader.array(WHAT)?;
+        let null_count = reader.u64(WHAT)?;
+        statistics.push(FieldStatistics { min, max, sum, null_count });
+    }
+    reader.finish(WHAT)?;
+    Ok(statistics)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_bounded_by_their_payload_and_leave_nothing_over() {
+        let mut bytes = 2u64.to_le_bytes().to_vec();
+        bytes.extend(7u64.to_le_bytes());
+        bytes.extend(9u64.to_le_bytes());
+        assert_eq!(parse_u64_list(&bytes, "tile offsets").unwrap(), [7, 9]);
+        for len in 0..bytes.len() {
+            assert!(parse_u64_list(&bytes[..len], "tile offsets").is_err());
+        }
+        bytes.push(0);
+        let error = parse_u64_list(&bytes, "tile offsets").unwrap_err();
+        assert_eq!((error.offset, error.kind), (24, ErrorKind::TrailingBytes { count: 1 }));
+    }
+
+    #[test]
+    fn var_values_end_where_the_next_begins() {
+        let mut fixed = 0u64.to_le_bytes().to_vec();
+        fixed.extend(3u64.to_le_bytes());
+        let values = TileValues { fixed, var: b"abcde".to_vec() };
+        let read = TileValues::parse(&values.to_bytes(), "tile mins").unwrap();
+        assert_eq!(read.value(0, None), Some(&b"abc"[..]));
+        assert_eq!(read.value(1, None), Some(&b"de"[..]));
+        assert_eq!(read.value(2, None), None);
+    }
+}

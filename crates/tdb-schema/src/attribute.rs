@@ -1,0 +1,187 @@
+//! An attribute: what each cell holds (specification, "Array schema": attribute).
+
+use tdb_codec::{CellValNum, DataOrder, Datatype, ErrorKind, FormatVersion, Gate, Reader, Result, Writer};
+use tdb_filters::Pipeline;
+
+/// Largest number of values a fixed-size cell may hold: such a cell is buffered whole, so a hostile count must
+/// not become an allocation (the fill value of old schemas is built from it).
+const MAX_VALUES_PER_CELL: u32 = 1 << 24;
+
+/// One attribute of an array.
+///
+/// | field | type | versions |
+/// |---|---|---|
+/// | name length, name | `u32`, bytes | all |
+/// | datatype | `u8` | all |
+/// | cell val num | `u32` | all; `0xFFFFFFFF` = var |
+/// | filters | pipeline | all |
+/// | fill value length, fill value | `u64`, bytes | 6 on |
+/// | nullable, fill value validity | `u8`, `u8` | 7 on |
+/// | order | `u8` | 17 on |
+/// | enumeration name length, name | `u32`, bytes | 20 on; empty = none |
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    /// Name; empty (or `__attr` in arrays of libtiledb 1.x) for the anonymous attribute.
+    pub name: String,
+    /// Type of the values.
+    pub datatype: Datatype,
+    /// Values a cell.
+    pub cell_val_num: CellValNum,
+    /// Filters of the attribute's values.
+    pub filters: Pipeline,
+    /// Little-endian value of cells never written: a whole cell, or one element for var-length attributes.
+    pub fill_value: Vec<u8>,
+    /// Whether cells may be null.
+    pub nullable: bool,
+    /// Validity of cells never written, for nullable attributes: 0 is null.
+    pub fill_validity: u8,
+    /// Promised order of the values along a dense 1-D array.
+    pub order: DataOrder,
+    /// The enumeration whose values the cells index.
+    pub enumeration: Option<String>,
+}
+
+impl Attribute {
+    /// An attribute with the default fill value, not nullable, without filters.
+    pub fn new(name: impl Into<String>, datatype: Datatype, cell_val_num: CellValNum) -> Self {
+        Self {
+            name: name.into(),
+            datatype,
+            cell_val_num,
+            filters: Pipeline::default(),
+            fill_value: default_fill_cell(datatype, cell_val_num),
+            nullable: false,
+            fill_validity: 0,
+            order: DataOrder::Unordered,
+            enumeration: None,
+        }
+    }
+
+    /// Whether cells are of variable length.
+    #[must_use]
+    pub const fn is_var(&self) -> bool {
+        self.cell_val_num.is_var()
+    }
+
+    pub(crate) fn parse(reader: &mut Reader<'_>, version: FormatVersion) -> Result<Self> {
+        let name = reader.string_u32("attribute name")?;
+        let datatype = reader.datatype("attribute datatype")?;
+        let start = *reader;
+        let code = reader.u32("attribute cell val num")?;
+        let cell_val_num = CellValNum::from_code(code).ok_or_else(|| {
+            start.error("attribute cell val num", ErrorKind::InvalidValue { value: u64::from(code) })
+        })?;
+        // A cell is buffered whole, so its size is bounded before anything is multiplied by it.
+        if let CellValNum::Fixed(count) = cell_val_num
+            && count.get() > MAX_VALUES_PER_CELL
+        {
+            let kind = ErrorKind::LimitExceeded { size: u64::from(count.get()) };
+            return Err(start.error("attribute cell val num", kind));
+        }
+        let filters = Pipeline::parse(reader, version)?;
+        let fill_value = if version.has(Gate::FillValues) {
+            let start = *reader;
+            let bytes = reader.bytes_u64("fill value")?;
+            if !fill_len_is_right(bytes.len(), datatype, cell_val_num) {
+                let value = tdb_codec::to_u64(bytes.len());
+                return Err(start.error("fill value size", ErrorKind::WrongLength { value }));
+            }
+            bytes.to_vec()
+        } else {
+            default_fill_cell(datatype, cell_val_num)
+        };
+        let (nullable, fill_validity) = if version.has(Gate::Nullable) {
+            (reader.bool("nullable")?, reader.u8("fill value validity")?)
+        } else {
+            (false, 0)
+        };
+        let order = if version.has(Gate::OrderedAttributes) {
+            reader.code("attribute order", DataOrder::from_code)?
+        } else {
+            DataOrder::Unordered
+        };
+        let enumeration = if version.has(Gate::Enumerations) {
+            Some(reader.string_u32("attribute enumeration name")?).filter(|name| !name.is_empty())
+        } else {
+            None
+        };
+        Ok(Self {
+            name,
+            datatype,
+            cell_val_num,
+            filters,
+            fill_value,
+            nullable,
+            fill_validity,
+            order,
+            enumeration,
+        })
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer, version: FormatVersion) -> Result<()> {
+        writer.bytes_u32(self.name.as_bytes(), "attribute name")?;
+        writer.u8(self.datatype.code());
+        writer.u32(self.cell_val_num.code());
+        self.filters.write(writer, version)?;
+        if version.has(Gate::FillValues) {
+            writer.bytes_u64(&self.fill_value);
+        }
+        if version.has(Gate::Nullable) {
+            writer.bool(self.nullable);
+            writer.u8(self.fill_validity);
+        }
+        if version.has(Gate::OrderedAttributes) {
+            writer.u8(self.order.code());
+        }
+        if version.has(Gate::Enumerations) {
+            let name = self.enumeration.as_deref().unwrap_or_default();
+            writer.bytes_u32(name.as_bytes(), "attribute enumeration name")?;
+        }
+        Ok(())
+    }
+}
+
+fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: CellValNum) -> bool {
+    match cell_val_num {
+        CellValNum::Fixed(count) => {
+            usize::try_from(count.get()).ok().and_then(|count| count.checked_mul(datatype.size()))
+                == Some(len)
+        }
+        CellValNum::Var => len != 0 && len.is_multiple_of(datatype.size()),
+    }
+}
+
+/// The default fill of a whole cell: repeated for multi-value cells, one element for var-length ones.
+fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
+    let one = datatype.default_fill();
+    match cell_val_num {
+        CellValNum::Fixed(count) => one.repeat(usize::try_from(count.get()).unwrap_or(usize::MAX)),
+        CellValNum::Var => one,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU32;
+
+    use super::*;
+
+    #[test]
+    fn multi_value_cells_repeat_the_fill_value_and_var_cells_hold_one_element() {
+        let two = CellValNum::Fixed(NonZeroU32::new(2).unwrap());
+        assert_eq!(Attribute::new("a", Datatype::Uint8, two).fill_value, [0xff, 0xff]);
+        assert_eq!(Attribute::new("a", Datatype::Char, CellValNum::Var).fill_value, [0x80]);
+    }
+
+    #[test]
+    fn a_hostile_cell_val_num_does_not_become_an_allocation() {
+        let attribute = Attribute::new("a", Datatype::Uint8, CellValNum::ONE);
+        let version = FormatVersion::OLDEST;
+        let mut writer = Writer::new();
+        attribute.write(&mut writer, version).unwrap();
+        let mut bytes = writer.into_vec();
+        bytes[6..10].copy_from_slice(&0xffff_fffeu32.to_le_bytes());
+        let error = Attribute::parse(&mut Reader::new(&bytes), version).unwrap_err();
+        assert_eq!((error.offset, error.what), (6, "attribute cell val num"));
+    }
+}

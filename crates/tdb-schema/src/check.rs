@@ -1,0 +1,206 @@
+//! Rules across fields: a schema that passes can be computed with.
+
+use core::cmp::Ordering;
+use std::collections::HashSet;
+
+use tdb_codec::{ArrayType, CellValNum, Datatype, DatatypeClass, Layout, Native, PhysicalVisitor};
+use thiserror::Error as ThisError;
+
+use crate::dimension::show;
+use crate::{ArraySchema, Attribute, Dimension, Range};
+
+/// Largest number of dimensions a Hilbert order can have.
+const MAX_HILBERT_DIMENSIONS: usize = 16;
+
+/// Why a schema is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the variants mean")]
+pub enum SchemaProblem {
+    #[error("there are no dimensions")]
+    NoDimensions,
+    #[error("a dense array needs at least one attribute")]
+    NoAttributes,
+    #[error("the name \"{0}\" is used twice")]
+    DuplicateName(String),
+    #[error("dimension \"{dimension}\" cannot be of type {datatype}")]
+    DimensionType { dimension: String, datatype: Datatype },
+    #[error("dimension \"{0}\" has a wrong number of values a cell")]
+    DimensionCellValNum(String),
+    #[error("dimension \"{dimension}\" has the inverted or undefined domain [{low}, {high}]")]
+    DimensionDomain { dimension: String, low: String, high: String },
+    #[error(
+        "dimension \"{dimension}\" has the tile extent {extent}, which is not positive or exceeds the domain"
+    )]
+    TileExtent { dimension: String, extent: String },
+    #[error("dimension \"{0}\" of a dense array has another type than the first one")]
+    MixedDenseDimensions(String),
+    #[error("a dense array cannot allow duplicates")]
+    DenseDuplicates,
+    #[error("{0} is not an order of tiles")]
+    TileOrder(Layout),
+    #[error("{0} is not an order of cells here")]
+    CellOrder(Layout),
+    #[error("Hilbert order has at most 16 dimensions, not {0}")]
+    HilbertDimensions(usize),
+    #[error("a sparse array needs a capacity of at least 1")]
+    ZeroCapacity,
+    #[error("attribute \"{0}\" of type ANY must be var-length")]
+    FixedAny(String),
+    #[error(
+        "attribute \"{attribute}\" uses the enumeration \"{enumeration}\", which the schema does not list"
+    )]
+    UnknownEnumeration { attribute: String, enumeration: String },
+    #[error("label \"{label}\" names dimension {dimension}, which does not exist")]
+    LabelDimension { label: String, dimension: u32 },
+}
+
+impl ArraySchema {
+    /// Checks the rules that code above relies on; parsing runs it too.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), SchemaProblem> {
+        let dimensions = &self.domain.dimensions;
+        let Some(first) = dimensions.first() else { return Err(SchemaProblem::NoDimensions) };
+        if !matches!(self.tile_order, Layout::RowMajor | Layout::ColMajor) {
+            return Err(SchemaProblem::TileOrder(self.tile_order));
+        }
+        match (self.cell_order, self.array_type) {
+            (Layout::RowMajor | Layout::ColMajor, _) => {}
+            (Layout::Hilbert, ArrayType::Sparse) => {
+                if dimensions.len() > MAX_HILBERT_DIMENSIONS {
+                    return Err(SchemaProblem::HilbertDimensions(dimensions.len()));
+                }
+            }
+            _ => return Err(SchemaProblem::CellOrder(self.cell_order)),
+        }
+        dimensions.iter().try_for_each(check_dimension)?;
+        match self.array_type {
+            ArrayType::Dense => {
+                if self.attributes.is_empty() {
+                    return Err(SchemaProblem::NoAttributes);
+                }
+                if self.allows_duplicates {
+                    return Err(SchemaProblem::DenseDuplicates);
+                }
+                for dimension in dimensions {
+                    if dimension.datatype != first.datatype {
+                        return Err(SchemaProblem::MixedDenseDimensions(dimension.name.clone()));
+                    }
+                    if dimension.is_var() || dimension.datatype.physical().is_float() {
+                        return Err(wrong_type(dimension));
+                    }
+                }
+            }
+            ArrayType::Sparse if self.capacity == 0 => return Err(SchemaProblem::ZeroCapacity),
+            ArrayType::Sparse => {}
+        }
+        self.attributes.iter().try_for_each(|attribute| self.check_attribute(attribute))?;
+        for label in &self.labels {
+            if usize::try_from(label.dimension).map_or(true, |index| index >= dimensions.len()) {
+                let (label, dimension) = (label.name.clone(), label.dimension);
+                return Err(SchemaProblem::LabelDimension { label, dimension });
+            }
+        }
+        self.check_names()
+    }
+
+    fn check_attribute(&self, attribute: &Attribute) -> Result<(), SchemaProblem> {
+        if attribute.datatype == Datatype::Any && !attribute.is_var() {
+            return Err(SchemaProblem::FixedAny(attribute.name.clone()));
+        }
+        match &attribute.enumeration {
+            Some(name) if !self.enumerations.iter().any(|known| known.name == *name) => {
+                Err(SchemaProblem::UnknownEnumeration {
+                    attribute: attribute.name.clone(),
+                    enumeration: name.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_names(&self) -> Result<(), SchemaProblem> {
+        // An attribute and a dimension may share a name in old arrays (the attribute wins the lookup), and
+        // anonymous fields share the empty one; within a kind names are unique.
+        let mut seen = HashSet::new();
+        for name in self.domain.dimensions.iter().map(|dimension| &dimension.name) {
+            if !seen.insert(name) {
+                return Err(SchemaProblem::DuplicateName(name.clone()));
+            }
+        }
+        seen.clear();
+        for name in self.attributes.iter().map(|attribute| &attribute.name) {
+            if !seen.insert(name) {
+                return Err(SchemaProblem::DuplicateName(name.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wrong_type(dimension: &Dimension) -> SchemaProblem {
+    SchemaProblem::DimensionType { dimension: dimension.name.clone(), datatype: dimension.datatype }
+}
+
+fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
+    let legal = match dimension.datatype.class() {
+        DatatypeClass::Integer => dimension.datatype != Datatype::Bool,
+        DatatypeClass::Real | DatatypeClass::Datetime | DatatypeClass::Time => true,
+        DatatypeClass::String => dimension.datatype == Datatype::StringAscii,
+        _ => false,
+    };
+    if !legal {
+        return Err(wrong_type(dimension));
+    }
+    let var = dimension.datatype.is_string();
+    if dimension.cell_val_num != (if var { CellValNum::Var } else { CellValNum::ONE }) {
+        return Err(SchemaProblem::DimensionCellValNum(dimension.name.clone()));
+    }
+    let Some((low, high)) = &dimension.domain else {
+        return if var { Ok(()) } else { Err(wrong_domain(dimension, &[], &[])) };
+    };
+    let size = dimension.datatype.size();
+    if low.len() != size
+        || high.len() != size
+        || Range::compare(dimension.datatype, low, high) == Ordering::Greater
+        || !is_finite(dimension.datatype, low)
+        || !is_finite(dimension.datatype, high)
+    {
+        return Err(wrong_domain(dimension, low, high));
+    }
+    if let Some(extent) = &dimension.tile_extent {
+        let fits = match (dimension.extent_cells(), dimension.last_ordinal()) {
+            // An extent may be one more than the distance between the ends.
+            (Some(cells), Some(last)) => cells > 0 && cells.wrapping_sub(1) <= last,
+            _ => Range::compare(dimension.datatype, extent, &vec![0; size]) == Ordering::Greater,
+        };
+        if extent.len() != size || !fits || !is_finite(dimension.datatype, extent) {
+            return Err(SchemaProblem::TileExtent {
+                dimension: dimension.name.clone(),
+                extent: show(dimension.datatype, extent),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn wrong_domain(dimension: &Dimension, low: &[u8], high: &[u8]) -> SchemaProblem {
+    SchemaProblem::DimensionDomain {
+        dimension: dimension.name.clone(),
+        low: show(dimension.datatype, low),
+        high: show(dimension.datatype, high),
+    }
+}
+
+fn is_finite(datatype: Datatype, value: &[u8]) -> bool {
+    struct IsFinite<'a>(&'a [u8]);
+    impl PhysicalVisitor for IsFinite<'_> {
+        type Output = bool;
+        fn visit<T: Native>(self) -> bool {
+            T::from_le(self.0).is_some_and(|value| value.to_f64().is_finite())
+        }
+    }
+    datatype.physical().visit(IsFinite(value))
+}

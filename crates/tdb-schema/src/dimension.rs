@@ -1,0 +1,222 @@
+//! A dimension: name, type, domain, tile extent, filters (specification, "Array schema": dimension).
+
+use tdb_codec::{
+    CellValNum, Datatype, ErrorKind, FormatVersion, Gate, Native, PhysicalVisitor, Reader, Result, Writer,
+    to_u64,
+};
+use tdb_filters::Pipeline;
+
+/// One dimension of an array's domain.
+///
+/// | field | type | versions |
+/// |---|---|---|
+/// | name length, name | `u32`, bytes | all |
+/// | datatype | `u8` | 5 on; before, one for the whole domain |
+/// | cell val num | `u32` | 5 on; 1, or `0xFFFFFFFF` for strings |
+/// | filters | pipeline | 5 on |
+/// | domain byte length | `u64` | 5 on; before, 2 × size |
+/// | domain | low, high | empty for strings |
+/// | null tile extent | `u8` | all |
+/// | tile extent | one value | only if the flag before is 0 |
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dimension {
+    /// Name, unique among dimensions and attributes.
+    pub name: String,
+    /// Type of the coordinates.
+    pub datatype: Datatype,
+    /// [`CellValNum::Var`] for strings, else one.
+    pub cell_val_num: CellValNum,
+    /// Filters of the dimension's data files; empty means the schema's coords filters (from version 5).
+    pub filters: Pipeline,
+    /// Little-endian `low, high`, inclusive; `None` for strings.
+    pub domain: Option<(Vec<u8>, Vec<u8>)>,
+    /// Little-endian tile extent; `None` if the array has none in this dimension.
+    pub tile_extent: Option<Vec<u8>>,
+}
+
+impl Dimension {
+    /// A dimension of a fixed-size type with an inclusive domain and no tile extent.
+    pub fn fixed(
+        name: impl Into<String>,
+        datatype: Datatype,
+        low: impl Into<Vec<u8>>,
+        high: impl Into<Vec<u8>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            datatype,
+            cell_val_num: CellValNum::ONE,
+            filters: Pipeline::default(),
+            domain: Some((low.into(), high.into())),
+            tile_extent: None,
+        }
+    }
+
+    /// A string dimension (`STRING_ASCII`, no domain).
+    pub fn string(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            datatype: Datatype::StringAscii,
+            cell_val_num: CellValNum::Var,
+            filters: Pipeline::default(),
+            domain: None,
+            tile_extent: None,
+        }
+    }
+
+    /// The same dimension with a tile extent.
+    #[must_use]
+    pub fn with_extent(mut self, extent: impl Into<Vec<u8>>) -> Self {
+        self.tile_extent = Some(extent.into());
+        self
+    }
+
+    /// Whether coordinates are of variable length.
+    #[must_use]
+    pub const fn is_var(&self) -> bool {
+        self.cell_val_num.is_var()
+    }
+
+    pub(crate) fn parse(
+        reader: &mut Reader<'_>,
+        version: FormatVersion,
+        domain_datatype: Option<Datatype>,
+    ) -> Result<Self> {
+        let name = reader.string_u32("dimension name")?;
+        let (datatype, cell_val_num, filters) = match domain_datatype {
+            Some(datatype) => (datatype, CellValNum::ONE, Pipeline::default()),
+            None => {
+                let datatype = reader.datatype("dimension datatype")?;
+                let start = *reader;
+                let code = reader.u32("dimension cell val num")?;
+                let cell_val_num = CellValNum::from_code(code).ok_or_else(|| {
+                    let value = u64::from(code);
+                    start.error("dimension cell val num", ErrorKind::InvalidValue { value })
+                })?;
+                (datatype, cell_val_num, Pipeline::parse(reader, version)?)
+            }
+        };
+        let size = datatype.size();
+        let start = *reader;
+        let domain_len = if version.has(Gate::DimensionFiles) {
+            reader.u64("dimension domain size")?
+        } else {
+            to_u64(size.saturating_mul(2))
+        };
+        let domain = if cell_val_num.is_var() && domain_len == 0 {
+            None
+        } else if domain_len == to_u64(size.saturating_mul(2)) && !cell_val_num.is_var() {
+            let low = reader.take(size, "dimension domain")?.to_vec();
+            let high = reader.take(size, "dimension domain")?.to_vec();
+            Some((low, high))
+        } else {
+            let kind = ErrorKind::WrongLength { value: domain_len };
+            return Err(start.error("dimension domain size", kind));
+        };
+        let tile_extent = if reader.bool("null tile extent")? {
+            None
+        } else {
+            Some(reader.take(size, "tile extent")?.to_vec())
+        };
+        Ok(Self { name, datatype, cell_val_num, filters, domain, tile_extent })
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer, version: FormatVersion) -> Result<()> {
+        writer.bytes_u32(self.name.as_bytes(), "dimension name")?;
+        if version.has(Gate::DimensionFiles) {
+            writer.u8(self.datatype.code());
+            writer.u32(self.cell_val_num.code());
+            self.filters.write(writer, version)?;
+            let len = self.domain.as_ref().map_or(0, |(low, high)| low.len().saturating_add(high.len()));
+            writer.u64(to_u64(len));
+        }
+        if let Some((low, high)) = &self.domain {
+            writer.bytes(low);
+            writer.bytes(high);
+        }
+        writer.bool(self.tile_extent.is_none());
+        if let Some(extent) = &self.tile_extent {
+            writer.bytes(extent);
+        }
+        Ok(())
+    }
+
+    /// The coordinate as its distance from the domain's low end, for integral types (dates and times
+    /// included); `None` for reals and strings, or if `value` has the wrong length. Coordinates below the
+    /// low end wrap around to large distances.
+    #[must_use]
+    pub fn ordinal(&self, value: &[u8]) -> Option<u64> {
+        let (low, _) = self.domain.as_ref()?;
+        if self.datatype.physical().is_float() {
+            return None;
+        }
+        Some(integer_bits(self, value)?.wrapping_sub(integer_bits(self, low)?))
+    }
+
+    /// The coordinate at a distance from the domain's low end: the inverse of [`Self::ordinal`].
+    #[must_use]
+    pub fn coordinate(&self, ordinal: u64) -> Option<Vec<u8>> {
+        let (low, _) = self.domain.as_ref()?;
+        let bits = integer_bits(self, low)?.wrapping_add(ordinal);
+        Some(bits.to_le_bytes().get(..self.datatype.size())?.to_vec())
+    }
+
+    /// Distance between the ends of an integral domain: its number of cells less one.
+    #[must_use]
+    pub fn last_ordinal(&self) -> Option<u64> {
+        self.ordinal(&self.domain.as_ref()?.1)
+    }
+
+    /// The tile extent of an integral dimension as a cell count; `None` if there is none.
+    #[must_use]
+    pub fn extent_cells(&self) -> Option<u64> {
+        if self.datatype.physical().is_float() {
+            return None;
+        }
+        let extent = integer_bits(self, self.tile_extent.as_ref()?)?;
+        // Extents are stored in the dimension's type: drop the sign extension of narrow types.
+        let bits = u32::try_from(self.datatype.size().saturating_mul(8)).ok()?;
+        Some(if bits >= 64 { extent } else { extent & ((1u64 << bits) - 1) })
+    }
+}
+
+/// The value sign- or zero-extended to 64 bits.
+fn integer_bits(dimension: &Dimension, value: &[u8]) -> Option<u64> {
+    if value.len() != dimension.datatype.size() {
+        return None;
+    }
+    let signed = dimension.datatype.physical().is_signed_integer();
+    let negative = signed && value.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut bytes = if negative { [0xff; 8] } else { [0; 8] };
+    bytes.get_mut(..value.len())?.copy_from_slice(value);
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// A coordinate or cell value as text, in the type's own notation.
+pub(crate) fn show(datatype: Datatype, value: &[u8]) -> String {
+    struct Show<'a>(&'a [u8]);
+    impl PhysicalVisitor for Show<'_> {
+        type Output = String;
+        fn visit<T: Native>(self) -> String {
+            T::from_le(self.0).map_or_else(String::new, |value| format!("{value:?}"))
+        }
+    }
+    datatype.physical().visit(Show(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinals_count_from_the_low_end_of_signed_and_unsigned_domains() {
+        let dimension = Dimension::fixed("x", Datatype::Int8, (-128i8).to_le_bytes(), 127i8.to_le_bytes());
+        assert_eq!(dimension.ordinal(&(-128i8).to_le_bytes()), Some(0));
+        assert_eq!(dimension.ordinal(&127i8.to_le_bytes()), Some(255));
+        assert_eq!(dimension.coordinate(255), Some(127i8.to_le_bytes().to_vec()));
+        assert_eq!(dimension.last_ordinal(), Some(255));
+        let dimension = Dimension::fixed("x", Datatype::Uint64, 1u64.to_le_bytes(), u64::MAX.to_le_bytes());
+        assert_eq!(dimension.last_ordinal(), Some(u64::MAX - 1));
+        assert_eq!(dimension.ordinal(&[0; 4]), None);
+    }
+}

@@ -1,0 +1,46 @@
+//! The domain: the list of dimensions (specification, "Array schema": domain).
+
+use tdb_codec::{FormatVersion, Gate, Reader, Result, Writer};
+
+use crate::Dimension;
+
+/// The dimensions of an array, in order.
+///
+/// | field | type | versions |
+/// |---|---|---|
+/// | datatype of all dimensions | `u8` | up to 4 |
+/// | dimension count | `u32` | all |
+/// | dimensions | [`Dimension`] | all |
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Domain {
+    /// The dimensions; the first one is the slowest in row-major order.
+    pub dimensions: Vec<Dimension>,
+}
+
+impl Domain {
+    /// A domain of these dimensions.
+    #[must_use]
+    pub const fn new(dimensions: Vec<Dimension>) -> Self {
+        Self { dimensions }
+    }
+
+    pub(crate) fn parse(reader: &mut Reader<'_>, version: FormatVersion) -> Result<Self> {
+        let datatype =
+            if version.has(Gate::DimensionFiles) { None } else { Some(reader.datatype("domain datatype")?) };
+        // A dimension takes at least a name length and the extent flag.
+        let count = reader.count_u32(5, "dimension count")?;
+        let mut dimensions = Vec::with_capacity(count);
+        for _ in 0..count {
+            dimensions.push(Dimension::parse(reader, version, datatype)?);
+        }
+        Ok(Self { dimensions })
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer, version: FormatVersion) -> Result<()> {
+        if !version.has(Gate::DimensionFiles) {
+            writer.u8(self.dimensions.first().map_or(0, |dimension| dimension.datatype.code()));
+        }
+        writer.len_u32(self.dimensions.len(), "dimension count")?;
+        self.dimensions.iter().try_for_each(|dimension| dimension.write(writer, version))
+    }
+}

@@ -1,0 +1,20 @@
+//! The crate's error.
+
+use thiserror::Error as ThisError;
+
+use crate::SchemaProblem;
+
+/// Result of reading or writing a schema.
+pub type Result<T> = core::result::Result<T, Error>;
+
+/// Why a schema could not be read or written.
+#[derive(Clone, Debug, PartialEq, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are not what the format says.
+    #[error(transparent)]
+    Parse(#[from] tdb_codec::Error),
+    /// The fields are well-formed but contradict each other.
+    #[error("invalid schema: {0}")]
+    Invalid(#[from] SchemaProblem),
+}

@@ -1,0 +1,62 @@
+//! Dimension labels: names for the positions of a dimension, kept in an array of their own.
+
+use tdb_codec::{CellValNum, DataOrder, Datatype, ErrorKind, Reader, Result, Writer, to_u64};
+
+/// A dimension label (version 18 on). The label's values live in a 1-D dense array below the array's folder.
+///
+/// In wire order: dimension index `u32`; name (`u32` length); URI-is-relative `u8`; URI (`u64` length); label
+/// attribute name (`u32` length); order `u8`; datatype `u8`; cell val num `u32`; is external `u8`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DimensionLabel {
+    /// Index of the dimension it labels.
+    pub dimension: u32,
+    /// Name, unique among dimensions, attributes and labels.
+    pub name: String,
+    /// Whether `uri` is relative to the array.
+    pub relative: bool,
+    /// Where the label's array is.
+    pub uri: String,
+    /// The attribute of that array that holds the values.
+    pub attribute: String,
+    /// Order of the values along the dimension.
+    pub order: DataOrder,
+    /// Type of the values.
+    pub datatype: Datatype,
+    /// Values a cell.
+    pub cell_val_num: CellValNum,
+    /// Whether the label's array is somebody else's.
+    pub external: bool,
+}
+
+impl DimensionLabel {
+    pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+        let dimension = reader.u32("label dimension index")?;
+        let name = reader.string_u32("label name")?;
+        let relative = reader.bool("label URI is relative")?;
+        let uri = reader.string_u64("label URI")?;
+        let attribute = reader.string_u32("label attribute name")?;
+        let order = reader.code("label order", DataOrder::from_code)?;
+        let datatype = reader.datatype("label datatype")?;
+        let start = *reader;
+        let code = reader.u32("label cell val num")?;
+        let cell_val_num = CellValNum::from_code(code).ok_or_else(|| {
+            start.error("label cell val num", ErrorKind::InvalidValue { value: u64::from(code) })
+        })?;
+        let external = reader.bool("label is external")?;
+        Ok(Self { dimension, name, relative, uri, attribute, order, datatype, cell_val_num, external })
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer) -> Result<()> {
+        writer.u32(self.dimension);
+        writer.bytes_u32(self.name.as_bytes(), "label name")?;
+        writer.bool(self.relative);
+        writer.u64(to_u64(self.uri.len()));
+        writer.bytes(self.uri.as_bytes());
+        writer.bytes_u32(self.attribute.as_bytes(), "label attribute name")?;
+        writer.u8(self.order.code());
+        writer.u8(self.datatype.code());
+        writer.u32(self.cell_val_num.code());
+        writer.bool(self.external);
+        Ok(())
+    }
+}

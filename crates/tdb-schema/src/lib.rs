@@ -1,0 +1,66 @@
+//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata.
+//!
+//! A schema file is one generic tile (crate `tdb-tile`); its unfiltered payload is what [`ArraySchema::parse`]
+//! reads. In the order of the bytes (specification, "Array schema"):
+//!
+//! ```text
+//! u32  format version          decides which of the fields below exist
+//! u8   allows duplicates       version 5 on
+//! u8   array type              0 dense, 1 sparse
+//! u8   tile order, u8 cell order
+//! u64  capacity                cells a sparse data tile holds
+//!      coords filters, offsets filters, validity filters (7 on)
+//!      domain                  dimensions: name, type, domain, tile extent, filters
+//!      attributes              name, type, values a cell, filters, fill value, nullability, order, enumeration
+//!      dimension labels        18 on
+//!      enumeration names       20 on
+//!      current domain          22 on
+//! ```
+//!
+//! ```
+//! use tdb_codec::{ArrayType, CellValNum, Datatype, FormatVersion, Layout};
+//! use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};
+//!
+//! let rows = Dimension::fixed("rows", Datatype::Int32, 1i32.to_le_bytes(), 4i32.to_le_bytes())
+//!     .with_extent(2i32.to_le_bytes());
+//! let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows]))
+//!     .with_attribute(Attribute::new("a", Datatype::Float64, CellValNum::ONE));
+//!
+//! let payload = schema.to_bytes(FormatVersion::CURRENT)?;
+//! let read = ArraySchema::parse(&payload)?;
+//! assert_eq!(read.domain.dimensions[0].name, "rows");
+//! assert_eq!(read.cell_order, Layout::RowMajor);
+//! assert_eq!(read.attribute("a").unwrap().fill_value, f64::NAN.to_le_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A [`schema`](ArraySchema) that was parsed has passed [`ArraySchema::check`]: extents are positive, domains are
+//! not inverted, names are unique, and dense arrays have integral dimensions of one type, so that code above
+//! can do arithmetic on them.
+//!
+//! What this crate does not know: fragments, where tiles lie, timestamps of schemas, files.
+#![forbid(unsafe_code)]
+
+mod attribute;
+mod check;
+mod current_domain;
+mod dimension;
+mod domain;
+mod enumeration;
+mod error;
+mod label;
+mod metadata;
+mod range;
+mod schema;
+
+pub use attribute::Attribute;
+pub use check::SchemaProblem;
+pub use current_domain::CurrentDomain;
+pub use dimension::Dimension;
+pub use domain::Domain;
+pub use enumeration::Enumeration;
+pub use error::{Error, Result};
+pub use label::DimensionLabel;
+pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
+pub use range::Range;
+pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};

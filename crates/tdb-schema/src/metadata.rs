@@ -1,0 +1,172 @@
+//! Array metadata: key-value pairs beside the cells (specification, "Metadata"). Groups use the same files.
+
+use std::collections::BTreeMap;
+
+use tdb_codec::{Datatype, ErrorKind, Reader, Result, Writer, to_u32, to_u64};
+
+/// A typed metadata value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetadataValue {
+    /// Type of the elements.
+    pub datatype: Datatype,
+    /// Little-endian elements; may be empty.
+    pub data: Vec<u8>,
+}
+
+impl MetadataValue {
+    /// Number of elements.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        match self.data.len().checked_div(self.datatype.size()) {
+            Some(count) => count,
+            None => 0,
+        }
+    }
+}
+
+/// One record of a metadata file: `u32` key length, key, `u8` deleted, and unless deleted `u8` datatype,
+/// `u32` count, elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetadataEntry {
+    /// The key; any bytes.
+    pub key: Vec<u8>,
+    /// The value, or `None` where the record deletes the key.
+    pub value: Option<MetadataValue>,
+}
+
+impl MetadataEntry {
+    /// Reads the records of one metadata file's payload, in file order.
+    ///
+    /// # Errors
+    /// Truncation or an unknown datatype.
+    ///
+    /// ```
+    /// use tdb_schema::MetadataEntry;
+    ///
+    /// // key "k", not deleted, INT32 (0), one element: 7
+    /// let payload = [1, 0, 0, 0, b'k', 0, 0, 1, 0, 0, 0, 7, 0, 0, 0];
+    /// let entries = MetadataEntry::parse_all(&payload)?;
+    /// assert_eq!(entries[0].key, b"k");
+    /// assert_eq!(entries[0].value.as_ref().unwrap().data, 7i32.to_le_bytes());
+    /// # Ok::<(), tdb_codec::Error>(())
+    /// ```
+    pub fn parse_all(payload: &[u8]) -> Result<Vec<Self>> {
+        let mut reader = Reader::new(payload);
+        let mut entries = Vec::new();
+        while !reader.is_empty() {
+            let key = reader.bytes_u32("metadata key")?.to_vec();
+            let deleted = reader.bool("metadata deleted")?;
+            let value = if deleted {
+                None
+            } else {
+                let datatype = reader.datatype("metadata datatype")?;
+                let start = reader;
+                let count = reader.u32("metadata value count")?;
+                let len = u64::from(count).checked_mul(to_u64(datatype.size())).ok_or_else(|| {
+                    start.error("metadata value count", ErrorKind::Overflow { value: u64::from(count) })
+                })?;
+                Some(MetadataValue { datatype, data: reader.take_u64(len, "metadata value")?.to_vec() })
+            };
+            entries.push(Self { key, value });
+        }
+        Ok(entries)
+    }
+
+    /// The payload of a metadata file with these records, in this order.
+    ///
+    /// # Errors
+    /// A key or value of 4 GiB or more.
+    pub fn write_all(entries: &[Self]) -> Result<Vec<u8>> {
+        let mut writer = Writer::new();
+        for entry in entries {
+            writer.bytes_u32(&entry.key, "metadata key")?;
+            writer.bool(entry.value.is_none());
+            if let Some(value) = &entry.value {
+                writer.u8(value.datatype.code());
+                let count = to_u32(value.count()).ok_or_else(|| {
+                    let value = to_u64(value.count());
+                    tdb_codec::Error::new("metadata value count", 0, ErrorKind::Overflow { value })
+                })?;
+                writer.u32(count);
+                writer.bytes(&value.data);
+            }
+        }
+        Ok(writer.into_vec())
+    }
+}
+
+/// The metadata of an array or group: what is left after all its files have been applied in time order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArrayMetadata {
+    entries: BTreeMap<Vec<u8>, MetadataValue>,
+}
+
+impl ArrayMetadata {
+    /// Applies one file's records: later ones replace or remove earlier ones.
+    pub fn apply(&mut self, entries: Vec<MetadataEntry>) {
+        for MetadataEntry { key, value } in entries {
+            match value {
+                Some(value) => {
+                    self.entries.insert(key, value);
+                }
+                None => {
+                    self.entries.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<&MetadataValue> {
+        self.entries.get(key.as_ref())
+    }
+
+    /// Keys and values in key order (bytewise).
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &MetadataValue)> {
+        self.entries.iter().map(|(key, value)| (key.as_slice(), value))
+    }
+
+    /// Number of keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(key: &[u8], data: &[u8]) -> MetadataEntry {
+        let value = Some(MetadataValue { datatype: Datatype::Uint8, data: data.to_vec() });
+        MetadataEntry { key: key.to_vec(), value }
+    }
+
+    #[test]
+    fn later_files_replace_and_delete_keys() {
+        let mut metadata = ArrayMetadata::default();
+        metadata.apply(vec![put(b"a", &[1]), put(b"b", &[2])]);
+        metadata.apply(vec![put(b"a", &[3]), MetadataEntry { key: b"b".to_vec(), value: None }]);
+        assert_eq!(metadata.get("a").unwrap().data, [3]);
+        assert_eq!(metadata.get("b"), None);
+    }
+
+    #[test]
+    fn records_round_trip_and_every_truncation_inside_a_record_is_refused() {
+        let entries =
+            vec![put(b"", &[]), put(b"key", &[1, 2]), MetadataEntry { key: vec![0xff], value: None }];
+        let bytes = MetadataEntry::write_all(&entries).unwrap();
+        assert_eq!(MetadataEntry::parse_all(&bytes).unwrap(), entries);
+        let whole: Vec<usize> =
+            (0..=3).map(|n| MetadataEntry::write_all(&entries[..n]).unwrap().len()).collect();
+        for len in 0..bytes.len() {
+            assert_eq!(MetadataEntry::parse_all(&bytes[..len]).is_ok(), whole.contains(&len), "{len}");
+        }
+    }
+}

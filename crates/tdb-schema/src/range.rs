@@ -1,0 +1,128 @@
+//! One dimension's interval, as bytes: used by current domains, non-empty domains and MBRs.
+
+use core::cmp::Ordering;
+
+use tdb_codec::{Datatype, ErrorKind, Native, PhysicalVisitor, Reader, Result, Writer, to_u64};
+
+use crate::Dimension;
+
+/// An inclusive interval of one dimension: little-endian bytes of both ends, or two byte strings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// Lower end, inclusive.
+    pub low: Vec<u8>,
+    /// Upper end, inclusive.
+    pub high: Vec<u8>,
+}
+
+impl Range {
+    /// An interval from its two ends.
+    pub fn new(low: impl Into<Vec<u8>>, high: impl Into<Vec<u8>>) -> Self {
+        Self { low: low.into(), high: high.into() }
+    }
+
+    /// Reads the interval of a dimension: `low, high` for fixed-size types; for strings
+    /// `u64 total length, u64 length of low, low, high` (specification, "MBR").
+    ///
+    /// # Errors
+    /// The input ends too early, or the string's inner length exceeds the total.
+    pub fn parse(reader: &mut Reader<'_>, dimension: &Dimension, what: &'static str) -> Result<Self> {
+        if dimension.is_var() {
+            let start = *reader;
+            let total = reader.u64(what)?;
+            let low_len = reader.u64(what)?;
+            let Some(high_len) = total.checked_sub(low_len) else {
+                return Err(start.error(what, ErrorKind::WrongLength { value: low_len }));
+            };
+            let low = reader.take_u64(low_len, what)?;
+            let high = reader.take_u64(high_len, what)?;
+            return Ok(Self::new(low, high));
+        }
+        let size = dimension.datatype.size();
+        let low = reader.take(size, what)?;
+        let high = reader.take(size, what)?;
+        Ok(Self::new(low, high))
+    }
+
+    /// Writes what [`Self::parse`] reads.
+    pub fn write(&self, writer: &mut Writer, dimension: &Dimension) {
+        if dimension.is_var() {
+            writer.u64(to_u64(self.low.len()).saturating_add(to_u64(self.high.len())));
+            writer.u64(to_u64(self.low.len()));
+        }
+        writer.bytes(&self.low);
+        writer.bytes(&self.high);
+    }
+
+    /// Orders two coordinates of a dimension: numerically, or bytewise (unsigned, shorter prefix first) for
+    /// strings. Unequal lengths of a fixed-size type count as equal.
+    #[must_use]
+    pub fn compare(datatype: Datatype, a: &[u8], b: &[u8]) -> Ordering {
+        struct Compare<'a>(&'a [u8], &'a [u8]);
+        impl PhysicalVisitor for Compare<'_> {
+            type Output = Ordering;
+            fn visit<T: Native>(self) -> Ordering {
+                match (T::from_le(self.0), T::from_le(self.1)) {
+                    (Some(a), Some(b)) => a.total_order(&b),
+                    _ => Ordering::Equal,
+                }
+            }
+        }
+        if datatype.is_string() { a.cmp(b) } else { datatype.physical().visit(Compare(a, b)) }
+    }
+
+    /// Whether a coordinate lies inside.
+    #[must_use]
+    pub fn contains(&self, datatype: Datatype, value: &[u8]) -> bool {
+        Self::compare(datatype, &self.low, value) != Ordering::Greater
+            && Self::compare(datatype, value, &self.high) != Ordering::Greater
+    }
+
+    /// Whether another interval has a coordinate in common with this one.
+    #[must_use]
+    pub fn overlaps(&self, datatype: Datatype, other: &Self) -> bool {
+        Self::compare(datatype, &self.low, &other.high) != Ordering::Greater
+            && Self::compare(datatype, &other.low, &self.high) != Ordering::Greater
+    }
+
+    /// Whether another interval lies wholly inside this one.
+    #[must_use]
+    pub fn covers(&self, datatype: Datatype, other: &Self) -> bool {
+        self.contains(datatype, &other.low) && self.contains(datatype, &other.high)
+    }
+
+    /// Grows this interval to cover another one too.
+    pub fn unite(&mut self, datatype: Datatype, other: &Self) {
+        if Self::compare(datatype, &other.low, &self.low) == Ordering::Less {
+            self.low.clone_from(&other.low);
+        }
+        if Self::compare(datatype, &other.high, &self.high) == Ordering::Greater {
+            self.high.clone_from(&other.high);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn string_intervals_compare_as_unsigned_bytes() {
+        let range = Range::new(*b"b", *b"d");
+        assert!(range.contains(Datatype::StringAscii, b"c"));
+        assert!(range.contains(Datatype::StringAscii, b"b"));
+        assert!(!range.contains(Datatype::StringAscii, b"d0"));
+        assert!(!range.contains(Datatype::StringAscii, &[0xff]));
+        assert!(range.overlaps(Datatype::StringAscii, &Range::new(*b"", *b"b")));
+    }
+
+    #[test]
+    fn an_inner_length_over_the_total_is_refused() {
+        let dimension = Dimension::string("s");
+        let mut bytes = 2u64.to_le_bytes().to_vec();
+        bytes.extend(3u64.to_le_bytes());
+        bytes.extend(b"abc");
+        let error = Range::parse(&mut Reader::new(&bytes), &dimension, "MBR").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::WrongLength { value: 3 });
+    }
+}

@@ -1,0 +1,301 @@
+//! The array schema itself.
+
+use tdb_codec::{ArrayType, CellValNum, Datatype, ErrorKind, FormatVersion, Gate, Layout, Reader, Writer};
+use tdb_filters::Pipeline;
+
+use crate::{Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Result};
+
+/// Capacity libtiledb gives schemas that do not set one.
+const DEFAULT_CAPACITY: u64 = 10_000;
+
+/// An enumeration's name and the file in `__schema/__enumerations` that holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnumerationName {
+    /// The name attributes refer to.
+    pub name: String,
+    /// The file's name.
+    pub file_name: String,
+}
+
+/// An array schema, as one schema file holds it. The wire order is on the crate's front page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArraySchema {
+    /// Format version of the schema, which decides the version of fragments written with it.
+    pub version: FormatVersion,
+    /// Whether several cells may have the same coordinates (sparse arrays only).
+    pub allows_duplicates: bool,
+    /// Dense or sparse.
+    pub array_type: ArrayType,
+    /// Order of space tiles.
+    pub tile_order: Layout,
+    /// Order of cells in a space tile, or [`Layout::Hilbert`].
+    pub cell_order: Layout,
+    /// Cells a sparse data tile holds.
+    pub capacity: u64,
+    /// Filters of coordinates: of `__coords` before version 5, of dimensions without filters after.
+    pub coords_filters: Pipeline,
+    /// Filters of the offsets of var-length fields.
+    pub offsets_filters: Pipeline,
+    /// Filters of the validity bytes of nullable attributes.
+    pub validity_filters: Pipeline,
+    /// The dimensions.
+    pub domain: Domain,
+    /// The attributes, in the order of their indices.
+    pub attributes: Vec<Attribute>,
+    /// Dimension labels.
+    pub labels: Vec<DimensionLabel>,
+    /// Enumerations by name.
+    pub enumerations: Vec<EnumerationName>,
+    /// The part of the domain that may be written; `None` for all of it.
+    pub current_domain: Option<CurrentDomain>,
+}
+
+/// Which field of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldKind {
+    /// The attribute of this index.
+    Attribute(usize),
+    /// The dimension of this index.
+    Dimension(usize),
+}
+
+/// What attributes and dimensions have in common: enough to read their cells.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    /// Which one it is.
+    pub kind: FieldKind,
+    /// Name.
+    pub name: &'a str,
+    /// Type of the values.
+    pub datatype: Datatype,
+    /// Values a cell.
+    pub cell_val_num: CellValNum,
+    /// Whether cells may be null.
+    pub nullable: bool,
+    /// The filters in effect (a dimension without its own has the schema's coords filters).
+    pub filters: &'a Pipeline,
+}
+
+impl Field<'_> {
+    /// Bytes of a cell; `None` for var-length fields.
+    #[must_use]
+    pub fn cell_size(&self) -> Option<usize> {
+        match self.cell_val_num {
+            CellValNum::Fixed(count) => usize::try_from(count.get()).ok()?.checked_mul(self.datatype.size()),
+            CellValNum::Var => None,
+        }
+    }
+
+    /// Whether cells are of variable length.
+    #[must_use]
+    pub const fn is_var(&self) -> bool {
+        self.cell_val_num.is_var()
+    }
+}
+
+impl ArraySchema {
+    /// A schema of the current version with libtiledb's defaults: row-major, capacity 10,000, no filters.
+    #[must_use]
+    pub fn new(array_type: ArrayType, domain: Domain) -> Self {
+        Self {
+            version: FormatVersion::CURRENT,
+            allows_duplicates: false,
+            array_type,
+            tile_order: Layout::RowMajor,
+            cell_order: Layout::RowMajor,
+            capacity: DEFAULT_CAPACITY,
+            coords_filters: Pipeline::default(),
+            offsets_filters: Pipeline::default(),
+            validity_filters: Pipeline::default(),
+            domain,
+            attributes: Vec::new(),
+            labels: Vec::new(),
+            enumerations: Vec::new(),
+            current_domain: None,
+        }
+    }
+
+    /// The same schema with one more attribute.
+    #[must_use]
+    pub fn with_attribute(mut self, attribute: Attribute) -> Self {
+        self.attributes.push(attribute);
+        self
+    }
+
+    /// Reads the unfiltered payload of a schema file, of any version.
+    ///
+    /// # Errors
+    /// A version this build does not read, truncation, trailing bytes, unknown codes, or a schema that
+    /// contradicts itself ([`Self::check`]).
+    pub fn parse(payload: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(payload);
+        let start = reader;
+        let number = reader.u32("schema version")?;
+        let version = FormatVersion::parse(number).map_err(|error| {
+            start.error("schema version", ErrorKind::UnsupportedVersion { version: error.0 })
+        })?;
+        let reader = &mut reader;
+        let allows_duplicates = version.has(Gate::AllowsDuplicates) && reader.bool("allows duplicates")?;
+        let array_type = reader.code("array type", ArrayType::from_code)?;
+        let tile_order = reader.code("tile order", Layout::from_code)?;
+        let cell_order = reader.code("cell order", Layout::from_code)?;
+        let capacity = reader.u64("capacity")?;
+        let coords_filters = Pipeline::parse(reader, version)?;
+        let offsets_filters = Pipeline::parse(reader, version)?;
+        let validity_filters =
+            if version.has(Gate::Nullable) { Pipeline::parse(reader, version)? } else { Pipeline::default() };
+        let domain = Domain::parse(reader, version)?;
+        // An attribute takes at least a name length, a type, a cell val num and an empty pipeline.
+        let count = reader.count_u32(17, "attribute count")?;
+        let mut attributes = Vec::with_capacity(count);
+        for _ in 0..count {
+            attributes.push(Attribute::parse(reader, version)?);
+        }
+        let mut labels = Vec::new();
+        if version.has(Gate::DimensionLabels) {
+            let count = reader.count_u32(28, "dimension label count")?;
+            for _ in 0..count {
+                labels.push(DimensionLabel::parse(reader)?);
+            }
+        }
+        let mut enumerations = Vec::new();
+        if version.has(Gate::Enumerations) {
+            let count = reader.count_u32(8, "enumeration count")?;
+            for _ in 0..count {
+                let name = reader.string_u32("enumeration name")?;
+                let file_name = reader.string_u32("enumeration file name")?;
+                enumerations.push(EnumerationName { name, file_name });
+            }
+        }
+        let current_domain =
+            if version.has(Gate::CurrentDomain) { CurrentDomain::parse(reader, &domain)? } else { None };
+        reader.finish("array schema")?;
+        let schema = Self {
+            version,
+            allows_duplicates,
+            array_type,
+            tile_order,
+            cell_order,
+            capacity,
+            coords_filters,
+            offsets_filters,
+            validity_filters,
+            domain,
+            attributes,
+            labels,
+            enumerations,
+            current_domain,
+        };
+        schema.check()?;
+        Ok(schema)
+    }
+
+    /// The payload of a schema file at `version`. Fields that version does not have are left out; the caller
+    /// decides whether that loses something.
+    ///
+    /// # Errors
+    /// A schema that breaks a rule ([`Self::check`]), or a name or list too long for its length field.
+    pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
+        self.check()?;
+        let mut writer = Writer::new();
+        let out = &mut writer;
+        out.u32(version.number());
+        if version.has(Gate::AllowsDuplicates) {
+            out.bool(self.allows_duplicates);
+        }
+        out.u8(self.array_type.code());
+        out.u8(self.tile_order.code());
+        out.u8(self.cell_order.code());
+        out.u64(self.capacity);
+        self.coords_filters.write(out, version)?;
+        self.offsets_filters.write(out, version)?;
+        if version.has(Gate::Nullable) {
+            self.validity_filters.write(out, version)?;
+        }
+        self.domain.write(out, version)?;
+        out.len_u32(self.attributes.len(), "attribute count")?;
+        self.attributes.iter().try_for_each(|attribute| attribute.write(out, version))?;
+        if version.has(Gate::DimensionLabels) {
+            out.len_u32(self.labels.len(), "dimension label count")?;
+            self.labels.iter().try_for_each(|label| label.write(out))?;
+        }
+        if version.has(Gate::Enumerations) {
+            out.len_u32(self.enumerations.len(), "enumeration count")?;
+            for EnumerationName { name, file_name } in &self.enumerations {
+                out.bytes_u32(name.as_bytes(), "enumeration name")?;
+                out.bytes_u32(file_name.as_bytes(), "enumeration file name")?;
+            }
+        }
+        if version.has(Gate::CurrentDomain) {
+            CurrentDomain::write(self.current_domain.as_ref(), out, &self.domain);
+        }
+        Ok(writer.into_vec())
+    }
+
+    /// The attribute of this name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    /// The dimension of this name.
+    #[must_use]
+    pub fn dimension(&self, name: &str) -> Option<&Dimension> {
+        self.domain.dimensions.iter().find(|dimension| dimension.name == name)
+    }
+
+    /// The index of the dimension of this name.
+    #[must_use]
+    pub fn dimension_index(&self, name: &str) -> Option<usize> {
+        self.domain.dimensions.iter().position(|dimension| dimension.name == name)
+    }
+
+    /// The field of this name; an attribute wins over a dimension of the same name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<Field<'_>> {
+        let attribute = self.attributes.iter().position(|attribute| attribute.name == name);
+        match attribute {
+            Some(index) => self.field_of(FieldKind::Attribute(index)),
+            None => self.field_of(FieldKind::Dimension(self.dimension_index(name)?)),
+        }
+    }
+
+    /// The field of this kind and index.
+    #[must_use]
+    pub fn field_of(&self, kind: FieldKind) -> Option<Field<'_>> {
+        Some(match kind {
+            FieldKind::Attribute(index) => {
+                let attribute = self.attributes.get(index)?;
+                Field {
+                    kind,
+                    name: &attribute.name,
+                    datatype: attribute.datatype,
+                    cell_val_num: attribute.cell_val_num,
+                    nullable: attribute.nullable,
+                    filters: &attribute.filters,
+                }
+            }
+            FieldKind::Dimension(index) => {
+                let dimension = self.domain.dimensions.get(index)?;
+                // Schemas before version 5 give dimensions no pipeline at all, not even by inheritance:
+                // newer fragments in such arrays hold unfiltered coordinates.
+                let inherits = dimension.filters.filters.is_empty() && self.version.has(Gate::DimensionFiles);
+                Field {
+                    kind,
+                    name: &dimension.name,
+                    datatype: dimension.datatype,
+                    cell_val_num: dimension.cell_val_num,
+                    nullable: false,
+                    filters: if inherits { &self.coords_filters } else { &dimension.filters },
+                }
+            }
+        })
+    }
+
+    /// Dimensions, then attributes, in schema order.
+    pub fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+        let dimensions = (0..self.domain.dimensions.len()).map(FieldKind::Dimension);
+        let attributes = (0..self.attributes.len()).map(FieldKind::Attribute);
+        dimensions.chain(attributes).filter_map(|kind| self.field_of(kind))
+    }
+}
