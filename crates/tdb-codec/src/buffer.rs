@@ -20,6 +20,7 @@ use crate::num::to_u64;
 /// ```
 #[derive(Clone, Default)]
 pub struct Buffer {
+    /// At least as long as `len` needs.
     words: Vec<u64>,
     len: usize,
 }
@@ -63,17 +64,21 @@ impl Buffer {
 
     /// Makes the buffer `len` bytes long; new bytes are zero.
     pub fn resize(&mut self, len: usize) {
-        if len < self.len {
-            self.len = len;
-            self.words.truncate(len.div_ceil(8));
+        let old = self.len;
+        self.grow(len);
+        self.len = len;
+        if let Some(new) = self.as_mut_slice().get_mut(old..) {
+            new.fill(0);
         }
-        // Bytes between the end and the word boundary may be left over from a longer content.
-        let (old, words) = (self.len, len.div_ceil(8));
-        let tail_end = self.words.len().saturating_mul(8).min(len);
-        if let Some(tail) = bytemuck::cast_slice_mut::<u64, u8>(&mut self.words).get_mut(old..tail_end) {
-            tail.fill(0);
+    }
+
+    /// Makes the buffer `len` bytes long, with whatever bytes happen to be there: for memory that is reused and
+    /// about to be overwritten. Costs nothing if the buffer was ever that long.
+    pub fn reset(&mut self, len: usize) {
+        if self.words.len() < len.div_ceil(8) {
+            // Nothing is kept, so fresh zeroed memory is cheaper than growing.
+            self.words = vec![0; len.div_ceil(8)];
         }
-        self.words.resize(words, 0);
         self.len = len;
     }
 
@@ -81,15 +86,21 @@ impl Buffer {
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let old = self.len;
         let new = old.saturating_add(bytes.len());
-        let words = new.div_ceil(8);
-        if words > self.words.capacity() {
-            let target = words.max(self.words.capacity().saturating_mul(2));
-            self.words.reserve(target.saturating_sub(self.words.len()));
-        }
-        self.words.resize(words, 0);
+        self.grow(new);
         self.len = new;
         if let Some(slot) = self.as_mut_slice().get_mut(old..) {
             slot.copy_from_slice(bytes);
+        }
+    }
+
+    fn grow(&mut self, len: usize) {
+        let words = len.div_ceil(8);
+        if words > self.words.len() {
+            if words > self.words.capacity() {
+                let target = words.max(self.words.capacity().saturating_mul(2));
+                self.words.reserve_exact(target.saturating_sub(self.words.len()));
+            }
+            self.words.resize(words, 0);
         }
     }
 

@@ -63,6 +63,7 @@ mod limits;
 mod native;
 mod num;
 mod reader;
+mod trace;
 mod version;
 mod writer;
 
@@ -75,5 +76,6 @@ pub use limits::{Budget, Limits};
 pub use native::{Native, PhysicalVisitor};
 pub use num::{to_u32, to_u64, to_usize};
 pub use reader::Reader;
+pub use trace::{Trace, TracedField};
 pub use version::{FormatVersion, Gate, UnsupportedVersion};
 pub use writer::Writer;

@@ -1,6 +1,6 @@
 //! A cursor over a byte slice that knows its absolute position.
 
-use crate::{Datatype, Error, ErrorKind, Result, to_u64, to_usize};
+use crate::{Datatype, Error, ErrorKind, Result, Trace, to_u64, to_usize};
 
 /// A cursor over bytes: every read is bounds-checked, named and located.
 ///
@@ -9,6 +9,7 @@ use crate::{Datatype, Error, ErrorKind, Result, to_u64, to_usize};
 pub struct Reader<'a> {
     rest: &'a [u8],
     offset: u64,
+    trace: Option<&'a Trace>,
 }
 
 impl<'a> Reader<'a> {
@@ -21,7 +22,13 @@ impl<'a> Reader<'a> {
     /// A reader whose first byte is at absolute offset `offset`.
     #[must_use]
     pub const fn with_offset(bytes: &'a [u8], offset: u64) -> Self {
-        Self { rest: bytes, offset }
+        Self { rest: bytes, offset, trace: None }
+    }
+
+    /// The same reader, which also notes every field it reads in `trace`.
+    #[must_use]
+    pub const fn traced(self, trace: &'a Trace) -> Self {
+        Self { trace: Some(trace), ..self }
     }
 
     /// Absolute offset of the next byte.
@@ -58,6 +65,13 @@ impl<'a> Reader<'a> {
         Error::new(what, self.offset, kind)
     }
 
+    #[inline]
+    fn note(&self, len: usize, what: &'static str) {
+        if let Some(trace) = self.trace {
+            trace.note(self.offset, len, what);
+        }
+    }
+
     /// Takes the next `len` bytes.
     ///
     /// # Errors
@@ -66,6 +80,7 @@ impl<'a> Reader<'a> {
     pub fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8]> {
         match self.rest.split_at_checked(len) {
             Some((head, tail)) => {
+                self.note(len, what);
                 self.rest = tail;
                 self.offset = self.offset.saturating_add(to_u64(len));
                 Ok(head)
@@ -100,6 +115,7 @@ impl<'a> Reader<'a> {
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N]> {
         match self.rest.split_first_chunk::<N>() {
             Some((head, tail)) => {
+                self.note(N, what);
                 self.rest = tail;
                 self.offset = self.offset.saturating_add(to_u64(N));
                 Ok(*head)
@@ -299,8 +315,11 @@ impl<'a> Reader<'a> {
     /// [`ErrorKind::UnexpectedEnd`] if fewer are left.
     pub fn sub(&mut self, len: u64, what: &'static str) -> Result<Self> {
         let offset = self.offset;
-        let bytes = self.take_u64(len, what)?;
-        Ok(Self { rest: bytes, offset })
+        // The region's own fields are what a trace is about.
+        let trace = self.trace.take();
+        let bytes = self.take_u64(len, what);
+        self.trace = trace;
+        Ok(Self { rest: bytes?, offset, trace })
     }
 
     /// Declares a structure finished.

@@ -82,7 +82,15 @@ impl Footer {
     /// # Errors
     /// Truncation, an unsupported version, or flags other than 0 and 1.
     pub fn parse(bytes: &[u8], offset: u64, schema: &ArraySchema) -> Result<Self> {
-        let mut reader = Reader::with_offset(bytes, offset);
+        Self::parse_from(Reader::with_offset(bytes, offset), schema)
+    }
+
+    /// Reads the footer with a reader of the caller's, e.g. a traced one.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'_>, schema: &ArraySchema) -> Result<Self> {
+        let offset = reader.offset();
         let reader = &mut reader;
         let (version, schema_name) = head(reader)?;
         let dense = reader.bool("dense")?;

@@ -41,7 +41,14 @@ impl LegacyMetadata {
     /// # Errors
     /// Truncation, trailing bytes, counts the payload cannot hold, or another version.
     pub fn parse(payload: &[u8], schema: &ArraySchema) -> Result<Self> {
-        let mut reader = Reader::new(payload);
+        Self::parse_from(Reader::new(payload), schema)
+    }
+
+    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'_>, schema: &ArraySchema) -> Result<Self> {
         let number = reader.u32("fragment version")?;
         let version = FormatVersion::parse(number)
             .ok()

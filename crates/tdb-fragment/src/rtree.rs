@@ -156,13 +156,21 @@ impl RTree {
     /// # Errors
     /// Truncation, trailing bytes, a fanout below 2, or levels whose counts do not fit each other.
     pub fn parse(payload: &[u8], version: FormatVersion, domain: &Domain) -> Result<Self> {
+        Self::parse_from(Reader::new(payload), version, domain)
+    }
+
+    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'_>, version: FormatVersion, domain: &Domain) -> Result<Self> {
         let sizes = sizes_of(domain);
-        let mut reader = Reader::new(payload);
         let start = reader;
+        let len = reader.remaining();
         if !version.has(Gate::DimensionFiles) {
             let count = reader.u32("R-tree dimension count")?;
             // Trees without levels may say anything here.
-            if to_u64(sizes.len()) != u64::from(count) && payload.len() > 13 {
+            if to_u64(sizes.len()) != u64::from(count) && len > 13 {
                 let kind = ErrorKind::InvalidValue { value: u64::from(count) };
                 return Err(start.error("R-tree dimension count", kind));
             }

@@ -6,8 +6,7 @@ use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64, to_usize};
 ///
 /// # Errors
 /// Truncation, trailing bytes, or a count the payload cannot hold.
-pub fn parse_u64_list(payload: &[u8], what: &'static str) -> Result<Vec<u64>> {
-    let mut reader = Reader::new(payload);
+pub fn parse_u64_list(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<u64>> {
     let count = reader.count_u64(8, what)?;
     let values = reader.u64s(count, what)?;
     reader.finish(what)?;
@@ -18,16 +17,15 @@ pub fn parse_u64_list(payload: &[u8], what: &'static str) -> Result<Vec<u64>> {
 ///
 /// # Errors
 /// As [`parse_u64_list`].
-pub fn parse_words(payload: &[u8], what: &'static str) -> Result<Vec<[u8; 8]>> {
-    Ok(parse_u64_list(payload, what)?.into_iter().map(u64::to_le_bytes).collect())
+pub fn parse_words(reader: Reader<'_>, what: &'static str) -> Result<Vec<[u8; 8]>> {
+    Ok(parse_u64_list(reader, what)?.into_iter().map(u64::to_le_bytes).collect())
 }
 
 /// Reads `u64 n` and `n` × (`u64` length, name): the paths of processed delete conditions.
 ///
 /// # Errors
 /// Truncation, trailing bytes, or a name that is not UTF-8.
-pub fn parse_names(payload: &[u8], what: &'static str) -> Result<Vec<String>> {
-    let mut reader = Reader::new(payload);
+pub fn parse_names(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<String>> {
     let count = reader.count_u64(8, what)?;
     let names = (0..count).map(|_| reader.string_u64(what)).collect::<Result<_>>()?;
     reader.finish(what)?;
@@ -48,8 +46,7 @@ impl TileValues {
     ///
     /// # Errors
     /// Truncation or trailing bytes.
-    pub fn parse(payload: &[u8], what: &'static str) -> Result<Self> {
-        let mut reader = Reader::new(payload);
+    pub fn parse(mut reader: Reader<'_>, what: &'static str) -> Result<Self> {
         let fixed = reader.u64(what)?;
         let var = reader.u64(what)?;
         let fixed = reader.take_u64(fixed, what)?.to_vec();
@@ -105,10 +102,9 @@ pub struct FieldStatistics {
 ///
 /// # Errors
 /// Truncation or trailing bytes.
-pub fn parse_fragment_statistics(payload: &[u8], slots: usize) -> Result<Vec<FieldStatistics>> {
+pub fn parse_fragment_statistics(mut reader: Reader<'_>, slots: usize) -> Result<Vec<FieldStatistics>> {
     const WHAT: &str = "fragment statistics";
-    let mut reader = Reader::new(payload);
-    if payload.len().checked_div(32).is_none_or(|most| slots > most) {
+    if reader.remaining().checked_div(32).is_none_or(|most| slots > most) {
         return Err(reader.error(WHAT, ErrorKind::CountTooLarge { count: to_u64(slots) }));
     }
     let mut statistics = Vec::with_capacity(slots);
@@ -132,12 +128,12 @@ mod tests {
         let mut bytes = 2u64.to_le_bytes().to_vec();
         bytes.extend(7u64.to_le_bytes());
         bytes.extend(9u64.to_le_bytes());
-        assert_eq!(parse_u64_list(&bytes, "tile offsets").unwrap(), [7, 9]);
+        assert_eq!(parse_u64_list(Reader::new(&bytes), "tile offsets").unwrap(), [7, 9]);
         for len in 0..bytes.len() {
-            assert!(parse_u64_list(&bytes[..len], "tile offsets").is_err());
+            assert!(parse_u64_list(Reader::new(&bytes[..len]), "tile offsets").is_err());
         }
         bytes.push(0);
-        let error = parse_u64_list(&bytes, "tile offsets").unwrap_err();
+        let error = parse_u64_list(Reader::new(&bytes), "tile offsets").unwrap_err();
         assert_eq!((error.offset, error.kind), (24, ErrorKind::TrailingBytes { count: 1 }));
     }
 
@@ -146,7 +142,7 @@ mod tests {
         let mut fixed = 0u64.to_le_bytes().to_vec();
         fixed.extend(3u64.to_le_bytes());
         let values = TileValues { fixed, var: b"abcde".to_vec() };
-        let read = TileValues::parse(&values.to_bytes(), "tile mins").unwrap();
+        let read = TileValues::parse(Reader::new(&values.to_bytes()), "tile mins").unwrap();
         assert_eq!(read.value(0, None), Some(&b"abc"[..]));
         assert_eq!(read.value(1, None), Some(&b"de"[..]));
         assert_eq!(read.value(2, None), None);

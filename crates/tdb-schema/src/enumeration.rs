@@ -40,7 +40,14 @@ impl Enumeration {
     /// A structure version this build does not know, truncation, trailing bytes, or offsets that decrease or
     /// point past the data.
     pub fn parse(payload: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(payload);
+        Self::parse_from(Reader::new(payload))
+    }
+
+    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'_>) -> Result<Self> {
         let version = reader.u32("enumeration version")?;
         if version != STRUCTURE_VERSION {
             let kind = ErrorKind::UnsupportedVersion { version };

@@ -51,7 +51,14 @@ impl MetadataEntry {
     /// # Ok::<(), tdb_codec::Error>(())
     /// ```
     pub fn parse_all(payload: &[u8]) -> Result<Vec<Self>> {
-        let mut reader = Reader::new(payload);
+        Self::parse_all_from(Reader::new(payload))
+    }
+
+    /// Reads the records with a reader of the caller's, e.g. a traced one.
+    ///
+    /// # Errors
+    /// As [`Self::parse_all`].
+    pub fn parse_all_from(mut reader: Reader<'_>) -> Result<Vec<Self>> {
         let mut entries = Vec::new();
         while !reader.is_empty() {
             let key = reader.bytes_u32("metadata key")?.to_vec();

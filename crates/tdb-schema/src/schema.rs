@@ -128,7 +128,14 @@ impl ArraySchema {
     /// A version this build does not read, truncation, trailing bytes, unknown codes, or a schema that
     /// contradicts itself ([`Self::check`]).
     pub fn parse(payload: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(payload);
+        Self::parse_from(Reader::new(payload))
+    }
+
+    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'_>) -> Result<Self> {
         let start = reader;
         let number = reader.u32("schema version")?;
         let version = FormatVersion::parse(number).map_err(|error| {

@@ -1,0 +1,236 @@
+//! An open array.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use tdb_codec::{ArrayType, Budget, Limits};
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, MetadataEntry, Range};
+
+use crate::context::Context;
+use crate::directory::{Directory, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::fragment::Fragment;
+use crate::storage::{LocalStorage, Storage, join};
+use crate::{Error, Read, Result, TimeWindow, parallel};
+
+/// A TileDB array, opened for reading at one point of its history.
+#[derive(Debug)]
+pub struct Array {
+    pub(crate) context: Context,
+    directory: Directory,
+    schema: Arc<ArraySchema>,
+    schema_key: String,
+    pub(crate) fragments: Vec<Fragment>,
+    window: TimeWindow,
+}
+
+/// How to open an array.
+///
+/// ```no_run
+/// use tdb_array::{OpenOptions, TimeWindow};
+///
+/// let array = OpenOptions::new().window(TimeWindow::until(1_700_000_000_000)).threads(4).open("path/to/array")?;
+/// # Ok::<(), tdb_array::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until an array is opened with them"]
+pub struct OpenOptions {
+    window: TimeWindow,
+    threads: usize,
+    limits: Limits,
+}
+
+impl OpenOptions {
+    /// All of time, as many threads as the machine has, default limits.
+    pub fn new() -> Self {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        Self { window: TimeWindow::ALL, threads, limits: Limits::default() }
+    }
+
+    /// Sees only what was written in this window.
+    pub const fn window(mut self, window: TimeWindow) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// Uses at most this many threads. They are started by each query and end with it; with 1, none is.
+    pub const fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Bounds single allocations that a file asks for.
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Opens the array in a local folder.
+    ///
+    /// # Errors
+    /// No array there, a damaged file, or something this build does not support.
+    pub fn open(self, path: impl Into<PathBuf>) -> Result<Array> {
+        self.open_storage(LocalStorage::new(path))
+    }
+
+    /// Opens the array in a storage.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Array> {
+        let context = Context {
+            storage: Box::new(storage),
+            threads: self.threads.max(1),
+            limits: self.limits,
+            budget: Budget::unlimited(),
+        };
+        let directory = Directory::load(&*context.storage)?;
+        let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();
+        let schema = Arc::new(load_schema(&context, &schema_key)?);
+        let dense = schema.array_type == ArrayType::Dense;
+        let entries = directory.visible(&*context.storage, self.window, dense)?;
+        let known = Mutex::new(HashMap::from([(schema_key.clone(), schema.clone())]));
+        // Fragments name their schema's file; the few different ones are loaded once each.
+        let schemas = |name: Option<&str>| {
+            let key = match name {
+                Some(name) if name != OLD_SCHEMA => join(SCHEMA_FOLDER, name),
+                _ => OLD_SCHEMA.to_owned(),
+            };
+            let cache = || known.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(schema) = cache().get(&key) {
+                return Ok(schema.clone());
+            }
+            let schema = Arc::new(load_schema(&context, &key)?);
+            cache().insert(key, schema.clone());
+            Ok(schema)
+        };
+        let open = |entry, (): &mut ()| Fragment::open(&context, entry, &schemas);
+        let threads = if entries.len() < FEW_FRAGMENTS { 1 } else { context.threads };
+        let fragments = parallel::run(threads, entries, || (), open)?;
+        Ok(Array { context, directory, schema, schema_key, fragments, window: self.window })
+    }
+}
+
+/// Below this many fragments, starting a thread costs more than it saves.
+const FEW_FRAGMENTS: usize = 16;
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
+    let payload = context.generic_file(key)?;
+    ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
+}
+
+impl Array {
+    /// Opens the array in a local folder as it is now.
+    ///
+    /// # Errors
+    /// No array there, a damaged file, or something this build does not support.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        OpenOptions::new().open(path)
+    }
+
+    /// Opens the array in a local folder as it was in `window`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_at(path: impl Into<PathBuf>, window: TimeWindow) -> Result<Self> {
+        OpenOptions::new().window(window).open(path)
+    }
+
+    /// Starts a query.
+    pub const fn read(&self) -> Read<'_> {
+        Read::new(self)
+    }
+
+    /// The schema in force at the end of the window.
+    #[must_use]
+    pub fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// Key of that schema's file.
+    #[must_use]
+    pub fn schema_key(&self) -> &str {
+        &self.schema_key
+    }
+
+    /// Keys of all schema files, oldest first.
+    #[must_use]
+    pub fn schema_keys(&self) -> &[String] {
+        &self.directory.schemas
+    }
+
+    /// The window the array was opened in.
+    #[must_use]
+    pub const fn window(&self) -> TimeWindow {
+        self.window
+    }
+
+    /// The visible fragments, oldest first: where they overlap, later ones win.
+    #[must_use]
+    pub fn fragments(&self) -> &[Fragment] {
+        &self.fragments
+    }
+
+    /// Whether the folder has the empty lock file of version 10 and before.
+    #[must_use]
+    pub const fn has_lock_file(&self) -> bool {
+        self.directory.has_lock
+    }
+
+    /// What the visible fragments cover, one interval a dimension; `None` if there are none.
+    #[must_use]
+    pub fn non_empty_domain(&self) -> Option<Vec<Range>> {
+        let mut domains = self.fragments.iter().filter_map(Fragment::non_empty_domain);
+        let mut union = domains.next()?.to_vec();
+        for domain in domains {
+            for ((range, other), dimension) in
+                union.iter_mut().zip(domain).zip(&self.schema.domain.dimensions)
+            {
+                range.unite(dimension.datatype, other);
+            }
+        }
+        Some(union)
+    }
+
+    /// The array's key-value metadata, as of the window.
+    ///
+    /// # Errors
+    /// A damaged metadata file.
+    pub fn metadata(&self) -> Result<ArrayMetadata> {
+        let mut metadata = ArrayMetadata::default();
+        for key in self.directory.visible_metadata(self.window) {
+            let payload = self.context.generic_file(key)?;
+            let entries = MetadataEntry::parse_all(&payload)
+                .map_err(|error| Error::corrupt(self.context.describe(key), error))?;
+            metadata.apply(entries);
+        }
+        Ok(metadata)
+    }
+
+    /// An enumeration of the schema, by name; `None` if the schema has none of that name.
+    ///
+    /// # Errors
+    /// A missing or damaged enumeration file.
+    pub fn enumeration(&self, name: &str) -> Result<Option<Enumeration>> {
+        let Some(entry) = self.schema.enumerations.iter().find(|entry| entry.name == name) else {
+            return Ok(None);
+        };
+        let key = format!("{SCHEMA_FOLDER}/__enumerations/{}", entry.file_name);
+        let payload = self.context.generic_file(&key)?;
+        let parsed = Enumeration::parse(&payload);
+        parsed.map(Some).map_err(|error| Error::corrupt(self.context.describe(&key), error))
+    }
+
+    /// How a key of this array's storage is shown to people.
+    #[must_use]
+    pub fn describe(&self, key: &str) -> String {
+        self.context.describe(key)
+    }
+}

@@ -1,0 +1,46 @@
+//! What every part of an open array shares: the storage and the settings.
+
+use bytes::Bytes;
+use tdb_codec::{Budget, Limits};
+use tdb_tile::GenericTile;
+
+use crate::storage::Storage;
+use crate::{Error, Result};
+
+/// Storage and settings of an open array.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) storage: Box<dyn Storage>,
+    pub(crate) threads: usize,
+    pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
+}
+
+impl Context {
+    /// How a key is shown to people.
+    pub(crate) fn describe(&self, key: &str) -> String {
+        self.storage.describe(key)
+    }
+
+    /// The whole of a small file.
+    pub(crate) fn read_all(&self, key: &str) -> Result<Bytes> {
+        let (_, bytes) = self
+            .storage
+            .read_tail(key, u64::MAX)
+            .map_err(|error| Error::io(self.describe(key), error))?;
+        Ok(bytes)
+    }
+
+    /// The unfiltered payload of the generic tile that `bytes`, from `offset` of file `key`, begin with.
+    pub(crate) fn generic_tile(&self, key: &str, bytes: &[u8], offset: u64) -> Result<Vec<u8>> {
+        let corrupt = |error| Error::from_tile(self.describe(key), None, error);
+        let tile = GenericTile::parse(bytes, offset).map_err(corrupt)?;
+        tile.decode(None, &self.limits, &self.budget).map_err(corrupt)
+    }
+
+    /// The unfiltered payload of a file that is one generic tile.
+    pub(crate) fn generic_file(&self, key: &str) -> Result<Vec<u8>> {
+        let bytes = self.read_all(key)?;
+        self.generic_tile(key, &bytes, 0)
+    }
+}

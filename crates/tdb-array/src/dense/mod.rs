@@ -1,0 +1,130 @@
+//! Dense reads: every cell of a box, from the newest fragment that covers it.
+
+mod overlay;
+mod paint;
+mod space;
+
+use tdb_codec::{Buffer, Layout, to_u64};
+use tdb_schema::FieldKind;
+
+use self::overlay::Overlay;
+use self::paint::{FieldSources, Target, VarTarget};
+use self::space::{Region, Space};
+use crate::gather::{ColumnSpec, concat, lengths_to_offsets, split_lengths};
+use crate::query::Plan;
+use crate::tiles::Worker;
+use crate::{Cells, Column, Result, parallel};
+
+/// Runs a query on a dense array.
+pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
+    let array = plan.array;
+    let context = &array.context;
+    let space = Space::new(plan)?;
+    let regions = space.regions(context.threads);
+    // Sparse fragments of a dense array: their cells are found once, for all fields.
+    let overlays: Vec<Option<Overlay>> = array
+        .fragments
+        .iter()
+        .map(|fragment| {
+            if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, &space).map(Some) }
+        })
+        .collect::<Result<_>>()?;
+    let mut columns = Vec::with_capacity(plan.fields.len());
+    for kind in &plan.fields {
+        let Some(field) = array.schema().field_of(*kind) else { continue };
+        let spec = ColumnSpec::new(array.schema(), &field);
+        columns.push(match kind {
+            FieldKind::Dimension(index) => coordinates(&space, &regions, *index, spec)?,
+            FieldKind::Attribute(_) => {
+                let sources = FieldSources::open(context, &array.fragments, &overlays, *kind, &spec)?;
+                if spec.cell_size.is_some() {
+                    fixed_column(plan, &space, &regions, &sources, spec)?
+                } else {
+                    var_column(plan, &space, &regions, &sources, spec)?
+                }
+            }
+        });
+    }
+    let shape = (space.order != Layout::GlobalOrder).then(|| space.counts().to_vec());
+    Ok(Cells { len: space.cells(), shape, order: space.order, columns })
+}
+
+/// Validity bytes of a nullable column, all of them still to be written.
+fn new_validity(spec: &ColumnSpec, cells: usize) -> Option<Vec<u8>> {
+    spec.nullable.then(|| vec![0; cells])
+}
+
+/// One piece of the validity bytes for each region, if there are any.
+fn split_validity<'v>(validity: &'v mut Option<Vec<u8>>, regions: &[Region]) -> Vec<Option<&'v mut [u8]>> {
+    match validity {
+        Some(validity) => {
+            let pieces = split_lengths(validity, regions.iter().map(Region::cells));
+            pieces.into_iter().map(Some).collect()
+        }
+        None => regions.iter().map(|_| None).collect(),
+    }
+}
+
+fn fixed_column(
+    plan: &Plan<'_>,
+    space: &Space,
+    regions: &[Region],
+    sources: &FieldSources<'_>,
+    spec: ColumnSpec,
+) -> Result<Column> {
+    let context = &plan.array.context;
+    let size = spec.cell_size.unwrap_or(0);
+    let mut data = Buffer::zeroed(space.bytes(size)?);
+    let mut validity = new_validity(&spec, space.cells());
+    let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
+    let validities = split_validity(&mut validity, regions);
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(validities)).collect();
+    parallel::run(context.threads, jobs, Worker::default, |(region, (values, validity)), worker| {
+        let mut target = Target { values, validity };
+        sources.paint_fixed(context, space, region, &spec, &mut target, worker)
+    })?;
+    Ok(spec.column(data, None, validity))
+}
+
+fn var_column(
+    plan: &Plan<'_>,
+    space: &Space,
+    regions: &[Region],
+    sources: &FieldSources<'_>,
+    spec: ColumnSpec,
+) -> Result<Column> {
+    let context = &plan.array.context;
+    space.bytes(8)?;
+    let mut offsets = vec![0u64; space.cells().saturating_add(1)];
+    let mut validity = new_validity(&spec, space.cells());
+    let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));
+    let validities = split_validity(&mut validity, regions);
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(validities)).collect();
+    let values = parallel::run(context.threads, jobs, Worker::default, |(region, (lengths, validity)), worker| {
+        let mut target = VarTarget::new(lengths, validity);
+        sources.paint_var(context, space, region, &spec, &mut target, worker)?;
+        Ok(target.into_values())
+    })?;
+    lengths_to_offsets(&mut offsets)?;
+    let data = concat(context, values)?;
+    Ok(spec.column(data, Some(offsets), validity))
+}
+
+/// The coordinates of every cell in one dimension.
+fn coordinates(space: &Space, regions: &[Region], dimension: usize, spec: ColumnSpec) -> Result<Column> {
+    let size = spec.datatype.size();
+    let mut data = Buffer::with_capacity(space.bytes(size)?);
+    for region in regions {
+        let Some((low, _)) = region.range(dimension) else { continue };
+        let counts = region.counts();
+        let stride = region.strides.get(dimension).copied().unwrap_or(1).max(1);
+        let count = counts.get(dimension).copied().unwrap_or(1).max(1);
+        for cell in 0..region.cells() {
+            let index = cell.checked_div(stride).and_then(|cell| cell.checked_rem(count)).unwrap_or(0);
+            let ordinal = low.saturating_add(to_u64(index));
+            data.extend_from_slice(&space.coordinate(dimension, ordinal));
+        }
+    }
+    let validity = spec.nullable.then(|| vec![1; space.cells()]);
+    Ok(spec.column(data, None, validity))
+}

@@ -1,0 +1,146 @@
+//! Sparse fragments of dense arrays: cells written one by one over older ones (libtiledb up to 2.2).
+
+use tdb_schema::FieldKind;
+
+use super::paint::{Target, VarTarget};
+use super::space::{Box, Region, Space};
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::grid::BoxMap;
+use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::Result;
+
+/// The cells of a sparse fragment that lie in the query's box.
+#[derive(Debug)]
+pub(crate) struct Overlay {
+    tiles: Vec<OverlayTile>,
+}
+
+/// The cells of one data tile.
+#[derive(Debug)]
+struct OverlayTile {
+    tile: usize,
+    /// Cells in the whole tile.
+    count: usize,
+    /// Number of each cell in the tile, and its ordinals.
+    cells: Vec<(usize, Vec<u64>)>,
+}
+
+impl Overlay {
+    pub(crate) fn load(context: &Context, fragment: &Fragment, space: &Space) -> Result<Self> {
+        let dimensions = space.dimensions();
+        let query = space.query();
+        let tree = fragment.rtree(context)?;
+        let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
+            let ordinals = dimensions.get(dimension).and_then(|d| Some((d.ordinal(low)?, d.ordinal(high)?)));
+            match (ordinals, query.get(dimension)) {
+                (Some((low, high)), Some(wanted)) => low <= wanted.1 && wanted.0 <= high,
+                _ => true,
+            }
+        };
+        let fields: Vec<FieldTiles> = (0..dimensions.len())
+            .map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)))
+            .collect::<Result<_>>()?;
+        let mut worker = Worker::default();
+        let mut tiles = Vec::new();
+        for tile in tree.search(overlaps) {
+            let count = fragment.tile_cells(context, tile)?;
+            let mut cells: Vec<(usize, Vec<u64>)> = (0..count).map(|cell| (cell, Vec::new())).collect();
+            for (field, dimension) in fields.iter().zip(dimensions) {
+                let size = dimension.datatype.size();
+                let mut values = vec![0; count.saturating_mul(size)];
+                field.decode_fixed(context, tile, &mut values, |_| true, &mut worker)?;
+                for ((_, ordinals), value) in cells.iter_mut().zip(values.chunks_exact(size)) {
+                    ordinals.extend(dimension.ordinal(value));
+                }
+            }
+            cells.retain(|(_, ordinals)| {
+                ordinals.iter().zip(query).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
+            });
+            tiles.push(OverlayTile { tile, count, cells });
+        }
+        Ok(Self { tiles })
+    }
+
+    /// The tiles with cells in `bounds`, with those cells: number in the tile, and position in the region.
+    fn cells_in<'o>(
+        &'o self,
+        region: &'o Region,
+        bounds: &'o Box,
+    ) -> impl Iterator<Item = (&'o OverlayTile, Vec<(usize, usize)>)> {
+        self.tiles.iter().filter_map(move |tile| {
+            let inside = tile.cells.iter().filter(|(_, ordinals)| {
+                ordinals.iter().zip(bounds).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
+            });
+            let cells: Vec<(usize, usize)> = inside
+                .map(|(cell, ordinals)| (*cell, region.position(ordinals.iter().copied())))
+                .collect();
+            (!cells.is_empty()).then_some((tile, cells))
+        })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
+    pub(crate) fn paint_fixed(
+        &self,
+        context: &Context,
+        region: &Region,
+        bounds: &Box,
+        tiles: &FieldTiles,
+        size: usize,
+        target: &mut Target<'_>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        for (tile, cells) in self.cells_in(region, bounds) {
+            let mut values = vec![0; tile.count.saturating_mul(size)];
+            tiles.decode_fixed(context, tile.tile, &mut values, |_| true, worker)?;
+            for (from, to) in &cells {
+                let source = values.get(from * size..(from + 1) * size);
+                let slot = target.values.get_mut(to * size..(to + 1) * size);
+                if let (Some(source), Some(slot)) = (source, slot) {
+                    slot.copy_from_slice(source);
+                }
+            }
+            if let Some(validity) = target.validity.as_deref_mut() {
+                let valid = decode_validity(context, tiles, tile, worker)?;
+                for (from, to) in &cells {
+                    if let (Some(valid), Some(slot)) = (valid.get(*from), validity.get_mut(*to)) {
+                        *slot = *valid;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn paint_var(
+        &self,
+        context: &Context,
+        region: &Region,
+        bounds: &Box,
+        tiles: &FieldTiles,
+        target: &mut VarTarget<'_>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let mut decoded = VarTile::default();
+        for (tile, cells) in self.cells_in(region, bounds) {
+            tiles.decode_var(context, tile.tile, tile.count, &mut decoded, worker)?;
+            let valid = decode_validity(context, tiles, tile, worker)?;
+            for (from, to) in cells {
+                target.paint(&decoded, &BoxMap::new(&[], (from, &[]), (to, &[])));
+                target.set_validity(to, valid.get(from).copied().unwrap_or(1));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn decode_validity(
+    context: &Context,
+    tiles: &FieldTiles,
+    tile: &OverlayTile,
+    worker: &mut Worker,
+) -> Result<Vec<u8>> {
+    let mut valid = vec![1; tile.count];
+    tiles.decode_validity(context, tile.tile, &mut valid, |_| true, worker)?;
+    Ok(valid)
+}

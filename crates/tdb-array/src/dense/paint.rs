@@ -1,0 +1,444 @@
+//! Painting a region: older fragments first, newer ones over them.
+
+use tdb_codec::{Buffer, Layout, to_u64, to_usize};
+use tdb_schema::FieldKind;
+
+use super::overlay::Overlay;
+use super::space::{Box, Region, Space, covers, domain_box, intersect, position};
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::gather::{ColumnSpec, fill_cells};
+use crate::grid::BoxMap;
+use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::{Error, Result};
+
+/// One fragment's tiles of the field that is being read.
+#[derive(Debug)]
+struct Source<'a> {
+    tiles: FieldTiles,
+    /// What the fragment covers.
+    domain: Box,
+    kind: SourceKind<'a>,
+}
+
+#[derive(Debug)]
+enum SourceKind<'a> {
+    /// A dense fragment: first space tile along each dimension, and the distance in data tiles between
+    /// neighbouring space tiles.
+    Dense { first: Vec<u64>, strides: Vec<u64> },
+    /// A sparse fragment of a dense array.
+    Sparse(&'a Overlay),
+}
+
+/// All fragments that have the field, oldest first.
+#[derive(Debug)]
+pub(crate) struct FieldSources<'a> {
+    sources: Vec<Source<'a>>,
+}
+
+/// Where a fixed-size field's cells of a region go.
+pub(crate) struct Target<'t> {
+    pub(crate) values: &'t mut [u8],
+    pub(crate) validity: Option<&'t mut [u8]>,
+}
+
+/// Where a var-length field's cells of a region go.
+pub(crate) struct VarTarget<'t> {
+    lengths: &'t mut [u64],
+    validity: Option<&'t mut [u8]>,
+    /// Where each cell's value begins in `arena`.
+    starts: Vec<usize>,
+    arena: Vec<u8>,
+}
+
+impl<'t> VarTarget<'t> {
+    pub(crate) fn new(lengths: &'t mut [u64], validity: Option<&'t mut [u8]>) -> Self {
+        let starts = vec![0; lengths.len()];
+        Self { lengths, validity, starts, arena: Vec::new() }
+    }
+
+    /// The values of all cells in result order.
+    pub(crate) fn into_values(self) -> Vec<u8> {
+        let total: u64 = self.lengths.iter().sum();
+        let mut values = Vec::with_capacity(to_usize(total).unwrap_or(0));
+        // Neighbours in the result are mostly neighbours in a tile: copy runs, not cells.
+        let (mut start, mut end) = (0usize, 0usize);
+        let mut flush = |start: usize, end: usize| {
+            values.extend_from_slice(self.arena.get(start..end).unwrap_or_default());
+        };
+        for (from, len) in self.starts.iter().zip(self.lengths.iter()) {
+            if *from != end {
+                flush(start, end);
+                start = *from;
+            }
+            end = from.saturating_add(to_usize(*len).unwrap_or(0));
+        }
+        flush(start, end);
+        values
+    }
+}
+
+/// A source's part of one space tile.
+struct Layer<'s, 'a> {
+    source: &'s Source<'a>,
+    bounds: Box,
+}
+
+impl<'a> FieldSources<'a> {
+    pub(crate) fn open(
+        context: &Context,
+        fragments: &[Fragment],
+        overlays: &'a [Option<Overlay>],
+        kind: FieldKind,
+        spec: &ColumnSpec,
+    ) -> Result<Self> {
+        let mut sources = Vec::new();
+        for (fragment, overlay) in fragments.iter().zip(overlays) {
+            let Some(domain) = fragment.non_empty_domain() else { continue };
+            let Some(tiles) = spec.tiles(context, fragment, kind)? else { continue };
+            let dimensions = &fragment.schema().domain.dimensions;
+            let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
+            let source = match overlay {
+                Some(overlay) => SourceKind::Sparse(overlay),
+                None => {
+                    let footer = fragment.footer();
+                    let grid = footer.tile_grid(fragment.schema()).map_err(corrupt)?;
+                    let count = footer.tile_count(fragment.schema()).map_err(corrupt)?;
+                    if to_u64(tiles.tile_count()) != count {
+                        let detail = format!(
+                            "the fragment covers {count} tiles, but lists {} offsets",
+                            tiles.tile_count()
+                        );
+                        let path = context.describe(fragment.metadata_key());
+                        return Err(Error::inconsistent(path, "tile offsets", footer.offset, detail));
+                    }
+                    let strides = tile_strides(&grid, fragment.schema().tile_order);
+                    SourceKind::Dense { first: grid.iter().map(|span| span.0).collect(), strides }
+                }
+            };
+            let domain = domain_box(dimensions, domain).unwrap_or_default();
+            sources.push(Source { tiles, domain, kind: source });
+        }
+        Ok(Self { sources })
+    }
+
+    /// The sources that have cells in a box of one space tile, oldest first, and whether they leave none out.
+    fn layers(&self, bounds: &Box) -> (Vec<Layer<'_, 'a>>, bool) {
+        let mut layers = Vec::new();
+        let mut covered = false;
+        for source in self.sources.iter().rev() {
+            let Some(shared) = intersect(&source.domain, bounds) else { continue };
+            // What a newer layer hides wholly need not be read.
+            let hidden = layers.iter().any(|layer: &Layer<'_, '_>| {
+                matches!(layer.source.kind, SourceKind::Dense { .. }) && covers(&layer.bounds, &shared)
+            });
+            if hidden {
+                continue;
+            }
+            covered |= matches!(source.kind, SourceKind::Dense { .. }) && shared == *bounds;
+            layers.push(Layer { source, bounds: shared });
+            if covered {
+                break;
+            }
+        }
+        layers.reverse();
+        (layers, covered)
+    }
+
+    pub(crate) fn paint_fixed(
+        &self,
+        context: &Context,
+        space: &Space,
+        region: &Region,
+        spec: &ColumnSpec,
+        target: &mut Target<'_>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let size = spec.cell_size.unwrap_or(0);
+        space.for_each_tile(&region.bounds, |index| {
+            let tile_box = space.tile_box(index);
+            let Some(bounds) = intersect(&tile_box, &region.bounds) else { return Ok(()) };
+            let (layers, covered) = self.layers(&bounds);
+            if !covered {
+                fill_runs(region, &bounds, |to, cells| {
+                    let slot = target.values.get_mut(to * size..(to + cells) * size);
+                    fill_cells(slot.unwrap_or_default(), &spec.fill);
+                    if let Some(slot) = target.validity.as_mut().and_then(|v| v.get_mut(to..to + cells)) {
+                        slot.fill(spec.fill_validity);
+                    }
+                });
+            }
+            for Layer { source, bounds } in layers {
+                match &source.kind {
+                    SourceKind::Dense { first, strides } => {
+                        let tile = data_tile(index, first, strides);
+                        let part = TilePart::new(space, region, &tile_box, bounds);
+                        part.copy_fixed(context, space, &source.tiles, tile, size, target.values, worker)?;
+                        if let Some(validity) = target.validity.as_deref_mut() {
+                            part.copy_validity(context, space, &source.tiles, tile, validity, worker)?;
+                        }
+                    }
+                    SourceKind::Sparse(overlay) => {
+                        overlay.paint_fixed(context, region, &bounds, &source.tiles, size, target, worker)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn paint_var(
+        &self,
+        context: &Context,
+        space: &Space,
+        region: &Region,
+        spec: &ColumnSpec,
+        target: &mut VarTarget<'_>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        // The fill value is stored once, at the start.
+        target.arena.extend_from_slice(&spec.fill);
+        let fill = to_u64(spec.fill.len());
+        let mut decoded = VarTile::default();
+        space.for_each_tile(&region.bounds, |index| {
+            let tile_box = space.tile_box(index);
+            let Some(bounds) = intersect(&tile_box, &region.bounds) else { return Ok(()) };
+            let (layers, covered) = self.layers(&bounds);
+            if !covered {
+                fill_runs(region, &bounds, |to, cells| {
+                    target.lengths.get_mut(to..to + cells).unwrap_or_default().fill(fill);
+                    target.starts.get_mut(to..to + cells).unwrap_or_default().fill(0);
+                    if let Some(slot) = target.validity.as_mut().and_then(|v| v.get_mut(to..to + cells)) {
+                        slot.fill(spec.fill_validity);
+                    }
+                });
+            }
+            for Layer { source, bounds } in layers {
+                match &source.kind {
+                    SourceKind::Dense { first, strides } => {
+                        let tile = data_tile(index, first, strides);
+                        let part = TilePart::new(space, region, &tile_box, bounds);
+                        source.tiles.decode_var(context, tile, space.tile_cells, &mut decoded, worker)?;
+                        target.paint(&decoded, &part.map);
+                        if let Some(validity) = target.validity.as_deref_mut() {
+                            part.copy_validity(context, space, &source.tiles, tile, validity, worker)?;
+                        }
+                    }
+                    SourceKind::Sparse(overlay) => {
+                        overlay.paint_var(context, region, &bounds, &source.tiles, target, worker)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl VarTarget<'_> {
+    /// Takes over the cells of a decoded tile that `map` maps into the region.
+    pub(super) fn paint(&mut self, tile: &VarTile, map: &BoxMap) {
+        let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
+        let (mut low, mut high) = (usize::MAX, 0usize);
+        map.for_each_run(|from, _, cells| {
+            low = low.min(at(from));
+            high = high.max(at(from.saturating_add(cells)));
+        });
+        let base = self.arena.len();
+        self.arena.extend_from_slice(tile.values.as_slice().get(low..high).unwrap_or_default());
+        map.for_each_run(|from, to, cells| {
+            let starts = self.starts.get_mut(to..).unwrap_or_default().iter_mut();
+            let lengths = self.lengths.get_mut(to..).unwrap_or_default().iter_mut();
+            for (cell, (start, length)) in (from..from.saturating_add(cells)).zip(starts.zip(lengths)) {
+                let (first, end) = (at(cell), at(cell.saturating_add(1)));
+                *start = base.saturating_add(first.saturating_sub(low));
+                *length = to_u64(end.saturating_sub(first));
+            }
+        });
+    }
+
+    /// Marks a cell as null or not, for nullable fields.
+    pub(super) fn set_validity(&mut self, cell: usize, valid: u8) {
+        if let Some(slot) = self.validity.as_mut().and_then(|validity| validity.get_mut(cell)) {
+            *slot = valid;
+        }
+    }
+}
+
+/// The box of one data tile that a region takes.
+struct TilePart {
+    /// The box inside the tile.
+    local: Vec<(usize, usize)>,
+    map: BoxMap,
+}
+
+impl TilePart {
+    fn new(space: &Space, region: &Region, tile_box: &Box, bounds: Box) -> Self {
+        let low = || bounds.iter().map(|span| span.0);
+        let source = position(tile_box, &space.tile_strides, low());
+        let target = region.position(low());
+        let counts = super::space::counts_of(&bounds).unwrap_or_default();
+        let map = BoxMap::new(&counts, (source, &space.tile_strides), (target, &region.strides));
+        let local = bounds
+            .iter()
+            .zip(tile_box)
+            .map(|((low, high), (first, _))| {
+                let distance = |ordinal: u64| to_usize(ordinal.wrapping_sub(*first)).unwrap_or(usize::MAX);
+                (distance(*low), distance(*high))
+            })
+            .collect();
+        Self { local, map }
+    }
+
+    /// The single run that is the whole tile, in the tile's own order: where it begins in the region.
+    fn whole_tile(&self, space: &Space) -> Option<usize> {
+        let mut found = None;
+        let mut runs = 0usize;
+        if self.local.iter().zip(&space.tile_counts).all(|((low, high), count)| *low == 0 && high + 1 == *count) {
+            self.map.for_each_run(|_, to, cells| {
+                runs = runs.saturating_add(1);
+                found = (cells == space.tile_cells).then_some(to);
+            });
+        }
+        found.filter(|_| runs == 1)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
+    fn copy_fixed(
+        &self,
+        context: &Context,
+        space: &Space,
+        tiles: &FieldTiles,
+        tile: usize,
+        size: usize,
+        target: &mut [u8],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let len = space.tile_cells.saturating_mul(size);
+        if let Some(to) = self.whole_tile(space) {
+            let start = to.saturating_mul(size);
+            let out = target.get_mut(start..start.saturating_add(len)).unwrap_or_default();
+            return tiles.decode_fixed(context, tile, out, |_| true, worker);
+        }
+        self.through_buffer(context, space, size, tile, target, worker, |out, wanted, worker| {
+            tiles.decode_fixed(context, tile, out, wanted, worker)
+        })
+    }
+
+    fn copy_validity(
+        &self,
+        context: &Context,
+        space: &Space,
+        tiles: &FieldTiles,
+        tile: usize,
+        target: &mut [u8],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        self.through_buffer(context, space, 1, tile, target, worker, |out, wanted, worker| {
+            tiles.decode_validity(context, tile, out, wanted, worker)
+        })
+    }
+
+    /// Decodes the chunks that the box touches into a buffer of the worker's, and copies the box.
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
+    fn through_buffer(
+        &self,
+        context: &Context,
+        space: &Space,
+        size: usize,
+        tile: usize,
+        target: &mut [u8],
+        worker: &mut Worker,
+        decode: impl FnOnce(&mut [u8], &dyn Fn(core::ops::Range<usize>) -> bool, &mut Worker) -> Result<()>,
+    ) -> Result<()> {
+        let len = space.tile_cells.saturating_mul(size);
+        if to_u64(len) > context.limits.tile_bytes {
+            let detail = format!("tile {tile} has {len} bytes, which is over the limit");
+            return Err(Error::inconsistent("", "tile", 0, detail));
+        }
+        let mut buffer: Buffer = core::mem::take(&mut worker.tile);
+        buffer.reset(len);
+        let wanted = |bytes: core::ops::Range<usize>| {
+            let first = bytes.start.checked_div(size).unwrap_or(0);
+            let end = bytes.end.div_ceil(size.max(1));
+            self.first_cell_from(space, first).is_some_and(|cell| cell < end)
+        };
+        let result = decode(buffer.as_mut_slice(), &wanted, worker);
+        if result.is_ok() {
+            self.map.copy(buffer.as_slice(), target, size);
+        }
+        worker.tile = buffer;
+        result
+    }
+
+    /// The first cell of the box at or after cell `from` of the tile, in the tile's order.
+    fn first_cell_from(&self, space: &Space, from: usize) -> Option<usize> {
+        let mut slow_first: Vec<usize> = (0..self.local.len()).collect();
+        if space.cell_order == Layout::ColMajor {
+            slow_first.reverse();
+        }
+        // Digits of `from`, raised to the next number whose digits all lie in the box.
+        let mut digits = Vec::with_capacity(slow_first.len());
+        let mut rest = from;
+        for (at, dimension) in slow_first.iter().enumerate() {
+            let stride = *space.tile_strides.get(*dimension)?;
+            let digit = rest.checked_div(stride)?;
+            rest = rest.checked_rem(stride)?;
+            let (low, high) = *self.local.get(*dimension)?;
+            if digit < low {
+                break;
+            }
+            if digit > high {
+                // Carry: the next larger digit among the slower ones that has room.
+                loop {
+                    let last: usize = digits.pop()?;
+                    let dimension = *slow_first.get(digits.len())?;
+                    if last < self.local.get(dimension)?.1 {
+                        digits.push(last.wrapping_add(1));
+                        break;
+                    }
+                }
+                break;
+            }
+            digits.push(digit);
+            debug_assert_eq!(digits.len(), at + 1);
+        }
+        slow_first.iter().enumerate().try_fold(0usize, |sum, (at, dimension)| {
+            let digit = match digits.get(at) {
+                Some(digit) => *digit,
+                None => self.local.get(*dimension)?.0,
+            };
+            Some(sum.wrapping_add(digit.wrapping_mul(*space.tile_strides.get(*dimension)?)))
+        })
+    }
+}
+
+/// Runs of a box in its region, for filling.
+fn fill_runs(region: &Region, bounds: &Box, mut fill: impl FnMut(usize, usize)) {
+    let counts = super::space::counts_of(bounds).unwrap_or_default();
+    let target = region.position(bounds.iter().map(|span| span.0));
+    let map = BoxMap::new(&counts, (target, &region.strides), (target, &region.strides));
+    map.for_each_run(|_, to, cells| fill(to, cells));
+}
+
+/// Number of the data tile that holds a space tile.
+fn data_tile(index: &[u64], first: &[u64], strides: &[u64]) -> usize {
+    let number = index.iter().zip(first).zip(strides).fold(0u64, |sum, ((index, first), stride)| {
+        sum.wrapping_add(index.wrapping_sub(*first).wrapping_mul(*stride))
+    });
+    to_usize(number).unwrap_or(usize::MAX)
+}
+
+/// Distances in data tiles between neighbouring space tiles of a grid.
+fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
+    let mut strides = vec![1u64; grid.len()];
+    let mut next = 1u64;
+    let mut set = |(stride, (low, high)): (&mut u64, &(u64, u64))| {
+        *stride = next;
+        next = next.wrapping_mul(high.wrapping_sub(*low).wrapping_add(1));
+    };
+    match order {
+        Layout::ColMajor => strides.iter_mut().zip(grid).for_each(&mut set),
+        _ => strides.iter_mut().zip(grid).rev().for_each(&mut set),
+    }
+    strides
+}

@@ -1,0 +1,322 @@
+//! Which files of an array's folder count: schemas, visible fragments, metadata files.
+
+use std::collections::HashSet;
+use std::io;
+
+use tdb_codec::{FormatVersion, Gate};
+use tdb_fragment::{
+    CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines, vacuum_target,
+};
+
+use crate::storage::{Entry, Storage, join};
+use crate::{Error, Result, TimeWindow};
+
+/// The schema file of arrays of version 9 and before.
+pub(crate) const OLD_SCHEMA: &str = "__array_schema.tdb";
+/// The folder of schemas from version 10 on.
+pub(crate) const SCHEMA_FOLDER: &str = "__schema";
+/// The metadata file of a fragment.
+pub(crate) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
+const ENUMERATIONS: &str = "__enumerations";
+const FRAGMENTS: &str = "__fragments";
+const COMMITS: &str = "__commits";
+const METADATA: &str = "__meta";
+/// Folders in an array's root that are not fragments.
+const KNOWN_FOLDERS: [&str; 6] =
+    [SCHEMA_FOLDER, METADATA, "__labels", FRAGMENTS, COMMITS, "__fragment_meta"];
+/// Suffix of partly written metadata files.
+const PARTIAL: &str = ".tmp";
+const KV_SCHEMA: &str = "__kv_schema.tdb";
+const GROUP_MARKER: &str = "__tiledb_group.tdb";
+const GROUP_FOLDER: &str = "__group";
+
+/// A committed fragment, before its metadata is read.
+#[derive(Clone, Debug)]
+pub(crate) struct FragmentEntry {
+    /// Its folder's name.
+    pub(crate) name: String,
+    /// Its folder's key.
+    pub(crate) folder: String,
+    /// The name taken apart.
+    pub(crate) parsed: TimestampedName,
+}
+
+impl FragmentEntry {
+    fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
+        let name = folder.rsplit('/').next().unwrap_or_default().to_owned();
+        let parsed = TimestampedName::parse(&name)
+            .map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
+        if parsed.version.is_none() {
+            let version = name.rsplit('_').next().unwrap_or_default();
+            let what = format!("fragments of format version {version} are not supported");
+            return Err(Error::unsupported(storage.describe(&folder), what));
+        }
+        Ok(Self { name, folder, parsed })
+    }
+
+    /// The version its name states or implies.
+    pub(crate) fn version(&self) -> FormatVersion {
+        self.parsed.version.unwrap_or(FormatVersion::OLDEST)
+    }
+}
+
+/// What an array's folder holds, as far as listings and commit files say.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// Keys of all schema files: `__array_schema.tdb` first, then `__schema/*` in byte order of their names.
+    pub(crate) schemas: Vec<String>,
+    /// All committed fragments, oldest first: by first timestamp, then by key.
+    pub(crate) fragments: Vec<FragmentEntry>,
+    /// For each vacuum file the time range of its name and the folders it lists.
+    vacuums: Vec<(TimestampedName, Vec<String>)>,
+    /// Delete and update files with the timestamp of each.
+    conditions: Vec<(String, u64)>,
+    /// Array metadata files, oldest first.
+    metadata: Vec<(String, TimestampedName)>,
+    metadata_vacuums: Vec<(TimestampedName, Vec<String>)>,
+    /// Whether there is an empty lock file (version 10 and before).
+    pub(crate) has_lock: bool,
+}
+
+impl Directory {
+    /// Lists the array's folders and reads its commit files.
+    pub(crate) fn load(storage: &dyn Storage) -> Result<Self> {
+        let fail = |key: &str, error| Error::io(storage.describe(key), error);
+        let root = storage.list("").map_err(|error| fail("", error))?;
+        let has = |name: &str, folder| root.iter().any(|e| e.name == name && e.is_folder == folder);
+        if !has(SCHEMA_FOLDER, true) && !has(OLD_SCHEMA, false) {
+            let why = if has(GROUP_MARKER, false) || has(GROUP_FOLDER, true) {
+                "this is a group, not an array"
+            } else if has(KV_SCHEMA, false) {
+                "this is a key-value object of TileDB 1.x, which is not supported"
+            } else {
+                "this folder is not a TileDB array (it has neither __schema nor __array_schema.tdb)"
+            };
+            return Err(Error::NotAnArray { path: storage.describe(""), why });
+        }
+        let list = |folder: &str| -> Result<Vec<Entry>> {
+            if !has(folder, true) {
+                return Ok(Vec::new());
+            }
+            let mut entries = storage.list(folder).map_err(|error| fail(folder, error))?;
+            entries.sort_unstable();
+            Ok(entries)
+        };
+
+        let mut schemas = Vec::new();
+        if has(OLD_SCHEMA, false) {
+            schemas.push(OLD_SCHEMA.to_owned());
+        }
+        let named = list(SCHEMA_FOLDER)?;
+        schemas.extend(
+            named
+                .iter()
+                .filter(|entry| entry.name != ENUMERATIONS && !entry.is_folder)
+                .map(|entry| join(SCHEMA_FOLDER, &entry.name)),
+        );
+        if schemas.is_empty() {
+            return Err(Error::NotAnArray {
+                path: storage.describe(SCHEMA_FOLDER),
+                why: "the array has no schema file",
+            });
+        }
+
+        let (fragments, vacuums, conditions) = commits(storage, &root, &list(COMMITS)?)?;
+        let (metadata, metadata_vacuums) = metadata_files(storage, &list(METADATA)?)?;
+        let has_lock = has("__lock.tdb", false);
+        Ok(Self { schemas, fragments, vacuums, conditions, metadata, metadata_vacuums, has_lock })
+    }
+
+    /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
+    /// the first one if none was.
+    pub(crate) fn latest_schema(&self, storage: &dyn Storage, end: u64) -> Result<&str> {
+        let mut latest = None;
+        for key in &self.schemas {
+            let written = if key == OLD_SCHEMA { 0 } else { schema_time(storage, key)? };
+            if written <= end {
+                latest = Some(key);
+            }
+        }
+        Ok(latest.or(self.schemas.first()).map_or(OLD_SCHEMA, String::as_str))
+    }
+
+    /// The fragments visible in `window`, oldest first.
+    ///
+    /// Fragments of dense arrays, and those of versions before 15, must lie inside the window; others need
+    /// only overlap it. Fragments that a visible consolidated one replaces are left out.
+    pub(crate) fn visible(
+        &self,
+        storage: &dyn Storage,
+        window: TimeWindow,
+        dense: bool,
+    ) -> Result<Vec<FragmentEntry>> {
+        let sees = |name: &TimestampedName| {
+            let overlap =
+                !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
+            if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
+        };
+        if let Some((key, _)) = self.conditions.iter().find(|(_, time)| window.contains((*time, *time))) {
+            let what = if key.contains(CommitKind::Delete.suffix()) {
+                "delete conditions are not supported yet"
+            } else {
+                "update files are not supported yet"
+            };
+            return Err(Error::unsupported(storage.describe(key), what));
+        }
+        let replaced: HashSet<&str> = self
+            .vacuums
+            .iter()
+            .filter(|(name, _)| sees(name))
+            .flat_map(|(_, folders)| folders.iter().map(String::as_str))
+            .collect();
+        let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
+        Ok(seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect())
+    }
+
+    /// Keys of the metadata files visible in `window`, oldest first.
+    pub(crate) fn visible_metadata(&self, window: TimeWindow) -> impl Iterator<Item = &str> {
+        let replaced: HashSet<&str> = self
+            .metadata_vacuums
+            .iter()
+            .filter(|(name, _)| window.contains(name.timestamps))
+            .flat_map(|(_, keys)| keys.iter().map(String::as_str))
+            .collect();
+        self.metadata
+            .iter()
+            .filter(move |(_, name)| window.contains(name.timestamps))
+            .map(|(key, _)| key.as_str())
+            .filter(move |key| !replaced.contains(key))
+    }
+}
+
+/// When a schema file was written.
+fn schema_time(storage: &dyn Storage, key: &str) -> Result<u64> {
+    let name = key.rsplit('/').next().unwrap_or_default();
+    let parsed =
+        TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(key), error))?;
+    Ok(parsed.timestamps.1)
+}
+
+fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
+    let (_, bytes) =
+        storage.read_tail(key, u64::MAX).map_err(|error| Error::io(storage.describe(key), error))?;
+    Ok(bytes)
+}
+
+type Commits = (Vec<FragmentEntry>, Vec<(TimestampedName, Vec<String>)>, Vec<(String, u64)>);
+
+/// Committed fragments, vacuum files and condition files of all eras.
+fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<Commits> {
+    // Commit paths that `.con` files list and no `.ign` file takes back. A delete inside a `.con` counts
+    // even if it is ignored, as in libtiledb.
+    let mut ignored = HashSet::new();
+    let mut listed = Vec::new();
+    let mut conditions = Vec::new();
+    let mut vacuums = Vec::new();
+    let in_commits = commits.iter().filter(|e| !e.is_folder).map(|e| (join(COMMITS, &e.name), &e.name));
+    let in_root = root.iter().filter(|e| !e.is_folder).map(|e| (e.name.clone(), &e.name));
+    let files: Vec<_> = in_root.chain(in_commits).collect();
+    let corrupt =
+        |key: &str, error: tdb_codec::Error| Error::corrupt(storage.describe(key), error);
+    let name_of = |key: &str, stem: &str| {
+        TimestampedName::parse(stem).map_err(|error| Error::corrupt(storage.describe(key), error))
+    };
+    for (key, name) in &files {
+        match CommitKind::of(name) {
+            Some((CommitKind::Ignore, _)) => {
+                let lines = parse_path_lines(&read_all(storage, key)?);
+                ignored.extend(lines.map_err(|error| corrupt(key, error))?);
+            }
+            Some((CommitKind::Consolidated, _)) => {
+                let bytes = read_all(storage, key)?;
+                for record in parse_consolidated_commits(&bytes).map_err(|error| corrupt(key, error))? {
+                    if record.delete.is_some() {
+                        let stem = record.path.rsplit('/').next().unwrap_or_default();
+                        conditions.push((key.clone() + ": " + &record.path, name_of(key, stem)?.timestamps.0));
+                    } else {
+                        listed.push(record.path);
+                    }
+                }
+            }
+            Some((CommitKind::Delete | CommitKind::Update, stem)) => {
+                conditions.push((key.clone(), name_of(key, stem)?.timestamps.0));
+            }
+            Some((CommitKind::Vacuum, stem)) => {
+                let lines = parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
+                let folders = lines.iter().map(|line| vacuum_target(line).to_owned()).collect();
+                vacuums.push((name_of(key, stem)?, folders));
+            }
+            _ => {}
+        }
+    }
+    listed.retain(|path| !ignored.contains(path));
+
+    // Where each commit path puts its fragment. A path in a `.con` and in a file of its own counts once.
+    let mut folders: HashSet<String> = HashSet::new();
+    let root_folders: HashSet<&str> =
+        root.iter().filter(|entry| entry.is_folder).map(|entry| entry.name.as_str()).collect();
+    let committed = listed.iter().map(String::as_str).chain(files.iter().map(|(key, _)| key.as_str()));
+    for path in committed {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        match CommitKind::of(name) {
+            Some((CommitKind::Write, stem)) if stem.starts_with("__") => {
+                folders.insert(join(FRAGMENTS, stem));
+            }
+            // An `.ok` without its folder is harmless: the listing of the root decides.
+            Some((CommitKind::Ok, stem)) if root_folders.contains(stem) => {
+                folders.insert(stem.to_owned());
+            }
+            _ => {}
+        }
+    }
+    let mut fragments = Vec::new();
+    for name in root_folders {
+        let candidate = name.starts_with("__") && !name.contains('.') && !KNOWN_FOLDERS.contains(&name);
+        if candidate && !folders.contains(name) {
+            // Versions up to 4 have no commit file: the metadata file is the proof.
+            let old = TimestampedName::parse(name).is_ok_and(|parsed| !parsed.states_version);
+            if old && has_metadata(storage, name)? {
+                folders.insert(name.to_owned());
+            }
+        }
+    }
+    for folder in folders {
+        fragments.push(FragmentEntry::new(storage, folder)?);
+    }
+    // libtiledb orders by the first timestamp alone and leaves ties to its sort; the key makes it a rule.
+    fragments.sort_unstable_by(|a, b| {
+        (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder))
+    });
+    Ok((fragments, vacuums, conditions))
+}
+
+fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
+    let key = join(folder, FRAGMENT_METADATA);
+    match storage.read_tail(&key, 1) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(storage.describe(&key), error)),
+    }
+}
+
+type MetadataFiles = (Vec<(String, TimestampedName)>, Vec<(TimestampedName, Vec<String>)>);
+
+fn metadata_files(storage: &dyn Storage, entries: &[Entry]) -> Result<MetadataFiles> {
+    let mut files = Vec::new();
+    let mut vacuums = Vec::new();
+    for entry in entries.iter().filter(|entry| !entry.is_folder && !entry.name.ends_with(PARTIAL)) {
+        let key = join(METADATA, &entry.name);
+        let corrupt = |error: tdb_fragment::NameError| Error::corrupt(storage.describe(&key), error);
+        match CommitKind::of(&entry.name) {
+            Some((CommitKind::Vacuum, stem)) => {
+                let name = TimestampedName::parse(stem).map_err(corrupt)?;
+                let lines = parse_path_lines(&read_all(storage, &key)?)
+                    .map_err(|error| Error::corrupt(storage.describe(&key), error))?;
+                vacuums.push((name, lines.iter().map(|line| vacuum_target(line).to_owned()).collect()));
+            }
+            _ => files.push((key.clone(), TimestampedName::parse(&entry.name).map_err(corrupt)?)),
+        }
+    }
+    files.sort_by_key(|(_, name)| name.timestamps.0);
+    Ok((files, vacuums))
+}

@@ -1,0 +1,151 @@
+//! The crate's error: what failed, in which file, at which offset.
+
+use core::ops::Range;
+use std::io;
+
+use thiserror::Error as ThisError;
+
+/// Result of an operation on an array.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation on an array failed. Displays as one line that names the file and, where bytes are wrong, the
+/// offset.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// The storage could not deliver.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The path holds something else than an array.
+    #[error("{path}: {why}")]
+    NotAnArray {
+        /// The path.
+        path: String,
+        /// What is there instead.
+        why: &'static str,
+    },
+    /// The bytes of a file are not what the format says.
+    #[error("{path}: {source}")]
+    Corrupt {
+        /// The file.
+        path: String,
+        /// What is wrong, and at which offset.
+        source: Box<Cause>,
+    },
+    /// The array needs something this build does not do. Nothing is skipped silently.
+    #[error("{path}: {what}")]
+    Unsupported {
+        /// The file that needs it.
+        path: String,
+        /// What it needs, by name.
+        what: String,
+    },
+    /// The query asks for something the array does not have.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}
+
+/// What is wrong with a file's bytes.
+#[derive(Clone, Debug, ThisError)]
+#[non_exhaustive]
+pub enum Cause {
+    /// A field of a structure.
+    #[error(transparent)]
+    Parse(#[from] tdb_codec::Error),
+    /// A schema.
+    #[error(transparent)]
+    Schema(#[from] tdb_schema::Error),
+    /// A tile or one of its chunks.
+    #[error(transparent)]
+    Tile(#[from] tdb_tile::Error),
+    /// A file or folder name.
+    #[error(transparent)]
+    Name(#[from] tdb_fragment::NameError),
+    /// Two structures contradict each other.
+    #[error("{what} at offset {offset}: {detail}")]
+    Inconsistent {
+        /// What was being read.
+        what: &'static str,
+        /// Where.
+        offset: u64,
+        /// The contradiction, with both values.
+        detail: String,
+    },
+}
+
+/// A query that does not fit the array.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the variants mean")]
+pub enum QueryError {
+    #[error("the array has no field \"{name}\" (it has {known})")]
+    UnknownField { name: String, known: String },
+    #[error("the array has no dimension \"{name}\" (it has {known})")]
+    UnknownDimension { name: String, known: String },
+    #[error("the range of dimension \"{dimension}\" is not of its type, {datatype}")]
+    RangeType { dimension: String, datatype: &'static str },
+    #[error("the range of dimension \"{dimension}\" is empty: {low} is after {high}")]
+    InvertedRange { dimension: String, low: String, high: String },
+    #[error("the range of dimension \"{dimension}\" lies outside its domain, {low} to {high}")]
+    OutsideDomain { dimension: String, low: String, high: String },
+    #[error("{given} ranges for {dimensions} dimensions")]
+    RangeCount { given: usize, dimensions: usize },
+    #[error("the result would have {cells} cells, more than this machine can address")]
+    TooLarge { cells: u128 },
+    #[error("field \"{field}\" holds {datatype} values, not {asked}")]
+    ValueType { field: String, datatype: &'static str, asked: &'static str },
+    #[error("the result has no field \"{0}\"")]
+    NotInResult(String),
+}
+
+impl Error {
+    pub(crate) fn corrupt(path: impl Into<String>, source: impl Into<Cause>) -> Self {
+        Self::Corrupt { path: path.into(), source: Box::new(source.into()) }
+    }
+
+    pub(crate) fn inconsistent(
+        path: impl Into<String>,
+        what: &'static str,
+        offset: u64,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::corrupt(path, Cause::Inconsistent { what, offset, detail: detail.into() })
+    }
+
+    pub(crate) fn unsupported(path: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Unsupported { path: path.into(), what: what.into() }
+    }
+
+    /// A tile's error; a filter that this build does not have is no damage.
+    pub(crate) fn from_tile(path: impl Into<String>, field: Option<&str>, error: tdb_tile::Error) -> Self {
+        use tdb_filters::ErrorKind::{FeatureMissing, UnknownFilter, Unsupported};
+        match error.kind {
+            tdb_tile::ErrorKind::Filter(filter)
+                if matches!(filter.kind, Unsupported | UnknownFilter { .. } | FeatureMissing { .. }) =>
+            {
+                let what = field.map_or_else(|| filter.to_string(), |field| filter.in_field(field).to_string());
+                Self::unsupported(path, what)
+            }
+            tdb_tile::ErrorKind::Encrypted => Self::unsupported(path, error.to_string()),
+            _ => Self::corrupt(path, error),
+        }
+    }
+
+    /// A read past a file's end says which bytes were needed.
+    pub(crate) fn short_read(path: impl Into<String>, range: &Range<u64>, error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            let detail = format!("the file ends before byte {} of the tile", range.end);
+            return Self::inconsistent(path, "tile", range.start, detail);
+        }
+        Self::io(path, error)
+    }
+
+    pub(crate) fn io(path: impl Into<String>, source: io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+}

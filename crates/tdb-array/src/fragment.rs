@@ -1,0 +1,378 @@
+//! An open fragment: its footer, and its sections as they are needed.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range as ByteRangeOf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use tdb_codec::{FormatVersion, Gate, Reader, to_u64, to_usize};
+use tdb_fragment::{
+    DataFile, DataFilePart, Footer, FooterLocation, LegacyMetadata, RTree, Section, SectionOffsets, Slots,
+    parse_u64_list,
+};
+use tdb_schema::{ArraySchema, FieldKind, Range};
+
+use crate::context::Context;
+use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
+use crate::storage::{ByteRange, join};
+use crate::{Error, Result};
+
+/// Metadata files up to this size are read whole when the fragment is opened.
+const METADATA_TAIL: u64 = 64 << 10;
+
+/// A visible fragment of an open array.
+#[derive(Debug)]
+pub struct Fragment {
+    entry: FragmentEntry,
+    schema: Arc<ArraySchema>,
+    footer: Footer,
+    metadata_key: String,
+    metadata_size: u64,
+    /// The last bytes of the metadata file: often all of it.
+    tail: Bytes,
+    lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
+    rtree: OnceLock<Arc<RTree>>,
+}
+
+/// Where a tile's bytes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TileLocation {
+    pub(crate) key: Arc<str>,
+    pub(crate) range: ByteRangeOf<u64>,
+}
+
+/// The tiles of one data file: where each begins, and where the last one ends.
+#[derive(Clone, Debug)]
+pub(crate) struct TileFile {
+    pub(crate) key: Arc<str>,
+    offsets: Arc<Vec<u64>>,
+    size: u64,
+}
+
+impl TileFile {
+    /// Number of tiles.
+    pub(crate) fn tile_count(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// The bytes of tile `tile`.
+    pub(crate) fn tile(&self, context: &Context, tile: usize) -> Result<TileLocation> {
+        let bad = |detail: String| {
+            Error::inconsistent(context.describe(&self.key), "tile offsets", self.size, detail)
+        };
+        let start = *self.offsets.get(tile).ok_or_else(|| {
+            bad(format!("tile {tile} is needed, but the fragment lists {}", self.offsets.len()))
+        })?;
+        let end = tile.checked_add(1).and_then(|next| self.offsets.get(next)).copied().unwrap_or(self.size);
+        if start > end || end > self.size {
+            return Err(bad(format!("tile {tile} would span bytes {start} to {end} of {}", self.size)));
+        }
+        Ok(TileLocation { key: self.key.clone(), range: start..end })
+    }
+}
+
+impl Fragment {
+    /// Reads a fragment's footer. `schemas` loads a schema by its file's name.
+    pub(crate) fn open(
+        context: &Context,
+        entry: FragmentEntry,
+        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
+    ) -> Result<Self> {
+        let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
+        let path = || context.describe(&metadata_key);
+        let version = entry.version();
+        let whole = if version.has(Gate::FragmentFooter) { METADATA_TAIL } else { u64::MAX };
+        let (metadata_size, tail) =
+            context.storage.read_tail(&metadata_key, whole).map_err(|error| Error::io(path(), error))?;
+        if !version.has(Gate::FragmentFooter) {
+            return Self::open_legacy(context, entry, schemas, metadata_key, metadata_size, tail);
+        }
+        let corrupt = |error: tdb_codec::Error| Error::corrupt(path(), error);
+        let old_schema = if version.has(Gate::SchemaFolder) { None } else { Some(schemas(None)?) };
+        let location = FooterLocation::of(version, old_schema.as_deref()).map_err(corrupt)?;
+        let (range, bytes) = location.slice(metadata_size, &tail).map_err(corrupt)?;
+        let read;
+        let bytes = match bytes {
+            Some(bytes) => bytes,
+            None => {
+                read = read_range(context, &metadata_key, range.clone())?;
+                &read
+            }
+        };
+        let (_, name) = Footer::parse_head(bytes, range.start).map_err(corrupt)?;
+        let schema = schemas(name.as_deref())?;
+        let footer = Footer::parse(bytes, range.start, &schema).map_err(corrupt)?;
+        if footer.has_delete_metadata {
+            let what = "fragments with delete metadata (footer flag) are not supported yet";
+            return Err(Error::unsupported(path(), what));
+        }
+        Ok(Self {
+            entry,
+            schema,
+            footer,
+            metadata_key,
+            metadata_size,
+            tail,
+            lists: Mutex::default(),
+            rtree: OnceLock::new(),
+        })
+    }
+
+    /// Versions 1 and 2: one generic tile holds everything, so all sections are known at once.
+    fn open_legacy(
+        context: &Context,
+        entry: FragmentEntry,
+        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
+        metadata_key: String,
+        metadata_size: u64,
+        tail: Bytes,
+    ) -> Result<Self> {
+        let schema = schemas(None)?;
+        let corrupt = |error: tdb_codec::Error| Error::corrupt(context.describe(&metadata_key), error);
+        let payload = context.generic_tile(&metadata_key, &tail, 0)?;
+        let legacy = LegacyMetadata::parse(&payload, &schema).map_err(corrupt)?;
+        let slots = Slots::new(&schema, legacy.version, false, false);
+        let coords = join(&entry.folder, "__coords.tdb");
+        let dense = match context.storage.read_tail(&coords, 0) {
+            Ok(_) => false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => return Err(Error::io(context.describe(&coords), error)),
+        };
+        let tiles = legacy.tile_offsets.get(slots.coords()).map_or(0, Vec::len);
+        let footer = Footer {
+            version: legacy.version,
+            schema_name: None,
+            dense,
+            non_empty_domain: legacy.non_empty_domain,
+            sparse_tile_num: if dense { 0 } else { to_u64(tiles) },
+            last_tile_cell_num: legacy.last_tile_cell_num,
+            has_timestamps: false,
+            has_delete_metadata: false,
+            file_sizes: legacy.file_sizes,
+            file_var_sizes: legacy.file_var_sizes,
+            file_validity_sizes: Vec::new(),
+            sections: SectionOffsets::default(),
+            optional: Vec::new(),
+            slots,
+            offset: metadata_size,
+        };
+        let mut lists = HashMap::new();
+        type Make = fn(usize) -> Section;
+        let groups: [(Make, Vec<Vec<u64>>); 3] = [
+            (Section::TileOffsets, legacy.tile_offsets),
+            (Section::VarOffsets, legacy.var_offsets),
+            (Section::VarSizes, legacy.var_sizes),
+        ];
+        for (make, group) in groups {
+            lists.extend(group.into_iter().enumerate().map(|(slot, list)| (make(slot), Arc::new(list))));
+        }
+        let rtree = RTree::build(&legacy.mbrs, &schema.domain).map_err(corrupt)?;
+        Ok(Self {
+            entry,
+            schema,
+            footer,
+            metadata_key,
+            metadata_size,
+            tail,
+            lists: Mutex::new(lists),
+            rtree: OnceLock::from(Arc::new(rtree)),
+        })
+    }
+
+    /// The folder's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// The folder's path relative to the array.
+    #[must_use]
+    pub fn folder(&self) -> &str {
+        &self.entry.folder
+    }
+
+    /// First and last millisecond it covers.
+    #[must_use]
+    pub const fn timestamps(&self) -> (u64, u64) {
+        self.entry.parsed.timestamps
+    }
+
+    /// Its format version.
+    #[must_use]
+    pub const fn version(&self) -> FormatVersion {
+        self.footer.version
+    }
+
+    /// The schema it was written with.
+    #[must_use]
+    pub fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// Its footer (for versions 1 and 2, the same facts from their own layout).
+    #[must_use]
+    pub const fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// Whether it holds whole space tiles without coordinates.
+    #[must_use]
+    pub const fn is_dense(&self) -> bool {
+        self.footer.dense
+    }
+
+    /// What it covers, one interval a dimension; `None` if it is empty.
+    #[must_use]
+    pub fn non_empty_domain(&self) -> Option<&[Range]> {
+        self.footer.non_empty_domain.as_deref()
+    }
+
+    /// Number of cells: stored ones of a sparse fragment, cells of the non-empty domain of a dense one.
+    #[must_use]
+    pub fn cell_count(&self) -> u64 {
+        if !self.footer.dense {
+            return self.footer.sparse_cell_count(self.schema.capacity);
+        }
+        let dimensions = &self.schema.domain.dimensions;
+        let ranges = self.footer.non_empty_domain.iter().flatten();
+        ranges.zip(dimensions).fold(1, |cells: u64, (range, dimension)| {
+            let low = dimension.ordinal(&range.low).unwrap_or(0);
+            let high = dimension.ordinal(&range.high).unwrap_or(0);
+            cells.saturating_mul(high.saturating_sub(low).saturating_add(1))
+        })
+    }
+
+    /// Sum of its data files' sizes and its metadata file's.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.footer.data_bytes().saturating_add(self.metadata_size)
+    }
+
+    /// Key of its metadata file.
+    #[must_use]
+    pub fn metadata_key(&self) -> &str {
+        &self.metadata_key
+    }
+
+    /// The unfiltered payload of a section; `None` if this version does not have it.
+    pub(crate) fn section(&self, context: &Context, section: Section) -> Result<Option<Vec<u8>>> {
+        let path = || context.describe(&self.metadata_key);
+        let range = self.footer.section(section).map_err(|error| Error::corrupt(path(), error))?;
+        let Some(range) = range else { return Ok(None) };
+        let tail_start = self.metadata_size.saturating_sub(to_u64(self.tail.len()));
+        let cached = range.start.checked_sub(tail_start).and_then(|start| {
+            let end = range.end.checked_sub(tail_start)?;
+            self.tail.get(to_usize(start)?..to_usize(end)?)
+        });
+        let read;
+        let bytes = match cached {
+            Some(bytes) => bytes,
+            None => {
+                read = read_range(context, &self.metadata_key, range.clone())?;
+                &read
+            }
+        };
+        context.generic_tile(&self.metadata_key, bytes, range.start).map(Some)
+    }
+
+    /// A list-shaped section, read once.
+    pub(crate) fn list(&self, context: &Context, section: Section) -> Result<Arc<Vec<u64>>> {
+        let cache = || self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(list) = cache().get(&section) {
+            return Ok(list.clone());
+        }
+        let list = match self.section(context, section)? {
+            Some(payload) => parse_u64_list(Reader::new(&payload), section.name()).map_err(|error| {
+                let offset = self.footer.sections.get(section).unwrap_or(0);
+                let detail = format!("{error} (of the section's payload)");
+                Error::inconsistent(context.describe(&self.metadata_key), section.name(), offset, detail)
+            })?,
+            None => Vec::new(),
+        };
+        let list = Arc::new(list);
+        cache().insert(section, list.clone());
+        Ok(list)
+    }
+
+    /// The R-tree, read once.
+    pub(crate) fn rtree(&self, context: &Context) -> Result<Arc<RTree>> {
+        if let Some(tree) = self.rtree.get() {
+            return Ok(tree.clone());
+        }
+        let payload = self.section(context, Section::RTree)?.unwrap_or_default();
+        let tree = RTree::parse(&payload, self.footer.version, &self.schema.domain).map_err(|error| {
+            let offset = self.footer.sections.get(Section::RTree).unwrap_or(0);
+            let detail = format!("{error} (of the section's payload)");
+            Error::inconsistent(context.describe(&self.metadata_key), "R-tree", offset, detail)
+        })?;
+        if to_u64(tree.leaf_count()) != self.footer.sparse_tile_num {
+            let detail = format!(
+                "the R-tree has {} leaves, but the fragment has {} tiles",
+                tree.leaf_count(),
+                self.footer.sparse_tile_num
+            );
+            let path = context.describe(&self.metadata_key);
+            return Err(Error::inconsistent(path, "R-tree", self.footer.offset, detail));
+        }
+        Ok(self.rtree.get_or_init(|| Arc::new(tree)).clone())
+    }
+
+    /// One of a field's files. `kind` counts in this fragment's own schema.
+    pub(crate) fn file(&self, context: &Context, kind: FieldKind, part: DataFilePart) -> Result<TileFile> {
+        let slot = self.footer.slots.field(kind);
+        let (section, size) = match part {
+            DataFilePart::Fixed => (Section::TileOffsets(slot), self.footer.file_size(kind)),
+            DataFilePart::Var => (Section::VarOffsets(slot), self.footer.file_var_size(kind)),
+            DataFilePart::Validity => (Section::ValidityOffsets(slot), self.footer.file_validity_size(kind)),
+        };
+        let file = match kind {
+            // Up to version 4 all dimensions share one file.
+            FieldKind::Dimension(_) if !self.footer.version.has(Gate::DimensionFiles) => DataFile::Coords,
+            _ => DataFile::Field(kind, part),
+        };
+        self.tile_file(context, file, section, size)
+    }
+
+    /// The file of cell timestamps, if the fragment has them.
+    pub(crate) fn timestamps_file(&self, context: &Context) -> Result<Option<TileFile>> {
+        let Some(slot) = self.footer.slots.timestamps() else { return Ok(None) };
+        let size = self.footer.file_sizes.get(slot).copied().unwrap_or(0);
+        self.tile_file(context, DataFile::Timestamps, Section::TileOffsets(slot), size).map(Some)
+    }
+
+    fn tile_file(
+        &self,
+        context: &Context,
+        file: DataFile,
+        section: Section,
+        size: u64,
+    ) -> Result<TileFile> {
+        let offsets = self.list(context, section)?;
+        let name = file.name(&self.schema, self.footer.version).unwrap_or_default();
+        Ok(TileFile { key: join(&self.entry.folder, &name).into(), offsets, size })
+    }
+
+    /// Cells in data tile `tile` of a sparse fragment, bounded by the limits.
+    pub(crate) fn tile_cells(&self, context: &Context, tile: usize) -> Result<usize> {
+        let cells = self.footer().sparse_tile_cells(to_u64(tile), self.schema().capacity);
+        let fits = to_usize(cells).filter(|_| cells <= context.limits.tile_bytes);
+        fits.ok_or_else(|| {
+            let detail = format!("tile {tile} would have {cells} cells, which is over the limit");
+            let path = context.describe(self.metadata_key());
+            Error::inconsistent(path, "capacity", self.footer().offset, detail)
+        })
+    }
+
+    /// Unfiltered sizes of a field's value tiles.
+    pub(crate) fn var_sizes(&self, context: &Context, kind: FieldKind) -> Result<Arc<Vec<u64>>> {
+        self.list(context, Section::VarSizes(self.footer.slots.field(kind)))
+    }
+}
+
+fn read_range(context: &Context, key: &str, range: ByteRangeOf<u64>) -> Result<Bytes> {
+    let request = ByteRange { key: key.to_owned(), range };
+    let read = context.storage.read_ranges(core::slice::from_ref(&request));
+    let bytes = read.map_err(|error| Error::io(context.describe(key), error))?.pop();
+    bytes.ok_or_else(|| Error::io(context.describe(key), io::ErrorKind::UnexpectedEof.into()))
+}

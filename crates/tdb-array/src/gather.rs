@@ -1,0 +1,212 @@
+//! Columns as they are put together: fixed-size and var-length parts, fill values, permutations.
+
+use core::ops::Range;
+
+use tdb_codec::{Buffer, CellValNum, Datatype, to_u64, to_usize};
+use tdb_schema::{ArraySchema, Field, FieldKind};
+
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::tiles::FieldTiles;
+use crate::{Column, QueryError, Result, parallel};
+
+/// What a result column holds, and what stands in for cells that no fragment has.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnSpec {
+    pub(crate) name: String,
+    pub(crate) datatype: Datatype,
+    pub(crate) cell_val_num: CellValNum,
+    pub(crate) nullable: bool,
+    /// Bytes of a cell; `None` for var-length columns.
+    pub(crate) cell_size: Option<usize>,
+    pub(crate) fill: Vec<u8>,
+    pub(crate) fill_validity: u8,
+}
+
+impl ColumnSpec {
+    pub(crate) fn new(schema: &ArraySchema, field: &Field<'_>) -> Self {
+        let (fill, fill_validity) = match field.kind {
+            FieldKind::Attribute(index) => schema
+                .attributes
+                .get(index)
+                .map(|attribute| (attribute.fill_value.clone(), attribute.fill_validity))
+                .unwrap_or_default(),
+            FieldKind::Dimension(_) => (vec![0; field.datatype.size()], 1),
+        };
+        Self {
+            name: field.name.to_owned(),
+            datatype: field.datatype,
+            cell_val_num: field.cell_val_num,
+            nullable: field.nullable,
+            cell_size: field.cell_size(),
+            fill,
+            fill_validity,
+        }
+    }
+
+    /// The tiles of this column's field in a fragment: found by name in the fragment's own schema. `None` if that
+    /// has no such field, or one of another type.
+    pub(crate) fn tiles(
+        &self,
+        context: &Context,
+        fragment: &Fragment,
+        kind: FieldKind,
+    ) -> Result<Option<FieldTiles>> {
+        let schema = fragment.schema();
+        let own = match kind {
+            FieldKind::Attribute(_) => schema
+                .attributes
+                .iter()
+                .position(|attribute| {
+                    attribute.name == self.name
+                        && attribute.datatype == self.datatype
+                        && attribute.cell_val_num == self.cell_val_num
+                })
+                .map(FieldKind::Attribute),
+            FieldKind::Dimension(_) => Some(kind),
+        };
+        own.map(|own| FieldTiles::open(context, fragment, own)).transpose()
+    }
+
+    /// The finished column.
+    pub(crate) fn column(self, data: Buffer, offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>) -> Column {
+        Column {
+            name: self.name,
+            datatype: self.datatype,
+            cell_val_num: self.cell_val_num,
+            data,
+            offsets,
+            validity,
+        }
+    }
+}
+
+/// Fills `out` with repetitions of `cell`.
+pub(crate) fn fill_cells(out: &mut [u8], cell: &[u8]) {
+    match cell {
+        [] => {}
+        [byte] => out.fill(*byte),
+        _ => out.chunks_exact_mut(cell.len()).for_each(|slot| slot.copy_from_slice(cell)),
+    }
+}
+
+/// Cuts `data` into consecutive pieces of these lengths.
+pub(crate) fn split_lengths<T>(
+    mut data: &mut [T],
+    lengths: impl IntoIterator<Item = usize>,
+) -> Vec<&mut [T]> {
+    let mut pieces = Vec::new();
+    for len in lengths {
+        let at = len.min(data.len());
+        let (piece, rest) = core::mem::take(&mut data).split_at_mut(at);
+        pieces.push(piece);
+        data = rest;
+    }
+    pieces
+}
+
+/// Turns cell lengths (one more slot at the end) into offsets in place; returns their sum.
+pub(crate) fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
+    let mut sum = 0u64;
+    for slot in lengths {
+        let len = *slot;
+        *slot = sum;
+        sum = sum.saturating_add(len);
+    }
+    let too_large = || QueryError::TooLarge { cells: u128::from(sum) };
+    Ok(to_usize(sum).filter(|sum| *sum < isize::MAX.unsigned_abs()).ok_or_else(too_large)?)
+}
+
+/// Joins the values of consecutive pieces into one buffer, in parallel.
+pub(crate) fn concat(context: &Context, pieces: Vec<Vec<u8>>) -> Result<Buffer> {
+    let mut data = Buffer::zeroed(pieces.iter().map(Vec::len).sum());
+    let lengths: Vec<usize> = pieces.iter().map(Vec::len).collect();
+    let slots = split_lengths(data.as_mut_slice(), lengths);
+    let jobs = slots.into_iter().zip(pieces).collect();
+    parallel::run(context.threads, jobs, || (), |(slot, piece): (&mut [u8], Vec<u8>), ()| {
+        slot.copy_from_slice(&piece);
+        Ok(())
+    })?;
+    Ok(data)
+}
+
+/// Cells a parallel job of a permutation handles.
+const GATHER_BAND: usize = 1 << 17;
+
+/// The cells of `source` in the order of `order`.
+pub(crate) fn gather_fixed(context: &Context, source: &[u8], size: usize, order: &[u32]) -> Result<Buffer> {
+    let mut data = Buffer::zeroed(order.len().saturating_mul(size));
+    let bands = data.as_mut_slice().chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
+    let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
+    parallel::run(context.threads, jobs, || (), |(band, order): (&mut [u8], &[u32]), ()| {
+        match size {
+            1 => gather::<1>(source, band, order),
+            2 => gather::<2>(source, band, order),
+            4 => gather::<4>(source, band, order),
+            8 => gather::<8>(source, band, order),
+            _ => {
+                for (cell, index) in band.chunks_exact_mut(size.max(1)).zip(order) {
+                    let start = index_of(*index).saturating_mul(size);
+                    if let Some(from) = source.get(start..start.saturating_add(size)) {
+                        cell.copy_from_slice(from);
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(data)
+}
+
+fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) {
+    let source = source.as_chunks::<N>().0;
+    for (cell, index) in band.as_chunks_mut::<N>().0.iter_mut().zip(order) {
+        if let Some(from) = source.get(index_of(*index)) {
+            *cell = *from;
+        }
+    }
+}
+
+/// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
+pub(crate) fn gather_var(
+    context: &Context,
+    offsets: &[u64],
+    values: &[u8],
+    order: &[u32],
+) -> Result<(Vec<u64>, Buffer)> {
+    let cell = |index: u32| -> Range<usize> {
+        let index = index_of(index);
+        let at = |index: usize| offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
+        at(index)..at(index.saturating_add(1))
+    };
+    let mut lengths = vec![0u64; order.len().saturating_add(1)];
+    for (slot, index) in lengths.iter_mut().zip(order) {
+        *slot = to_u64(cell(*index).len());
+    }
+    let total = lengths_to_offsets(&mut lengths)?;
+    let mut data = Buffer::zeroed(total);
+    let starts = lengths.iter().step_by(GATHER_BAND).chain(lengths.last());
+    let starts: Vec<usize> = starts.map(|start| to_usize(*start).unwrap_or(0)).collect();
+    let bands = starts.windows(2).map(|pair| match pair {
+        [start, end] => end.saturating_sub(*start),
+        _ => 0,
+    });
+    let bands = split_lengths(data.as_mut_slice(), bands.collect::<Vec<_>>());
+    let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
+    parallel::run(context.threads, jobs, || (), |(band, order): (&mut [u8], &[u32]), ()| {
+        let mut band = band;
+        for index in order {
+            let from = values.get(cell(*index)).unwrap_or_default();
+            let (slot, rest) = core::mem::take(&mut band).split_at_mut(from.len());
+            slot.copy_from_slice(from);
+            band = rest;
+        }
+        Ok(())
+    })?;
+    Ok((lengths, data))
+}
+
+/// A 32-bit cell number as an index.
+pub(crate) fn index_of(index: u32) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,65 @@
+//! Read TileDB arrays in pure Rust.
+//!
+//! An array is a folder: schema files, fragments (one a write), commit files that say which fragments count, and
+//! metadata files. [`Array::open`] lists it, reads the schema and the footers of the visible fragments;
+//! [`Array::read`] starts a query, which plans byte ranges, fetches them, decodes tiles and puts cells in order:
+//!
+//! ```text
+//! ARRAY/__schema/__t_t_uuid                        what the cells are
+//!       __fragments/__t_t_uuid_22/a0.tdb, d0.tdb   their values, tile after tile
+//!       __fragments/__t_t_uuid_22/__fragment_metadata.tdb
+//!       __commits/__t_t_uuid_22.wrt                the fragment counts
+//!       __meta/__t_t_uuid                          key-value metadata
+//! ```
+//!
+//! ```
+//! use tdb_array::{Array, Layout};
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/quickstart");
+//! let array = Array::open(path)?;
+//! let cells = array.read().fields(["a"]).range("rows", 1..=2).order(Layout::RowMajor).collect()?;
+//! let a: &[i32] = cells.field("a")?.values()?;
+//! assert_eq!(cells.shape(), Some(&[2, 4][..]));
+//! assert_eq!(a, [1, 2, 3, 4, 5, 6, 7, 8]);
+//! # Ok::<(), tdb_array::Error>(())
+//! ```
+//!
+//! Results are columns with the layout Arrow uses: values back to back, offsets (one more than cells) and
+//! validity beside; [`Column::values`] views them as `&[T]` without a copy.
+//!
+//! Whatever an array needs that this build does not do is refused by name ([`Error::Unsupported`]); nothing is
+//! skipped silently.
+//!
+//! This is the only crate of the stack with I/O and threads. It knows no byte layout: those live in the crates
+//! below.
+#![forbid(unsafe_code)]
+
+mod array;
+mod cells;
+mod context;
+mod coordinate;
+mod dense;
+mod directory;
+mod error;
+mod fragment;
+mod gather;
+mod grid;
+mod parallel;
+mod query;
+mod sparse;
+mod storage;
+mod tiles;
+mod verify;
+mod window;
+
+pub use array::{Array, OpenOptions};
+pub use cells::{Cells, Column};
+pub use coordinate::Coordinate;
+pub use error::{Cause, Error, QueryError, Result};
+pub use fragment::Fragment;
+pub use query::Read;
+pub use storage::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage};
+pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
+pub use tdb_schema::{ArrayMetadata, ArraySchema, Range};
+pub use verify::{Problem, Verification, verify};
+pub use window::TimeWindow;

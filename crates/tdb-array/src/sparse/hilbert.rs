@@ -1,0 +1,127 @@
+//! Hilbert values of cells (reference, part 2 §18). They are not stored: readers recompute them.
+
+use tdb_codec::{Native, PhysicalVisitor};
+use tdb_schema::Dimension;
+
+/// Bits a dimension contributes to the value.
+pub(crate) fn bits(dimensions: usize) -> u32 {
+    u32::try_from(63usize.checked_div(dimensions).unwrap_or(63)).unwrap_or(0)
+}
+
+/// The bucket of a coordinate: its place along the dimension's domain, in `bits` bits.
+pub(crate) fn bucket(dimension: &Dimension, value: &[u8], bits: u32) -> u64 {
+    let Some((low, high)) = &dimension.domain else { return string_bucket(value, bits) };
+    struct ToF64<'a>(&'a [u8]);
+    impl PhysicalVisitor for ToF64<'_> {
+        type Output = f64;
+        fn visit<T: Native>(self) -> f64 {
+            T::from_le(self.0).map_or(0.0, T::to_f64)
+        }
+    }
+    let number = |bytes: &[u8]| dimension.datatype.physical().visit(ToF64(bytes));
+    let (low, high, value) = (number(low), number(high), number(value));
+    let buckets = ((1u64 << bits) - 1) as f64;
+    let place = (value - low) / (high - low) * buckets;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "truncation is the definition; NaN (a domain of one cell) becomes 0"
+    )]
+    let bucket = place as u64;
+    bucket
+}
+
+/// The first 8 bytes, most significant first. On x86 libtiledb sign-extends bytes of 0x80 and above, which sets all
+/// higher bits.
+fn string_bucket(value: &[u8], bits: u32) -> u64 {
+    let mut word = 0u64;
+    for at in 0..8 {
+        let byte = value.get(at).copied().unwrap_or(0);
+        word <<= 8;
+        word |= u64::from(byte);
+        if byte >= 0x80 {
+            word |= !0xff;
+        }
+    }
+    word >> (64 - bits)
+}
+
+/// The Hilbert value of a point of `point.len()` buckets of `bits` bits each. Overwrites the point.
+///
+/// J. Skilling, "Programming the Hilbert curve" (2004), with TileDB's form of the last step.
+pub(crate) fn value(point: &mut [u64], bits: u32) -> u64 {
+    let Some((last, _)) = point.split_last() else { return 0 };
+    if point.len() == 1 {
+        return *last;
+    }
+    let mut q = 1u64 << bits.saturating_sub(1);
+    while q > 1 {
+        let p = q - 1;
+        for index in 0..point.len() {
+            let (Some(first), Some(here)) = (point.first().copied(), point.get(index).copied()) else { break };
+            if here & q != 0 {
+                set(point, 0, first ^ p);
+            } else {
+                let t = (first ^ here) & p;
+                set(point, 0, first ^ t);
+                if index != 0 {
+                    set(point, index, here ^ t);
+                }
+            }
+        }
+        q >>= 1;
+    }
+    for index in 1..point.len() {
+        let before = point.get(index.wrapping_sub(1)).copied().unwrap_or(0);
+        let here = point.get(index).copied().unwrap_or(0);
+        set(point, index, here ^ before);
+    }
+    let end = point.len().wrapping_sub(1);
+    let mut last = point.get(end).copied().unwrap_or(0);
+    let before = last;
+    let mut shift = 1;
+    while shift < bits {
+        last ^= last >> shift;
+        shift <<= 1;
+    }
+    let t = before ^ last;
+    set(point, end, last);
+    for slot in point.iter_mut().take(end) {
+        *slot ^= t;
+    }
+    let mut value = 0u64;
+    let mut at = 0u32;
+    for bit in 0..bits {
+        for axis in point.iter().rev() {
+            value |= ((axis >> bit) & 1) << at;
+            at = at.saturating_add(1);
+        }
+    }
+    value
+}
+
+fn set(point: &mut [u64], index: usize, value: u64) {
+    if let Some(slot) = point.get_mut(index) {
+        *slot = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_on_the_curve_are_neighbours_in_the_plane() {
+        let bits = 4;
+        let mut cells: Vec<(u64, u64, u64)> = (0..16u64)
+            .flat_map(|x| (0..16u64).map(move |y| (x, y)))
+            .map(|(x, y)| (value(&mut [x, y], bits), x, y))
+            .collect();
+        cells.sort_unstable();
+        for (place, pair) in cells.windows(2).enumerate() {
+            assert_eq!(pair[0].0, u64::try_from(place).unwrap(), "every value occurs once");
+            let distance = pair[0].1.abs_diff(pair[1].1) + pair[0].2.abs_diff(pair[1].2);
+            assert_eq!(distance, 1, "{pair:?}");
+        }
+    }
+}

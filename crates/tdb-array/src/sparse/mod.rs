@@ -1,0 +1,179 @@
+//! Sparse reads: select cells, put them in order, collect their fields.
+
+mod hilbert;
+mod order;
+mod select;
+
+use tdb_codec::{Buffer, Layout, to_u64};
+use tdb_schema::FieldKind;
+
+use self::order::{CellOrder, permutation};
+use self::select::{TileSelection, copy_cells, copy_var_cells, select};
+use crate::gather::{
+    ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
+};
+use crate::query::Plan;
+use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::{Cells, Column, QueryError, Result, parallel};
+
+/// Runs a query on a sparse array.
+pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
+    let array = plan.array;
+    let context = &array.context;
+    let schema = array.schema();
+    let timed = array.fragments.iter().any(|fragment| fragment.footer().has_timestamps);
+    // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
+    // unique.
+    let one = array.fragments.len() <= 1 && !timed;
+    let dedup = !schema.allows_duplicates && !one;
+    let sorts = match plan.order {
+        Layout::RowMajor | Layout::ColMajor => true,
+        Layout::GlobalOrder => !one,
+        // Unordered cells come in storage order, unless duplicates must be found.
+        _ => dedup,
+    };
+    let selections = select(plan, sorts)?;
+    let cells: usize = selections.iter().map(TileSelection::len).sum();
+    let order = if sorts {
+        Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
+    } else {
+        None
+    };
+    // An order that changes nothing need not be applied.
+    let order = order.filter(|order| order.len() != cells || !order.iter().copied().eq(0u32..));
+    let mut columns = Vec::with_capacity(plan.fields.len());
+    for kind in &plan.fields {
+        let Some(field) = schema.field_of(*kind) else { continue };
+        let spec = ColumnSpec::new(schema, &field);
+        let column = stage(plan, &selections, *kind, spec, cells)?;
+        columns.push(match &order {
+            Some(order) => reorder(plan, column, order)?,
+            None => column,
+        });
+    }
+    let len = order.as_ref().map_or(cells, Vec::len);
+    Ok(Cells { len, shape: None, order: plan.order, columns })
+}
+
+/// A column of the selected cells, in the order of the selections.
+fn stage(
+    plan: &Plan<'_>,
+    selections: &[TileSelection],
+    kind: FieldKind,
+    spec: ColumnSpec,
+    cells: usize,
+) -> Result<Column> {
+    let context = &plan.array.context;
+    let mut tiles: Vec<Option<FieldTiles>> = Vec::with_capacity(plan.array.fragments.len());
+    for (index, fragment) in plan.array.fragments.iter().enumerate() {
+        let used = selections.iter().any(|selection| selection.fragment == index);
+        tiles.push(if used { spec.tiles(context, fragment, kind)? } else { None });
+    }
+    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_ref);
+    let mut validity = spec.nullable.then(|| vec![0u8; cells]);
+    let lengths = || selections.iter().map(TileSelection::len);
+    let validities: Vec<Option<&mut [u8]>> = match &mut validity {
+        Some(validity) => split_lengths(validity, lengths()).into_iter().map(Some).collect(),
+        None => selections.iter().map(|_| None).collect(),
+    };
+    let stage_validity = |selection: &TileSelection, slot: Option<&mut [u8]>, worker: &mut Worker| -> Result<()> {
+        let Some(slot) = slot else { return Ok(()) };
+        match tiles_of(selection) {
+            Some(tiles) if tiles.is_nullable() => {
+                let mut all = vec![0; selection.tile_cells];
+                tiles.decode_validity(context, selection.tile, &mut all, |_| true, worker)?;
+                copy_selected(&all, 1, selection.cells.as_deref(), slot);
+            }
+            Some(_) => slot.fill(1),
+            None => slot.fill(spec.fill_validity),
+        }
+        Ok(())
+    };
+    let Some(size) = spec.cell_size else {
+        let mut offsets = vec![0u64; cells.saturating_add(1)];
+        let slots = split_lengths(&mut offsets, lengths());
+        let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
+        let values = parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
+            stage_validity(selection, valid, worker)?;
+            let mut values = Vec::new();
+            let Some(tiles) = tiles_of(selection) else {
+                slot.fill(to_u64(spec.fill.len()));
+                values = spec.fill.repeat(slot.len());
+                return Ok(values);
+            };
+            let mut decoded = VarTile::default();
+            tiles.decode_var(context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
+            let mut slots = slot.iter_mut();
+            let push = |len| {
+                if let Some(slot) = slots.next() {
+                    *slot = len;
+                }
+            };
+            copy_var_cells(&decoded, selection.cells.as_deref(), push, &mut values);
+            Ok(values)
+        })?;
+        lengths_to_offsets(&mut offsets)?;
+        let data = concat(context, values)?;
+        return Ok(spec.column(data, Some(offsets), validity));
+    };
+    let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
+    let mut data = Buffer::zeroed(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?);
+    let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
+    let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
+    parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
+        stage_validity(selection, valid, worker)?;
+        match (tiles_of(selection), &selection.cells) {
+            (None, _) => {
+                fill_cells(slot, &spec.fill);
+                Ok(())
+            }
+            (Some(tiles), None) => tiles.decode_fixed(context, selection.tile, slot, |_| true, worker),
+            (Some(tiles), Some(cells)) => {
+                let mut whole = core::mem::take(&mut worker.cells);
+                whole.reset(selection.tile_cells.saturating_mul(size));
+                // Cells are ascending: a chunk is wanted if the next cell at or after its start is in it.
+                let wanted = |bytes: core::ops::Range<usize>| {
+                    let first = bytes.start.checked_div(size).unwrap_or(0);
+                    let at = cells.partition_point(|cell| index_of(*cell) < first);
+                    cells.get(at).is_some_and(|cell| index_of(*cell).saturating_mul(size) < bytes.end)
+                };
+                let result = tiles.decode_fixed(context, selection.tile, whole.as_mut_slice(), wanted, worker);
+                if result.is_ok() {
+                    copy_selected(whole.as_slice(), size, Some(cells), slot);
+                }
+                worker.cells = whole;
+                result
+            }
+        }
+    })?;
+    Ok(spec.column(data, None, validity))
+}
+
+/// Copies the wanted cells of `size` bytes into `out`.
+fn copy_selected(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut [u8]) {
+    let mut wanted = Vec::with_capacity(out.len());
+    copy_cells(values, size, cells, &mut wanted);
+    if wanted.len() == out.len() {
+        out.copy_from_slice(&wanted);
+    }
+}
+
+fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<Column> {
+    let context = &plan.array.context;
+    let validity = match column.validity() {
+        Some(validity) => Some(gather_fixed(context, validity, 1, order)?.to_vec()),
+        None => None,
+    };
+    let (data, offsets) = match column.offsets() {
+        Some(offsets) => {
+            let (offsets, data) = gather_var(context, offsets, column.bytes(), order)?;
+            (data, Some(offsets))
+        }
+        None => {
+            let cells = column.bytes().len();
+            let staged = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
+            (gather_fixed(context, column.bytes(), staged, order)?, None)
+        }
+    };
+    Ok(Column { data, offsets, validity, ..column })
+}

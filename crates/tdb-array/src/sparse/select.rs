@@ -1,0 +1,324 @@
+//! Which cells of which tiles a query wants, and their coordinates.
+
+use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
+use tdb_schema::{Dimension, FieldKind, Range};
+
+use crate::context::Context;
+use crate::coordinate::Ends;
+use crate::fragment::Fragment;
+use crate::gather::index_of;
+use crate::query::Plan;
+use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::{Error, Result, TimeWindow, parallel};
+
+/// The cells of one data tile that a query wants.
+#[derive(Debug)]
+pub(crate) struct TileSelection {
+    /// Which of the plan's fragments.
+    pub(crate) fragment: usize,
+    pub(crate) tile: usize,
+    /// Cells in the whole tile.
+    pub(crate) tile_cells: usize,
+    /// Numbers of the wanted cells, ascending; `None` for all.
+    pub(crate) cells: Option<Vec<u32>>,
+    /// Coordinates of the wanted cells, by dimension; empty unless they were asked for.
+    pub(crate) coordinates: Vec<Coordinates>,
+    /// When each wanted cell was written, for fragments that know.
+    pub(crate) timestamps: Option<Vec<u64>>,
+    /// The fragment's first timestamp: when its cells were written, if it does not know better.
+    pub(crate) written: u64,
+}
+
+/// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Coordinates {
+    pub(crate) values: Vec<u8>,
+    pub(crate) offsets: Option<Vec<u64>>,
+}
+
+impl TileSelection {
+    /// Number of wanted cells.
+    pub(crate) fn len(&self) -> usize {
+        self.cells.as_ref().map_or(self.tile_cells, Vec::len)
+    }
+}
+
+/// A tile whose MBR overlaps the query.
+struct Candidate {
+    fragment: usize,
+    tile: usize,
+    tile_cells: usize,
+    /// Whether all its cells are wanted, so that coordinates need not be looked at.
+    whole: bool,
+}
+
+/// A fragment's dimensions.
+struct Source {
+    dimensions: Vec<FieldTiles>,
+    /// Cell timestamps, if the fragment has them.
+    timestamps: Option<FieldTiles>,
+    /// Whether cells must be compared with the window one by one.
+    filter_time: bool,
+    /// The fragment's first timestamp.
+    written: u64,
+}
+
+/// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
+/// `coordinates` says whether the cells' coordinates are wanted too.
+pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelection>> {
+    let array = plan.array;
+    let context = &array.context;
+    let window = array.window();
+    let dimensions = &array.schema().domain.dimensions;
+    let mut sources = Vec::with_capacity(array.fragments.len());
+    let mut candidates = Vec::new();
+    for (index, fragment) in array.fragments.iter().enumerate() {
+        if fragment.is_dense() {
+            let path = context.describe(fragment.metadata_key());
+            let detail = "a dense fragment in a sparse array";
+            return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
+        }
+        let filter_time =
+            fragment.footer().has_timestamps && !window.contains(fragment.timestamps());
+        let before = candidates.len();
+        find_candidates(plan, index, fragment, filter_time, &mut candidates)?;
+        let any = candidates.len() > before;
+        let looks = any && (coordinates || candidates.iter().skip(before).any(|candidate| !candidate.whole));
+        let fields = if looks { 0..dimensions.len() } else { 0..0 };
+        let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
+        let timestamps = if any { FieldTiles::timestamps(context, fragment)? } else { None };
+        let written = fragment.timestamps().0;
+        sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
+    }
+    parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
+        let source = sources.get(candidate.fragment);
+        let Some(source) = source else { return Ok(None) };
+        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates };
+        selector.run(candidate, source, worker).map(Some)
+    })
+    .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
+}
+
+fn find_candidates(
+    plan: &Plan<'_>,
+    index: usize,
+    fragment: &Fragment,
+    filter_time: bool,
+    candidates: &mut Vec<Candidate>,
+) -> Result<()> {
+    let context = &plan.array.context;
+    let dimensions = &plan.array.schema().domain.dimensions;
+    let unbounded = plan.ranges.iter().all(|ends| ends.low.is_none() && ends.high.is_none());
+    if unbounded {
+        let tiles = fragment.footer().sparse_tile_num;
+        // The list of offsets bounds the count by real bytes before anything is pushed.
+        let most = FieldTiles::open(context, fragment, FieldKind::Dimension(0))?.tile_count();
+        let tiles = to_usize(tiles).filter(|tiles| *tiles <= most).ok_or_else(|| {
+            let detail = format!("{tiles} tiles, but only {most} offsets");
+            let path = context.describe(fragment.metadata_key());
+            Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
+        })?;
+        for tile in 0..tiles {
+            let tile_cells = fragment.tile_cells(context, tile)?;
+            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !filter_time });
+        }
+        return Ok(());
+    }
+    let tree = fragment.rtree(context)?;
+    let outside = |dimension: usize, low: &[u8], high: &[u8]| -> bool {
+        let (Some(ends), Some(dimension)) = (plan.ranges.get(dimension), dimensions.get(dimension)) else {
+            return false;
+        };
+        let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+        ends.low.as_ref().is_some_and(|wanted| compare(high, wanted).is_lt())
+            || ends.high.as_ref().is_some_and(|wanted| compare(low, wanted).is_gt())
+    };
+    for tile in tree.search(|dimension, low, high| !outside(dimension, low, high)) {
+        let inside = tree.leaf(tile).is_some_and(|mbr| {
+            mbr.ranges().zip(plan.ranges.iter().zip(dimensions)).all(|((low, high), (ends, dimension))| {
+                let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+                ends.low.as_ref().is_none_or(|wanted| compare(wanted, low).is_le())
+                    && ends.high.as_ref().is_none_or(|wanted| compare(high, wanted).is_le())
+            })
+        });
+        let tile_cells = fragment.tile_cells(context, tile)?;
+        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !filter_time });
+    }
+    Ok(())
+}
+
+struct Selector<'a> {
+    context: &'a Context,
+    dimensions: &'a [Dimension],
+    ranges: &'a [Ends],
+    window: TimeWindow,
+    coordinates: bool,
+}
+
+/// A decoded dimension of a tile.
+enum Decoded {
+    Fixed(Buffer),
+    Var(VarTile),
+}
+
+impl Selector<'_> {
+    fn run(&self, candidate: Candidate, source: &Source, worker: &mut Worker) -> Result<TileSelection> {
+        let Candidate { fragment, tile, tile_cells, whole } = candidate;
+        let context = self.context;
+        let mut decoded = Vec::with_capacity(source.dimensions.len());
+        if !whole || self.coordinates {
+            for field in &source.dimensions {
+                decoded.push(if field.cell_val_num.is_var() {
+                    let mut var = VarTile::default();
+                    field.decode_var(context, tile, tile_cells, &mut var, worker)?;
+                    Decoded::Var(var)
+                } else {
+                    let mut values = Buffer::zeroed(tile_cells.saturating_mul(field.cell_size()));
+                    field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
+                    Decoded::Fixed(values)
+                });
+            }
+        }
+        let mut timestamps = None;
+        if let Some(field) = &source.timestamps {
+            let mut values = Buffer::zeroed(tile_cells.saturating_mul(8));
+            field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
+            let words = values.as_slice().as_chunks::<8>().0;
+            timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
+        }
+        let mut cells = None;
+        if !whole {
+            let mut wanted = vec![1u8; tile_cells];
+            for ((values, dimension), ends) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
+                keep_inside(values, dimension, ends, &mut wanted);
+            }
+            if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
+                for (keep, time) in wanted.iter_mut().zip(timestamps) {
+                    *keep &= u8::from(self.window.contains((*time, *time)));
+                }
+            }
+            if wanted.contains(&0) {
+                let numbers = (0u32..).zip(&wanted).filter(|(_, keep)| **keep != 0);
+                cells = Some(numbers.map(|(cell, _)| cell).collect::<Vec<u32>>());
+            }
+        }
+        if let (Some(cells), Some(timestamps)) = (&cells, &mut timestamps) {
+            *timestamps =
+                cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
+        }
+        let coordinates = if self.coordinates {
+            let compacted = decoded.into_iter().zip(self.dimensions);
+            compacted.map(|(values, dimension)| compact(values, dimension, cells.as_deref())).collect()
+        } else {
+            Vec::new()
+        };
+        let written = source.written;
+        Ok(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written })
+    }
+}
+
+/// Clears `wanted` for cells outside the range.
+fn keep_inside(values: &Decoded, dimension: &Dimension, ends: &Ends, wanted: &mut [u8]) {
+    struct Keep<'a> {
+        values: &'a Buffer,
+        ends: &'a Ends,
+        wanted: &'a mut [u8],
+    }
+    impl PhysicalVisitor for Keep<'_> {
+        type Output = ();
+        fn visit<T: Native>(self) {
+            let values: &[T] = self.values.values().unwrap_or_default();
+            let end = |end: &Option<Vec<u8>>| end.as_ref().and_then(|end| T::from_le(end));
+            if let Some(low) = end(&self.ends.low) {
+                for (keep, value) in self.wanted.iter_mut().zip(values) {
+                    *keep &= u8::from(*value >= low);
+                }
+            }
+            if let Some(high) = end(&self.ends.high) {
+                for (keep, value) in self.wanted.iter_mut().zip(values) {
+                    *keep &= u8::from(*value <= high);
+                }
+            }
+        }
+    }
+    match values {
+        Decoded::Fixed(values) => dimension.datatype.physical().visit(Keep { values, ends, wanted }),
+        Decoded::Var(tile) => {
+            let bytes = tile.values.as_slice();
+            for (keep, pair) in wanted.iter_mut().zip(tile.offsets.windows(2)) {
+                let value = var_cell(bytes, pair);
+                let inside = ends.low.as_ref().is_none_or(|low| low.as_slice() <= value)
+                    && ends.high.as_ref().is_none_or(|high| value <= high.as_slice());
+                *keep &= u8::from(inside);
+            }
+        }
+    }
+}
+
+fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
+    match pair {
+        [start, end] => to_usize(*start)
+            .zip(to_usize(*end))
+            .and_then(|(start, end)| bytes.get(start..end))
+            .unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+/// The coordinates of the wanted cells.
+fn compact(values: Decoded, dimension: &Dimension, cells: Option<&[u32]>) -> Coordinates {
+    match values {
+        Decoded::Fixed(values) => {
+            let mut out = Vec::new();
+            copy_cells(values.as_slice(), dimension.datatype.size(), cells, &mut out);
+            Coordinates { values: out, offsets: None }
+        }
+        Decoded::Var(tile) => {
+            let mut out = Coordinates { values: Vec::new(), offsets: Some(vec![0]) };
+            if let Some(offsets) = &mut out.offsets {
+                copy_var_cells(&tile, cells, |len| {
+                    let last = offsets.last().copied().unwrap_or(0);
+                    offsets.push(last.saturating_add(len));
+                }, &mut out.values);
+            }
+            out
+        }
+    }
+}
+
+/// Appends the wanted cells of `size` bytes.
+pub(crate) fn copy_cells(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut Vec<u8>) {
+    let Some(cells) = cells else { return out.extend_from_slice(values) };
+    out.reserve(cells.len().saturating_mul(size));
+    for cell in cells {
+        let start = index_of(*cell).saturating_mul(size);
+        out.extend_from_slice(values.get(start..start.saturating_add(size)).unwrap_or_default());
+    }
+}
+
+/// Appends the wanted cells of a var-length tile, and reports each one's length.
+pub(crate) fn copy_var_cells(
+    tile: &VarTile,
+    cells: Option<&[u32]>,
+    mut length: impl FnMut(u64),
+    out: &mut Vec<u8>,
+) {
+    let bytes = tile.values.as_slice();
+    match cells {
+        None => {
+            for pair in tile.offsets.windows(2) {
+                length(to_u64(var_cell(bytes, pair).len()));
+            }
+            out.extend_from_slice(bytes);
+        }
+        Some(cells) => {
+            for cell in cells {
+                let at = index_of(*cell);
+                let pair = tile.offsets.get(at..at.saturating_add(2)).unwrap_or_default();
+                let value = var_cell(bytes, pair);
+                length(to_u64(value.len()));
+                out.extend_from_slice(value);
+            }
+        }
+    }
+}

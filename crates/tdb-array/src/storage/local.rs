@@ -1,0 +1,107 @@
+//! An array in a folder of the local file system.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::{ByteRange, Entry, Storage, range_len};
+
+/// A folder of the local file system.
+#[derive(Clone, Debug)]
+pub struct LocalStorage {
+    root: PathBuf,
+}
+
+impl LocalStorage {
+    /// The array in folder `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        if key.is_empty() { self.root.clone() } else { self.root.join(key) }
+    }
+}
+
+impl Storage for LocalStorage {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(self.path(folder))? {
+            let entry = entry?;
+            // Links count as what they point at.
+            let kind = entry.file_type()?;
+            let is_folder =
+                if kind.is_symlink() { fs::metadata(entry.path())?.is_dir() } else { kind.is_dir() };
+            // A name that is not UTF-8 is none of the format's.
+            if let Ok(name) = entry.file_name().into_string() {
+                entries.push(Entry { name, is_folder });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        let mut file = File::open(self.path(key))?;
+        let size = file.metadata()?.len();
+        let start = size.saturating_sub(most);
+        if start > 0 {
+            file.seek(SeekFrom::Start(start))?;
+        }
+        let mut bytes = Vec::with_capacity(range_len(&(start..size), size)?);
+        file.take(size.saturating_sub(start)).read_to_end(&mut bytes)?;
+        Ok((size, bytes.into()))
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        read_exact_at(&File::open(self.path(key))?, offset, out)
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        let mut open: Option<(&str, File, u64)> = None;
+        let mut results = Vec::with_capacity(ranges.len());
+        for ByteRange { key, range } in ranges {
+            let (file, size) = match &mut open {
+                Some((name, file, size)) if name == key => (file, *size),
+                slot => {
+                    let file = File::open(self.path(key))?;
+                    let size = file.metadata()?.len();
+                    let (_, file, size) = slot.insert((key, file, size));
+                    (file, *size)
+                }
+            };
+            let len = range_len(range, size)?;
+            let mut bytes = Vec::with_capacity(len);
+            file.seek(SeekFrom::Start(range.start))?;
+            // Reading through `take` fills spare capacity without zeroing it first.
+            file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
+            if bytes.len() != len {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            results.push(bytes.into());
+        }
+        Ok(results)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.path(key).display().to_string()
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+}
+
+#[cfg(not(unix))]
+fn read_exact_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(out)
+}

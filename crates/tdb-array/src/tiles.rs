@@ -1,0 +1,393 @@
+//! Tiles of one field of one fragment: fetched, decoded, checked.
+
+use core::ops::Range;
+
+use tdb_codec::{Buffer, CellValNum, Datatype, Gate, to_u64, to_usize};
+use tdb_filters::{Decoder, Filter, Overrides, Pipeline, Scratch, TileContext};
+use tdb_fragment::DataFilePart;
+use tdb_schema::FieldKind;
+use tdb_tile::TileChunks;
+
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::fragment::{Fragment, TileFile, TileLocation};
+use crate::{Error, Result};
+
+/// Reads longer than this are compared with the file's real size before memory is set aside for them.
+const TRUSTED_READ: usize = 16 << 20;
+
+/// What a thread keeps between tiles, so that memory is faulted in once.
+#[derive(Debug, Default)]
+pub(crate) struct Worker {
+    scratch: Scratch,
+    raw: Buffer,
+    /// Room for a decoded tile.
+    pub(crate) tile: Buffer,
+    /// Room for a decoded tile whose cells are picked from.
+    pub(crate) cells: Buffer,
+    /// Room for a decoded offsets tile.
+    pub(crate) offsets: Buffer,
+}
+
+/// A file of tiles and how to decode them.
+#[derive(Debug)]
+struct Coded {
+    file: TileFile,
+    decoder: Decoder,
+}
+
+/// How a fragment stores a dimension's coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CoordsPart {
+    /// In a file of its own.
+    Alone,
+    /// As the `index`-th of `count` runs of values in a `__coords` tile.
+    Split { index: usize, count: usize },
+    /// As the `index`-th value of each tuple of `count`.
+    Zipped { index: usize, count: usize },
+}
+
+/// The tiles of one field of one fragment.
+#[derive(Debug)]
+pub(crate) struct FieldTiles {
+    pub(crate) datatype: Datatype,
+    pub(crate) cell_val_num: CellValNum,
+    fixed: Coded,
+    values: Option<(Coded, Arc<Vec<u64>>)>,
+    /// For fields whose filters may hold the strings' lengths: how to decode values that do.
+    strings: Option<Decoder>,
+    validity: Option<Coded>,
+    coords: CoordsPart,
+}
+
+/// A decoded tile of a var-length field: cell `i` is `values[starts[i]..starts[i] + lens[i]]`.
+#[derive(Debug, Default)]
+pub(crate) struct VarTile {
+    /// One more than there are cells.
+    pub(crate) offsets: Vec<u64>,
+    pub(crate) values: Buffer,
+}
+
+impl FieldTiles {
+    /// The tiles of the field `kind` of the fragment's own schema.
+    pub(crate) fn open(context: &Context, fragment: &Fragment, kind: FieldKind) -> Result<Self> {
+        let schema = fragment.schema();
+        let Some(field) = schema.field_of(kind) else {
+            let detail = format!("{kind:?} is not in the fragment's schema");
+            return Err(Error::inconsistent(context.describe(fragment.metadata_key()), "field", 0, detail));
+        };
+        let version = fragment.version();
+        let tile = |datatype: Datatype, cell_size: usize, var| TileContext {
+            datatype,
+            cell_size: to_u64(cell_size),
+            schema_version: schema.version,
+            fragment_version: version,
+            var,
+            overrides: Overrides::default(),
+        };
+        let open = |part, pipeline: &Pipeline, tile| -> Result<Coded> {
+            let file = fragment.file(context, kind, part)?;
+            let decoder = decoder(context, &file.key, field.name, pipeline, tile)?;
+            Ok(Coded { file, decoder })
+        };
+        let size = field.datatype.size();
+        let old_coords =
+            matches!(kind, FieldKind::Dimension(_)) && !version.has(Gate::DimensionFiles);
+        let coords = match kind {
+            FieldKind::Dimension(index) if old_coords => {
+                let count = schema.domain.dimensions.len();
+                let compressed = schema.coords_filters.filters.iter().any(is_compressor);
+                if version.has(Gate::SplitCoordinates) || compressed {
+                    CoordsPart::Split { index, count }
+                } else {
+                    CoordsPart::Zipped { index, count }
+                }
+            }
+            _ => CoordsPart::Alone,
+        };
+        let filters = if old_coords { &schema.coords_filters } else { field.filters };
+        let mut strings = None;
+        let (fixed, values) = match field.cell_size() {
+            None => {
+                let fixed =
+                    open(DataFilePart::Fixed, &schema.offsets_filters, tile(Datatype::Uint64, 8, false))?;
+                let file = fragment.file(context, kind, DataFilePart::Var)?;
+                let mut plain = tile(field.datatype, size, true);
+                plain.overrides.string_mode = Some(false);
+                let mut lengths = plain;
+                lengths.overrides.string_mode = Some(true);
+                if stores_strings(filters, field.datatype) {
+                    strings = decoder(context, &file.key, field.name, filters, lengths).ok();
+                }
+                // The dictionary filter has no plain mode: values without offsets are then all there can be.
+                let decoder = match (decoder(context, &file.key, field.name, filters, plain), &strings) {
+                    (Err(_), Some(strings)) => strings.clone(),
+                    (plain, _) => plain?,
+                };
+                (fixed, Some((Coded { file, decoder }, fragment.var_sizes(context, kind)?)))
+            }
+            Some(cell_size) => {
+                let tuple = match coords {
+                    CoordsPart::Alone => cell_size,
+                    CoordsPart::Split { count, .. } | CoordsPart::Zipped { count, .. } => {
+                        cell_size.saturating_mul(count)
+                    }
+                };
+                (open(DataFilePart::Fixed, filters, tile(field.datatype, tuple, false))?, None)
+            }
+        };
+        let validity = if field.nullable {
+            Some(open(DataFilePart::Validity, &schema.validity_filters, tile(Datatype::Uint8, 1, false))?)
+        } else {
+            None
+        };
+        let (datatype, cell_val_num) = (field.datatype, field.cell_val_num);
+        Ok(Self { datatype, cell_val_num, fixed, values, strings, validity, coords })
+    }
+
+    /// The cell timestamps of a fragment, if it has them, as a field of one `u64` a cell.
+    pub(crate) fn timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
+        let Some(file) = fragment.timestamps_file(context)? else { return Ok(None) };
+        let schema = fragment.schema();
+        let tile = TileContext {
+            datatype: Datatype::Uint64,
+            cell_size: 8,
+            schema_version: schema.version,
+            fragment_version: fragment.version(),
+            var: false,
+            overrides: Overrides::default(),
+        };
+        let decoder = decoder(context, &file.key, "__timestamps", &schema.coords_filters, tile)?;
+        Ok(Some(Self {
+            datatype: Datatype::Uint64,
+            cell_val_num: CellValNum::ONE,
+            fixed: Coded { file, decoder },
+            values: None,
+            strings: None,
+            validity: None,
+            coords: CoordsPart::Alone,
+        }))
+    }
+
+    /// Number of tiles.
+    pub(crate) fn tile_count(&self) -> usize {
+        self.fixed.file.tile_count()
+    }
+
+    /// Bytes of a cell; of an offset for var-length fields.
+    pub(crate) fn cell_size(&self) -> usize {
+        match self.cell_val_num {
+            CellValNum::Fixed(count) => {
+                usize::try_from(count.get()).unwrap_or(usize::MAX).saturating_mul(self.datatype.size())
+            }
+            CellValNum::Var => 8,
+        }
+    }
+
+    /// Whether cells may be null.
+    pub(crate) const fn is_nullable(&self) -> bool {
+        self.validity.is_some()
+    }
+
+    /// Decodes a tile of a fixed-size field into `out`, which is exactly its cells. Only chunks whose byte range
+    /// `wanted` accepts are decoded; the rest of `out` is left as it is.
+    pub(crate) fn decode_fixed(
+        &self,
+        context: &Context,
+        tile: usize,
+        out: &mut [u8],
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Worker { scratch, raw, tile: whole, .. } = worker;
+        match self.coords {
+            CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, scratch, raw),
+            CoordsPart::Split { index, count } => {
+                let len = out.len();
+                whole.reset(len.saturating_mul(count));
+                let start = len.saturating_mul(index);
+                let part = start..start.saturating_add(len);
+                let mine = |range: Range<usize>| range.start < part.end && part.start < range.end;
+                self.fixed.decode(context, tile, whole.as_mut_slice(), mine, scratch, raw)?;
+                copy_checked(whole.as_slice().get(part.clone()), out);
+                Ok(())
+            }
+            CoordsPart::Zipped { index, count } => {
+                let size = self.datatype.size();
+                whole.reset(out.len().saturating_mul(count));
+                self.fixed.decode(context, tile, whole.as_mut_slice(), |_| true, scratch, raw)?;
+                let tuples = whole.as_slice().chunks_exact(size.saturating_mul(count));
+                let start = index.saturating_mul(size);
+                for (tuple, cell) in tuples.zip(out.chunks_exact_mut(size)) {
+                    copy_checked(tuple.get(start..start.saturating_add(size)), cell);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Decodes the validity bytes of a tile of a nullable field.
+    pub(crate) fn decode_validity(
+        &self,
+        context: &Context,
+        tile: usize,
+        out: &mut [u8],
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        match &self.validity {
+            Some(validity) => {
+                validity.decode(context, tile, out, wanted, &mut worker.scratch, &mut worker.raw)
+            }
+            None => {
+                out.fill(1);
+                Ok(())
+            }
+        }
+    }
+
+    /// Decodes a tile of `cells` cells of a var-length field.
+    pub(crate) fn decode_var(
+        &self,
+        context: &Context,
+        tile: usize,
+        cells: usize,
+        into: &mut VarTile,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Some((values, sizes)) = &self.values else { return Ok(()) };
+        let Worker { scratch, raw, offsets, .. } = worker;
+        let describe = |coded: &Coded| context.describe(&coded.file.key);
+        let size = sizes.get(tile).copied().unwrap_or(0);
+        let location = values.file.tile(context, tile)?;
+        let too_large = |size: u64| {
+            let detail = format!("tile {tile} has {size} bytes, which is over the limit");
+            Error::inconsistent(describe(values), "tile var sizes", location.range.start, detail)
+        };
+        if size > context.limits.tile_bytes {
+            return Err(too_large(size));
+        }
+        let size = to_usize(size).ok_or_else(|| too_large(size))?;
+
+        // An offsets tile without chunks, although there are cells: the values hold the strings' lengths.
+        let at = self.fixed.file.tile(context, tile)?;
+        fetch(context, &at, raw)?;
+        let chunks = TileChunks::parse(raw.as_slice(), at.range.start)
+            .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+        if chunks.is_empty() && cells > 0 {
+            let strings = self.strings.as_ref();
+            return decode_strings(context, values, strings, &location, (size, cells), into, (scratch, raw));
+        }
+        offsets.reset(cells.saturating_mul(8));
+        chunks
+            .decode(&self.fixed.decoder, offsets.as_mut_slice(), scratch, &context.budget)
+            .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+        into.offsets.clear();
+        into.offsets.extend(offsets.as_slice().as_chunks::<8>().0.iter().map(|o| u64::from_le_bytes(*o)));
+        into.offsets.push(to_u64(size));
+        if let Some(cell) = into.offsets.windows(2).position(|pair| pair.first() > pair.last()) {
+            let detail = format!("the offset of cell {cell} of tile {tile} is past the one after it");
+            return Err(Error::inconsistent(describe(&self.fixed), "offsets", at.range.start, detail));
+        }
+        if into.offsets.first().is_some_and(|first| *first != 0 && cells > 0) {
+            let detail = format!("the first offset of tile {tile} is not 0");
+            return Err(Error::inconsistent(describe(&self.fixed), "offsets", at.range.start, detail));
+        }
+        into.values.reset(size);
+        values.decode(context, tile, into.values.as_mut_slice(), |_| true, scratch, raw)
+    }
+}
+
+/// Decodes a tile of values that hold the strings' lengths.
+fn decode_strings(
+    context: &Context,
+    values: &Coded,
+    decoder: Option<&Decoder>,
+    location: &TileLocation,
+    (size, cells): (usize, usize),
+    into: &mut VarTile,
+    (scratch, raw): (&mut Scratch, &mut Buffer),
+) -> Result<()> {
+    let path = || context.describe(&values.file.key);
+    let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
+    let Some(decoder) = decoder else {
+        return Err(bad(format!("{cells} cells without offsets, and no filter that holds their lengths")));
+    };
+    fetch(context, location, raw)?;
+    let decoded = TileChunks::parse(raw.as_slice(), location.range.start)
+        .and_then(|chunks| chunks.decode_strings(decoder, scratch, &context.budget));
+    let (bytes, offsets) = decoded.map_err(|error| Error::from_tile(path(), None, error))?;
+    if offsets.len() != cells || bytes.len() != size {
+        let (strings, found) = (offsets.len(), bytes.len());
+        return Err(bad(format!("{strings} strings of {found} bytes where {cells} of {size} were promised")));
+    }
+    into.offsets = offsets;
+    into.offsets.push(to_u64(size));
+    into.values.reset(size);
+    into.values.as_mut_slice().copy_from_slice(&bytes);
+    Ok(())
+}
+
+impl Coded {
+    fn decode(
+        &self,
+        context: &Context,
+        tile: usize,
+        out: &mut [u8],
+        wanted: impl FnMut(Range<usize>) -> bool,
+        scratch: &mut Scratch,
+        raw: &mut Buffer,
+    ) -> Result<()> {
+        let location = self.file.tile(context, tile)?;
+        fetch(context, &location, raw)?;
+        let chunks = TileChunks::parse(raw.as_slice(), location.range.start)
+            .and_then(|chunks| chunks.decode_where(&self.decoder, out, wanted, scratch, &context.budget));
+        chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
+    }
+}
+
+/// Reads a tile's bytes into `raw`.
+fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer) -> Result<()> {
+    let fail = |error| Error::io(context.describe(&location.key), error);
+    let len = location.range.end.saturating_sub(location.range.start);
+    let len = to_usize(len).ok_or_else(|| fail(std::io::ErrorKind::OutOfMemory.into()))?;
+    if len > TRUSTED_READ && len > raw.capacity() {
+        let (size, _) = context.storage.read_tail(&location.key, 0).map_err(fail)?;
+        crate::storage::range_len(&location.range, size).map_err(fail)?;
+    }
+    raw.reset(len);
+    context
+        .storage
+        .read_into(&location.key, location.range.start, raw.as_mut_slice())
+        .map_err(|error| Error::short_read(context.describe(&location.key), &location.range, error))
+}
+
+fn decoder(
+    context: &Context,
+    key: &str,
+    field: &str,
+    pipeline: &Pipeline,
+    tile: TileContext,
+) -> Result<Decoder> {
+    pipeline
+        .decoder(tile)
+        .map_err(|error| Error::unsupported(context.describe(key), error.in_field(field).to_string()))
+}
+
+/// Whether a var-length field's filters may hold the strings' lengths (specification, "RLE", "Dictionary").
+fn stores_strings(pipeline: &Pipeline, datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
+        && pipeline.filters.iter().any(|filter| matches!(filter, Filter::Rle { .. } | Filter::Dictionary { .. }))
+}
+
+fn is_compressor(filter: &Filter) -> bool {
+    tdb_filters::registry::by_code(filter.code()).is_some_and(|row| row.compressor.is_some())
+}
+
+fn copy_checked(from: Option<&[u8]>, to: &mut [u8]) {
+    if let Some(from) = from.filter(|from| from.len() == to.len()) {
+        to.copy_from_slice(from);
+    }
+}
+

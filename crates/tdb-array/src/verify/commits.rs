@@ -1,0 +1,85 @@
+//! Commit files, vacuum files, consolidated metadata, array metadata.
+
+use tdb_fragment::{
+    CommitKind, Footer, TimestampedName, parse_consolidated_commits, parse_consolidated_footers,
+    parse_path_lines,
+};
+use tdb_schema::MetadataEntry;
+
+use super::Verifier;
+
+const DELETES: &str = "delete conditions are not supported yet";
+
+impl Verifier {
+    /// Checks a file that may be a commit file; others are none of ours.
+    pub(super) fn commit(&mut self, key: &str) {
+        let name = key.rsplit('/').next().unwrap_or_default();
+        let Some((kind, stem)) = CommitKind::of(name) else { return };
+        if let Err(error) = TimestampedName::parse(stem) {
+            self.problem(key, None, error.to_string());
+        }
+        match kind {
+            CommitKind::Write | CommitKind::Ok => {
+                self.read(key);
+            }
+            CommitKind::Consolidated => {
+                let Some(bytes) = self.read(key) else { return };
+                match parse_consolidated_commits(&bytes) {
+                    Ok(records) => {
+                        for (offset, delete) in records.iter().filter_map(|record| record.delete) {
+                            self.generic_tile(key, delete, offset);
+                            self.problem(key, Some(offset), DELETES.to_owned());
+                        }
+                    }
+                    Err(error) => self.problem(key, Some(error.offset), error.to_string()),
+                }
+            }
+            CommitKind::Ignore | CommitKind::Vacuum => self.paths(key),
+            CommitKind::Delete | CommitKind::Update => {
+                self.generic_file(key);
+                let what = match kind {
+                    CommitKind::Delete => DELETES,
+                    _ => "update files are not supported yet",
+                };
+                self.problem(key, None, what.to_owned());
+            }
+            CommitKind::ConsolidatedMetadata => self.consolidated_metadata(key),
+            _ => {}
+        }
+    }
+
+    fn paths(&mut self, key: &str) {
+        let Some(bytes) = self.read(key) else { return };
+        if let Err(error) = parse_path_lines(&bytes) {
+            self.problem(key, Some(error.offset), error.to_string());
+        }
+    }
+
+    fn consolidated_metadata(&mut self, key: &str) {
+        let Some(payload) = self.generic_file(key) else { return };
+        let footers = match parse_consolidated_footers(&payload) {
+            Ok(footers) => footers,
+            Err(error) => return self.payload_problem(key, 0, &error),
+        };
+        for footer in footers {
+            let parsed = Footer::parse_head(footer.bytes, footer.offset).and_then(|(_, name)| {
+                let schema = self.schema_of(name.as_deref());
+                schema
+                    .map_or(Ok(()), |schema| Footer::parse(footer.bytes, footer.offset, &schema).map(|_| ()))
+            });
+            if let Err(error) = parsed {
+                self.payload_problem(key, 0, &error);
+            }
+        }
+    }
+
+    pub(super) fn metadata(&mut self, key: &str) {
+        if matches!(CommitKind::of(key), Some((CommitKind::Vacuum, _))) {
+            return self.paths(key);
+        }
+        let Some(payload) = self.generic_file(key) else { return };
+        if let Err(error) = MetadataEntry::parse_all(&payload) {
+            self.payload_problem(key, 0, &error);
+        }
+    }
+}

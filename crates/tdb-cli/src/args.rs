@@ -1,0 +1,246 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use tdb_array::{Layout, OpenOptions, TimeWindow};
+
+use crate::calendar::{self, BadDate};
+
+/// Look at, read, dump and verify TileDB arrays.
+#[derive(Debug, Parser)]
+#[command(name = "tdb", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Info(InfoArgs),
+    Read(ReadArgs),
+    Dump(DumpArgs),
+    Verify(VerifyArgs),
+}
+
+/// Show what an array is: schema, fragments, metadata.
+#[derive(Debug, Group)]
+#[command(
+    after_help = "Examples:\n  tdb info weather\n  tdb info weather --json | jq '.fragments[].timestamps'"
+)]
+pub(crate) struct InfoArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print the cells of an array, or of a part of it.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Range ends are written in the dimension's type: numbers; dates such as 2020-02-29 or 2020-02-29T12:30 (or an \
+integer in the dimension's unit); strings, with \\xNN for any byte and \\\\ \\: \\, \\. for the characters that mean \
+something. Both ends are included, an empty end is open, a single value is a range of one, and .. separates as \
+well as : does.
+
+Examples:
+  tdb read weather
+  tdb read weather --fields temperature --subarray 0:9,3:7
+  tdb read weather --range 'time=2020-01-01..2020-01-31' --range 'station=OSLO'
+  tdb read weather --at 2020-06-01 --format csv --out june.csv
+  tdb read weather --format raw --out buffers")]
+pub(crate) struct ReadArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    /// Fields to read, separated by commas (\, in a name). Default: attributes, with coordinates.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) fields: Option<String>,
+    /// One range a dimension, separated by commas; an empty one is the whole dimension.
+    #[arg(long, value_name = "0:9,3:7", conflicts_with = "range", allow_hyphen_values = true)]
+    pub(crate) subarray: Option<String>,
+    /// The range of one dimension; may be given once for each.
+    #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
+    pub(crate) range: Vec<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<Order>,
+    /// Print only the first N cells.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Use at most N threads. Default: as many as the machine has.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// How to print the cells.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Write to this file instead of standard output; for raw, to files in this folder.
+    #[arg(long, value_name = "DIR-or-FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Explain a file of an array byte by byte.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+What the file is follows from its name and its neighbours; --kind says so where it stands alone. Damaged files are \
+explained as far as they make sense, and the first byte that does not is named.
+
+Examples:
+  tdb dump weather/__schema/__1577836800000_1577836800000_0123456789abcdef0123456789abcdef
+  tdb dump weather/__fragments/*/__fragment_metadata.tdb --json
+  tdb dump stray.tdb --kind schema")]
+pub(crate) struct DumpArgs {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// What the file is.
+    #[arg(long, value_enum)]
+    pub(crate) kind: Option<Kind>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Check every structure, chunk and checksum of an array.
+///
+/// Prints a line for each problem, and goes on after it; the exit code is 1 if there was any.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:\n  tdb verify weather\n  tdb verify weather --json")]
+pub(crate) struct VerifyArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which point of the array's history to look at.
+#[derive(Debug, Group)]
+pub(crate) struct WindowArgs {
+    /// As it was at this time: milliseconds since 1970, or a date in UTC.
+    #[arg(long, value_name = "MS|DATE", value_parser = parse_time)]
+    pub(crate) at: Option<u64>,
+    /// Only what was written between these times, both included.
+    #[arg(long, value_name = "MS,MS", value_parser = parse_times, conflicts_with = "at")]
+    pub(crate) between: Option<TimeWindow>,
+}
+
+impl WindowArgs {
+    /// Options that open this window.
+    pub(crate) fn options(&self) -> OpenOptions {
+        let window = self.between.or(self.at.map(TimeWindow::until)).unwrap_or_default();
+        OpenOptions::new().window(window)
+    }
+}
+
+/// An order of cells.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Order {
+    /// The last dimension varies fastest.
+    Row,
+    /// The first dimension varies fastest.
+    Col,
+    /// Tile by tile, as stored.
+    Global,
+    /// Whatever is cheapest.
+    Unordered,
+}
+
+impl From<Order> for Layout {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Row => Self::RowMajor,
+            Order::Col => Self::ColMajor,
+            Order::Global => Self::GlobalOrder,
+            Order::Unordered => Self::Unordered,
+        }
+    }
+}
+
+/// How cells are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Aligned columns, or a grid for a plane of one attribute.
+    Table,
+    /// A header and a line for each cell; nulls are empty.
+    Csv,
+    /// One object of columns.
+    Json,
+    /// Little-endian buffers, and a manifest that describes them.
+    Raw,
+}
+
+/// What a file can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// An array schema.
+    Schema,
+    /// An enumeration.
+    Enumeration,
+    /// A fragment's metadata.
+    FragmentMetadata,
+    /// Cells of a field.
+    Data,
+    /// Key-value metadata.
+    Metadata,
+    /// Consolidated commits (.con).
+    Commits,
+    /// A list of paths (.ign, .vac).
+    Paths,
+    /// Consolidated fragment metadata (.meta).
+    ConsolidatedMetadata,
+    /// Any structure in a generic tile.
+    GenericTile,
+}
+
+/// Milliseconds, or an ISO date.
+fn parse_time(text: &str) -> Result<u64, String> {
+    if let Ok(millis) = text.parse() {
+        return Ok(millis);
+    }
+    calendar::parse_millis(text).map_err(|error| {
+        let why = match error {
+            BadDate::Syntax => "is neither a number of milliseconds nor a date such as 2020-02-29T12:30",
+            BadDate::TooFine => "is finer than a millisecond",
+            BadDate::TooFar => "is before 1970 or too far away",
+        };
+        format!("{text:?} {why}")
+    })
+}
+
+fn parse_times(text: &str) -> Result<TimeWindow, String> {
+    let (start, end) = text.split_once(',').ok_or("two times separated by a comma are needed")?;
+    let end_of = |end: &str| if end.is_empty() { Ok(u64::MAX) } else { parse_time(end) };
+    let start = if start.is_empty() { 0 } else { parse_time(start)? };
+    let end = end_of(end)?;
+    if start > end {
+        return Err(format!("the window is empty: {start} is after {end}"));
+    }
+    Ok(TimeWindow::between(start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn times_are_milliseconds_or_dates() {
+        assert_eq!(parse_time("17"), Ok(17));
+        assert_eq!(parse_time("1970-01-02"), Ok(86_400_000));
+        assert!(parse_time("yesterday").unwrap_err().contains("yesterday"));
+        assert_eq!(parse_times("5,9"), Ok(TimeWindow::between(5, 9)));
+        assert_eq!(parse_times(",1970-01-02"), Ok(TimeWindow::until(86_400_000)));
+        assert!(parse_times("9,5").is_err());
+        assert!(parse_times("9").is_err());
+    }
+}

@@ -1,0 +1,272 @@
+//! Dates: ticks of a unit since 1970-01-01 to ISO 8601 and back, in the proleptic Gregorian calendar.
+
+use tdb_codec::Datatype;
+
+/// Finest unit of the format: attoseconds.
+const ATTOS_PER_DAY: i128 = 86_400 * ATTOS_PER_SECOND;
+const ATTOS_PER_SECOND: i128 = 1_000_000_000_000_000_000;
+
+/// The unit of a date type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Year,
+    Month,
+    /// Days to a tick.
+    Days(i128),
+    /// Ticks to a day.
+    Clock(i128),
+}
+
+fn unit(datatype: Datatype) -> Option<Unit> {
+    Some(match datatype {
+        Datatype::DatetimeYear => Unit::Year,
+        Datatype::DatetimeMonth => Unit::Month,
+        Datatype::DatetimeWeek => Unit::Days(7),
+        Datatype::DatetimeDay => Unit::Days(1),
+        Datatype::DatetimeHr => Unit::Clock(24),
+        Datatype::DatetimeMin => Unit::Clock(1_440),
+        Datatype::DatetimeSec => Unit::Clock(86_400),
+        Datatype::DatetimeMs => Unit::Clock(86_400_000),
+        Datatype::DatetimeUs => Unit::Clock(86_400_000_000),
+        Datatype::DatetimeNs => Unit::Clock(86_400_000_000_000),
+        Datatype::DatetimePs => Unit::Clock(86_400_000_000_000_000),
+        Datatype::DatetimeFs => Unit::Clock(86_400_000_000_000_000_000),
+        Datatype::DatetimeAs => Unit::Clock(ATTOS_PER_DAY),
+        _ => return None,
+    })
+}
+
+/// A point in time of a date type, as precise as the type's unit: `2020-02-29`, `2020-02-29T12:00:00.001`. The
+/// smallest value is how libraries mark "not a time". `None` for types that are no dates.
+pub(crate) fn format(datatype: Datatype, ticks: i64) -> Option<String> {
+    let unit = unit(datatype)?;
+    if ticks == i64::MIN {
+        return Some("NaT".to_owned());
+    }
+    Some(format_ticks(unit, i128::from(ticks)))
+}
+
+/// Milliseconds since 1970-01-01 UTC, as the names of files hold them.
+pub(crate) fn format_millis(millis: u64) -> String {
+    format_ticks(Unit::Clock(86_400_000), i128::from(millis)) + "Z"
+}
+
+fn format_ticks(unit: Unit, ticks: i128) -> String {
+    let date = |days| {
+        let (year, month, day) = civil_from_days(days);
+        format!("{}-{month:02}-{day:02}", format_year(year))
+    };
+    match unit {
+        Unit::Year => format_year(1970 + ticks),
+        Unit::Month => {
+            let year = 1970 + ticks.div_euclid(12);
+            format!("{}-{:02}", format_year(year), ticks.rem_euclid(12) + 1)
+        }
+        Unit::Days(days) => date(ticks * days),
+        Unit::Clock(per_day) => {
+            let (day, rest) = (ticks.div_euclid(per_day), ticks.rem_euclid(per_day));
+            // Every clock unit divides a day, and attoseconds divide every unit.
+            let attos = rest * (ATTOS_PER_DAY / per_day);
+            let (seconds, fraction) = (attos / ATTOS_PER_SECOND, attos % ATTOS_PER_SECOND);
+            let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+            let mut text = format!("{}T{hours:02}", date(day));
+            if per_day >= 1_440 {
+                text += &format!(":{minutes:02}");
+            }
+            if per_day >= 86_400 {
+                text += &format!(":{seconds:02}");
+            }
+            let digits = (per_day / 86_400).checked_ilog10().unwrap_or(0);
+            if digits > 0 {
+                let fraction = format!("{fraction:018}");
+                let digits = usize::try_from(digits).unwrap_or(0);
+                text += ".";
+                text += fraction.get(..digits).unwrap_or_default();
+            }
+            text
+        }
+    }
+}
+
+fn format_year(year: i128) -> String {
+    if (0..=9999).contains(&year) { format!("{year:04}") } else { format!("{year:+05}") }
+}
+
+/// Why a date cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadDate {
+    /// It is no ISO date.
+    Syntax,
+    /// It lies between two ticks of the unit.
+    TooFine,
+    /// It lies outside 64 bits of the unit.
+    TooFar,
+}
+
+/// The ticks of a date such as `2020-02`, `2020-02-29`, `2020-02-29T12:30`, `2020-02-29 12:30:00.5Z`: its first
+/// instant.
+pub(crate) fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
+    let unit = unit(datatype).ok_or(BadDate::Syntax)?;
+    i64::try_from(parse_ticks(unit, text)?).map_err(|_| BadDate::TooFar)
+}
+
+/// The milliseconds of a date since 1970-01-01 UTC.
+pub(crate) fn parse_millis(text: &str) -> Result<u64, BadDate> {
+    u64::try_from(parse_ticks(Unit::Clock(86_400_000), text)?).map_err(|_| BadDate::TooFar)
+}
+
+fn parse_ticks(unit: Unit, text: &str) -> Result<i128, BadDate> {
+    let (date, clock) = match text.split_once(['T', 't', ' ']) {
+        Some((date, clock)) => (date, Some(clock)),
+        None => (text, None),
+    };
+    let (year, month, day) = parse_date(date).ok_or(BadDate::Syntax)?;
+    let attos = match clock {
+        Some(clock) => parse_clock(clock).ok_or(BadDate::Syntax)?,
+        None => 0,
+    };
+    let days = days_from_civil(year, month, day);
+    let exact = |value: i128, divisor: i128| {
+        if value % divisor == 0 { Ok(value / divisor) } else { Err(BadDate::TooFine) }
+    };
+    match unit {
+        Unit::Clock(per_day) => exact(days * ATTOS_PER_DAY + attos, ATTOS_PER_DAY / per_day),
+        _ if attos != 0 => Err(BadDate::TooFine),
+        Unit::Days(length) => exact(days, length),
+        _ if day != 1 => Err(BadDate::TooFine),
+        Unit::Month => Ok((year - 1970) * 12 + month - 1),
+        _ if month != 1 => Err(BadDate::TooFine),
+        Unit::Year => Ok(year - 1970),
+    }
+}
+
+/// `±YYYY-MM` or `±YYYY-MM-DD`. A bare year would be an integer.
+fn parse_date(text: &str) -> Option<(i128, i128, i128)> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let mut parts = digits.split('-');
+    let year = parts.next().filter(|year| (4..=18).contains(&year.len())).and_then(number)?;
+    let month = two_digits(parts.next()?, 1..=12)?;
+    let day = match parts.next() {
+        Some(day) => two_digits(day, 1..=31)?,
+        None => 1,
+    };
+    let year = sign * year;
+    // A day past the end of its month becomes one of the next.
+    let real = civil_from_days(days_from_civil(year, month, day)) == (year, month, day);
+    (real && parts.next().is_none()).then_some((year, month, day))
+}
+
+/// `HH[:MM[:SS[.fraction]]][Z]`, as attoseconds of the day.
+fn parse_clock(text: &str) -> Option<i128> {
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let mut parts = text.split(':');
+    let hours = two_digits(parts.next()?, 0..=23)?;
+    let minutes = parts.next().map_or(Some(0), |part| two_digits(part, 0..=59))?;
+    let (seconds, fraction) = match parts.next() {
+        Some(part) => match part.split_once('.') {
+            Some((seconds, fraction)) => (two_digits(seconds, 0..=59)?, parse_fraction(fraction)?),
+            None => (two_digits(part, 0..=59)?, 0),
+        },
+        None => (0, 0),
+    };
+    if parts.next().is_some() {
+        return None;
+    }
+    Some((hours * 3600 + minutes * 60 + seconds) * ATTOS_PER_SECOND + fraction)
+}
+
+fn parse_fraction(digits: &str) -> Option<i128> {
+    let missing = u32::try_from(18usize.checked_sub(digits.len())?).ok()?;
+    Some(number(digits)? * 10i128.checked_pow(missing)?)
+}
+
+fn two_digits(text: &str, allowed: core::ops::RangeInclusive<i128>) -> Option<i128> {
+    number(text).filter(|value| text.len() == 2 && allowed.contains(value))
+}
+
+fn number(digits: &str) -> Option<i128> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// Days since 1970-01-01. Counts in eras of 400 years that begin on 1 March, so that leap days come last.
+fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+/// Year, month and day of a day since 1970-01-01: the inverse of [`days_from_civil`].
+fn civil_from_days(days: i128) -> (i128, i128, i128) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + i128::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_dates_are_inverse_over_eight_centuries() {
+        let mut expected = (1600, 1, 1);
+        for days in days_from_civil(1600, 1, 1)..days_from_civil(2400, 1, 1) {
+            let date = civil_from_days(days);
+            assert_eq!(days_from_civil(date.0, date.1, date.2), days);
+            assert!(date >= expected, "{date:?} after {expected:?}");
+            expected = date;
+        }
+        assert_eq!(civil_from_days(0), (1970, 1, 1));
+        assert_eq!(civil_from_days(18_321), (2020, 2, 29));
+    }
+
+    #[test]
+    fn every_unit_shows_as_much_as_it_knows() {
+        let cases = [
+            (Datatype::DatetimeYear, 50, "2020"),
+            (Datatype::DatetimeMonth, -1, "1969-12"),
+            (Datatype::DatetimeWeek, 1, "1970-01-08"),
+            (Datatype::DatetimeDay, 18_321, "2020-02-29"),
+            (Datatype::DatetimeHr, 25, "1970-01-02T01"),
+            (Datatype::DatetimeMin, -1, "1969-12-31T23:59"),
+            (Datatype::DatetimeSec, 86_399, "1970-01-01T23:59:59"),
+            (Datatype::DatetimeMs, -1, "1969-12-31T23:59:59.999"),
+            (Datatype::DatetimeNs, 1, "1970-01-01T00:00:00.000000001"),
+            (Datatype::DatetimeAs, 1, "1970-01-01T00:00:00.000000000000000001"),
+            (Datatype::DatetimeDay, i64::MIN, "NaT"),
+            (Datatype::DatetimeYear, 10_000, "+11970"),
+        ];
+        for (datatype, ticks, text) in cases {
+            assert_eq!(format(datatype, ticks).unwrap(), text, "{datatype}");
+            if datatype != Datatype::DatetimeYear && ticks != i64::MIN {
+                assert_eq!(parse(datatype, text), Ok(ticks), "{datatype}");
+            }
+        }
+        assert_eq!(format(Datatype::TimeHr, 1), None);
+    }
+
+    #[test]
+    fn dates_that_do_not_exist_or_do_not_fit_the_unit_are_refused() {
+        for text in
+            ["2019-02-29", "2020-13-01", "2020-1-01", "2020", "2020-01-01T24", "x", "2020-01-01T10:00:00:00"]
+        {
+            assert_eq!(parse(Datatype::DatetimeDay, text), Err(BadDate::Syntax), "{text}");
+        }
+        assert_eq!(parse(Datatype::DatetimeDay, "2020-01-01T10"), Err(BadDate::TooFine));
+        assert_eq!(parse(Datatype::DatetimeMonth, "2020-01-02"), Err(BadDate::TooFine));
+        assert_eq!(parse(Datatype::DatetimeNs, "9999-01-01"), Err(BadDate::TooFar));
+        assert_eq!(parse(Datatype::DatetimeYear, "2020-01"), Ok(50));
+        assert_eq!(parse_millis("1970-01-01T00:00:01.5Z"), Ok(1500));
+        assert_eq!(format_millis(1500), "1970-01-01T00:00:01.500Z");
+    }
+}

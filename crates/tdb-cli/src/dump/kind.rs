@@ -1,0 +1,74 @@
+//! What a file is, by its name and its folder.
+
+use std::path::{Path, PathBuf};
+
+use tdb_fragment::CommitKind;
+
+use crate::args::Kind;
+
+/// Name of a fragment's metadata file.
+pub(super) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
+/// Name of the schema file of old arrays.
+pub(super) const OLD_SCHEMA: &str = "__array_schema.tdb";
+/// Folder of the schema files of new ones.
+pub(super) const SCHEMA_FOLDER: &str = "__schema";
+
+/// The kind of a file; `None` if neither its name nor its neighbours tell.
+pub(super) fn of(path: &Path) -> Option<Kind> {
+    // A bare name has its folder's name only once it is made absolute.
+    let path = std::path::absolute(path).ok()?;
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent()?.file_name().and_then(|folder| folder.to_str()).unwrap_or_default();
+    match CommitKind::of(name) {
+        Some((CommitKind::Consolidated, _)) => return Some(Kind::Commits),
+        Some((CommitKind::Ignore | CommitKind::Vacuum, _)) => return Some(Kind::Paths),
+        Some((CommitKind::ConsolidatedMetadata, _)) => return Some(Kind::ConsolidatedMetadata),
+        Some((CommitKind::Delete | CommitKind::Update, _)) => return Some(Kind::GenericTile),
+        _ => {}
+    }
+    Some(match (folder, name) {
+        (_, OLD_SCHEMA) | (SCHEMA_FOLDER, _) => Kind::Schema,
+        (_, FRAGMENT_METADATA) => Kind::FragmentMetadata,
+        ("__enumerations", _) => Kind::Enumeration,
+        ("__meta", _) => Kind::Metadata,
+        ("__group", _) => Kind::GenericTile,
+        _ if name.ends_with(".tdb") => Kind::Data,
+        _ => return None,
+    })
+}
+
+/// The array's folder, given the one of a fragment.
+pub(super) fn array_of(fragment: &Path) -> Option<PathBuf> {
+    let parent = std::path::absolute(fragment).ok()?.parent()?.to_owned();
+    if parent.file_name().is_some_and(|name| name == "__fragments") {
+        return parent.parent().map(Path::to_owned);
+    }
+    Some(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_folders_tell_what_a_file_is() {
+        let cases = [
+            ("/a/__array_schema.tdb", Some(Kind::Schema)),
+            ("/a/__schema/__1_1_x", Some(Kind::Schema)),
+            ("/a/__schema/__enumerations/__x_0", Some(Kind::Enumeration)),
+            ("/a/__meta/__1_1_x", Some(Kind::Metadata)),
+            ("/a/__meta/__1_1_x.vac", Some(Kind::Paths)),
+            ("/a/__fragments/__1_1_x_22/__fragment_metadata.tdb", Some(Kind::FragmentMetadata)),
+            ("/a/__fragments/__1_1_x_22/a0_var.tdb", Some(Kind::Data)),
+            ("/a/__commits/__1_1_x_22.con", Some(Kind::Commits)),
+            ("/a/__fragment_meta/__1_1_x_22.meta", Some(Kind::ConsolidatedMetadata)),
+            ("/a/__commits/__1_1_x_22.del", Some(Kind::GenericTile)),
+            ("/a/readme.txt", None),
+        ];
+        for (path, kind) in cases {
+            assert_eq!(of(Path::new(path)), kind, "{path}");
+        }
+        assert_eq!(array_of(Path::new("/a/__fragments/__1_1_x_22")), Some("/a".into()));
+        assert_eq!(array_of(Path::new("/a/__1_1_x")), Some("/a".into()));
+    }
+}

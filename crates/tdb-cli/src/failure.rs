@@ -1,0 +1,90 @@
+//! Why a command ends early, and its exit code.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The command line is wrong, by itself or for this array.
+const USAGE: u8 = 2;
+/// The command could not be carried out.
+const FAILED: u8 = 1;
+
+/// Why a command ends before it is done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line is wrong: one line.
+    Usage(String),
+    /// The command line is wrong: clap's own text.
+    Clap(String),
+    /// Something could not be read, written or understood: one line that names the file.
+    Failed(String),
+    /// Problems were found and have been printed.
+    Problems,
+    /// Whoever read the output has had enough.
+    Closed,
+}
+
+pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// A failure about a file.
+    pub(crate) fn at(path: &Path, what: impl core::fmt::Display) -> Self {
+        Self::Failed(format!("{}: {what}", path.display()))
+    }
+
+    /// Help and version texts are no failure: they go to `out`.
+    pub(crate) fn from_clap(error: &clap::Error, out: &mut dyn Write) -> Result {
+        let text = error.render().to_string();
+        if error.use_stderr() {
+            return Err(Self::Clap(text));
+        }
+        Ok(out.write_all(text.as_bytes())?)
+    }
+
+    /// What failed while an array was read. Mistakes in the query are the caller's.
+    pub(crate) fn of_array(path: &Path, error: tdb_array::Error) -> Self {
+        match error {
+            tdb_array::Error::Query(error) => Self::Usage(format!("{}: {error}", path.display())),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+
+    /// Prints the failure and returns its exit code.
+    pub(crate) fn report(&self, err: &mut dyn Write) -> u8 {
+        // Where standard error is gone too, the exit code has to do.
+        match self {
+            Self::Usage(line) => {
+                let _ = writeln!(err, "error: {}", one_line(line));
+                USAGE
+            }
+            Self::Clap(text) => {
+                let _ = err.write_all(text.as_bytes());
+                USAGE
+            }
+            Self::Failed(line) => {
+                let _ = writeln!(err, "error: {}", one_line(line));
+                FAILED
+            }
+            Self::Problems => FAILED,
+            Self::Closed => 0,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// An error of the output stream.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Failed(format!("standard output: {error}")),
+        }
+    }
+}
+
+/// Names from a file may hold anything; a report line holds one line.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}

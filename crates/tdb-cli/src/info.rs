@@ -1,0 +1,40 @@
+//! `tdb info`: what an array is.
+
+mod json;
+mod text;
+
+use std::io::Write;
+
+use tdb_array::Array;
+use tdb_schema::{ArrayMetadata, Enumeration};
+
+use crate::args::InfoArgs;
+use crate::failure::{Failure, Result};
+
+/// An open array and what else is shown of it.
+struct Info {
+    array: Array,
+    metadata: ArrayMetadata,
+    enumerations: Vec<Enumeration>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
+    let info = load(args).map_err(|error| Failure::of_array(&args.array, error))?;
+    if args.json {
+        writeln!(out, "{:#}", json::describe(&info))?;
+    } else {
+        text::write(&info, out)?;
+    }
+    Ok(())
+}
+
+fn load(args: &InfoArgs) -> tdb_array::Result<Info> {
+    let array = args.window.options().open(&args.array)?;
+    let metadata = array.metadata()?;
+    let mut enumerations = Vec::new();
+    for entry in &array.schema().enumerations {
+        enumerations.extend(array.enumeration(&entry.name)?);
+    }
+    Ok(Info { array, metadata, enumerations })
+}

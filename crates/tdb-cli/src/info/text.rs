@@ -1,0 +1,244 @@
+//! The description for people.
+
+use std::io::{self, Write};
+
+use tdb_array::{ArrayType, Fragment};
+use tdb_codec::{CellValNum, DataOrder};
+use tdb_schema::{ArraySchema, Dimension, Range};
+
+use super::Info;
+use crate::calendar;
+use crate::describe::pipeline_text;
+use crate::table::{self, Heading};
+use crate::value::{cell_text, coordinate_text, escape_bytes, interval_text};
+
+/// How many values of an enumeration are shown.
+const SHOWN_VALUES: usize = 20;
+
+pub(super) fn write(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+    let schema = info.array.schema();
+    overview(info, out)?;
+    dimensions(schema, out)?;
+    attributes(schema, out)?;
+    labels(schema, out)?;
+    enumerations(info, out)?;
+    fragments(info, out)?;
+    metadata(info, out)
+}
+
+fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+    let array = &info.array;
+    let schema = array.schema();
+    let mut line = |name: &str, value: String| writeln!(out, "{name:<17} {value}");
+    line("array", array.describe(""))?;
+    line("type", schema.array_type.to_string())?;
+    line("format version", schema.version.to_string())?;
+    let count = array.schema_keys().len();
+    let latest = if count > 1 { format!(" (the array has {count} schemas)") } else { String::new() };
+    line("schema", format!("{}{latest}", array.schema_key()))?;
+    let window = array.window();
+    if window != tdb_array::TimeWindow::ALL {
+        let end = if window.end == u64::MAX { "now".to_owned() } else { time(window.end) };
+        line("opened between", format!("{} and {end}", time(window.start)))?;
+    }
+    line("tile order", schema.tile_order.to_string())?;
+    line("cell order", schema.cell_order.to_string())?;
+    line("capacity", schema.capacity.to_string())?;
+    if schema.array_type == ArrayType::Sparse {
+        line("duplicates", if schema.allows_duplicates { "allowed" } else { "not allowed" }.to_owned())?;
+    }
+    line("coords filters", pipeline_text(&schema.coords_filters))?;
+    line("offsets filters", pipeline_text(&schema.offsets_filters))?;
+    line("validity filters", pipeline_text(&schema.validity_filters))?;
+    if array.has_lock_file() {
+        line("lock file", "__lock.tdb".to_owned())?;
+    }
+    let domain = array.non_empty_domain();
+    line("non-empty domain", domain.map_or("none".to_owned(), |domain| ranges(schema, &domain)))?;
+    if let Some(current) = &schema.current_domain {
+        line("current domain", ranges(schema, &current.ranges))?;
+    }
+    Ok(())
+}
+
+fn dimensions(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
+    let headings = ["dimension", "type", "domain", "extent", "filters"].map(Heading::left);
+    let row = |dimension: &Dimension| {
+        let domain = dimension.domain.as_ref();
+        vec![
+            name(&dimension.name),
+            dimension.datatype.to_string(),
+            domain.map_or("any".to_owned(), |(low, high)| interval_text(dimension, low, high)),
+            extent_text(dimension),
+            if dimension.filters.filters.is_empty() {
+                "coords".to_owned()
+            } else {
+                pipeline_text(&dimension.filters)
+            },
+        ]
+    };
+    let rows: Vec<_> = schema.domain.dimensions.iter().map(row).collect();
+    section(out, &headings, &rows)
+}
+
+fn attributes(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
+    let headings = ["attribute", "type", "values", "nullable", "fill", "enumeration", "order", "filters"]
+        .map(Heading::left);
+    let rows: Vec<_> = schema
+        .attributes
+        .iter()
+        .map(|attribute| {
+            let null = attribute.nullable && attribute.fill_validity == 0;
+            // The fill of a var-length cell is one value.
+            let fill = cell_text(attribute.datatype, attribute.cell_val_num, &attribute.fill_value);
+            let fill = if null { "null".to_owned() } else { fill };
+            vec![
+                name(&attribute.name),
+                attribute.datatype.to_string(),
+                attribute.cell_val_num.to_string(),
+                if attribute.nullable { "yes" } else { "no" }.to_owned(),
+                fill,
+                attribute.enumeration.as_deref().map_or("-".to_owned(), name),
+                if attribute.order == DataOrder::Unordered { "-" } else { attribute.order.name() }.to_owned(),
+                pipeline_text(&attribute.filters),
+            ]
+        })
+        .collect();
+    section(out, &headings, &rows)
+}
+
+fn labels(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
+    let headings = ["label", "dimension", "type", "values", "order", "array", "attribute"].map(Heading::left);
+    let rows: Vec<_> = schema
+        .labels
+        .iter()
+        .map(|label| {
+            let index = usize::try_from(label.dimension).unwrap_or(usize::MAX);
+            let dimension = schema.domain.dimensions.get(index);
+            vec![
+                name(&label.name),
+                dimension.map_or("?".to_owned(), |dimension| name(&dimension.name)),
+                label.datatype.to_string(),
+                label.cell_val_num.to_string(),
+                label.order.name().to_owned(),
+                name(&label.uri),
+                name(&label.attribute),
+            ]
+        })
+        .collect();
+    section(out, &headings, &rows)
+}
+
+fn enumerations(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+    let headings = ["enumeration", "type", "ordered", "count", "values"].map(Heading::left);
+    let rows: Vec<_> = info
+        .enumerations
+        .iter()
+        .map(|entries| {
+            let shown = (0..entries.len().min(SHOWN_VALUES)).filter_map(|index| entries.value(index));
+            let mut values: Vec<_> =
+                shown.map(|value| cell_text(entries.datatype, entries.cell_val_num, value)).collect();
+            if entries.len() > SHOWN_VALUES {
+                values.push("…".to_owned());
+            }
+            vec![
+                name(&entries.name),
+                entries.datatype.to_string(),
+                if entries.ordered { "yes" } else { "no" }.to_owned(),
+                entries.len().to_string(),
+                values.join(", "),
+            ]
+        })
+        .collect();
+    section(out, &headings, &rows)
+}
+
+fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+    let headings = [
+        Heading::left("fragment"),
+        Heading::left("type"),
+        Heading::right("version"),
+        Heading::right("cells"),
+        Heading::right("bytes"),
+        Heading::left("written"),
+        Heading::left("non-empty domain"),
+    ];
+    let row = |fragment: &Fragment| {
+        let (start, end) = fragment.timestamps();
+        let written = if start == end { time(start) } else { format!("{} to {}", time(start), time(end)) };
+        vec![
+            name(fragment.name()),
+            kind(fragment).to_string(),
+            fragment.version().to_string(),
+            fragment.cell_count().to_string(),
+            fragment.size().to_string(),
+            written,
+            fragment.non_empty_domain().map_or("none".to_owned(), |domain| ranges(fragment.schema(), domain)),
+        ]
+    };
+    let rows: Vec<_> = info.array.fragments().iter().map(row).collect();
+    if rows.is_empty() {
+        return writeln!(out, "\nno fragments");
+    }
+    section(out, &headings, &rows)
+}
+
+fn metadata(info: &Info, out: &mut dyn Write) -> io::Result<()> {
+    let headings = ["metadata key", "type", "value"].map(Heading::left);
+    let rows: Vec<_> = info
+        .metadata
+        .iter()
+        .map(|(key, value)| {
+            let count = if value.count() == 1 { CellValNum::ONE } else { CellValNum::Var };
+            vec![
+                cell_text(tdb_codec::Datatype::StringUtf8, CellValNum::Var, key),
+                value.datatype.to_string(),
+                cell_text(value.datatype, count, &value.data),
+            ]
+        })
+        .collect();
+    section(out, &headings, &rows)
+}
+
+/// A table after a blank line; nothing without rows.
+fn section(out: &mut dyn Write, headings: &[Heading], rows: &[Vec<String>]) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    table::write_rows(out, 0, headings, rows)
+}
+
+pub(super) const fn kind(fragment: &Fragment) -> ArrayType {
+    if fragment.is_dense() { ArrayType::Dense } else { ArrayType::Sparse }
+}
+
+fn ranges(schema: &ArraySchema, ranges: &[Range]) -> String {
+    let range = |(range, dimension): (&Range, &Dimension)| interval_text(dimension, &range.low, &range.high);
+    ranges.iter().zip(&schema.domain.dimensions).map(range).collect::<Vec<_>>().join(", ")
+}
+
+/// Milliseconds with their date.
+fn time(millis: u64) -> String {
+    format!("{millis} ({})", calendar::format_millis(millis))
+}
+
+fn name(name: &str) -> String {
+    if name.is_empty() { "(anonymous)".to_owned() } else { escape_controls(name) }
+}
+
+fn escape_controls(name: &str) -> String {
+    if name.chars().any(char::is_control) { escape_bytes(name.as_bytes()) } else { name.to_owned() }
+}
+
+/// Extents are lengths: those of dates count units.
+fn extent_text(dimension: &Dimension) -> String {
+    match (&dimension.tile_extent, dimension.extent_cells()) {
+        (None, _) => "none".to_owned(),
+        (Some(_), Some(cells)) if !dimension.datatype.unit().is_empty() => {
+            format!("{cells} {}", dimension.datatype.unit())
+        }
+        (Some(_), Some(cells)) => cells.to_string(),
+        (Some(extent), None) => coordinate_text(dimension, extent),
+    }
+}

@@ -1,0 +1,62 @@
+//! The `tdb` command: look at, read, dump and verify TileDB arrays without libtiledb.
+//!
+//! ```text
+//! tdb info ARRAY      what the array is: schema, fragments, metadata
+//! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
+//! tdb dump FILE       one file of it, byte by byte
+//! tdb verify ARRAY    every structure, chunk and checksum
+//! ```
+//!
+//! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the
+//! command line is wrong). [`run`] is the whole command as a function:
+//!
+//! ```
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! assert_eq!(tdb_cli::run(["tdb", "info", "/no/such/array"], &mut out, &mut err), 1);
+//! assert!(String::from_utf8_lossy(&err).starts_with("error: /no/such/array: "));
+//! assert!(out.is_empty());
+//! ```
+#![forbid(unsafe_code)]
+
+mod args;
+mod calendar;
+mod describe;
+mod dump;
+mod failure;
+mod info;
+mod names;
+mod ranges;
+mod read;
+mod table;
+mod value;
+mod verify;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+/// Runs the command with these arguments (the first one is the program's name) and returns its exit code.
+pub fn run<A: Into<OsString> + Clone>(
+    args: impl IntoIterator<Item = A>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let result = match Args::try_parse_from(args) {
+        Ok(args) => match args.command {
+            Command::Info(args) => info::run(&args, out),
+            Command::Read(args) => read::run(&args, out),
+            Command::Dump(args) => dump::run(&args, out),
+            Command::Verify(args) => verify::run(&args, out),
+        },
+        Err(error) => Failure::from_clap(&error, out),
+    };
+    let result = result.and_then(|()| Ok(out.flush()?));
+    match result {
+        Ok(()) => 0,
+        Err(failure) => failure.report(err),
+    }
+}

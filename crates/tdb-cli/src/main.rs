@@ -1,0 +1,10 @@
+//! The `tdb` command. Everything it does is in the library, where tests can call it.
+#![forbid(unsafe_code)]
+
+use std::io::{self, BufWriter};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    ExitCode::from(tdb_cli::run(std::env::args_os(), &mut out, &mut io::stderr().lock()))
+}

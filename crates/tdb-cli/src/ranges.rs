@@ -1,0 +1,312 @@
+//! Ranges as the command line writes them, in each dimension's own notation.
+
+use tdb_codec::Datatype;
+use tdb_schema::{ArraySchema, Dimension};
+
+use crate::calendar::{self, BadDate};
+
+/// An inclusive range of a dimension in its little-endian bytes; an open end is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) low: Option<Vec<u8>>,
+    pub(crate) high: Option<Vec<u8>>,
+}
+
+type Result<T> = core::result::Result<T, String>;
+
+/// Reads `--subarray`: one range a dimension, separated by commas.
+pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<Ends>> {
+    let dimensions = &schema.domain.dimensions;
+    let parts = split_escaped(text, ',');
+    if parts.len() != dimensions.len() {
+        return Err(format!("--subarray has {} ranges for {} dimensions", parts.len(), dimensions.len()));
+    }
+    let parse = |(part, dimension): (&&str, _)| {
+        if part.is_empty() { Ok(Ends::default()) } else { parse_range(dimension, part) }
+    };
+    parts.iter().zip(dimensions).map(parse).collect()
+}
+
+/// Reads one `--range DIM=LO:HI`: the dimension's index and its range.
+pub(crate) fn parse_named(schema: &ArraySchema, text: &str) -> Result<(usize, Ends)> {
+    let dimensions = &schema.domain.dimensions;
+    // Names may hold equals signs themselves: the longest one that fits counts.
+    let named = dimensions.iter().enumerate().filter_map(|(index, dimension)| {
+        let range = text.strip_prefix(dimension.name.as_str())?.strip_prefix('=')?;
+        Some((index, dimension, range))
+    });
+    let longest = named.max_by_key(|(_, dimension, _)| dimension.name.len());
+    let (index, dimension, range) = longest.ok_or_else(|| {
+        let names: Vec<_> = dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
+        format!(
+            "--range {text:?} does not begin with a dimension and '=' (the array has {})",
+            names.join(", ")
+        )
+    })?;
+    Ok((index, parse_range(dimension, range)?))
+}
+
+/// Names separated by commas; `\,` and `\\` stand for themselves.
+pub(crate) fn parse_names(text: &str) -> Vec<String> {
+    let name = |part: &str| part.replace("\\,", ",").replace("\\\\", "\\");
+    split_escaped(text, ',').into_iter().map(name).collect()
+}
+
+fn parse_range(dimension: &Dimension, text: &str) -> Result<Ends> {
+    let dots = splits(dimension, text, "..");
+    let found = match dots.as_slice() {
+        [] => {
+            // Colons also stand inside times of day: whatever reads as a range or a value counts.
+            let value = parse_end(dimension, text).ok().and_then(|end| end.bytes);
+            let value = value.map(|value| Ends { low: Some(value.clone()), high: Some(value) });
+            splits(dimension, text, ":").into_iter().chain(value).collect()
+        }
+        _ => dots,
+    };
+    let Dimension { name, datatype, .. } = dimension;
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => {
+            Err(format!("{text:?} is no range of dimension {name:?}, {datatype}: {}", why(dimension, text)))
+        }
+        _ => Err(format!("{text:?} can be read as several ranges of dimension {name:?}: write LO..HI")),
+    }
+}
+
+/// Every way to cut `text` at `separator` into two ends.
+fn splits(dimension: &Dimension, text: &str, separator: &str) -> Vec<Ends> {
+    let at = |position: usize| {
+        let low = parse_end(dimension, text.get(..position)?).ok()?;
+        let high = parse_end(dimension, text.get(position.checked_add(separator.len())?..)?).ok()?;
+        // `10:30` inside a time is no range from a date to a number.
+        let mixed = low.bytes.is_some() && high.bytes.is_some() && low.is_date != high.is_date;
+        (!mixed).then_some(Ends { low: low.bytes, high: high.bytes })
+    };
+    unescaped(text, separator).into_iter().filter_map(at).collect()
+}
+
+/// The most helpful reason why a text is no range.
+fn why(dimension: &Dimension, text: &str) -> String {
+    let separator = if unescaped(text, "..").is_empty() { ":" } else { ".." };
+    let parts: Vec<&str> = match unescaped(text, separator).as_slice() {
+        [at] => {
+            let high = at.saturating_add(separator.len());
+            vec![text.get(..*at).unwrap_or_default(), text.get(high..).unwrap_or_default()]
+        }
+        _ => vec![text],
+    };
+    let reason = parts.into_iter().find_map(|part| parse_end(dimension, part).err());
+    reason.unwrap_or_else(|| "write LO:HI, with both ends in one notation".to_owned())
+}
+
+/// Byte positions of `separator` that no backslash precedes.
+fn unescaped(text: &str, separator: &str) -> Vec<usize> {
+    let mut positions = Vec::new();
+    let mut escaped = false;
+    for (position, c) in text.char_indices() {
+        if !escaped && text.get(position..).is_some_and(|rest| rest.starts_with(separator)) {
+            positions.push(position);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    positions
+}
+
+fn split_escaped(text: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for position in unescaped(text, separator.encode_utf8(&mut [0; 4])) {
+        parts.push(text.get(start..position).unwrap_or_default());
+        start = position.saturating_add(separator.len_utf8());
+    }
+    parts.push(text.get(start..).unwrap_or_default());
+    parts
+}
+
+struct End {
+    bytes: Option<Vec<u8>>,
+    is_date: bool,
+}
+
+fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
+    let (bytes, is_date) = if text.is_empty() {
+        (None, false)
+    } else if dimension.is_var() {
+        (Some(unescape(text)?), false)
+    } else if let Some(bytes) = parse_integer(dimension.datatype, text)? {
+        (Some(bytes), false)
+    } else if dimension.datatype.physical().is_float() {
+        (Some(parse_float(dimension.datatype, text)?), false)
+    } else if dimension.datatype.is_datetime() {
+        (Some(parse_date(dimension.datatype, text)?), true)
+    } else {
+        return Err(format!("{text:?} is no integer"));
+    };
+    Ok(End { bytes, is_date })
+}
+
+/// An integer of an integral type; `None` if it is none, or the type is real.
+fn parse_integer(datatype: Datatype, text: &str) -> Result<Option<Vec<u8>>> {
+    let physical = datatype.physical();
+    let Ok(value) = text.parse::<i128>() else { return Ok(None) };
+    if physical.is_float() {
+        return Ok(None);
+    }
+    let bits = u32::try_from(physical.size().saturating_mul(8)).unwrap_or(64);
+    let (least, most) = if physical.is_signed_integer() {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    };
+    if value < least || value > most {
+        return Err(format!("{text} does not fit {datatype}"));
+    }
+    Ok(value.to_le_bytes().get(..physical.size()).map(<[u8]>::to_vec))
+}
+
+fn parse_float(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
+    let bad = || format!("{text:?} is no number");
+    if datatype.size() == 4 {
+        let value: f32 = text.parse().map_err(|_| bad())?;
+        if value.is_nan() { Err(bad()) } else { Ok(value.to_le_bytes().to_vec()) }
+    } else {
+        let value: f64 = text.parse().map_err(|_| bad())?;
+        if value.is_nan() { Err(bad()) } else { Ok(value.to_le_bytes().to_vec()) }
+    }
+}
+
+fn parse_date(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
+    let ticks = calendar::parse(datatype, text).map_err(|error| {
+        let unit = datatype.unit();
+        match error {
+            BadDate::Syntax => {
+                format!(
+                    "{text:?} is neither a date such as 2020-02-29T12:30 nor an integer (in unit {unit:?})"
+                )
+            }
+            BadDate::TooFine => format!("{text:?} is finer than the dimension's unit, {unit:?}"),
+            BadDate::TooFar => format!("{text:?} does not fit {datatype}"),
+        }
+    })?;
+    Ok(ticks.to_le_bytes().to_vec())
+}
+
+/// A string with `\xNN` for any byte and a backslash before characters that mean something.
+fn unescape(text: &str) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        match c {
+            ':' => {
+                return Err(format!("{text:?} has several colons: write \\: for one that does not separate"));
+            }
+            '\\' => {
+                let bad = || format!("{text:?} has a backslash before something else than \\ : , . or xNN");
+                let (byte, len) = match rest.chars().next().ok_or_else(bad)? {
+                    'x' => {
+                        let digits = rest.get(1..3).ok_or_else(bad)?;
+                        // `from_str_radix` alone would also take a sign.
+                        let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                        let byte = hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten();
+                        (byte.ok_or_else(bad)?, 3)
+                    }
+                    '\\' => (b'\\', 1),
+                    ':' => (b':', 1),
+                    ',' => (b',', 1),
+                    '.' => (b'.', 1),
+                    _ => return Err(bad()),
+                };
+                out.push(byte);
+                rest = rest.get(len..).unwrap_or_default();
+            }
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::ArrayType;
+    use tdb_schema::Domain;
+
+    use super::*;
+
+    fn dimension(datatype: Datatype) -> Dimension {
+        let zero = vec![0; datatype.size()];
+        Dimension::fixed("x", datatype, zero.clone(), zero)
+    }
+
+    fn ends(low: Option<&[u8]>, high: Option<&[u8]>) -> Ends {
+        Ends { low: low.map(<[u8]>::to_vec), high: high.map(<[u8]>::to_vec) }
+    }
+
+    #[test]
+    fn integers_have_two_ends_one_or_a_single_value() {
+        let byte = dimension(Datatype::Int8);
+        assert_eq!(parse_range(&byte, "-5:7").unwrap(), ends(Some(&[251]), Some(&[7])));
+        assert_eq!(parse_range(&byte, "-5..7").unwrap(), ends(Some(&[251]), Some(&[7])));
+        assert_eq!(parse_range(&byte, ":7").unwrap(), ends(None, Some(&[7])));
+        assert_eq!(parse_range(&byte, "3:").unwrap(), ends(Some(&[3]), None));
+        assert_eq!(parse_range(&byte, "3").unwrap(), ends(Some(&[3]), Some(&[3])));
+        assert_eq!(parse_range(&byte, ":").unwrap(), ends(None, None));
+        assert!(parse_range(&byte, "0:200").unwrap_err().contains("200 does not fit INT8"));
+        assert!(parse_range(&byte, "a:b").unwrap_err().contains("\"a\" is no integer"));
+        assert!(parse_range(&byte, "1:2:3").is_err());
+    }
+
+    #[test]
+    fn colons_inside_times_do_not_separate() {
+        let minute = dimension(Datatype::DatetimeMin);
+        let one = (i64::from(24 * 60) + 10 * 60 + 30).to_le_bytes();
+        let two = (i64::from(24 * 60) + 11 * 60 + 45).to_le_bytes();
+        let both = ends(Some(&one), Some(&two));
+        assert_eq!(parse_range(&minute, "1970-01-02T10:30:1970-01-02T11:45").unwrap(), both);
+        assert_eq!(parse_range(&minute, "1970-01-02T10:30..1970-01-02T11:45").unwrap(), both);
+        assert_eq!(parse_range(&minute, "1970-01-02T10:30").unwrap(), ends(Some(&one), Some(&one)));
+        assert_eq!(parse_range(&minute, "1970-01-02T10:30:").unwrap(), ends(Some(&one), None));
+        assert_eq!(parse_range(&minute, ":1970-01-02T10:30").unwrap(), ends(None, Some(&one)));
+        assert_eq!(parse_range(&minute, "0:9").unwrap(), ends(Some(&[0; 8]), Some(&9i64.to_le_bytes())));
+        let error = parse_range(&minute, "1970-01-02T10:30:15").unwrap_err();
+        assert!(error.contains("1970-01-02T10:30:15"), "{error}");
+    }
+
+    #[test]
+    fn strings_hold_any_byte() {
+        let string = Dimension::string("name");
+        assert_eq!(parse_range(&string, "a:b").unwrap(), ends(Some(b"a"), Some(b"b")));
+        assert_eq!(parse_range(&string, r"\x00\xff:").unwrap(), ends(Some(&[0, 255]), None));
+        assert_eq!(
+            parse_range(&string, r"a\:b\\\,\.\.").unwrap(),
+            ends(Some(br"a:b\,.."), Some(br"a:b\,.."))
+        );
+        assert!(parse_range(&string, "a:b:c").is_err());
+        assert!(parse_range(&string, r"a\x+1").is_err());
+        assert!(parse_range(&string, r"a\q").is_err());
+    }
+
+    #[test]
+    fn reals_are_read_in_their_own_precision() {
+        let real = dimension(Datatype::Float32);
+        let expected = ends(Some(&0.1f32.to_le_bytes()), Some(&1e3f32.to_le_bytes()));
+        assert_eq!(parse_range(&real, "0.1:1e3").unwrap(), expected);
+        assert_eq!(parse_range(&real, "0.1..1e3").unwrap(), expected);
+        assert!(parse_range(&real, "nan:").is_err());
+    }
+
+    #[test]
+    fn ranges_name_their_dimension_or_stand_in_order() {
+        let mut odd = Dimension::string("a=b");
+        odd.name = "x=y".to_owned();
+        let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![dimension(Datatype::Uint8), odd]));
+        assert_eq!(parse_named(&schema, "x=y=z").unwrap(), (1, ends(Some(b"z"), Some(b"z"))));
+        assert_eq!(parse_named(&schema, "x=1:2").unwrap(), (0, ends(Some(&[1]), Some(&[2]))));
+        assert!(parse_named(&schema, "z=1").unwrap_err().contains("x, x=y"));
+        let both = vec![ends(None, Some(&[3])), ends(Some(b"a,b"), Some(b"c"))];
+        assert_eq!(parse_subarray(&schema, r":3,a\,b:c").unwrap(), both);
+        assert_eq!(parse_subarray(&schema, ",").unwrap(), vec![Ends::default(); 2]);
+        assert!(parse_subarray(&schema, "1:2").unwrap_err().contains("1 ranges for 2 dimensions"));
+        assert_eq!(parse_names(r"a,b\,c"), ["a", "b,c"]);
+    }
+}

@@ -1,0 +1,233 @@
+//! `tdb read`: the cells of an array.
+
+mod csv;
+mod grid;
+mod json;
+mod raw;
+mod rows;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use tdb_array::{Array, ArraySchema, ArrayType, Column, Layout};
+use tdb_codec::to_u64;
+
+use crate::args::{Format, ReadArgs};
+use crate::failure::{Failure, Result};
+use crate::ranges::{self, Ends};
+
+/// What was read.
+struct Answer {
+    array: Array,
+    /// What was asked for, one range a dimension.
+    ranges: Vec<Ends>,
+    /// Columns of coordinates that the format adds, then the fields.
+    columns: Vec<Column>,
+    /// How many of the columns are coordinates that the format added.
+    coordinates: usize,
+    order: Layout,
+    /// Number of cells to show; the columns may hold more.
+    cells: usize,
+    /// Cells along each dimension, if all of a box is shown.
+    shape: Option<Vec<usize>>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write) -> Result {
+    let answer = match (args.format, &args.out) {
+        (Format::Raw, None) => {
+            return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
+        }
+        _ => read(args)?,
+    };
+    match (&args.out, args.format) {
+        (Some(folder), Format::Raw) => raw::write(&answer, folder),
+        (Some(path), format) => {
+            let failed = |error: io::Error| Failure::at(path, error);
+            let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+            print(&answer, format, &mut file).and_then(|()| file.flush()).map_err(failed)
+        }
+        (None, format) => Ok(print(&answer, format, out)?),
+    }
+}
+
+fn print(answer: &Answer, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Csv => csv::write(answer, out),
+        Format::Json => json::write(answer, out),
+        Format::Table | Format::Raw => match grid::Grid::of(answer) {
+            Some(grid) => grid.write(out),
+            None => rows::write(answer, out),
+        },
+    }
+}
+
+fn read(args: &ReadArgs) -> Result<Answer> {
+    let failed = |error| Failure::of_array(&args.array, error);
+    let mut options = args.window.options();
+    if let Some(threads) = args.threads {
+        options = options.threads(threads);
+    }
+    let array = options.open(&args.array).map_err(failed)?;
+    let schema = array.schema();
+    let ranges = asked_ranges(args, schema)?;
+    let order = args.order.map(Layout::from);
+
+    let mut bounds = ranges.clone();
+    let narrowed = match (args.limit, order.unwrap_or(Layout::RowMajor)) {
+        (Some(limit), Layout::RowMajor) => narrow(schema, &mut bounds, limit),
+        _ => false,
+    };
+    let mut query = array.read();
+    for (dimension, Ends { low, high }) in schema.domain.dimensions.iter().zip(bounds) {
+        if low.is_some() || high.is_some() {
+            query = query.range_bytes(&dimension.name, low, high);
+        }
+    }
+    if let Some(order) = order {
+        query = query.order(order);
+    }
+    let fields = args.fields.as_deref().map(ranges::parse_names);
+    let (coordinates, fields) = columns(schema, args.format, fields);
+    if let Some(fields) = fields {
+        query = query.fields(fields);
+    }
+    let cells = query.collect().map_err(failed)?;
+
+    let shown = args.limit.map_or(cells.len(), |limit| limit.min(cells.len()));
+    let whole = shown == cells.len() && !narrowed;
+    let (order, shape) = (cells.order(), cells.shape().filter(|_| whole).map(<[usize]>::to_vec));
+    let columns = cells.into_columns();
+    Ok(Answer { ranges, columns, coordinates, order, cells: shown, shape, array })
+}
+
+fn asked_ranges(args: &ReadArgs, schema: &ArraySchema) -> Result<Vec<Ends>> {
+    let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
+    if let Some(subarray) = &args.subarray {
+        return ranges::parse_subarray(schema, subarray).map_err(usage);
+    }
+    let mut asked: Vec<Option<Ends>> = vec![None; schema.domain.dimensions.len()];
+    for text in &args.range {
+        let (index, ends) = ranges::parse_named(schema, text).map_err(usage)?;
+        if let Some(slot) = asked.get_mut(index)
+            && slot.replace(ends).is_some()
+        {
+            return Err(usage(format!("--range {text:?}: the dimension has a range already")));
+        }
+    }
+    Ok(asked.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.
+fn columns(schema: &ArraySchema, format: Format, asked: Option<Vec<String>>) -> (usize, Option<Vec<String>>) {
+    let adds = format == Format::Table || (format == Format::Csv && asked.is_none());
+    if !adds {
+        return (0, asked);
+    }
+    // A name that an attribute has too means the attribute.
+    let dimensions = schema.domain.dimensions.iter().map(|dimension| dimension.name.clone());
+    let mut names: Vec<String> = dimensions.filter(|name| schema.attribute(name).is_none()).collect();
+    let coordinates = names.len();
+    let all = || schema.attributes.iter().map(|attribute| attribute.name.clone()).collect();
+    let fields = asked.unwrap_or_else(all);
+    let others = fields.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>();
+    names.extend(others);
+    (coordinates, Some(names))
+}
+
+/// Makes the box of a dense row-major read no larger than its first `limit` cells need. Returns whether it did.
+fn narrow(schema: &ArraySchema, ranges: &mut [Ends], limit: usize) -> bool {
+    let dimensions = &schema.domain.dimensions;
+    if schema.array_type != ArrayType::Dense {
+        return false;
+    }
+    let bounds: Option<Vec<(u64, u64)>> = dimensions
+        .iter()
+        .zip(ranges.iter())
+        .map(|(dimension, ends)| {
+            let (first, last) = dimension.domain.as_ref()?;
+            let clamp = |end: &Option<Vec<u8>>, or: &[u8]| {
+                let end = end.as_deref().unwrap_or(or);
+                let inside = tdb_array::Range::new(first.as_slice(), last.as_slice());
+                dimension.ordinal(if inside.contains(dimension.datatype, end) { end } else { or })
+            };
+            Some((clamp(&ends.low, first)?, clamp(&ends.high, last)?))
+        })
+        .collect();
+    let Some(bounds) = bounds else { return false };
+    let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);
+    let mut wanted = u128::from(to_u64(limit)).max(1);
+    let mut narrowed = false;
+    for (index, ((low, high), ends)) in bounds.iter().zip(ranges.iter_mut()).enumerate() {
+        let inner = bounds.iter().skip(index.saturating_add(1)).map(count);
+        let inner = inner.fold(1u128, u128::saturating_mul);
+        let rows = wanted.div_ceil(inner);
+        if rows < count(&(*low, *high)) {
+            let last = u64::try_from(rows).ok().and_then(|rows| low.checked_add(rows)?.checked_sub(1));
+            ends.high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
+            narrowed = true;
+        }
+        if rows > 1 {
+            break;
+        }
+        wanted = wanted.min(inner);
+    }
+    narrowed
+}
+
+impl Answer {
+    fn schema(&self) -> &ArraySchema {
+        self.array.schema()
+    }
+
+    /// The columns of the fields that were asked for.
+    fn fields(&self) -> &[Column] {
+        self.columns.get(self.coordinates..).unwrap_or_default()
+    }
+}
+
+/// Writes a file of `--out`.
+fn write_file(path: &Path, bytes: &[u8]) -> Result {
+    std::fs::write(path, bytes).map_err(|error| Failure::at(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::Datatype;
+    use tdb_schema::{Dimension, Domain};
+
+    use super::*;
+
+    fn schema() -> ArraySchema {
+        let dimension =
+            |name, last: i32| Dimension::fixed(name, Datatype::Int32, 1i32.to_le_bytes(), last.to_le_bytes());
+        ArraySchema::new(ArrayType::Dense, Domain::new(vec![dimension("r", 100), dimension("c", 10)]))
+    }
+
+    fn high(ends: &Ends) -> Option<i32> {
+        Some(i32::from_le_bytes(ends.high.as_deref()?.try_into().ok()?))
+    }
+
+    #[test]
+    fn a_limit_reads_only_the_rows_it_needs() {
+        let mut ranges = vec![Ends::default(), Ends::default()];
+        assert!(narrow(&schema(), &mut ranges, 25));
+        assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(3), None));
+        let mut ranges = vec![Ends { low: Some(5i32.to_le_bytes().to_vec()), high: None }, Ends::default()];
+        assert!(narrow(&schema(), &mut ranges, 4));
+        assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(5), Some(4)));
+        let mut ranges = vec![Ends::default(), Ends::default()];
+        assert!(!narrow(&schema(), &mut ranges, 1000));
+    }
+
+    #[test]
+    fn tables_show_coordinates_and_csv_only_what_was_asked_for() {
+        let asked = || Some(vec!["a".to_owned(), "r".to_owned()]);
+        let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(columns(&schema(), Format::Table, asked()), (2, names(&["r", "c", "a"])));
+        assert_eq!(columns(&schema(), Format::Csv, asked()), (0, names(&["a", "r"])));
+        assert_eq!(columns(&schema(), Format::Csv, None), (2, names(&["r", "c"])));
+        assert_eq!(columns(&schema(), Format::Json, None), (0, None));
+    }
+}

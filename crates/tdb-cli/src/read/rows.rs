@@ -1,0 +1,39 @@
+//! Cells as aligned columns, a row a cell.
+
+use std::io::{self, Write};
+
+use tdb_array::Column;
+
+use super::Answer;
+use crate::table::{self, Heading, Rule};
+use crate::value::{cell_text, is_single, is_text};
+
+pub(super) fn write(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
+    let headings: Vec<_> = answer.columns.iter().map(|column| heading(&title(column), column)).collect();
+    let cell = |row: usize, column: usize| -> String {
+        answer.columns.get(column).map(|column| text(column, row)).unwrap_or_default()
+    };
+    table::write(out, 0, &headings, Rule::Dashes, answer.cells, cell)
+}
+
+/// A cell for people.
+pub(super) fn text(column: &Column, row: usize) -> String {
+    match column.cell(row) {
+        _ if column.is_null(row) => "null".to_owned(),
+        Some(cell) => cell_text(column.datatype, column.cell_val_num, cell),
+        None => String::new(),
+    }
+}
+
+/// A heading aligned as the column's cells: numbers to the right.
+pub(super) fn heading(title: &str, column: &Column) -> Heading {
+    let number = is_single(column.datatype, column.cell_val_num)
+        && !is_text(column.datatype)
+        && !column.datatype.is_datetime();
+    if number { Heading::right(title) } else { Heading::left(title) }
+}
+
+/// A column's name, also where it has none.
+pub(super) fn title(column: &Column) -> String {
+    if column.name.is_empty() { "(anonymous)".to_owned() } else { crate::failure::one_line(&column.name) }
+}

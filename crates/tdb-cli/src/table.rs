@@ -1,0 +1,101 @@
+//! Aligned columns of text.
+
+use std::io::{self, Write};
+
+/// A column's header and alignment.
+#[derive(Clone, Debug)]
+pub(crate) struct Heading {
+    text: String,
+    right: bool,
+}
+
+impl Heading {
+    /// A column of text.
+    pub(crate) fn left(text: impl Into<String>) -> Self {
+        Self { text: text.into(), right: false }
+    }
+
+    /// A column of numbers.
+    pub(crate) fn right(text: impl Into<String>) -> Self {
+        Self { text: text.into(), right: true }
+    }
+}
+
+/// Whether a line of dashes separates the headings from the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    Dashes,
+    None,
+}
+
+/// Prints `rows` rows whose cells `cell(row, column)` makes. Cells are made twice, once for their width, so that a
+/// long result needs no memory.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    indent: usize,
+    headings: &[Heading],
+    rule: Rule,
+    rows: usize,
+    cell: impl Fn(usize, usize) -> String,
+) -> io::Result<()> {
+    let widths: Vec<usize> = headings
+        .iter()
+        .enumerate()
+        .map(|(column, heading)| {
+            let cells = (0..rows).map(|row| width(&cell(row, column)));
+            cells.chain([width(&heading.text)]).max().unwrap_or(0)
+        })
+        .collect();
+    let line = |out: &mut dyn Write, text: &dyn Fn(usize) -> String| -> io::Result<()> {
+        let mut line = " ".repeat(indent);
+        for (column, (heading, width)) in headings.iter().zip(&widths).enumerate() {
+            if column > 0 {
+                line.push_str("  ");
+            }
+            let text = text(column);
+            if heading.right {
+                line.push_str(&format!("{text:>width$}"));
+            } else {
+                line.push_str(&format!("{text:<width$}"));
+            }
+        }
+        writeln!(out, "{}", line.trim_end())
+    };
+    line(out, &|column| headings.get(column).map(|heading| heading.text.clone()).unwrap_or_default())?;
+    if rule == Rule::Dashes {
+        line(out, &|column| "-".repeat(widths.get(column).copied().unwrap_or(0)))?;
+    }
+    (0..rows).try_for_each(|row| line(out, &|column| cell(row, column)))
+}
+
+/// Prints rows that exist already.
+pub(crate) fn write_rows(
+    out: &mut dyn Write,
+    indent: usize,
+    headings: &[Heading],
+    rows: &[Vec<String>],
+) -> io::Result<()> {
+    let cell = |row, column| -> String {
+        let row: Option<&Vec<String>> = rows.get(row);
+        row.and_then(|row| row.get(column)).cloned().unwrap_or_default()
+    };
+    write(out, indent, headings, Rule::Dashes, rows.len(), cell)
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_right_and_text_left_without_trailing_blanks() {
+        let rows = [vec!["1".to_owned(), "Oslo".to_owned()], vec!["100".to_owned(), "x".to_owned()]];
+        let mut out = Vec::new();
+        write_rows(&mut out, 1, &[Heading::right("n"), Heading::left("city")], &rows).unwrap();
+        let expected = "   n  city\n ---  ----\n   1  Oslo\n 100  x\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -1,0 +1,54 @@
+//! `tdb verify`: every structure, chunk and checksum of an array.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tdb_array::{LocalStorage, Problem, verify};
+
+use crate::args::VerifyArgs;
+use crate::failure::{Failure, Result, one_line};
+
+/// Runs the command.
+pub(crate) fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result {
+    let found = verify(LocalStorage::new(&args.array));
+    if args.json {
+        let lines = |problems: &[Problem]| -> Value { problems.iter().map(problem_json).collect() };
+        let object = json!({
+            "array": args.array.display().to_string(),
+            "ok": found.is_clean(),
+            "files": found.files,
+            "tiles": found.tiles,
+            "bytes": found.bytes,
+            "problems": lines(&found.problems),
+            "notes": lines(&found.notes),
+        });
+        writeln!(out, "{object:#}")?;
+    } else {
+        for note in &found.notes {
+            writeln!(out, "note: {}", line(note))?;
+        }
+        for problem in &found.problems {
+            writeln!(out, "{}", line(problem))?;
+        }
+        if found.is_clean() {
+            writeln!(out, "ok: {} files, {} tiles, {} bytes", found.files, found.tiles, found.bytes)?;
+        }
+    }
+    if found.is_clean() { Ok(()) } else { Err(Failure::Problems) }
+}
+
+/// File, cause, and the offset where the cause does not say it itself.
+fn line(problem: &Problem) -> String {
+    let Problem { path, offset, what } = problem;
+    let line = match offset {
+        Some(offset) if !what.contains(&format!("offset {offset}")) => {
+            format!("{path}: {what} (offset {offset})")
+        }
+        _ => format!("{path}: {what}"),
+    };
+    one_line(&line)
+}
+
+fn problem_json(problem: &Problem) -> Value {
+    json!({"path": problem.path, "offset": problem.offset, "what": problem.what})
+}

@@ -1,0 +1,121 @@
+//! What the command's tests share: fixtures, scratch folders, running the command.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+
+pub(crate) fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures")
+}
+
+pub(crate) fn fixture(id: &str) -> PathBuf {
+    fixtures().join("arrays").join(id)
+}
+
+pub(crate) fn json_file(path: &Path) -> Value {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The fixtures' manifest: one entry an array.
+pub(crate) fn manifest() -> Vec<Value> {
+    let manifest = json_file(&fixtures().join("manifest.json"));
+    manifest.as_array().expect("the manifest is a list").clone()
+}
+
+pub(crate) fn has_tag(entry: &Value, tags: &[&str]) -> bool {
+    entry["features"].as_array().unwrap().iter().any(|tag| tags.contains(&tag.as_str().unwrap()))
+}
+
+/// A folder of its own for each call, removed when dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tdb-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A scratch folder that holds a copy of a fixture.
+    pub(crate) fn copy_of(id: &str) -> Self {
+        let scratch = Self::new();
+        copy(&fixture(id), scratch.path());
+        scratch
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Every file below a folder.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+/// The first file of this name below a folder.
+pub(crate) fn file_named(folder: &Path, name: &str) -> PathBuf {
+    let found = files(folder).into_iter().find(|path| path.file_name().unwrap() == name);
+    found.unwrap_or_else(|| panic!("{name} is not in {}", folder.display()))
+}
+
+/// Exit code, standard output, standard error.
+pub(crate) struct Outcome {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs the command in this process.
+pub(crate) fn tdb(args: &[&str]) -> Outcome {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = tdb_cli::run([&["tdb"], args].concat(), &mut out, &mut err);
+    Outcome { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// What `--fields`, `--range` and so on of a damaged array must end in: one line on standard error that holds all of
+/// `parts`, nothing on standard output, exit code 1.
+pub(crate) fn assert_fails(outcome: &Outcome, parts: &[&str]) {
+    assert_eq!(outcome.code, 1, "{}{}", outcome.out, outcome.err);
+    assert_eq!(outcome.out, "");
+    assert!(outcome.err.starts_with("error: "), "{}", outcome.err);
+    assert_eq!(outcome.err.lines().count(), 1, "{}", outcome.err);
+    for part in parts {
+        assert!(outcome.err.contains(part), "{part:?} is not in {:?}", outcome.err);
+    }
+}

@@ -1,0 +1,334 @@
+//! Running a pipeline backwards over one chunk (section 4.5).
+
+use tdb_codec::{Budget, Reader, to_u64};
+
+use crate::error::{Error, ErrorKind, Kind};
+use crate::scratch::{Charge, Codecs, Scratch};
+use crate::step::{Op, Plan, Step};
+use crate::{Key, Pipeline, TileContext};
+use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
+use crate::{positive_delta, rle_strings, scale_float, webp, xor};
+
+/// A pipeline resolved for one kind of tile, ready to decode its chunks. Shared freely between workers.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    plan: Plan,
+}
+
+impl Pipeline {
+    /// Resolves the pipeline for decoding tiles of `context`.
+    ///
+    /// # Errors
+    /// If a filter is unknown, left out of this build, needs a key, or cannot take its input type. The error
+    /// names the filter and its position.
+    pub fn decoder(&self, context: TileContext) -> Result<Decoder, Error> {
+        self.decoder_with_key(context, None)
+    }
+
+    /// As [`Self::decoder`]; with a key, for the tiles of an encrypted array. Encryption is then the last
+    /// filter whether the pipeline names it (generic tiles) or not (everything else).
+    ///
+    /// # Errors
+    /// As [`Self::decoder`].
+    pub fn decoder_with_key(&self, context: TileContext, key: Option<&Key>) -> Result<Decoder, Error> {
+        Ok(Decoder { plan: Plan::new(self, &context, key)? })
+    }
+}
+
+impl Decoder {
+    /// Whether no filter does anything, so that the stored bytes are the cells.
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
+        self.plan.steps.is_empty()
+    }
+
+    /// Whether the stored data of a chunk is as long as its cells. Chunk headers then sit at computable
+    /// places, so that chunks can be skipped without reading them.
+    #[must_use]
+    pub fn keeps_sizes(&self) -> bool {
+        self.plan.steps.iter().all(|step| step.op.keeps_sizes())
+    }
+
+    /// Whether a filter holds the strings' lengths, so that the offsets tile is empty and chunks are decoded
+    /// with [`Self::decode_string_chunk`] (section 6.8).
+    #[must_use]
+    pub fn decodes_strings(&self) -> bool {
+        self.plan.split_strings().is_some()
+    }
+
+    /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original length.
+    ///
+    /// Intermediate buffers live in `scratch`; their sizes come from the chunk's metadata and are charged to
+    /// `budget` for the time of the call.
+    ///
+    /// # Errors
+    /// With the filter at fault, if anything about the chunk is wrong: whatever the bytes, nothing panics, and
+    /// a chunk that decodes to another length than `out`, or that leaves metadata over, is refused. `out`
+    /// holds unspecified bytes then.
+    pub fn decode_chunk(
+        &self,
+        metadata: &[u8],
+        data: &[u8],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<(), Error> {
+        if self.decodes_strings() {
+            return Err(self.error(ErrorKind::StringMode));
+        }
+        let charge = Charge::new(budget);
+        let Scratch { data: [current, next], metadata: [old, new], codecs } = scratch;
+        let mut data =
+            Data { input: data, current, next, out: Some(out), place: Place::Input, charge: &charge };
+        let mut metadata = Metadata { input: metadata, current: old, next: new, buffered: None, read: 0 };
+        undo(&self.plan.steps, &mut metadata, &mut data, codecs)?;
+        metadata.finish().and_then(|()| data.finish()).map_err(|kind| self.error(kind))
+    }
+
+    /// Decodes one chunk of a pipeline that [decodes strings](Self::decodes_strings). Appends the strings'
+    /// bytes to `values`, and to `offsets` the position in `values` where each begins; chunks, or tiles, that
+    /// are decoded one after another into the same vectors therefore join up.
+    ///
+    /// # Errors
+    /// As [`Self::decode_chunk`]. The vectors' new elements are unspecified then. What they grow by is charged
+    /// to `budget` for the time of the call, before they grow.
+    pub fn decode_string_chunk(
+        &self,
+        metadata: &[u8],
+        data: &[u8],
+        values: &mut Vec<u8>,
+        offsets: &mut Vec<u64>,
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<(), Error> {
+        let Some((step, later)) = self.plan.split_strings() else {
+            return Err(self.error(ErrorKind::NotStringMode));
+        };
+        let charge = Charge::new(budget);
+        let Scratch { data: [current, next], metadata: [old, new], codecs } = scratch;
+        let mut data = Data { input: data, current, next, out: None, place: Place::Input, charge: &charge };
+        let mut metadata = Metadata { input: metadata, current: old, next: new, buffered: None, read: 0 };
+        undo(later, &mut metadata, &mut data, codecs)?;
+        metadata
+            .block(|block| match step.op {
+                Op::Dictionary => dictionary::decode(block, data.bytes(), values, offsets, &charge),
+                _ => rle_strings::decode(block, data.bytes(), values, offsets, &charge),
+            })
+            .map_err(|kind| step.error(kind))?;
+        metadata.finish().map_err(|kind| self.error(kind))
+    }
+
+    const fn error(&self, kind: ErrorKind) -> Error {
+        Error::pipeline(self.plan.count, kind)
+    }
+}
+
+/// Undoes filters, last to first.
+fn undo(
+    steps: &[Step],
+    metadata: &mut Metadata<'_>,
+    data: &mut Data<'_, '_>,
+    codecs: &mut Codecs,
+) -> Result<(), Error> {
+    let mut earlier = steps;
+    while let Some((step, rest)) = earlier.split_last() {
+        // Data may move to the output once nothing before this step needs to move it again.
+        let last_move = data.out.is_some() && rest.iter().all(|step| step.op.in_place());
+        run(&step.op, last_move, metadata, data, codecs).map_err(|kind| step.error(kind))?;
+        earlier = rest;
+    }
+    Ok(())
+}
+
+/// Undoes one filter.
+fn run(
+    op: &Op,
+    last_move: bool,
+    metadata: &mut Metadata<'_>,
+    data: &mut Data<'_, '_>,
+    codecs: &mut Codecs,
+) -> Kind<()> {
+    let charge = data.charge;
+    match *op {
+        Op::Compress(codec) => metadata.absorb(|reader, next| {
+            let block = compress::Block::parse(reader)?;
+            let before = charge.grow(next, block.metadata_len)?;
+            data.transform(block.data_len, last_move, |src, dst| {
+                block.decode(codec, src, before, dst, codecs)
+            })?;
+            Ok(block.metadata_len)
+        }),
+        Op::Encrypt(ref cipher) => metadata.absorb(|reader, next| {
+            let block = encryption::Block::parse(reader)?;
+            let before = charge.grow(next, block.metadata_len)?;
+            data.transform(block.data_len, last_move, |src, dst| block.decode(cipher, src, before, dst))?;
+            Ok(block.metadata_len)
+        }),
+        Op::ByteShuffle { size } => metadata.block(|block| {
+            data.transform(data.len(), last_move, |src, dst| byteshuffle::decode(size, block, src, dst))
+        }),
+        Op::BitShuffle { size } => metadata.block(|block| {
+            data.transform(data.len(), last_move, |src, dst| bitshuffle::decode(size, block, src, dst))
+        }),
+        Op::BitWidthReduction { physical, .. } => metadata.block(|reader| {
+            let block = bit_width_reduction::Block::parse(physical.size(), reader)?;
+            data.transform(block.len, last_move, |src, dst| {
+                bit_width_reduction::decode(physical, &block, src, dst)
+            })
+        }),
+        Op::ScaleFloat { float, options } => metadata.block(|block| {
+            let len = scale_float::decoded_len(float, options.byte_width, data.len())?;
+            data.transform(len, last_move, |src, dst| scale_float::decode(float, options, block, src, dst))
+        }),
+        Op::WebP(image) => metadata.block(|block| {
+            data.transform(image.len, last_move, |src, dst| webp::decode(image, block, src, dst, charge))
+        }),
+        Op::PositiveDelta { physical, .. } => metadata.block(|block| {
+            data.in_place(last_move, |data| positive_delta::decode(physical.size(), block, data))
+        }),
+        Op::Xor { size } => {
+            metadata.block(|block| data.in_place(last_move, |data| xor::decode(size, block, data)))
+        }
+        Op::Checksum(hash) => metadata.block(|block| checksum::verify(hash, block, data.bytes())),
+        // Never: only the first step holds strings, and it is not run from here.
+        Op::RleStrings | Op::Dictionary => Err(ErrorKind::StringMode),
+    }
+}
+
+/// Where the data is between two steps.
+enum Place {
+    /// Still in the chunk.
+    Input,
+    /// In the current buffer, with this length.
+    Buffer(usize),
+    /// In the caller's output.
+    Out,
+}
+
+/// A chunk's data on its way through two buffers to the output.
+struct Data<'a, 'b> {
+    input: &'a [u8],
+    current: &'a mut Vec<u8>,
+    next: &'a mut Vec<u8>,
+    out: Option<&'a mut [u8]>,
+    place: Place,
+    charge: &'a Charge<'b>,
+}
+
+impl Data<'_, '_> {
+    fn bytes(&self) -> &[u8] {
+        match self.place {
+            Place::Input => self.input,
+            Place::Buffer(len) => self.current.get(..len).unwrap_or_default(),
+            Place::Out => self.out.as_deref().unwrap_or_default(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    /// Lets `work` write `len` bytes from the data, into the output if this is the last move.
+    fn transform(
+        &mut self,
+        len: usize,
+        last_move: bool,
+        work: impl FnOnce(&[u8], &mut [u8]) -> Kind<()>,
+    ) -> Kind<()> {
+        let src = match self.place {
+            Place::Input => self.input,
+            Place::Buffer(len) => self.current.get(..len).unwrap_or_default(),
+            // Never: what has made its last move is only changed in place.
+            Place::Out => return Err(ErrorKind::WrongLength { expected: 0, found: to_u64(len) }),
+        };
+        match self.out.as_deref_mut().filter(|_| last_move) {
+            Some(out) if out.len() == len => {
+                work(src, out)?;
+                self.place = Place::Out;
+            }
+            Some(out) => {
+                return Err(ErrorKind::WrongLength { expected: to_u64(out.len()), found: to_u64(len) });
+            }
+            None => {
+                work(src, self.charge.grow(self.next, len)?)?;
+                core::mem::swap(&mut self.current, &mut self.next);
+                self.place = Place::Buffer(len);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets `work` change the data where it is, after a copy if it is still in the chunk.
+    fn in_place(&mut self, last_move: bool, work: impl FnOnce(&mut [u8]) -> Kind<()>) -> Kind<()> {
+        match self.place {
+            Place::Out => work(self.out.as_deref_mut().unwrap_or_default()),
+            Place::Buffer(len) => work(self.current.get_mut(..len).unwrap_or_default()),
+            Place::Input => self.transform(self.input.len(), last_move, |src, dst| {
+                dst.copy_from_slice(src);
+                work(dst)
+            }),
+        }
+    }
+
+    /// Copies data that no filter has moved.
+    fn finish(mut self) -> Kind<()> {
+        match self.place {
+            Place::Out => Ok(()),
+            Place::Input | Place::Buffer(_) => self.transform(self.len(), true, |src, dst| {
+                dst.copy_from_slice(src);
+                Ok(())
+            }),
+        }
+    }
+}
+
+/// A chunk's metadata: each step reads its block from the front; compressors replace all of it.
+struct Metadata<'a> {
+    input: &'a [u8],
+    current: &'a mut Vec<u8>,
+    next: &'a mut Vec<u8>,
+    /// Length in the current buffer, once a compressor has given metadata back.
+    buffered: Option<usize>,
+    /// How much of it has been read.
+    read: usize,
+}
+
+impl Metadata<'_> {
+    fn reader(&self) -> Reader<'_> {
+        let bytes = match self.buffered {
+            None => self.input,
+            Some(len) => self.current.get(..len).unwrap_or_default(),
+        };
+        Reader::with_offset(bytes.get(self.read..).unwrap_or_default(), to_u64(self.read))
+    }
+
+    /// Every byte must have been read.
+    fn finish(&self) -> Kind<()> {
+        Ok(self.reader().finish("chunk metadata")?)
+    }
+
+    /// Lets `work` read a block from the front.
+    fn block(&mut self, work: impl FnOnce(&mut Reader<'_>) -> Kind<()>) -> Kind<()> {
+        let mut reader = self.reader();
+        let before = reader.remaining();
+        work(&mut reader)?;
+        let read = before.saturating_sub(reader.remaining());
+        self.read = self.read.saturating_add(read);
+        Ok(())
+    }
+
+    /// Lets `work` read everything that is left, and write the metadata of the filters before; it returns
+    /// how much that is.
+    fn absorb(&mut self, work: impl FnOnce(Reader<'_>, &mut Vec<u8>) -> Kind<usize>) -> Kind<()> {
+        let bytes = match self.buffered {
+            None => self.input,
+            Some(len) => self.current.get(..len).unwrap_or_default(),
+        };
+        let rest = bytes.get(self.read..).unwrap_or_default();
+        let len = work(Reader::with_offset(rest, to_u64(self.read)), self.next)?;
+        core::mem::swap(&mut self.current, &mut self.next);
+        self.buffered = Some(len);
+        self.read = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! DICTIONARY (14): strings as numbers of dictionary entries (section 6.10). Only on var-length strings.
+//!
+//! Chunk metadata: the head of [`crate::strings`], then:
+//!
+//! | Field | Type |
+//! |---|---|
+//! | id width | u8: 1, 2, 4 or 8 |
+//! | string-length width | u8: 1, 2, 4 or 8 |
+//! | dictionary length in bytes | u32 |
+//! | dictionary: per entry its length (**big-endian**) and its bytes; no count | |
+//!
+//! Data: one id for each cell, **big-endian**. Entries are in order of first appearance. The id width follows
+//! from the number of *cells*. Options: compressor = **7**, level i32 (ignored).
+
+use std::collections::HashMap;
+
+use tdb_codec::{Reader, Writer, read_be_uint, to_u64, to_usize, write_be_uint};
+
+use crate::error::{ErrorKind, Kind};
+use crate::scratch::Charge;
+use crate::strings::{Head, Strings, read_uint, split, width, width_for};
+
+/// Reads the metadata block and appends the strings of `data`.
+pub(crate) fn decode(
+    block: &mut Reader<'_>,
+    data: &[u8],
+    values: &mut Vec<u8>,
+    offsets: &mut Vec<u64>,
+    charge: &Charge<'_>,
+) -> Kind<()> {
+    let head = Head::parse(block, charge)?;
+    let id_width = width(block, "id width")?;
+    let string_width = width(block, "string length width")?;
+    let dictionary = block.bytes_u32("dictionary")?;
+    let expected = to_u64(head.cells).saturating_mul(to_u64(id_width));
+    for found in [data.len(), head.encoded_len].map(to_u64) {
+        if found != expected {
+            return Err(ErrorKind::WrongLength { expected, found });
+        }
+    }
+    let entries = entries(dictionary, string_width, charge)?;
+    let mut strings = Strings::new(&head, values, offsets);
+    for id in data.chunks_exact(id_width) {
+        let id = read_be_uint(id).unwrap_or(u64::MAX);
+        let entry =
+            to_usize(id).and_then(|id| entries.get(id)).ok_or(ErrorKind::InvalidValue { value: id })?;
+        strings.push(entry, 1)?;
+    }
+    strings.finish()
+}
+
+fn entries<'d>(dictionary: &'d [u8], string_width: usize, charge: &Charge<'_>) -> Kind<Vec<&'d [u8]>> {
+    // The list is larger than the dictionary by a constant factor: charged before it grows.
+    let most = dictionary.len().checked_div(string_width).unwrap_or(0);
+    charge.charge(most.saturating_mul(size_of::<&[u8]>()))?;
+    let mut entries = Vec::new();
+    let mut reader = Reader::new(dictionary);
+    while !reader.is_empty() {
+        let length = read_uint(&mut reader, string_width, "dictionary entry length")?;
+        entries.push(reader.take(length, "dictionary entry").map_err(ErrorKind::Data)?);
+    }
+    Ok(entries)
+}
+
+/// Appends the metadata block, and the ids of the strings to `out`.
+pub(crate) fn encode(values: &[u8], offsets: &[u64], block: &mut Writer, out: &mut Vec<u8>) -> Kind<()> {
+    let strings = split(values, offsets)?;
+    let id_width = width_for(to_u64(strings.len()));
+    let longest = strings.iter().map(|string| string.len()).max().unwrap_or(0);
+    let string_width = width_for(to_u64(longest));
+    let mut ids: HashMap<&[u8], u64> = HashMap::new();
+    let mut dictionary = Vec::new();
+    for string in &strings {
+        let next = to_u64(ids.len());
+        let id = *ids.entry(string).or_insert_with(|| {
+            write_be_uint(&mut dictionary, to_u64(string.len()), string_width);
+            dictionary.extend_from_slice(string);
+            next
+        });
+        write_be_uint(out, id, id_width);
+    }
+    Head::write(strings.len(), values.len(), out.len(), block)?;
+    block.u8(u8::try_from(id_width).unwrap_or(8));
+    block.u8(u8::try_from(string_width).unwrap_or(8));
+    block.bytes_u32(&dictionary, "dictionary")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::Budget;
+
+    use super::*;
+
+    fn decoded(metadata: &[u8], data: &[u8]) -> Kind<(Vec<u8>, Vec<u64>)> {
+        let (mut values, mut offsets) = (Vec::new(), Vec::new());
+        let budget = Budget::new(10_000);
+        let mut reader = Reader::new(metadata);
+        decode(&mut reader, data, &mut values, &mut offsets, &Charge::new(&budget))?;
+        reader.finish("block")?;
+        Ok((values, offsets))
+    }
+
+    fn encoded(strings: &[&str]) -> (Vec<u8>, Vec<u8>) {
+        let mut offsets = Vec::new();
+        let mut values = Vec::new();
+        for string in strings {
+            offsets.push(values.len() as u64);
+            values.extend(string.as_bytes());
+        }
+        let (mut block, mut out) = (Writer::new(), Vec::new());
+        encode(&values, &offsets, &mut block, &mut out).unwrap();
+        assert_eq!(decoded(block.as_slice(), &out).unwrap(), (values, offsets));
+        (block.into_vec(), out)
+    }
+
+    #[test]
+    fn eight_identifiers_are_the_reference_s_bytes() {
+        let (a, b) = ("HG543232", "HG54");
+        let (metadata, data) = encoded(&[a, a, a, b, b, "A", a, b]);
+        let mut expected =
+            vec![0, 0, 0, 0, 1, 0, 0, 0, 0x2d, 0, 0, 0, 8, 0, 0, 0, 0x40, 0, 0, 0, 1, 1, 16, 0, 0, 0];
+        expected.extend(b"\x08HG543232\x04HG54\x01A");
+        assert_eq!(metadata, expected);
+        assert_eq!(data, [0, 0, 0, 1, 1, 2, 0, 1]);
+        for len in 0..metadata.len() {
+            assert!(decoded(&metadata[..len], &data).is_err());
+        }
+        for len in 0..data.len() {
+            assert!(decoded(&metadata, &data[..len]).is_err());
+        }
+        assert!(decoded(&metadata, &[0, 0, 0, 1, 1, 3, 0, 1]).is_err());
+        assert!(decoded(&metadata, &[0, 0, 0, 1, 1, 2, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn the_id_width_follows_from_the_number_of_cells() {
+        assert_eq!(encoded(&["x"; 255]).1.len(), 255);
+        assert_eq!(encoded(&["x"; 300]).1.len(), 600);
+        assert_eq!(encoded(&["", ""]).1, [0, 0]);
+        assert_eq!(encoded(&[]).1, []);
+    }
+}

@@ -1,0 +1,206 @@
+//! Running a pipeline forwards over one chunk (section 4.5).
+
+use tdb_codec::Writer;
+
+use crate::error::{Error, ErrorKind, Kind};
+use crate::scratch::{Codecs, Scratch};
+use crate::step::{Op, Plan, Step};
+use crate::{Key, Pipeline, TileContext};
+use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
+use crate::{positive_delta, rle_strings, scale_float, webp, xor};
+
+/// A pipeline resolved for one kind of tile, ready to encode its chunks. Shared freely between workers.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    plan: Plan,
+}
+
+impl Pipeline {
+    /// Resolves the pipeline for encoding tiles of `context`.
+    ///
+    /// # Errors
+    /// As [`Pipeline::decoder`].
+    pub fn encoder(&self, context: TileContext) -> Result<Encoder, Error> {
+        self.encoder_with_key(context, None)
+    }
+
+    /// As [`Self::encoder`]; with a key, for the tiles of an encrypted array. The scratch that encodes must
+    /// have a [source of nonces](Scratch::with_nonces).
+    ///
+    /// # Errors
+    /// As [`Pipeline::decoder`].
+    pub fn encoder_with_key(&self, context: TileContext, key: Option<&Key>) -> Result<Encoder, Error> {
+        Ok(Encoder { plan: Plan::new(self, &context, key)? })
+    }
+}
+
+impl Encoder {
+    /// Whether no filter does anything, so that the cells are stored as they are.
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
+        self.plan.steps.is_empty()
+    }
+
+    /// Whether a tile must be one chunk (section 4.4): string filters, images, a max chunk size of 0.
+    #[must_use]
+    pub const fn needs_whole_tiles(&self) -> bool {
+        self.plan.whole_tiles
+    }
+
+    /// Whether a filter holds the strings' lengths, so that chunks are encoded with
+    /// [`Self::encode_string_chunk`] and the offsets tile has no chunks.
+    #[must_use]
+    pub fn encodes_strings(&self) -> bool {
+        self.plan.split_strings().is_some()
+    }
+
+    /// Encodes one chunk. Replaces the contents of `metadata_out` and `data_out`.
+    ///
+    /// # Errors
+    /// With the filter at fault: values that decrease before positive delta; options out of range; and parts
+    /// that are no whole number of values before RLE, XOR or a delta filter. libtiledb drops the tail of such
+    /// parts and loses data; this encoder refuses.
+    pub fn encode_chunk(
+        &self,
+        input: &[u8],
+        scratch: &mut Scratch,
+        metadata_out: &mut Vec<u8>,
+        data_out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if self.encodes_strings() {
+            return Err(Error::pipeline(self.plan.count, ErrorKind::StringMode));
+        }
+        let Scratch { data: [current, next], codecs, .. } = scratch;
+        let data = Data { input, current, next, moved: false };
+        apply(&self.plan.steps, Vec::new(), data, codecs, metadata_out, data_out)
+    }
+
+    /// Encodes one chunk of strings: `offsets` tells where each begins in `values`, the first at 0. Replaces the
+    /// contents of `metadata_out` and `data_out`.
+    ///
+    /// # Errors
+    /// If the pipeline does not hold strings, or offsets decrease or go past the end.
+    pub fn encode_string_chunk(
+        &self,
+        values: &[u8],
+        offsets: &[u64],
+        scratch: &mut Scratch,
+        metadata_out: &mut Vec<u8>,
+        data_out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let Some((step, later)) = self.plan.split_strings() else {
+            return Err(Error::pipeline(self.plan.count, ErrorKind::NotStringMode));
+        };
+        let Scratch { data: [current, next], codecs, .. } = scratch;
+        let mut data = Data { input: values, current, next, moved: false };
+        let mut block = Writer::new();
+        data.transform(|values, out| match step.op {
+            Op::Dictionary => dictionary::encode(values, offsets, &mut block, out),
+            _ => rle_strings::encode(values, offsets, &mut block, out),
+        })
+        .map_err(|kind| step.error(kind))?;
+        apply(later, vec![block.into_vec()], data, codecs, metadata_out, data_out)
+    }
+}
+
+/// Applies filters, first to last, and writes both sides of the chunk. `parts` holds metadata, oldest first;
+/// on disk the most recent comes first.
+fn apply(
+    steps: &[Step],
+    mut parts: Vec<Vec<u8>>,
+    mut data: Data<'_>,
+    codecs: &mut Codecs,
+    metadata_out: &mut Vec<u8>,
+    data_out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    for step in steps {
+        run(&step.op, &mut parts, &mut data, codecs).map_err(|kind| step.error(kind))?;
+    }
+    metadata_out.clear();
+    parts.iter().rev().for_each(|part| metadata_out.extend_from_slice(part));
+    if data.moved {
+        core::mem::swap(data_out, data.current);
+    } else {
+        data_out.clear();
+        data_out.extend_from_slice(data.input);
+    }
+    Ok(())
+}
+
+/// A chunk's data on its way through two buffers.
+struct Data<'a> {
+    input: &'a [u8],
+    current: &'a mut Vec<u8>,
+    next: &'a mut Vec<u8>,
+    moved: bool,
+}
+
+impl Data<'_> {
+    fn bytes(&self) -> &[u8] {
+        if self.moved { self.current } else { self.input }
+    }
+
+    /// Lets `work` append to an empty buffer, which then is the data.
+    fn transform(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<()>) -> Kind<()> {
+        let src = if self.moved { self.current.as_slice() } else { self.input };
+        self.next.clear();
+        work(src, self.next)?;
+        core::mem::swap(&mut self.current, &mut self.next);
+        self.moved = true;
+        Ok(())
+    }
+
+    /// Lets `work` fill a buffer as long as the data, which then is the data.
+    fn same_size(&mut self, work: impl FnOnce(&[u8], &mut [u8]) -> Kind<()>) -> Kind<()> {
+        self.transform(|src, out| {
+            out.resize(src.len(), 0);
+            work(src, out)
+        })
+    }
+}
+
+fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
+    let mut block = Writer::new();
+    match *op {
+        Op::Compress(codec) => {
+            data.transform(|src, out| {
+                let earlier = parts.iter().rev().map(Vec::as_slice);
+                compress::encode(codec, earlier, src, &mut block, out, codecs)
+            })?;
+            parts.clear();
+        }
+        Op::ByteShuffle { size } => {
+            data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
+        }
+        Op::BitShuffle { size } => {
+            data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out))?;
+        }
+        Op::BitWidthReduction { physical, max_window } => {
+            data.transform(|src, out| {
+                bit_width_reduction::encode(physical, max_window, src, &mut block, out)
+            })?;
+        }
+        Op::PositiveDelta { physical, max_window } => {
+            data.transform(|src, out| positive_delta::encode(physical, max_window, src, &mut block, out))?;
+        }
+        Op::Encrypt(ref cipher) => {
+            data.transform(|src, out| {
+                let earlier = parts.iter().rev().map(Vec::as_slice);
+                encryption::encode(cipher, codecs.nonces.as_mut(), earlier, src, &mut block, out)
+            })?;
+            parts.clear();
+        }
+        Op::Xor { size } => data.transform(|src, out| xor::encode(size, src, &mut block, out))?,
+        Op::ScaleFloat { float, options } => {
+            data.transform(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
+        }
+        Op::WebP(image) => data.transform(|src, out| webp::encode(image, src, &mut block, out))?,
+        // Never: only the first step holds strings, and it is not run from here.
+        Op::RleStrings | Op::Dictionary => return Err(ErrorKind::StringMode),
+        Op::Checksum(hash) => {
+            checksum::encode(hash, parts.iter().rev().map(Vec::as_slice), data.bytes(), &mut block)?;
+        }
+    }
+    parts.push(block.into_vec());
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! AES_256_GCM (11): every part encrypted by itself (section 6.18).
+//!
+//! Chunk metadata:
+//!
+//! | Field | Type |
+//! |---|---|
+//! | metadata part count | u32 |
+//! | data part count | u32 |
+//! | per metadata part, then per data part: plaintext length | u32 |
+//! | … ciphertext length (the same) | u32 |
+//! | … IV | `u8[12]` |
+//! | … tag | `u8[16]` |
+//!
+//! Data: the encrypted metadata parts, then the encrypted data parts. There is no associated data. No
+//! options. The filter stands in the pipelines of generic tiles only; everything else of an encrypted array
+//! has it behind its pipeline without saying so.
+
+use core::fmt;
+
+use tdb_codec::{ErrorKind as FormatError, Reader, Writer, to_u64, to_usize};
+
+use crate::error::{ErrorKind, Kind};
+
+/// A 32-byte AES-256 key. Never shown by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// From the raw bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// Makes a value for each part that must never repeat under one key: 12 random bytes.
+pub(crate) type Nonces = Box<dyn FnMut() -> [u8; NONCE] + Send>;
+
+const NONCE: usize = 12;
+const TAG: usize = 16;
+const ENTRY: usize = 8 + NONCE + TAG;
+
+/// A key made ready.
+#[derive(Clone)]
+pub(crate) struct Cipher {
+    #[cfg(feature = "encryption")]
+    aes: Box<aes_gcm::Aes256Gcm>,
+}
+
+impl fmt::Debug for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cipher(..)")
+    }
+}
+
+#[cfg(feature = "encryption")]
+impl Cipher {
+    pub(crate) fn new(key: &Key) -> Kind<Self> {
+        use aes_gcm::{Aes256Gcm, KeyInit};
+
+        Ok(Self { aes: Box::new(Aes256Gcm::new(&key.0.into())) })
+    }
+
+    fn decrypt(&self, nonce: [u8; NONCE], tag: [u8; TAG], data: &mut [u8]) -> Option<()> {
+        use aes_gcm::AeadInOut;
+
+        self.aes.decrypt_inout_detached(&nonce.into(), &[], data.into(), &tag.into()).ok()
+    }
+
+    fn encrypt(&self, nonce: [u8; NONCE], data: &mut [u8]) -> Option<[u8; TAG]> {
+        use aes_gcm::AeadInOut;
+
+        self.aes.encrypt_inout_detached(&nonce.into(), &[], data.into()).ok().map(Into::into)
+    }
+}
+
+#[cfg(not(feature = "encryption"))]
+impl Cipher {
+    pub(crate) fn new(_: &Key) -> Kind<Self> {
+        Err(ErrorKind::FeatureMissing { feature: "encryption" })
+    }
+
+    fn decrypt(&self, _: [u8; NONCE], _: [u8; TAG], _: &mut [u8]) -> Option<()> {
+        None
+    }
+
+    fn encrypt(&self, _: [u8; NONCE], _: &mut [u8]) -> Option<[u8; TAG]> {
+        None
+    }
+}
+
+/// The filter's chunk metadata.
+pub(crate) struct Block<'a> {
+    /// Length of the metadata that comes back.
+    pub(crate) metadata_len: usize,
+    /// Length of the data that comes back.
+    pub(crate) data_len: usize,
+    metadata: &'a [[u8; ENTRY]],
+    data: &'a [[u8; ENTRY]],
+}
+
+impl<'a> Block<'a> {
+    /// Reads the block, which must be all there is: earlier metadata is encrypted too.
+    pub(crate) fn parse(mut block: Reader<'a>) -> Kind<Self> {
+        let metadata_count = block.count_u32(ENTRY, "metadata part count")?;
+        let data_count = block.count_u32(ENTRY, "data part count")?;
+        let at = block;
+        let metadata = block.take(metadata_count.saturating_mul(ENTRY), "metadata parts")?.as_chunks().0;
+        let data = block.take(data_count.saturating_mul(ENTRY), "data parts")?.as_chunks().0;
+        block.finish("encryption metadata")?;
+        for part in metadata.iter().chain(data).map(Part::new) {
+            if part.length != part.encrypted {
+                let kind = FormatError::Mismatch { expected: part.length, found: part.encrypted };
+                return Err(at.error("ciphertext length", kind).into());
+            }
+        }
+        Ok(Self { metadata_len: total(metadata)?, data_len: total(data)?, metadata, data })
+    }
+
+    /// Decrypts everything in `src` into `metadata` and `data`, which have the lengths of the block.
+    pub(crate) fn decode(
+        &self,
+        cipher: &Cipher,
+        src: &[u8],
+        metadata: &mut [u8],
+        data: &mut [u8],
+    ) -> Kind<()> {
+        let expected = to_u64(metadata.len()).saturating_add(to_u64(data.len()));
+        let wrong = ErrorKind::WrongLength { expected, found: to_u64(src.len()) };
+        let (metadata_src, data_src) = src.split_at_checked(metadata.len()).ok_or(wrong)?;
+        if data_src.len() != data.len() {
+            return Err(wrong);
+        }
+        metadata.copy_from_slice(metadata_src);
+        data.copy_from_slice(data_src);
+        decrypt_parts(cipher, self.metadata, metadata, 0)?;
+        decrypt_parts(cipher, self.data, data, self.metadata.len())
+    }
+}
+
+struct Part {
+    length: u32,
+    encrypted: u32,
+    nonce: [u8; NONCE],
+    tag: [u8; TAG],
+}
+
+impl Part {
+    const fn new(entry: &[u8; ENTRY]) -> Self {
+        let [a, b, c, d, e, f, g, h, rest @ ..] = *entry;
+        let mut part = Self {
+            length: u32::from_le_bytes([a, b, c, d]),
+            encrypted: u32::from_le_bytes([e, f, g, h]),
+            nonce: [0; NONCE],
+            tag: [0; TAG],
+        };
+        if let Some((nonce, tag)) = rest.split_first_chunk::<NONCE>() {
+            part.nonce = *nonce;
+            if let Some(tag) = tag.first_chunk::<TAG>() {
+                part.tag = *tag;
+            }
+        }
+        part
+    }
+}
+
+fn total(parts: &[[u8; ENTRY]]) -> Kind<usize> {
+    let sum = parts.iter().fold(0u64, |sum, entry| sum.saturating_add(u64::from(Part::new(entry).length)));
+    to_usize(sum).ok_or(ErrorKind::OverBudget { size: sum })
+}
+
+fn decrypt_parts(cipher: &Cipher, parts: &[[u8; ENTRY]], mut data: &mut [u8], first: usize) -> Kind<()> {
+    for (index, entry) in parts.iter().enumerate() {
+        let part = Part::new(entry);
+        let failed = ErrorKind::Decryption { part: first.saturating_add(index) };
+        let length = to_usize(u64::from(part.length)).ok_or(failed)?;
+        let (bytes, rest) = data.split_at_mut_checked(length).ok_or(failed)?;
+        cipher.decrypt(part.nonce, part.tag, bytes).ok_or(failed)?;
+        data = rest;
+    }
+    Ok(())
+}
+
+/// Appends the block, and the encrypted parts to `out`. Metadata parts come most recent first.
+pub(crate) fn encode<'a>(
+    cipher: &Cipher,
+    nonces: Option<&mut Nonces>,
+    metadata: impl ExactSizeIterator<Item = &'a [u8]>,
+    data: &'a [u8],
+    block: &mut Writer,
+    out: &mut Vec<u8>,
+) -> Kind<()> {
+    let nonces = nonces.ok_or(ErrorKind::NonceMissing)?;
+    block.len_u32(metadata.len(), "metadata part count")?;
+    block.u32(1);
+    for part in metadata.chain([data]) {
+        let before = out.len();
+        out.extend_from_slice(part);
+        let nonce = nonces();
+        let tag = cipher
+            .encrypt(nonce, out.get_mut(before..).unwrap_or_default())
+            .ok_or(ErrorKind::Compress { reason: "AES-GCM failed" })?;
+        block.len_u32(part.len(), "plaintext length")?;
+        block.len_u32(part.len(), "ciphertext length")?;
+        block.bytes(&nonce);
+        block.bytes(&tag);
+    }
+    Ok(())
+}

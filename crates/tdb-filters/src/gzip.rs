@@ -1,0 +1,112 @@
+//! GZIP (1): each part is a zlib stream (RFC 1950, header `78 xx`, Adler-32), not a gzip file (section 6.6).
+//!
+//! Options: compressor = 1, level i32 (0 to 9; negative = 6). Framing of parts: [`crate::compress`].
+
+use crate::error::{ErrorKind, Kind};
+use crate::scratch::Codecs;
+
+/// The level an encoder uses.
+///
+/// # Errors
+/// Over 9, as in libtiledb.
+pub(crate) fn level(level: i32) -> Kind<u32> {
+    match level {
+        10.. => Err(ErrorKind::InvalidOption { value: i64::from(level) }),
+        level => Ok(u32::try_from(level).unwrap_or(6)),
+    }
+}
+
+/// Inflates one stream, which must fill `out` exactly and use up `input`.
+#[cfg(feature = "gzip")]
+pub(crate) fn decode(input: &[u8], out: &mut [u8], codecs: &mut Codecs) -> Kind<()> {
+    use flate2::{Decompress, FlushDecompress, Status};
+    use tdb_codec::to_u64;
+
+    let inflate = codecs.inflate.get_or_insert_with(|| Decompress::new(true));
+    inflate.reset(true);
+    match inflate.decompress(input, out, FlushDecompress::Finish) {
+        Ok(Status::StreamEnd) => {}
+        // Out of input or out of room for output: the buffers are all there is.
+        Ok(Status::Ok | Status::BufError) => {
+            return Err(ErrorKind::CorruptStream { reason: "no end of the zlib stream within its length" });
+        }
+        Err(_) => return Err(ErrorKind::CorruptStream { reason: "not a valid zlib stream" }),
+    }
+    let (read, written) = (inflate.total_in(), inflate.total_out());
+    if written != to_u64(out.len()) {
+        return Err(ErrorKind::WrongLength { expected: to_u64(out.len()), found: written });
+    }
+    if read != to_u64(input.len()) {
+        return Err(ErrorKind::CorruptStream { reason: "bytes behind the end of the zlib stream" });
+    }
+    Ok(())
+}
+
+/// Appends one stream.
+#[cfg(feature = "gzip")]
+pub(crate) fn encode(input: &[u8], level: u32, out: &mut Vec<u8>, codecs: &mut Codecs) -> Kind<()> {
+    use flate2::{Compress, Compression, FlushCompress, Status};
+
+    let same = codecs.deflate.take().filter(|(of, _)| *of == level);
+    let (_, deflate) =
+        codecs.deflate.insert(same.unwrap_or_else(|| (level, Compress::new(Compression::new(level), true))));
+    deflate.reset();
+    // zlib's own bound: stored blocks of at most 16 KiB, header and trailer.
+    out.reserve(input.len().saturating_add(input.len() >> 12).saturating_add(64));
+    let mut rest = input;
+    loop {
+        let before = deflate.total_in();
+        let status = deflate
+            .compress_vec(rest, out, FlushCompress::Finish)
+            .map_err(|_| ErrorKind::Compress { reason: "zlib failed" })?;
+        let read = usize::try_from(deflate.total_in().saturating_sub(before)).unwrap_or(usize::MAX);
+        rest = rest.get(read..).unwrap_or_default();
+        if status == Status::StreamEnd {
+            return Ok(());
+        }
+        out.reserve(1024);
+    }
+}
+
+#[cfg(not(feature = "gzip"))]
+pub(crate) fn decode(_: &[u8], _: &mut [u8], _: &mut Codecs) -> Kind<()> {
+    Err(ErrorKind::FeatureMissing { feature: "gzip" })
+}
+
+#[cfg(not(feature = "gzip"))]
+pub(crate) fn encode(_: &[u8], _: u32, _: &mut Vec<u8>, _: &mut Codecs) -> Kind<()> {
+    Err(ErrorKind::FeatureMissing { feature: "gzip" })
+}
+
+#[cfg(all(test, feature = "gzip"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_empty_stream_is_the_reference_s() {
+        let mut out = Vec::new();
+        encode(&[], 6, &mut out, &mut Codecs::default()).unwrap();
+        // The FLEVEL bits of the second byte follow the level; the reference's 9c is level 6.
+        assert_eq!(out, [0x78, 0x9c, 0x03, 0, 0, 0, 0, 1]);
+        decode(&out, &mut [], &mut Codecs::default()).unwrap();
+    }
+
+    #[test]
+    fn a_stream_that_is_longer_shorter_or_followed_by_bytes_is_refused() {
+        let mut codecs = Codecs::default();
+        let mut stream = Vec::new();
+        encode(b"0123456789", 1, &mut stream, &mut codecs).unwrap();
+        assert!(decode(&stream, &mut [0; 9], &mut codecs).is_err());
+        let error = decode(&stream, &mut [0; 11], &mut codecs).unwrap_err();
+        assert_eq!(error, ErrorKind::WrongLength { expected: 11, found: 10 });
+        stream.push(0);
+        assert!(decode(&stream, &mut [0; 10], &mut codecs).is_err());
+    }
+
+    #[test]
+    fn levels_over_nine_are_refused_and_negative_ones_are_the_default() {
+        assert_eq!(level(-1), Ok(6));
+        assert_eq!(level(0), Ok(0));
+        assert_eq!(level(10), Err(ErrorKind::InvalidOption { value: 10 }));
+    }
+}

@@ -1,0 +1,99 @@
+//! The filters of the format, each from bytes to bytes, and the pipeline that chains them.
+//!
+//! A writer cuts a tile into chunks and sends each through the pipeline; a reader sends it back, last filter
+//! first. A chunk has two sides: *data*, and *metadata*, where filters note what they will need to undo their
+//! work. There are two kinds of filters:
+//!
+//! * Most put a block in front of the metadata that is there, so that the last filter's block comes first and
+//!   each can be read from the front on the way back.
+//! * Compressors (and encryption) also transform the metadata: it becomes part of the data, and their own
+//!   block is all the metadata there is.
+//!
+//! Three filters on the values 100, 101, 103, 106 (`u32`):
+//!
+//! ```text
+//!                   metadata                                data
+//!                                                           64000000 65000000 67000000 6a000000
+//! positive-delta    [1 window, base 100, 16 bytes]          00000000 01000000 02000000 03000000
+//! byteshuffle       [1 part of 16][1 window, …]             00010203 00000000 00000000 00000000
+//! gzip              [2 metadata parts, 1 data part,         789c… 789c… 789c…
+//!                    8→14, 12→17, 16→14 bytes]              ([1 part…], [1 window…], data)
+//! ```
+//!
+//! A [`Pipeline`] is what a schema stores. It is resolved once for a kind of tile, because what a filter does
+//! depends on the type it sees, and becomes a [`Decoder`] or an [`Encoder`] for any number of chunks:
+//!
+//! ```
+//! use tdb_codec::{Budget, Datatype, FormatVersion};
+//! use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
+//!
+//! let pipeline = Pipeline::new(vec![Filter::PositiveDelta { max_window: 1024 }, Filter::ByteShuffle]);
+//! let context = TileContext::new(Datatype::Uint32, 4, FormatVersion::CURRENT);
+//! let cells: Vec<u8> = [100u32, 101, 103, 106].iter().flat_map(|value| value.to_le_bytes()).collect();
+//!
+//! let mut scratch = Scratch::new();
+//! let (mut metadata, mut data) = (Vec::new(), Vec::new());
+//! pipeline.encoder(context)?.encode_chunk(&cells, &mut scratch, &mut metadata, &mut data)?;
+//! assert_eq!(metadata, [1, 0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 100, 0, 0, 0, 16, 0, 0, 0]);
+//! assert_eq!(data[..4], [0, 1, 2, 3]);
+//!
+//! let mut out = vec![0; cells.len()];
+//! pipeline.decoder(context)?.decode_chunk(&metadata, &data, &mut out, &mut scratch, &Budget::unlimited())?;
+//! assert_eq!(out, cells);
+//! # Ok::<(), tdb_filters::Error>(())
+//! ```
+//!
+//! Chunks are hostile until proven otherwise. Every filter decodes into a slice of exactly the size it has to
+//! fill; intermediate sizes are charged to a [`Budget`](tdb_codec::Budget) before memory grows; nothing
+//! panics on any input; and a chunk that leaves bytes over is refused.
+//!
+//! A pipeline with a filter that this build does not know still parses and writes. Only resolving it fails,
+//! with the filter's name and position. The table of filters is [`registry`].
+//!
+//! What this crate does not know: chunk headers, tiles, field names, files, threads.
+#![forbid(unsafe_code)]
+
+mod bit_width_reduction;
+mod bitshuffle;
+mod byteshuffle;
+mod bzip2;
+mod checksum;
+mod compress;
+mod context;
+mod decoder;
+mod delta;
+mod dictionary;
+mod double_delta;
+mod encoder;
+mod encryption;
+mod error;
+mod filter;
+mod gzip;
+mod int;
+mod lz4;
+mod parts;
+mod pipeline;
+mod positive_delta;
+pub mod registry;
+mod rle;
+mod rle_strings;
+mod scale_float;
+mod scratch;
+mod step;
+mod strings;
+mod webp;
+mod windows;
+mod xor;
+mod zstd;
+
+#[cfg(test)]
+mod tests;
+
+pub use context::{Overrides, TileContext};
+pub use decoder::Decoder;
+pub use encoder::Encoder;
+pub use encryption::Key;
+pub use error::{Error, ErrorKind};
+pub use filter::{ByteWidth, Filter, PixelFormat, ScaleFloat, WebP};
+pub use pipeline::Pipeline;
+pub use scratch::Scratch;

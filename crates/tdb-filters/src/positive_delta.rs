@@ -1,0 +1,165 @@
+//! POSITIVE_DELTA (10): differences to the previous value, in values that never decrease (section 6.4).
+//!
+//! Chunk metadata:
+//!
+//! | Field | Type |
+//! |---|---|
+//! | window count | u32 |
+//! | per window: base (its first value) | T |
+//! | per window: length | u32 |
+//!
+//! Data keeps its length: per window 0, then the difference of each value to the one before. A window whose
+//! length is no multiple of the value size is copied. Active for integers of every width, `BOOL`, `BLOB` and
+//! `GEOM_*` as bytes, and dates and times since [`Gate::FilterDates`].
+//!
+//! Options: max window size u32.
+
+use tdb_codec::{Datatype, DatatypeClass, FormatVersion, Gate, Physical, Reader, Writer, to_u64, to_usize};
+
+use crate::error::{ErrorKind, Kind};
+use crate::int::{with_int, with_uint};
+use crate::windows::windows;
+
+/// The integers the filter works on; `None` where it does nothing.
+pub(crate) fn integers(datatype: Datatype, fragment_version: FormatVersion) -> Option<Physical> {
+    match datatype.class() {
+        DatatypeClass::Integer | DatatypeClass::Byte => Some(datatype.physical()),
+        DatatypeClass::Datetime | DatatypeClass::Time if fragment_version.has(Gate::FilterDates) => {
+            Some(datatype.physical())
+        }
+        _ => None,
+    }
+}
+
+/// Reads the metadata block and turns the differences in `data` into values.
+pub(crate) fn decode(size: usize, block: &mut Reader<'_>, data: &mut [u8]) -> Kind<()> {
+    let entry = size.saturating_add(4);
+    let count = block.count_u32(entry, "window count")?;
+    let entries = block.take(count.saturating_mul(entry), "windows")?;
+    let found = to_u64(data.len());
+    let mut rest = data;
+    with_uint!(size, T, {
+        const N: usize = size_of::<T>();
+        for entry in entries.as_chunks::<{ N + 4 }>().0 {
+            let (Some(&base), Some(&length)) = (entry.first_chunk::<N>(), entry.last_chunk::<4>()) else {
+                break;
+            };
+            let length = u64::from(u32::from_le_bytes(length));
+            let (window, later) = to_usize(length)
+                .and_then(|length| rest.split_at_mut_checked(length))
+                .ok_or(ErrorKind::WrongLength { expected: length, found })?;
+            let (values, partial) = window.as_chunks_mut::<N>();
+            if partial.is_empty() {
+                let mut sum = T::from_le_bytes(base);
+                for value in values {
+                    sum = sum.wrapping_add(T::from_le_bytes(*value));
+                    *value = sum.to_le_bytes();
+                }
+            }
+            rest = later;
+        }
+    });
+    if !rest.is_empty() {
+        return Err(ErrorKind::WrongLength { expected: found.saturating_sub(to_u64(rest.len())), found });
+    }
+    Ok(())
+}
+
+/// Appends the metadata block, and the differences of `src` to `out`.
+pub(crate) fn encode(
+    physical: Physical,
+    max_window: usize,
+    src: &[u8],
+    block: &mut Writer,
+    out: &mut Vec<u8>,
+) -> Kind<()> {
+    let size = physical.size();
+    block.len_u32(windows(src, max_window, size).len(), "window count")?;
+    for window in windows(src, max_window, size) {
+        with_int!(physical, T, {
+            const N: usize = size_of::<T>();
+            let (values, partial) = window.as_chunks::<N>();
+            let mut last = values.first().map_or(0, |&first| T::from_le_bytes(first));
+            block.bytes(&last.to_le_bytes());
+            block.len_u32(window.len(), "window length")?;
+            if !partial.is_empty() {
+                out.extend_from_slice(window);
+                continue;
+            }
+            let start = out.len();
+            out.resize(start.saturating_add(window.len()), 0);
+            let slots = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<N>().0;
+            let mut rises = true;
+            for (slot, &bytes) in slots.iter_mut().zip(values) {
+                let value = T::from_le_bytes(bytes);
+                rises &= value >= last;
+                // Wrapping: the difference of two signed values may need all bits.
+                *slot = value.wrapping_sub(last).to_le_bytes();
+                last = value;
+            }
+            if !rises {
+                let falls = |(&a, &b): (&[u8; N], &[u8; N])| T::from_le_bytes(b) < T::from_le_bytes(a);
+                let before = values.iter().zip(values.iter().skip(1)).position(falls).unwrap_or(0);
+                return Err(ErrorKind::Decreasing { index: before.saturating_add(1) });
+            }
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(physical: Physical, max_window: usize, input: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let (mut block, mut out) = (Writer::new(), Vec::new());
+        encode(physical, max_window, input, &mut block, &mut out).unwrap();
+        let block = block.into_vec();
+        let mut back = out.clone();
+        let mut reader = Reader::new(&block);
+        decode(physical.size(), &mut reader, &mut back).unwrap();
+        reader.finish("block").unwrap();
+        assert_eq!(back, input);
+        (block, out)
+    }
+
+    fn bytes(values: &[i32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn two_windows_are_the_reference_s_bytes() {
+        let (block, out) = encoded(Physical::I32, 8, &bytes(&[10, 11, 13, 13]));
+        assert_eq!(block, [2, 0, 0, 0, 10, 0, 0, 0, 8, 0, 0, 0, 13, 0, 0, 0, 8, 0, 0, 0]);
+        assert_eq!(out, bytes(&[0, 1, 0, 0]));
+    }
+
+    #[test]
+    fn nothing_is_zero_windows_and_partial_values_are_copied() {
+        assert_eq!(encoded(Physical::I32, 1024, &[]).0, [0; 4]);
+        assert_eq!(encoded(Physical::I32, 1024, &[3, 2, 1]).1, [3, 2, 1]);
+        let (_, out) = encoded(Physical::I32, 8, &[1, 0, 0, 0, 2, 0, 0, 0, 9, 9]);
+        assert_eq!(out, [0, 0, 0, 0, 1, 0, 0, 0, 9, 9]);
+    }
+
+    #[test]
+    fn a_value_that_decreases_inside_a_window_is_refused_but_not_between_windows() {
+        let (mut block, mut out) = (Writer::new(), Vec::new());
+        let error = encode(Physical::I32, 8, &bytes(&[1, 2, 2, 1]), &mut block, &mut out).unwrap_err();
+        assert_eq!(error, ErrorKind::Decreasing { index: 1 });
+        encoded(Physical::I32, 8, &bytes(&[1, 2, 1, 1]));
+        encoded(Physical::I64, 1024, &[i64::MIN, -1, 0, i64::MAX].map(i64::to_le_bytes).concat());
+        encoded(Physical::U8, 1024, &[0, 127, 128, 255]);
+    }
+
+    #[test]
+    fn windows_that_do_not_cover_the_data_exactly_are_refused() {
+        let block = [1, 0, 0, 0, 10, 0, 0, 0, 8, 0, 0, 0];
+        for len in [0, 4, 7, 9, 12] {
+            assert!(decode(4, &mut Reader::new(&block), &mut vec![0; len]).is_err());
+        }
+        for len in 0..block.len() {
+            assert!(decode(4, &mut Reader::new(&block[..len]), &mut [0; 8]).is_err());
+        }
+    }
+}

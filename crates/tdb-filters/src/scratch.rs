@@ -1,0 +1,106 @@
+//! Working memory that a worker reuses from chunk to chunk.
+
+use core::cell::Cell;
+
+use tdb_codec::{Budget, to_u64};
+
+use crate::encryption::Nonces;
+use crate::error::{ErrorKind, Kind};
+
+/// Buffers and codec contexts, reused from chunk to chunk. Each worker owns one: it is [`Send`], and it
+/// belongs to no decoder, tile or field.
+///
+/// ```
+/// fn is_send<T: Send>() {}
+/// is_send::<tdb_filters::Scratch>();
+/// ```
+#[derive(Default)]
+pub struct Scratch {
+    pub(crate) data: [Vec<u8>; 2],
+    pub(crate) metadata: [Vec<u8>; 2],
+    pub(crate) codecs: Codecs,
+}
+
+impl Scratch {
+    /// Empty working memory; it grows with use.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives an encoder its source of nonces, for pipelines that encrypt. `nonces` must never return the same
+    /// value twice under one key, in any process: 12 bytes of the system's randomness.
+    #[must_use]
+    pub fn with_nonces(mut self, nonces: impl FnMut() -> [u8; 12] + Send + 'static) -> Self {
+        self.codecs.nonces = Some(Box::new(nonces));
+        self
+    }
+
+    /// Bytes held by the buffers (codec contexts not counted).
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.data.iter().chain(&self.metadata).map(Vec::capacity).sum()
+    }
+
+    /// Gives the buffers' memory back.
+    pub fn clear(&mut self) {
+        self.data = Default::default();
+        self.metadata = Default::default();
+    }
+}
+
+impl core::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Scratch").field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+/// Contexts that are costly to make; each is made on first use.
+#[derive(Default)]
+pub(crate) struct Codecs {
+    pub(crate) nonces: Option<Nonces>,
+    #[cfg(feature = "gzip")]
+    pub(crate) inflate: Option<flate2::Decompress>,
+    #[cfg(feature = "gzip")]
+    pub(crate) deflate: Option<(u32, flate2::Compress)>,
+    #[cfg(feature = "zstd")]
+    pub(crate) zstd_decoder: Option<zstd_safe::DCtx<'static>>,
+    #[cfg(feature = "zstd")]
+    pub(crate) zstd_encoder: Option<zstd_safe::CCtx<'static>>,
+}
+
+/// What one chunk has taken out of the budget; given back at the end of the chunk.
+pub(crate) struct Charge<'b> {
+    budget: &'b Budget,
+    taken: Cell<u64>,
+}
+
+impl<'b> Charge<'b> {
+    pub(crate) const fn new(budget: &'b Budget) -> Self {
+        Self { budget, taken: Cell::new(0) }
+    }
+
+    /// Takes `len` bytes for the time of the chunk.
+    pub(crate) fn charge(&self, len: usize) -> Kind<()> {
+        let size = to_u64(len);
+        self.budget.charge(size).map_err(|_| ErrorKind::OverBudget { size })?;
+        self.taken.set(self.taken.get().saturating_add(size));
+        Ok(())
+    }
+
+    /// Makes `buffer` at least `len` bytes long, after charging `len`, and gives out exactly `len` bytes.
+    pub(crate) fn grow<'v>(&self, buffer: &'v mut Vec<u8>, len: usize) -> Kind<&'v mut [u8]> {
+        self.charge(len)?;
+        if buffer.len() < len {
+            buffer.clear();
+            buffer.resize(len, 0);
+        }
+        Ok(buffer.get_mut(..len).unwrap_or_default())
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        self.budget.release(self.taken.get());
+    }
+}

@@ -1,0 +1,155 @@
+//! What RLE and DICTIONARY share on var-length strings: the strings' lengths are in the data, and the
+//! offsets tile has no chunks (section 6.8).
+//!
+//! Both begin their chunk metadata with:
+//!
+//! | Field | Type |
+//! |---|---|
+//! | metadata part count | u32 = 0 |
+//! | data part count | u32 = 1 |
+//! | original data bytes | u32 |
+//! | encoded data bytes | u32 |
+//! | original offsets bytes (8 × cells) | u32 |
+//!
+//! All integers inside the data are **big-endian**, of 1, 2, 4 or 8 bytes as the rest of the metadata says.
+
+use tdb_codec::{ErrorKind as FormatError, Reader, Writer, read_be_uint, to_u64, to_usize};
+
+use crate::error::{ErrorKind, Kind};
+use crate::scratch::Charge;
+
+/// The common head of the metadata.
+pub(crate) struct Head {
+    /// Number of strings.
+    pub(crate) cells: usize,
+    /// Bytes of all strings.
+    pub(crate) values_len: usize,
+    /// Bytes of the encoded data.
+    pub(crate) encoded_len: usize,
+}
+
+impl Head {
+    pub(crate) fn parse(block: &mut Reader<'_>, charge: &Charge<'_>) -> Kind<Self> {
+        for (what, expected) in [("metadata part count", 0), ("data part count", 1)] {
+            let at = *block;
+            let found = block.u32(what)?;
+            if found != expected {
+                return Err(at.error(what, FormatError::Mismatch { expected, found }).into());
+            }
+        }
+        let values_len = length(block, "original data bytes")?;
+        let encoded_len = length(block, "encoded data bytes")?;
+        let at = *block;
+        let offsets_len = length(block, "original offsets bytes")?;
+        if !offsets_len.is_multiple_of(8) {
+            return Err(at
+                .error("original offsets bytes", FormatError::WrongLength { value: to_u64(offsets_len) })
+                .into());
+        }
+        // The caller's vectors grow by this much.
+        charge.charge(values_len)?;
+        charge.charge(offsets_len)?;
+        Ok(Self { cells: offsets_len / 8, values_len, encoded_len })
+    }
+
+    pub(crate) fn write(cells: usize, values_len: usize, encoded_len: usize, block: &mut Writer) -> Kind<()> {
+        block.u32(0);
+        block.u32(1);
+        block.len_u32(values_len, "original data bytes")?;
+        block.len_u32(encoded_len, "encoded data bytes")?;
+        block.len_u32(cells.saturating_mul(8), "original offsets bytes")?;
+        Ok(())
+    }
+}
+
+fn length(block: &mut Reader<'_>, what: &'static str) -> Kind<usize> {
+    Ok(to_usize(u64::from(block.u32(what)?)).unwrap_or(usize::MAX))
+}
+
+/// Reads a width: 1, 2, 4 or 8.
+pub(crate) fn width(block: &mut Reader<'_>, what: &'static str) -> Kind<usize> {
+    Ok(block.code(what, |width| matches!(width, 1 | 2 | 4 | 8).then_some(usize::from(width)))?)
+}
+
+/// The smallest width that holds `most`.
+pub(crate) const fn width_for(most: u64) -> usize {
+    match most {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
+        _ => 8,
+    }
+}
+
+/// Reads a big-endian integer as a length; one that is no length of this machine cannot fit what follows.
+pub(crate) fn read_uint(reader: &mut Reader<'_>, width: usize, what: &'static str) -> Kind<usize> {
+    let bytes = reader.take(width, what).map_err(ErrorKind::Data)?;
+    Ok(read_be_uint(bytes).and_then(to_usize).unwrap_or(usize::MAX))
+}
+
+/// The decoded strings as they grow: never past what the metadata promises.
+pub(crate) struct Strings<'a> {
+    values: &'a mut Vec<u8>,
+    offsets: &'a mut Vec<u64>,
+    values_left: usize,
+    cells_left: usize,
+}
+
+impl<'a> Strings<'a> {
+    pub(crate) fn new(head: &Head, values: &'a mut Vec<u8>, offsets: &'a mut Vec<u64>) -> Self {
+        values.reserve(head.values_len);
+        offsets.reserve(head.cells);
+        Self { values, offsets, values_left: head.values_len, cells_left: head.cells }
+    }
+
+    pub(crate) const fn cells_left(&self) -> usize {
+        self.cells_left
+    }
+
+    pub(crate) const fn values_left(&self) -> usize {
+        self.values_left
+    }
+
+    /// Appends `string` `count` times.
+    pub(crate) fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
+        let wrong = |expected: usize, found: usize| ErrorKind::WrongLength {
+            expected: to_u64(expected),
+            found: to_u64(found),
+        };
+        let bytes = string.len().saturating_mul(count);
+        self.cells_left = self.cells_left.checked_sub(count).ok_or_else(|| wrong(self.cells_left, count))?;
+        self.values_left =
+            self.values_left.checked_sub(bytes).ok_or_else(|| wrong(self.values_left, bytes))?;
+        for _ in 0..count {
+            self.offsets.push(to_u64(self.values.len()));
+            self.values.extend_from_slice(string);
+        }
+        Ok(())
+    }
+
+    /// Everything promised must have come.
+    pub(crate) fn finish(self) -> Kind<()> {
+        if self.cells_left > 0 || self.values_left > 0 {
+            let found = to_u64(self.cells_left.max(self.values_left));
+            return Err(ErrorKind::WrongLength { expected: 0, found });
+        }
+        Ok(())
+    }
+}
+
+/// The strings between consecutive offsets; offsets that decrease or go past the end are refused.
+pub(crate) fn split<'v>(values: &'v [u8], offsets: &[u64]) -> Kind<Vec<&'v [u8]>> {
+    let ends = offsets.iter().copied().skip(1).chain([to_u64(values.len())]);
+    let mut strings = Vec::with_capacity(offsets.len());
+    for (&start, end) in offsets.iter().zip(ends) {
+        let range = to_usize(start).zip(to_usize(end)).map(|(start, end)| start..end);
+        let string =
+            range.and_then(|range| values.get(range)).ok_or(ErrorKind::InvalidValue { value: start })?;
+        strings.push(string);
+    }
+    match offsets.first() {
+        Some(0) => Ok(strings),
+        None if values.is_empty() => Ok(strings),
+        first => Err(ErrorKind::InvalidValue { value: first.copied().unwrap_or(0) }),
+    }
+}

@@ -1,0 +1,274 @@
+//! The framing of a filtered tile: a run of chunks (specification, section 4).
+
+use core::ops::Range;
+
+use tdb_codec::{Budget, ErrorKind as FormatError, Reader, to_u64, to_usize};
+use tdb_filters::{Decoder, Scratch};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes before a chunk's metadata.
+pub const CHUNK_HEADER_LEN: usize = 12;
+
+/// A filtered tile whose framing has been checked from end to end.
+///
+/// | Field | Type |
+/// |---|---|
+/// | chunk count | u64 |
+/// | per chunk: original length | u32 |
+/// | … data length | u32 |
+/// | … metadata length | u32 |
+/// | … metadata, data | bytes |
+///
+/// No chunk at all, chunks without bytes and chunks over 64 KiB are all ordinary. Parsing allocates nothing.
+///
+/// ```
+/// use tdb_tile::TileChunks;
+///
+/// // One chunk of 3 bytes, without filters.
+/// let bytes = [1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, b'a', b'b', b'c'];
+/// let tile = TileChunks::parse(&bytes, 0)?;
+/// assert_eq!((tile.len(), tile.original_len()), (1, 3));
+/// assert_eq!(tile.chunks().next().unwrap().data, b"abc");
+/// # Ok::<(), tdb_tile::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TileChunks<'a> {
+    /// At the first chunk header.
+    chunks: Reader<'a>,
+    base_offset: u64,
+    count: usize,
+    original_len: u64,
+}
+
+/// One chunk of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// Number of the chunk in its tile, from 0.
+    pub index: u64,
+    /// Absolute file offset of its header.
+    pub offset: u64,
+    /// Length of its cells in bytes.
+    pub original_len: u32,
+    /// Where its cells begin in the unfiltered tile.
+    pub output_start: u64,
+    /// What the filters noted, the last filter first.
+    pub metadata: &'a [u8],
+    /// The filtered cells.
+    pub data: &'a [u8],
+}
+
+impl<'a> TileChunks<'a> {
+    /// Checks the framing of `bytes`, which are the whole tile and begin at file offset `base_offset`.
+    ///
+    /// # Errors
+    /// If the headers promise more bytes than there are, or bytes are left behind the last chunk.
+    pub fn parse(bytes: &'a [u8], base_offset: u64) -> Result<Self> {
+        let mut reader = Reader::with_offset(bytes, base_offset);
+        let count = reader.count_u64(CHUNK_HEADER_LEN, "chunk count")?;
+        let chunks = reader;
+        let mut original_len = 0u64;
+        for _ in 0..count {
+            let (chunk_len, ..) = read_chunk(&mut reader)?;
+            // At most 2^32 a chunk and 2^60 chunks: fits.
+            original_len = original_len.saturating_add(u64::from(chunk_len));
+        }
+        reader.finish("tile")?;
+        Ok(Self { chunks, base_offset, count, original_len })
+    }
+
+    /// Number of chunks.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no chunks: so are the offsets tiles of string-mode fields.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Length of the unfiltered tile in bytes, as the chunk headers promise it. Untrusted until it has been
+    /// compared with what the schema or the fragment says.
+    #[must_use]
+    pub const fn original_len(&self) -> u64 {
+        self.original_len
+    }
+
+    /// Absolute file offset of the tile.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.base_offset
+    }
+
+    /// The chunks in order.
+    pub fn chunks(&self) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
+        let mut reader = self.chunks;
+        let mut output_start = 0u64;
+        (0u64..to_u64(self.count)).map_while(move |index| {
+            let offset = reader.offset();
+            // Cannot fail: `parse` has walked the same bytes.
+            let (original_len, metadata, data) = read_chunk(&mut reader).ok()?;
+            let chunk = Chunk { index, offset, original_len, output_start, metadata, data };
+            output_start = output_start.saturating_add(u64::from(original_len));
+            Some(chunk)
+        })
+    }
+
+    /// One job for each chunk: each owns its part of `out`, so they can run in any order and on any thread.
+    ///
+    /// # Errors
+    /// If `out` is not [`Self::original_len`] bytes long.
+    pub fn jobs<'o>(
+        &self,
+        out: &'o mut [u8],
+    ) -> Result<impl Iterator<Item = ChunkJob<'a, 'o>> + use<'a, 'o>> {
+        self.expect_len(out.len())?;
+        let mut rest = out;
+        Ok(self.chunks().map_while(move |chunk| {
+            let len = to_usize(u64::from(chunk.original_len))?;
+            let (out, later) = core::mem::take(&mut rest).split_at_mut_checked(len)?;
+            rest = later;
+            Some(ChunkJob { chunk, out })
+        }))
+    }
+
+    /// Decodes the whole tile into `out`.
+    ///
+    /// # Errors
+    /// If `out` is not [`Self::original_len`] bytes long, or a filter refuses a chunk.
+    pub fn decode(
+        &self,
+        decoder: &Decoder,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<()> {
+        self.jobs(out)?.try_for_each(|job| job.run(decoder, scratch, budget))
+    }
+
+    /// Decodes the chunks whose byte range in the tile `wanted` accepts, and leaves the rest of `out` as it is.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub fn decode_where(
+        &self,
+        decoder: &Decoder,
+        out: &mut [u8],
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<()> {
+        self.jobs(out)?
+            .filter(|job| wanted(job.range()))
+            .try_for_each(|job| job.run(decoder, scratch, budget))
+    }
+
+    /// Decodes a tile of strings whose pipeline [holds their lengths](Decoder::decodes_strings): all strings'
+    /// bytes, and where each begins.
+    ///
+    /// # Errors
+    /// As [`Self::decode_strings_into`].
+    pub fn decode_strings(
+        &self,
+        decoder: &Decoder,
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<(Vec<u8>, Vec<u64>)> {
+        let (mut values, mut offsets) = (Vec::new(), Vec::new());
+        self.decode_strings_into(decoder, &mut values, &mut offsets, scratch, budget)?;
+        Ok((values, offsets))
+    }
+
+    /// As [`Self::decode_strings`], appending: offsets are positions in `values`, so that tiles decoded one
+    /// after another into the same vectors join up.
+    ///
+    /// # Errors
+    /// If the pipeline does not hold strings, or a filter refuses a chunk.
+    pub fn decode_strings_into(
+        &self,
+        decoder: &Decoder,
+        values: &mut Vec<u8>,
+        offsets: &mut Vec<u64>,
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<()> {
+        for chunk in self.chunks() {
+            let before = values.len();
+            let error = |kind| Error::in_chunk(chunk.offset, chunk.index, kind);
+            decoder
+                .decode_string_chunk(chunk.metadata, chunk.data, values, offsets, scratch, budget)
+                .map_err(|cause| error(ErrorKind::Filter(cause)))?;
+            let (expected, found) =
+                (u64::from(chunk.original_len), to_u64(values.len().saturating_sub(before)));
+            if expected != found {
+                return Err(error(ErrorKind::WrongLength { expected, found }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a length that the tile should have.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongLength`] if the chunks add up to another one.
+    pub fn expect_len(&self, expected: usize) -> Result<()> {
+        let (expected, found) = (to_u64(expected), self.original_len);
+        if expected != found {
+            return Err(Error::new(self.base_offset, ErrorKind::WrongLength { expected, found }));
+        }
+        Ok(())
+    }
+}
+
+/// A chunk together with the place its cells go.
+#[derive(Debug)]
+pub struct ChunkJob<'a, 'o> {
+    chunk: Chunk<'a>,
+    out: &'o mut [u8],
+}
+
+impl<'a> ChunkJob<'a, '_> {
+    /// The chunk.
+    #[must_use]
+    pub const fn chunk(&self) -> &Chunk<'a> {
+        &self.chunk
+    }
+
+    /// The byte range of its cells in the unfiltered tile.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        let start = to_usize(self.chunk.output_start).unwrap_or(usize::MAX);
+        start..start.saturating_add(self.out.len())
+    }
+
+    /// Decodes the chunk.
+    ///
+    /// # Errors
+    /// If a filter refuses it.
+    pub fn run(self, decoder: &Decoder, scratch: &mut Scratch, budget: &Budget) -> Result<()> {
+        let Self { chunk, out } = self;
+        decoder
+            .decode_chunk(chunk.metadata, chunk.data, out, scratch, budget)
+            .map_err(|error| Error::in_chunk(chunk.offset, chunk.index, ErrorKind::Filter(error)))
+    }
+}
+
+/// Reads a chunk: original length, metadata, data.
+fn read_chunk<'a>(reader: &mut Reader<'a>) -> tdb_codec::Result<(u32, &'a [u8], &'a [u8])> {
+    let start = *reader;
+    let original_len = reader.u32("chunk original length")?;
+    let data_len = reader.u32("chunk filtered length")?;
+    let metadata_len = reader.u32("chunk metadata length")?;
+    // Compare both at once, so that the error points at the header rather than past it.
+    let promised = u64::from(data_len).saturating_add(u64::from(metadata_len));
+    if let Some(missing) = promised.checked_sub(to_u64(reader.remaining()))
+        && missing > 0
+    {
+        return Err(start.error("chunk", FormatError::UnexpectedEnd { missing }));
+    }
+    let metadata = reader.take_u64(u64::from(metadata_len), "chunk metadata")?;
+    let data = reader.take_u64(u64::from(data_len), "chunk data")?;
+    Ok((original_len, metadata, data))
+}

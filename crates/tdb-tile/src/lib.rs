@@ -1,0 +1,52 @@
+//! Tiles: a filtered run of chunks, and the tile that describes itself.
+//!
+//! Cells are stored in tiles. Before the filters see a tile, a writer cuts it into chunks of about 64 KiB;
+//! each chunk goes through the whole pipeline by itself and is framed with three lengths:
+//!
+//! ```text
+//! offset  0             8          12         16         20
+//!         +-------------+----------+----------+----------+----------+------+----------+---
+//!         | chunks  u64 | original | data     | metadata | metadata | data | original | …
+//!         |             |      u32 |      u32 |      u32 |    bytes | bytes|      u32 |
+//!         +-------------+----------+----------+----------+----------+------+----------+---
+//!                       |<---- 12-byte header ---------->|                 |<- next chunk
+//! ```
+//!
+//! *original* is the length before the first filter; the tile is the concatenation of its decoded chunks. A
+//! tile has no header of its own: the fragment's metadata says where it lies, the schema how it was filtered.
+//! Only schemas, fragment metadata and the like must be readable without either, and are wrapped in a
+//! [`GenericTile`], whose 34-byte header and pipeline stand before the chunks:
+//!
+//! ```
+//! use tdb_codec::{Budget, FormatVersion, Limits};
+//! use tdb_tile::GenericTile;
+//!
+//! # let bytes = GenericTile::encode(b"what a schema looks like inside", FormatVersion::CURRENT)?;
+//! let tile = GenericTile::parse(&bytes, 0)?;
+//! assert_eq!(tile.pipeline.filters[0].name(), "gzip");
+//! let payload = tile.decode(None, &Limits::default(), &Budget::new(1 << 20))?;
+//! assert_eq!(payload.len() as u64, tile.tile_size);
+//! # Ok::<(), tdb_tile::Error>(())
+//! ```
+//!
+//! Oddities to know: a tile may have no chunks (the offsets of a field whose filters hold the strings'
+//! lengths), a chunk may have no bytes (behind var-length values, routinely), and a chunk may be far larger
+//! than 64 KiB, because cells are not split.
+//!
+//! What this crate does not do: files, paths and threads. [`TileChunks::jobs`] gives out independent pieces
+//! of work; who runs them is the caller's business.
+#![forbid(unsafe_code)]
+
+mod chunks;
+mod encode;
+mod error;
+mod generic;
+pub mod split;
+
+#[cfg(test)]
+mod tests;
+
+pub use chunks::{CHUNK_HEADER_LEN, Chunk, ChunkJob, TileChunks};
+pub use encode::{EMPTY_TILE, encode_string_tile, encode_tile};
+pub use error::{Error, ErrorKind, Result};
+pub use generic::{Encryption, GENERIC_HEADER_LEN, GenericTile};

@@ -1,0 +1,188 @@
+"""Random cases within what a release can do, reproducible from a seed.
+
+    python3 random_cases.py --version 2.30.0 --seed 1 --count 50 --out CASES.json
+    python3 random_cases.py --version 2.30.0 --seed 1 --count 50 --run DIR
+
+The first form only writes the list of cases (see cases.py). The second also has every case written by that release and
+read by 2.30, one process each, into DIR/arrays/<version>/<case> and DIR/expected/<version>/<case>.json, as in
+xtask/fixtures. Case number i depends on the version, the seed and i only.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+import capi
+import fetch
+from cases import (DATETIMES, FLOATS, INTS, LIMITS, READER, TIMES, WORDS, Case, Rng, attr, dim, flt, hx, vt)
+
+LEVELS = {"gzip": (1, 9), "zstd": (1, 12), "lz4": (1, 3), "bzip2": (1, 9)}
+
+
+def compressor(rng):
+    kind = rng.pick(sorted(LEVELS))
+    return flt(kind, level=rng.between(*LEVELS[kind]))
+
+
+def pipeline(rng, version, datatype, var):
+    """Filters that the release accepts for a field of this type."""
+    n = vt(version)
+    integer = datatype in INTS or datatype.startswith(("DATETIME", "TIME_"))
+    out = []
+    kind = rng.below(8)
+    if kind == 0:
+        return None
+    if kind == 1 and integer:
+        out.append(flt("bit_width_reduction", bit_width_max_window=rng.pick([16, 64, 256])))
+    elif kind == 2 and datatype in FLOATS and not var and n >= (2, 17):
+        out.append(flt("xor"))
+    elif kind == 3 and integer and not var:
+        return [flt("double_delta", level=-1)] + ([compressor(rng)] if rng.below(2) else [])
+    elif kind == 4 and n >= (2, 17) and datatype in ("STRING_ASCII", "STRING_UTF8") and var:
+        return [flt(rng.pick(["rle", "dictionary"]), level=-1)] + ([compressor(rng)] if rng.below(2) else [])
+    elif kind == 5 and not var:
+        return [flt("rle", level=-1)] + ([compressor(rng)] if rng.below(2) else [])
+    elif kind == 6:
+        out.append(flt(rng.pick(["byteshuffle", "bitshuffle"])))
+    if rng.below(3):
+        out.append(compressor(rng))
+    if n >= (1, 7) and rng.below(6) == 0:
+        out.append(flt(rng.pick(["checksum_md5", "checksum_sha256"])))
+    return out or None
+
+
+def random_case(version, seed, i):
+    n = vt(version)
+    rng = Rng("%s/%d/%d" % (version, seed, i))
+    dense = rng.below(2) == 0
+    types = [t for t in INTS + ["DATETIME_DAY", "DATETIME_MS"]] + ([] if dense else FLOATS)
+    rank = rng.pick([1, 1, 2, 2, 2, 3])
+    one = rng.pick(types)
+    dims, sizes = [], []
+    for k in range(rank):
+        t = one if dense or n < (2, 0) or rng.below(2) else rng.pick(types + ["STRING_ASCII"])
+        size = [40, 13, 6][rank - 1] if dense else rng.pick([20, 60, 100])
+        size = rng.between(max(1, size // 3), size)
+        if t in FLOATS:
+            lo = float(rng.between(-20, 20))
+            dims.append(dim("d%d" % k, t, lo, lo + size, max(1.0, size / 4.0)))
+        elif t == "STRING_ASCII":
+            dims.append(dim("d%d" % k, t, 0, 0, None))
+        else:
+            low, _ = LIMITS.get(t, LIMITS["INT64"])
+            lo = rng.between(max(low, -30), 20)
+            # older releases refuse signed domains that end below zero
+            hi = max(lo + size - 1, 0)
+            dims.append(dim("d%d" % k, t, lo, hi, rng.between(1, hi - lo + 1)))
+            sizes.append((lo, hi))
+    schema = {"tile_order": rng.pick(["row-major", "col-major"]), "cell_order": rng.pick(["row-major", "col-major"])}
+    if not dense:
+        schema["capacity"] = rng.pick([1, 2, 5, 10, 10000])
+        if n >= (2, 0):
+            schema["allows_dups"] = rng.below(3) == 0
+        if n >= (2, 2) and rng.below(6) == 0:
+            schema["cell_order"] = "hilbert"
+    for which in ("coords", "offsets", "validity"):
+        if rng.below(3) == 0 and (which != "validity" or n >= (2, 3)):
+            schema[which + "_filters"] = [compressor(rng)]
+    kinds = INTS + FLOATS + DATETIMES + ["CHAR", "STRING_ASCII", "STRING_UTF8"] + (TIMES if n >= (2, 3) else []) + (
+        ["BLOB", "BOOL"] if n >= (2, 10) else [])
+    attrs = []
+    for k in range(rng.between(1, 4)):
+        t = rng.pick(kinds)
+        cvn = rng.pick([1, 1, 1, 2, 3, "var", "var"]) if t not in ("STRING_ASCII", "STRING_UTF8") else "var"
+        a = attr("a%d" % k, t, cvn, n >= (2, 2) and rng.below(3) == 0, pipeline(rng, version, t, cvn == "var"),
+                 profile=rng.pick(["mixed", "small", "runs"]))
+        if n >= (2, 1) and cvn == 1 and (t in INTS) and rng.below(4) == 0 and not a["nullable"]:
+            a["fill"] = hx(t, 7)
+        if any(f["type"] == "double_delta" for f in a.get("filters") or []):
+            a["profile"] = "small"  # it refuses differences of differences that overflow
+        attrs.append(a)
+    c = Case(version, "random_%d_%d" % (seed, i), ["random"], dims, attrs, dense, **schema)
+    c.rng = rng
+    old, t = [], 0
+    for _ in range(rng.between(1, 5)):
+        t += rng.between(1, 9)
+        if dense:
+            box = []
+            for lo, hi in sizes:
+                a = rng.between(lo, hi)
+                box.append([a, rng.between(a, hi)])
+            c.dense(t, box, rng.pick(["row-major", "col-major"]), words=WORDS if rng.below(2) else None)
+        else:
+            coords = c.coords(rng.between(1, 40), dups=schema.get("allows_dups", False))
+            again = [x for x in rng.sample(old, rng.below(8)) if x not in coords]
+            c.sparse(t, coords + again, words=WORDS if rng.below(2) else None)
+            old += [x for x in coords if x not in old]
+        if n >= (1, 7) and rng.below(3) == 0:
+            key = "k%d" % rng.below(3)
+            c.meta(t + 1, [(key, "INT32", [rng.below(100)])] if rng.below(3) else [], [] if rng.below(2) else ["k9"])
+            t += 1
+    if n >= (2, 12) and not dense and rng.below(3) == 0:
+        numeric = [a for a in attrs if a["type"] in INTS and a["cell_val_num"] == 1 and not a["nullable"]]
+        if numeric:
+            t += 3
+            a = rng.pick(numeric)
+            c.step("delete", t=t, condition=[a["name"], rng.pick(["<", ">=", "=="]), hx(a["type"], rng.below(50))])
+    if n >= (2, 0) and rng.below(4) == 0 and sum(s["op"] == "write" for s in c.d["steps"]) > 1:
+        c.consolidate(**({"sm.consolidation.amplification": "100"} if dense else {}))
+        if rng.below(2):
+            c.vacuum()
+    for _ in range(3):
+        ranges = []
+        for d in dims:
+            k = [x["name"] for x in dims].index(d["name"])
+            if d["type"] in FLOATS or d["domain"] is None:
+                ranges.append(None)
+                continue
+            lo, hi = sizes[sum(1 for x in dims[:k] if x["type"] not in FLOATS and x["domain"])]
+            a = rng.between(lo, hi)
+            ranges.append((a, rng.between(a, hi)))
+        layouts = ["row-major", "col-major", "global-order"] if dense else ["unordered", "row-major", "global-order"]
+        c.query(rng.pick(layouts), ranges)
+    return c.done()
+
+
+def run(version, chosen, folder):
+    libraries = {v: fetch.fetch(v) for v in (version, READER)}
+    here = os.path.dirname(os.path.abspath(__file__))
+    arrays, expected = (os.path.join(folder, d, version) for d in ("arrays", "expected"))
+    counts = {"good": 0, "refused": 0, "unreadable": 0, "crashed": 0}
+    os.makedirs(os.path.join(folder, "cases", version), exist_ok=True)
+    for case in chosen:
+        path = os.path.join(folder, "cases", version, case["name"] + ".json")
+        with open(path, "w") as handle:
+            json.dump(case, handle)
+        outcome = "good"
+        for script, lib, more in (("write.py", libraries[version], ["--out", arrays]),
+                                  ("expect.py", libraries[READER], ["--arrays", arrays, "--out", expected])):
+            done = subprocess.run([sys.executable, os.path.join(here, script), "--lib", lib, "--case", path] + more,
+                                  stderr=subprocess.PIPE, text=True)
+            if done.returncode:
+                outcome = "crashed" if done.returncode != 1 else "refused" if script == "write.py" else "unreadable"
+                print(case["id"], outcome, script, done.returncode, done.stderr.strip()[-300:], file=sys.stderr)
+                break
+        counts[outcome] += 1
+    print(json.dumps(counts))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--version", required=True, choices=list(fetch.PEERS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--out")
+    parser.add_argument("--run")
+    args = parser.parse_args()
+    chosen = [random_case(args.version, args.seed, i) for i in range(args.count)]
+    if args.out:
+        with open(args.out, "w") as handle:
+            json.dump(chosen, handle)
+    if args.run:
+        run(args.version, chosen, args.run)
+
+
+if __name__ == "__main__":
+    main()

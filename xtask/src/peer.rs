@@ -1,0 +1,53 @@
+//! Runs the Python scripts of `xtask/peer`, which drive released libtiledb libraries through their C API.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The release whose reading of an array counts as the truth.
+pub(crate) const READER: &str = "2.30.0";
+
+/// The repository's root: the nearest folder at or above the working directory that holds `xtask/peer/cases.py`.
+pub(crate) fn repository_root() -> Result<PathBuf, String> {
+    let start = std::env::current_dir().map_err(|e| format!("cannot tell the working directory: {e}"))?;
+    start
+        .ancestors()
+        .find(|dir| dir.join("xtask/peer/cases.py").is_file())
+        .map(Path::to_path_buf)
+        .ok_or_else(|| format!("no xtask/peer/cases.py at or above {}", start.display()))
+}
+
+/// Runs one script of `xtask/peer` with `python3` and returns what it printed on standard output.
+///
+/// Fails when the script does, with what it printed on standard error.
+pub(crate) fn python(root: &Path, script: &str, args: &[&str]) -> Result<String, String> {
+    let path = root.join("xtask/peer").join(script);
+    let output = Command::new("python3")
+        .arg(&path)
+        .args(args)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("cannot run python3 {}: {e}", path.display()))?;
+    if output.status.success() {
+        String::from_utf8(output.stdout).map_err(|e| format!("{script}: {e}"))
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{script} {} failed ({}):\n{}", args.join(" "), output.status, said.trim_end()))
+    }
+}
+
+/// The shared libraries of some releases, downloaded with pip on first use.
+pub(crate) fn libraries(root: &Path, versions: &[String]) -> Result<BTreeMap<String, PathBuf>, String> {
+    let args: Vec<&str> = versions.iter().map(String::as_str).collect();
+    let answer = python(root, "fetch.py", &args)?;
+    let paths: BTreeMap<String, Option<PathBuf>> =
+        serde_json::from_str(&answer).map_err(|e| format!("fetch.py: {e}"))?;
+    paths
+        .into_iter()
+        .map(|(version, path)| match path {
+            Some(path) => Ok((version, path)),
+            None => Err(format!("no libtiledb in the wheel for {version}")),
+        })
+        .collect()
+}
