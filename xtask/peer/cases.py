@@ -346,6 +346,11 @@ def base(v):
     if v in FULL:
         c.dense(30, [[9, 10], [7, 7]], words=WORDS)
     out.append(c)
+    if v == READER:
+        # the array of the README and of tdb-array's front page: 1 to 16 in a square
+        dims = [dim(n, "INT32", 1, 4, 2) for n in ("rows", "cols")]
+        c = Case(v, "quickstart", ["dense"], dims, [attr("a", "INT32", filters=ZSTD)])
+        out.append(c.dense(10, [[1, 4], [1, 4]], more={"a": {"data": b64(pack("INT32", range(1, 17)))}}))
     c = Case(v, "base_sparse", ["fragments:overlapping", "var"], xy((10, 10), (50, 40), ("INT64", "INT64")), [
         attr("a", "INT32", filters=ZSTD), attr("u", "UINT8", 2), attr("s", s, "var", filters=ZSTD)],
         dense=False, capacity=4)

@@ -15,7 +15,7 @@
 //! ```
 //! use tdb_array::{Array, Layout};
 //!
-//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/quickstart");
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 //! let array = Array::open(path)?;
 //! let cells = array.read().fields(["a"]).range("rows", 1..=2).order(Layout::RowMajor).collect()?;
 //! let a: &[i32] = cells.field("a")?.values()?;

@@ -1,0 +1,31 @@
+//! `cargo xtask <command>`: one subcommand a generator or check. Each lives in a module of its own.
+
+mod fixtures;
+mod peer;
+
+use std::process::ExitCode;
+
+/// A subcommand: its name, what it does, and its entry point.
+type Command = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
+
+const COMMANDS: [Command; 1] =
+    [("fixtures", "write the fixture arrays with many libtiledb releases; --check compares instead", fixtures::run)];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let command = args.first().and_then(|name| COMMANDS.iter().find(|command| command.0 == name));
+    let Some((_, _, run)) = command else {
+        eprintln!("usage: cargo xtask <command>");
+        for (name, text, _) in COMMANDS {
+            eprintln!("  {name:10} {text}");
+        }
+        return ExitCode::from(2);
+    };
+    match run(args.get(1..).unwrap_or_default()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
