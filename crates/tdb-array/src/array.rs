@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use tdb_codec::{ArrayType, Budget, Limits};
+use tdb_filters::Key;
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, MetadataEntry, Range};
 
 use crate::context::Context;
@@ -39,13 +40,14 @@ pub struct OpenOptions {
     window: TimeWindow,
     threads: usize,
     limits: Limits,
+    key: Option<Key>,
 }
 
 impl OpenOptions {
     /// All of time, as many threads as the machine has, default limits.
     pub fn new() -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Self { window: TimeWindow::ALL, threads, limits: Limits::default() }
+        Self { window: TimeWindow::ALL, threads, limits: Limits::default(), key: None }
     }
 
     /// Sees only what was written in this window.
@@ -63,6 +65,13 @@ impl OpenOptions {
     /// Bounds single allocations that a file asks for.
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Opens an encrypted array with its key. Commit files, names and footers of encrypted arrays are plain;
+    /// everything else is AES-256-GCM.
+    pub const fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
         self
     }
 
@@ -84,6 +93,7 @@ impl OpenOptions {
             threads: self.threads.max(1),
             limits: self.limits,
             budget: Budget::unlimited(),
+            key: self.key,
         };
         let directory = Directory::load(&*context.storage)?;
         let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use tdb_codec::{Budget, Limits};
+use tdb_filters::Key;
 use tdb_tile::GenericTile;
 
 use crate::storage::Storage;
@@ -14,6 +15,8 @@ pub(crate) struct Context {
     pub(crate) threads: usize,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
+    /// The key of an encrypted array.
+    pub(crate) key: Option<Key>,
 }
 
 impl Context {
@@ -24,10 +27,8 @@ impl Context {
 
     /// The whole of a small file.
     pub(crate) fn read_all(&self, key: &str) -> Result<Bytes> {
-        let (_, bytes) = self
-            .storage
-            .read_tail(key, u64::MAX)
-            .map_err(|error| Error::io(self.describe(key), error))?;
+        let (_, bytes) =
+            self.storage.read_tail(key, u64::MAX).map_err(|error| Error::io(self.describe(key), error))?;
         Ok(bytes)
     }
 
@@ -35,7 +36,7 @@ impl Context {
     pub(crate) fn generic_tile(&self, key: &str, bytes: &[u8], offset: u64) -> Result<Vec<u8>> {
         let corrupt = |error| Error::from_tile(self.describe(key), None, error);
         let tile = GenericTile::parse(bytes, offset).map_err(corrupt)?;
-        tile.decode(None, &self.limits, &self.budget).map_err(corrupt)
+        tile.decode(self.key.as_ref(), &self.limits, &self.budget).map_err(corrupt)
     }
 
     /// The unfiltered payload of a file that is one generic tile.

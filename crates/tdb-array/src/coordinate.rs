@@ -106,10 +106,8 @@ fn resolve_end(
         Bound::Included(value) => (value, false),
         Bound::Excluded(value) => (value, true),
     };
-    let wrong = || QueryError::RangeType {
-        dimension: dimension.name.clone(),
-        datatype: dimension.datatype.name(),
-    };
+    let wrong =
+        || QueryError::RangeType { dimension: dimension.name.clone(), datatype: dimension.datatype.name() };
     if dimension.is_var() {
         let Coordinate::Bytes(bytes) = value else { return Err(wrong()) };
         return match (excluded, side) {
@@ -176,9 +174,13 @@ impl PhysicalVisitor for FloatBytes {
         let mut out = Vec::with_capacity(T::SIZE);
         let outward = |low: bool| low == (self.side == Side::Low);
         if T::SIZE == 4 {
-            #[expect(clippy::cast_possible_truncation, reason = "rounded, then moved inward if it left the range")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "rounded, then moved inward if it left the range"
+            )]
             let mut value = self.value as f32;
-            let beyond = if outward(true) { f64::from(value) < self.value } else { f64::from(value) > self.value };
+            let beyond =
+                if outward(true) { f64::from(value) < self.value } else { f64::from(value) > self.value };
             let at = f64::from(value) == self.value;
             if beyond || (at && self.excluded) {
                 value = if outward(true) { value.next_up() } else { value.next_down() };

@@ -22,8 +22,7 @@ const FRAGMENTS: &str = "__fragments";
 const COMMITS: &str = "__commits";
 const METADATA: &str = "__meta";
 /// Folders in an array's root that are not fragments.
-const KNOWN_FOLDERS: [&str; 6] =
-    [SCHEMA_FOLDER, METADATA, "__labels", FRAGMENTS, COMMITS, "__fragment_meta"];
+const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, "__labels", FRAGMENTS, COMMITS, "__fragment_meta"];
 /// Suffix of partly written metadata files.
 const PARTIAL: &str = ".tmp";
 const KV_SCHEMA: &str = "__kv_schema.tdb";
@@ -216,8 +215,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     let in_commits = commits.iter().filter(|e| !e.is_folder).map(|e| (join(COMMITS, &e.name), &e.name));
     let in_root = root.iter().filter(|e| !e.is_folder).map(|e| (e.name.clone(), &e.name));
     let files: Vec<_> = in_root.chain(in_commits).collect();
-    let corrupt =
-        |key: &str, error: tdb_codec::Error| Error::corrupt(storage.describe(key), error);
+    let corrupt = |key: &str, error: tdb_codec::Error| Error::corrupt(storage.describe(key), error);
     let name_of = |key: &str, stem: &str| {
         TimestampedName::parse(stem).map_err(|error| Error::corrupt(storage.describe(key), error))
     };
@@ -232,7 +230,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
                 for record in parse_consolidated_commits(&bytes).map_err(|error| corrupt(key, error))? {
                     if record.delete.is_some() {
                         let stem = record.path.rsplit('/').next().unwrap_or_default();
-                        conditions.push((key.clone() + ": " + &record.path, name_of(key, stem)?.timestamps.0));
+                        conditions
+                            .push((key.clone() + ": " + &record.path, name_of(key, stem)?.timestamps.0));
                     } else {
                         listed.push(record.path);
                     }
@@ -242,7 +241,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
                 conditions.push((key.clone(), name_of(key, stem)?.timestamps.0));
             }
             Some((CommitKind::Vacuum, stem)) => {
-                let lines = parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
+                let lines =
+                    parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
                 let folders = lines.iter().map(|line| vacuum_target(line).to_owned()).collect();
                 vacuums.push((name_of(key, stem)?, folders));
             }
@@ -284,9 +284,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
         fragments.push(FragmentEntry::new(storage, folder)?);
     }
     // libtiledb orders by the first timestamp alone and leaves ties to its sort; the key makes it a rule.
-    fragments.sort_unstable_by(|a, b| {
-        (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder))
-    });
+    fragments
+        .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
     Ok((fragments, vacuums, conditions))
 }
 

@@ -128,7 +128,8 @@ impl Error {
             tdb_tile::ErrorKind::Filter(filter)
                 if matches!(filter.kind, Unsupported | UnknownFilter { .. } | FeatureMissing { .. }) =>
             {
-                let what = field.map_or_else(|| filter.to_string(), |field| filter.in_field(field).to_string());
+                let what =
+                    field.map_or_else(|| filter.to_string(), |field| filter.in_field(field).to_string());
                 Self::unsupported(path, what)
             }
             tdb_tile::ErrorKind::Encrypted => Self::unsupported(path, error.to_string()),

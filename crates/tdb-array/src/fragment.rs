@@ -341,13 +341,7 @@ impl Fragment {
         self.tile_file(context, DataFile::Timestamps, Section::TileOffsets(slot), size).map(Some)
     }
 
-    fn tile_file(
-        &self,
-        context: &Context,
-        file: DataFile,
-        section: Section,
-        size: u64,
-    ) -> Result<TileFile> {
+    fn tile_file(&self, context: &Context, file: DataFile, section: Section, size: u64) -> Result<TileFile> {
         let offsets = self.list(context, section)?;
         let name = file.name(&self.schema, self.footer.version).unwrap_or_default();
         Ok(TileFile { key: join(&self.entry.folder, &name).into(), offsets, size })

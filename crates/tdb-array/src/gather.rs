@@ -123,10 +123,15 @@ pub(crate) fn concat(context: &Context, pieces: Vec<Vec<u8>>) -> Result<Buffer> 
     let lengths: Vec<usize> = pieces.iter().map(Vec::len).collect();
     let slots = split_lengths(data.as_mut_slice(), lengths);
     let jobs = slots.into_iter().zip(pieces).collect();
-    parallel::run(context.threads, jobs, || (), |(slot, piece): (&mut [u8], Vec<u8>), ()| {
-        slot.copy_from_slice(&piece);
-        Ok(())
-    })?;
+    parallel::run(
+        context.threads,
+        jobs,
+        || (),
+        |(slot, piece): (&mut [u8], Vec<u8>), ()| {
+            slot.copy_from_slice(&piece);
+            Ok(())
+        },
+    )?;
     Ok(data)
 }
 
@@ -138,23 +143,28 @@ pub(crate) fn gather_fixed(context: &Context, source: &[u8], size: usize, order:
     let mut data = Buffer::zeroed(order.len().saturating_mul(size));
     let bands = data.as_mut_slice().chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
     let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
-    parallel::run(context.threads, jobs, || (), |(band, order): (&mut [u8], &[u32]), ()| {
-        match size {
-            1 => gather::<1>(source, band, order),
-            2 => gather::<2>(source, band, order),
-            4 => gather::<4>(source, band, order),
-            8 => gather::<8>(source, band, order),
-            _ => {
-                for (cell, index) in band.chunks_exact_mut(size.max(1)).zip(order) {
-                    let start = index_of(*index).saturating_mul(size);
-                    if let Some(from) = source.get(start..start.saturating_add(size)) {
-                        cell.copy_from_slice(from);
+    parallel::run(
+        context.threads,
+        jobs,
+        || (),
+        |(band, order): (&mut [u8], &[u32]), ()| {
+            match size {
+                1 => gather::<1>(source, band, order),
+                2 => gather::<2>(source, band, order),
+                4 => gather::<4>(source, band, order),
+                8 => gather::<8>(source, band, order),
+                _ => {
+                    for (cell, index) in band.chunks_exact_mut(size.max(1)).zip(order) {
+                        let start = index_of(*index).saturating_mul(size);
+                        if let Some(from) = source.get(start..start.saturating_add(size)) {
+                            cell.copy_from_slice(from);
+                        }
                     }
                 }
             }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     Ok(data)
 }
 
@@ -193,16 +203,21 @@ pub(crate) fn gather_var(
     });
     let bands = split_lengths(data.as_mut_slice(), bands.collect::<Vec<_>>());
     let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
-    parallel::run(context.threads, jobs, || (), |(band, order): (&mut [u8], &[u32]), ()| {
-        let mut band = band;
-        for index in order {
-            let from = values.get(cell(*index)).unwrap_or_default();
-            let (slot, rest) = core::mem::take(&mut band).split_at_mut(from.len());
-            slot.copy_from_slice(from);
-            band = rest;
-        }
-        Ok(())
-    })?;
+    parallel::run(
+        context.threads,
+        jobs,
+        || (),
+        |(band, order): (&mut [u8], &[u32]), ()| {
+            let mut band = band;
+            for index in order {
+                let from = values.get(cell(*index)).unwrap_or_default();
+                let (slot, rest) = core::mem::take(&mut band).split_at_mut(from.len());
+                slot.copy_from_slice(from);
+                band = rest;
+            }
+            Ok(())
+        },
+    )?;
     Ok((lengths, data))
 }
 

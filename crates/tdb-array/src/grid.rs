@@ -75,7 +75,9 @@ impl BoxMap {
             Some((last, outer)) if last.source == 1 && last.target == 1 => {
                 walk(outer, self.source, self.target, &mut |source, target| run(source, target, last.count));
             }
-            Some(_) => walk(&self.axes, self.source, self.target, &mut |source, target| run(source, target, 1)),
+            Some(_) => {
+                walk(&self.axes, self.source, self.target, &mut |source, target| run(source, target, 1));
+            }
         }
     }
 
@@ -111,8 +113,7 @@ impl BoxMap {
         let Some(fast_target) = axes.pop() else { return };
         // The dimension that is contiguous in the source, if there is one, is the other side of the blocks.
         let near = axes.iter().enumerate().min_by_key(|(_, axis)| axis.source).map(|(index, _)| index);
-        let fast_source =
-            near.map_or(Axis { count: 1, source: 0, target: 0 }, |index| axes.remove(index));
+        let fast_source = near.map_or(Axis { count: 1, source: 0, target: 0 }, |index| axes.remove(index));
         walk(&axes, self.source, self.target, &mut |from, to| {
             for i in (0..fast_source.count).step_by(BLOCK) {
                 for j in (0..fast_target.count).step_by(BLOCK) {

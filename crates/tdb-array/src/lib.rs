@@ -60,6 +60,7 @@ pub use fragment::Fragment;
 pub use query::Read;
 pub use storage::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
+pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, Range};
-pub use verify::{Problem, Verification, verify};
+pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;

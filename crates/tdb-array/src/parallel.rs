@@ -64,9 +64,14 @@ mod tests {
     #[test]
     fn one_failing_job_fails_the_batch() {
         for threads in [1, 3] {
-            let result = run(threads, (0..50).collect(), || (), |n: u32, ()| {
-                if n == 7 { Err(Error::from(QueryError::NotInResult("x".into()))) } else { Ok(n) }
-            });
+            let result = run(
+                threads,
+                (0..50).collect(),
+                || (),
+                |n: u32, ()| {
+                    if n == 7 { Err(Error::from(QueryError::NotInResult("x".into()))) } else { Ok(n) }
+                },
+            );
             assert!(result.is_err());
         }
     }

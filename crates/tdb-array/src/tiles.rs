@@ -92,8 +92,7 @@ impl FieldTiles {
             Ok(Coded { file, decoder })
         };
         let size = field.datatype.size();
-        let old_coords =
-            matches!(kind, FieldKind::Dimension(_)) && !version.has(Gate::DimensionFiles);
+        let old_coords = matches!(kind, FieldKind::Dimension(_)) && !version.has(Gate::DimensionFiles);
         let coords = match kind {
             FieldKind::Dimension(index) if old_coords => {
                 let count = schema.domain.dimensions.len();
@@ -371,14 +370,17 @@ fn decoder(
     tile: TileContext,
 ) -> Result<Decoder> {
     pipeline
-        .decoder(tile)
+        .decoder_with_key(tile, context.key.as_ref())
         .map_err(|error| Error::unsupported(context.describe(key), error.in_field(field).to_string()))
 }
 
 /// Whether a var-length field's filters may hold the strings' lengths (specification, "RLE", "Dictionary").
 fn stores_strings(pipeline: &Pipeline, datatype: Datatype) -> bool {
     matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
-        && pipeline.filters.iter().any(|filter| matches!(filter, Filter::Rle { .. } | Filter::Dictionary { .. }))
+        && pipeline
+            .filters
+            .iter()
+            .any(|filter| matches!(filter, Filter::Rle { .. } | Filter::Dictionary { .. }))
 }
 
 fn is_compressor(filter: &Filter) -> bool {
@@ -390,4 +392,3 @@ fn copy_checked(from: Option<&[u8]>, to: &mut [u8]) {
         to.copy_from_slice(from);
     }
 }
-

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use tdb_codec::{Budget, Limits, Reader, to_u64};
+use tdb_filters::Key;
 use tdb_fragment::{
     RTree, Section, TileValues, TimestampedName, parse_fragment_statistics, parse_names, parse_u64_list,
     parse_words,
@@ -72,8 +73,14 @@ impl Verification {
 /// }
 /// ```
 pub fn verify(storage: impl Storage + 'static) -> Verification {
+    verify_with(storage, None)
+}
+
+/// Checks all of an encrypted array with its key; see [`verify`].
+pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verification {
     let storage = Box::new(storage);
-    let context = Context { storage, threads: 1, limits: Limits::default(), budget: Budget::unlimited() };
+    let (limits, budget) = (Limits::default(), Budget::unlimited());
+    let context = Context { storage, threads: 1, limits, budget, key };
     let mut verifier = Verifier { context, schemas: HashMap::new(), report: Verification::default() };
     verifier.array();
     verifier.report

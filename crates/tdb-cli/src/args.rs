@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
-use tdb_array::{Layout, OpenOptions, TimeWindow};
+use tdb_array::{Key, Layout, OpenOptions, TimeWindow};
 
 use crate::calendar::{self, BadDate};
+use crate::failure::{Failure, Result};
 
 /// Look at, read, dump and verify TileDB arrays.
 #[derive(Debug, Parser)]
@@ -33,6 +34,8 @@ pub(crate) struct InfoArgs {
     pub(crate) array: PathBuf,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -66,6 +69,8 @@ pub(crate) struct ReadArgs {
     pub(crate) range: Vec<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
     /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
@@ -112,9 +117,47 @@ pub(crate) struct DumpArgs {
 pub(crate) struct VerifyArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The key of an encrypted array.
+#[derive(Debug, Group)]
+pub(crate) struct KeyArgs {
+    /// File with the key of an encrypted array (AES-256): 32 raw bytes, or 64 hex digits.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+impl KeyArgs {
+    /// The key, if one was given.
+    pub(crate) fn key(&self) -> Result<Option<Key>> {
+        let Some(path) = &self.key_file else { return Ok(None) };
+        let bytes = std::fs::read(path).map_err(|error| Failure::at(path, error))?;
+        match parse_key(&bytes) {
+            Some(key) => Ok(Some(key)),
+            None => Err(Failure::at(path, "a key is 32 raw bytes or 64 hex digits")),
+        }
+    }
+}
+
+/// A key of 32 raw bytes or 64 hex digits with white space around them.
+fn parse_key(bytes: &[u8]) -> Option<Key> {
+    if let Ok(raw) = bytes.try_into() {
+        return Some(Key::new(raw));
+    }
+    let digits = bytes.trim_ascii();
+    let mut key = [0u8; 32];
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in key.iter_mut().zip(digits.as_chunks::<2>().0) {
+        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(Key::new(key))
 }
 
 /// Which point of the array's history to look at.
@@ -129,10 +172,14 @@ pub(crate) struct WindowArgs {
 }
 
 impl WindowArgs {
-    /// Options that open this window.
-    pub(crate) fn options(&self) -> OpenOptions {
+    /// Options that open this window of an array with this key.
+    pub(crate) fn options(&self, key: &KeyArgs) -> Result<OpenOptions> {
         let window = self.between.or(self.at.map(TimeWindow::until)).unwrap_or_default();
-        OpenOptions::new().window(window)
+        let options = OpenOptions::new().window(window);
+        Ok(match key.key()? {
+            Some(key) => options.key(key),
+            None => options,
+        })
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     Closed,
 }
 
-pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     /// A failure about a file.

@@ -4,8 +4,9 @@ mod json;
 mod text;
 
 use std::io::Write;
+use std::path::Path;
 
-use tdb_array::Array;
+use tdb_array::{Array, OpenOptions};
 use tdb_schema::{ArrayMetadata, Enumeration};
 
 use crate::args::InfoArgs;
@@ -20,7 +21,8 @@ struct Info {
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
-    let info = load(args).map_err(|error| Failure::of_array(&args.array, error))?;
+    let options = args.window.options(&args.key)?;
+    let info = load(options, &args.array).map_err(|error| Failure::of_array(&args.array, error))?;
     if args.json {
         writeln!(out, "{:#}", json::describe(&info))?;
     } else {
@@ -29,8 +31,8 @@ pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
     Ok(())
 }
 
-fn load(args: &InfoArgs) -> tdb_array::Result<Info> {
-    let array = args.window.options().open(&args.array)?;
+fn load(options: OpenOptions, path: &Path) -> tdb_array::Result<Info> {
+    let array = options.open(path)?;
     let metadata = array.metadata()?;
     let mut enumerations = Vec::new();
     for entry in &array.schema().enumerations {

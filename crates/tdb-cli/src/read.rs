@@ -65,7 +65,7 @@ fn print(answer: &Answer, format: Format, out: &mut dyn Write) -> io::Result<()>
 
 fn read(args: &ReadArgs) -> Result<Answer> {
     let failed = |error| Failure::of_array(&args.array, error);
-    let mut options = args.window.options();
+    let mut options = args.window.options(&args.key)?;
     if let Some(threads) = args.threads {
         options = options.threads(threads);
     }

@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::{LocalStorage, Problem, verify};
+use tdb_array::{LocalStorage, Problem, verify_with};
 
 use crate::args::VerifyArgs;
 use crate::failure::{Failure, Result, one_line};
 
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result {
-    let found = verify(LocalStorage::new(&args.array));
+    let found = verify_with(LocalStorage::new(&args.array), args.key.key()?);
     if args.json {
         let lines = |problems: &[Problem]| -> Value { problems.iter().map(problem_json).collect() };
         let object = json!({

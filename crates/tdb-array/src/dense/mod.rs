@@ -22,13 +22,18 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let space = Space::new(plan)?;
     let regions = space.regions(context.threads);
     // Sparse fragments of a dense array: their cells are found once, for all fields.
-    let overlays: Vec<Option<Overlay>> = array
-        .fragments
-        .iter()
-        .map(|fragment| {
-            if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, &space).map(Some) }
-        })
-        .collect::<Result<_>>()?;
+    let overlays: Vec<Option<Overlay>> =
+        array
+            .fragments
+            .iter()
+            .map(|fragment| {
+                if fragment.is_dense() {
+                    Ok(None)
+                } else {
+                    Overlay::load(context, fragment, &space).map(Some)
+                }
+            })
+            .collect::<Result<_>>()?;
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let Some(field) = array.schema().field_of(*kind) else { continue };
@@ -100,11 +105,12 @@ fn var_column(
     let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));
     let validities = split_validity(&mut validity, regions);
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(validities)).collect();
-    let values = parallel::run(context.threads, jobs, Worker::default, |(region, (lengths, validity)), worker| {
-        let mut target = VarTarget::new(lengths, validity);
-        sources.paint_var(context, space, region, &spec, &mut target, worker)?;
-        Ok(target.into_values())
-    })?;
+    let values =
+        parallel::run(context.threads, jobs, Worker::default, |(region, (lengths, validity)), worker| {
+            let mut target = VarTarget::new(lengths, validity);
+            sources.paint_var(context, space, region, &spec, &mut target, worker)?;
+            Ok(target.into_values())
+        })?;
     lengths_to_offsets(&mut offsets)?;
     let data = concat(context, values)?;
     Ok(spec.column(data, Some(offsets), validity))

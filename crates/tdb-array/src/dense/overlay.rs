@@ -4,11 +4,11 @@ use tdb_schema::FieldKind;
 
 use super::paint::{Target, VarTarget};
 use super::space::{Box, Region, Space};
+use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::grid::BoxMap;
 use crate::tiles::{FieldTiles, VarTile, Worker};
-use crate::Result;
 
 /// The cells of a sparse fragment that lie in the query's box.
 #[derive(Debug)]
@@ -72,9 +72,8 @@ impl Overlay {
             let inside = tile.cells.iter().filter(|(_, ordinals)| {
                 ordinals.iter().zip(bounds).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
             });
-            let cells: Vec<(usize, usize)> = inside
-                .map(|(cell, ordinals)| (*cell, region.position(ordinals.iter().copied())))
-                .collect();
+            let cells: Vec<(usize, usize)> =
+                inside.map(|(cell, ordinals)| (*cell, region.position(ordinals.iter().copied()))).collect();
             (!cells.is_empty()).then_some((tile, cells))
         })
     }

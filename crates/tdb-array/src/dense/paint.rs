@@ -293,7 +293,12 @@ impl TilePart {
     fn whole_tile(&self, space: &Space) -> Option<usize> {
         let mut found = None;
         let mut runs = 0usize;
-        if self.local.iter().zip(&space.tile_counts).all(|((low, high), count)| *low == 0 && high + 1 == *count) {
+        if self
+            .local
+            .iter()
+            .zip(&space.tile_counts)
+            .all(|((low, high), count)| *low == 0 && high + 1 == *count)
+        {
             self.map.for_each_run(|_, to, cells| {
                 runs = runs.saturating_add(1);
                 found = (cells == space.tile_cells).then_some(to);

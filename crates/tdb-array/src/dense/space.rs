@@ -189,10 +189,7 @@ impl Space {
 
     /// The coordinate at an ordinal of a dimension, as bytes.
     pub(crate) fn coordinate(&self, dimension: usize, ordinal: u64) -> Vec<u8> {
-        self.dimensions
-            .get(dimension)
-            .and_then(|dimension| dimension.coordinate(ordinal))
-            .unwrap_or_default()
+        self.dimensions.get(dimension).and_then(|dimension| dimension.coordinate(ordinal)).unwrap_or_default()
     }
 
     /// The index of the space tile that holds an ordinal of a dimension.
@@ -239,7 +236,8 @@ impl Space {
             visit(&index)?;
             let mut done = true;
             for dimension in &fast_first {
-                let (Some(slot), Some((low, high))) = (index.get_mut(*dimension), spans.get(*dimension)) else {
+                let (Some(slot), Some((low, high))) = (index.get_mut(*dimension), spans.get(*dimension))
+                else {
                     continue;
                 };
                 if *slot < *high {
@@ -303,10 +301,8 @@ const SMALL: usize = 1 << 16;
 
 /// A range of an integral dimension as ordinals.
 fn ordinals(dimension: &Dimension, ends: &Ends) -> Result<(u64, u64), QueryError> {
-    let wrong = || QueryError::RangeType {
-        dimension: dimension.name.clone(),
-        datatype: dimension.datatype.name(),
-    };
+    let wrong =
+        || QueryError::RangeType { dimension: dimension.name.clone(), datatype: dimension.datatype.name() };
     let end = |end: &Option<Vec<u8>>, open: u64| match end {
         Some(value) => dimension.ordinal(value).ok_or_else(wrong),
         None => Ok(open),

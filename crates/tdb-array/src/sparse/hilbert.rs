@@ -58,7 +58,9 @@ pub(crate) fn value(point: &mut [u64], bits: u32) -> u64 {
     while q > 1 {
         let p = q - 1;
         for index in 0..point.len() {
-            let (Some(first), Some(here)) = (point.first().copied(), point.get(index).copied()) else { break };
+            let (Some(first), Some(here)) = (point.first().copied(), point.get(index).copied()) else {
+                break;
+            };
             if here & q != 0 {
                 set(point, 0, first ^ p);
             } else {

@@ -76,42 +76,44 @@ fn stage(
         Some(validity) => split_lengths(validity, lengths()).into_iter().map(Some).collect(),
         None => selections.iter().map(|_| None).collect(),
     };
-    let stage_validity = |selection: &TileSelection, slot: Option<&mut [u8]>, worker: &mut Worker| -> Result<()> {
-        let Some(slot) = slot else { return Ok(()) };
-        match tiles_of(selection) {
-            Some(tiles) if tiles.is_nullable() => {
-                let mut all = vec![0; selection.tile_cells];
-                tiles.decode_validity(context, selection.tile, &mut all, |_| true, worker)?;
-                copy_selected(&all, 1, selection.cells.as_deref(), slot);
+    let stage_validity =
+        |selection: &TileSelection, slot: Option<&mut [u8]>, worker: &mut Worker| -> Result<()> {
+            let Some(slot) = slot else { return Ok(()) };
+            match tiles_of(selection) {
+                Some(tiles) if tiles.is_nullable() => {
+                    let mut all = vec![0; selection.tile_cells];
+                    tiles.decode_validity(context, selection.tile, &mut all, |_| true, worker)?;
+                    copy_selected(&all, 1, selection.cells.as_deref(), slot);
+                }
+                Some(_) => slot.fill(1),
+                None => slot.fill(spec.fill_validity),
             }
-            Some(_) => slot.fill(1),
-            None => slot.fill(spec.fill_validity),
-        }
-        Ok(())
-    };
+            Ok(())
+        };
     let Some(size) = spec.cell_size else {
         let mut offsets = vec![0u64; cells.saturating_add(1)];
         let slots = split_lengths(&mut offsets, lengths());
         let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
-        let values = parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
-            stage_validity(selection, valid, worker)?;
-            let mut values = Vec::new();
-            let Some(tiles) = tiles_of(selection) else {
-                slot.fill(to_u64(spec.fill.len()));
-                values = spec.fill.repeat(slot.len());
-                return Ok(values);
-            };
-            let mut decoded = VarTile::default();
-            tiles.decode_var(context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
-            let mut slots = slot.iter_mut();
-            let push = |len| {
-                if let Some(slot) = slots.next() {
-                    *slot = len;
-                }
-            };
-            copy_var_cells(&decoded, selection.cells.as_deref(), push, &mut values);
-            Ok(values)
-        })?;
+        let values =
+            parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
+                stage_validity(selection, valid, worker)?;
+                let mut values = Vec::new();
+                let Some(tiles) = tiles_of(selection) else {
+                    slot.fill(to_u64(spec.fill.len()));
+                    values = spec.fill.repeat(slot.len());
+                    return Ok(values);
+                };
+                let mut decoded = VarTile::default();
+                tiles.decode_var(context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
+                let mut slots = slot.iter_mut();
+                let push = |len| {
+                    if let Some(slot) = slots.next() {
+                        *slot = len;
+                    }
+                };
+                copy_var_cells(&decoded, selection.cells.as_deref(), push, &mut values);
+                Ok(values)
+            })?;
         lengths_to_offsets(&mut offsets)?;
         let data = concat(context, values)?;
         return Ok(spec.column(data, Some(offsets), validity));
@@ -137,7 +139,8 @@ fn stage(
                     let at = cells.partition_point(|cell| index_of(*cell) < first);
                     cells.get(at).is_some_and(|cell| index_of(*cell).saturating_mul(size) < bytes.end)
                 };
-                let result = tiles.decode_fixed(context, selection.tile, whole.as_mut_slice(), wanted, worker);
+                let result =
+                    tiles.decode_fixed(context, selection.tile, whole.as_mut_slice(), wanted, worker);
                 if result.is_ok() {
                     copy_selected(whole.as_slice(), size, Some(cells), slot);
                 }

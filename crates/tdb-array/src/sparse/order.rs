@@ -299,20 +299,30 @@ fn sorted<K: Key>(
     let slots = crate::gather::split_lengths(&mut keyed, selections.iter().map(TileSelection::len));
     let starts = ranks.starts.iter().map(|(start, _)| *start);
     let jobs = slots.into_iter().zip(selections.iter().zip(starts)).collect();
-    parallel::run(context.threads, jobs, || (), |(slot, (selection, start)): (&mut [_], _), ()| {
-        let selection: &TileSelection = selection;
-        keys.append(&selection.coordinates, start, slot);
-        Ok(())
-    })?;
+    parallel::run(
+        context.threads,
+        jobs,
+        || (),
+        |(slot, (selection, start)): (&mut [_], _), ()| {
+            let selection: &TileSelection = selection;
+            keys.append(&selection.coordinates, start, slot);
+            Ok(())
+        },
+    )?;
     // The numbers make all pairs different, so stability needs no stable sort; the stable one is used because
     // it finds the sorted runs that fragments are.
     if !keyed.is_sorted() {
         let bands = context.threads.min(cells.div_ceil(SORT_BAND)).max(1);
         let pieces = keyed.chunks_mut(cells.div_ceil(bands).max(1)).collect();
-        parallel::run(context.threads, pieces, || (), |piece: &mut [(K, u32)], ()| {
-            piece.sort();
-            Ok(())
-        })?;
+        parallel::run(
+            context.threads,
+            pieces,
+            || (),
+            |piece: &mut [(K, u32)], ()| {
+                piece.sort();
+                Ok(())
+            },
+        )?;
         if bands > 1 {
             keyed.sort();
         }
@@ -391,7 +401,8 @@ fn by_comparison(
             })
         })
     };
-    let mut sorted: Vec<(u32, u32)> = (0..to_u32(cells).unwrap_or(u32::MAX)).map(|cell| (cell, cell)).collect();
+    let mut sorted: Vec<(u32, u32)> =
+        (0..to_u32(cells).unwrap_or(u32::MAX)).map(|cell| (cell, cell)).collect();
     sorted.sort_by(|a, b| compare(a.0, b.0));
     finish(sorted, dedup, ranks, |a, b| compare(a, b) == Ordering::Equal)
 }

@@ -78,8 +78,7 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelec
             let detail = "a dense fragment in a sparse array";
             return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
         }
-        let filter_time =
-            fragment.footer().has_timestamps && !window.contains(fragment.timestamps());
+        let filter_time = fragment.footer().has_timestamps && !window.contains(fragment.timestamps());
         let before = candidates.len();
         find_candidates(plan, index, fragment, filter_time, &mut candidates)?;
         let any = candidates.len() > before;
@@ -203,8 +202,7 @@ impl Selector<'_> {
             }
         }
         if let (Some(cells), Some(timestamps)) = (&cells, &mut timestamps) {
-            *timestamps =
-                cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
+            *timestamps = cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
         }
         let coordinates = if self.coordinates {
             let compacted = decoded.into_iter().zip(self.dimensions);
@@ -276,10 +274,15 @@ fn compact(values: Decoded, dimension: &Dimension, cells: Option<&[u32]>) -> Coo
         Decoded::Var(tile) => {
             let mut out = Coordinates { values: Vec::new(), offsets: Some(vec![0]) };
             if let Some(offsets) = &mut out.offsets {
-                copy_var_cells(&tile, cells, |len| {
-                    let last = offsets.last().copied().unwrap_or(0);
-                    offsets.push(last.saturating_add(len));
-                }, &mut out.values);
+                copy_var_cells(
+                    &tile,
+                    cells,
+                    |len| {
+                        let last = offsets.last().copied().unwrap_or(0);
+                        offsets.push(last.saturating_add(len));
+                    },
+                    &mut out.values,
+                );
             }
             out
         }

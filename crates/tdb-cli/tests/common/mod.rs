@@ -7,8 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
+/// The fixtures' folder; `TDB_FIXTURES` names another one of the same layout (`xtask/peer/random_cases.py --run`).
 pub(crate) fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures")
+    match std::env::var_os("TDB_FIXTURES") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures"),
+    }
 }
 
 pub(crate) fn fixture(id: &str) -> PathBuf {
@@ -22,8 +26,32 @@ pub(crate) fn json_file(path: &Path) -> Value {
 
 /// The fixtures' manifest: one entry an array.
 pub(crate) fn manifest() -> Vec<Value> {
-    let manifest = json_file(&fixtures().join("manifest.json"));
+    let path = fixtures().join("manifest.json");
+    if !path.exists() {
+        return unlisted();
+    }
+    let manifest = json_file(&path);
     manifest.as_array().expect("the manifest is a list").clone()
+}
+
+/// Entries for every recorded array of a folder without a manifest.
+fn unlisted() -> Vec<Value> {
+    let names = |folder: &Path| -> Vec<String> {
+        let entries =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        entries.collect()
+    };
+    let expected = fixtures().join("expected");
+    let mut entries = Vec::new();
+    for version in names(&expected) {
+        for file in names(&expected.join(&version)) {
+            let features = json_file(&expected.join(&version).join(&file))["features"].clone();
+            let features: Vec<&str> = features.as_str().unwrap_or_default().split(' ').collect();
+            let id = format!("{version}/{}", file.trim_end_matches(".json"));
+            entries.push(serde_json::json!({ "id": id, "features": features }));
+        }
+    }
+    entries
 }
 
 pub(crate) fn has_tag(entry: &Value, tags: &[&str]) -> bool {
