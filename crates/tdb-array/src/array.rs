@@ -7,10 +7,11 @@ use std::thread;
 
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
+use tdb_fragment::Condition;
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, MetadataEntry, Range};
 
 use crate::context::Context;
-use crate::directory::{Directory, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::directory::{DeleteEntry, Directory, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
 use crate::storage::{LocalStorage, Storage, join};
 use crate::{Error, Read, Result, TimeWindow, parallel};
@@ -23,7 +24,32 @@ pub struct Array {
     schema: Arc<ArraySchema>,
     schema_key: String,
     pub(crate) fragments: Vec<Fragment>,
+    /// Delete conditions in force, oldest first.
+    pub(crate) deletes: Vec<Delete>,
     window: TimeWindow,
+}
+
+/// A delete condition.
+#[derive(Debug)]
+pub(crate) struct Delete {
+    /// When cells were deleted.
+    pub(crate) time: u64,
+    /// The array-relative path of its file.
+    pub(crate) path: String,
+    /// What cells must satisfy to stay.
+    pub(crate) condition: Condition,
+}
+
+impl Delete {
+    fn load(context: &Context, entry: &DeleteEntry) -> Result<Self> {
+        let payload = match &entry.inside {
+            Some((offset, bytes)) => context.generic_tile(&entry.key, bytes, *offset)?,
+            None => context.generic_file(&entry.key)?,
+        };
+        let condition = Condition::parse(&payload)
+            .map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
+        Ok(Self { time: entry.time, path: entry.path.clone(), condition })
+    }
 }
 
 /// How to open an array.
@@ -118,7 +144,9 @@ impl OpenOptions {
         let open = |entry, (): &mut ()| Fragment::open(&context, entry, &schemas);
         let threads = if entries.len() < FEW_FRAGMENTS { 1 } else { context.threads };
         let fragments = parallel::run(threads, entries, || (), open)?;
-        Ok(Array { context, directory, schema, schema_key, fragments, window: self.window })
+        let deletes = directory.visible_deletes(self.window);
+        let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
+        Ok(Array { context, directory, schema, schema_key, fragments, deletes, window: self.window })
     }
 }
 

@@ -59,6 +59,19 @@ impl FragmentEntry {
     }
 }
 
+/// A delete condition, before it is read.
+#[derive(Clone, Debug)]
+pub(crate) struct DeleteEntry {
+    /// When cells were deleted.
+    pub(crate) time: u64,
+    /// The array-relative path of the delete file: its identity, even after it was consolidated.
+    pub(crate) path: String,
+    /// The file that holds it.
+    pub(crate) key: String,
+    /// Its offset and bytes in a consolidated commits file.
+    pub(crate) inside: Option<(u64, bytes::Bytes)>,
+}
+
 /// What an array's folder holds, as far as listings and commit files say.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -68,8 +81,10 @@ pub(crate) struct Directory {
     pub(crate) fragments: Vec<FragmentEntry>,
     /// For each vacuum file the time range of its name and the folders it lists.
     vacuums: Vec<(TimestampedName, Vec<String>)>,
-    /// Delete and update files with the timestamp of each.
-    conditions: Vec<(String, u64)>,
+    /// Delete conditions, oldest first.
+    deletes: Vec<DeleteEntry>,
+    /// Update files with the timestamp of each.
+    updates: Vec<(String, u64)>,
     /// Array metadata files, oldest first.
     metadata: Vec<(String, TimestampedName)>,
     metadata_vacuums: Vec<(TimestampedName, Vec<String>)>,
@@ -120,10 +135,10 @@ impl Directory {
             });
         }
 
-        let (fragments, vacuums, conditions) = commits(storage, &root, &list(COMMITS)?)?;
+        let Commits { fragments, vacuums, deletes, updates } = commits(storage, &root, &list(COMMITS)?)?;
         let (metadata, metadata_vacuums) = metadata_files(storage, &list(METADATA)?)?;
         let has_lock = has("__lock.tdb", false);
-        Ok(Self { schemas, fragments, vacuums, conditions, metadata, metadata_vacuums, has_lock })
+        Ok(Self { schemas, fragments, vacuums, deletes, updates, metadata, metadata_vacuums, has_lock })
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
@@ -154,13 +169,8 @@ impl Directory {
                 !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
             if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
         };
-        if let Some((key, _)) = self.conditions.iter().find(|(_, time)| window.contains((*time, *time))) {
-            let what = if key.contains(CommitKind::Delete.suffix()) {
-                "delete conditions are not supported yet"
-            } else {
-                "update files are not supported yet"
-            };
-            return Err(Error::unsupported(storage.describe(key), what));
+        if let Some((key, _)) = self.updates.iter().find(|(_, time)| window.contains((*time, *time))) {
+            return Err(Error::unsupported(storage.describe(key), "update files are not supported yet"));
         }
         let replaced: HashSet<&str> = self
             .vacuums
@@ -170,6 +180,11 @@ impl Directory {
             .collect();
         let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
         Ok(seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect())
+    }
+
+    /// The deletes visible in `window`, oldest first.
+    pub(crate) fn visible_deletes(&self, window: TimeWindow) -> impl Iterator<Item = &DeleteEntry> {
+        self.deletes.iter().filter(move |delete| window.contains((delete.time, delete.time)))
     }
 
     /// Keys of the metadata files visible in `window`, oldest first.
@@ -202,7 +217,14 @@ fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
     Ok(bytes)
 }
 
-type Commits = (Vec<FragmentEntry>, Vec<(TimestampedName, Vec<String>)>, Vec<(String, u64)>);
+/// What commit files say.
+#[derive(Default)]
+struct Commits {
+    fragments: Vec<FragmentEntry>,
+    vacuums: Vec<(TimestampedName, Vec<String>)>,
+    deletes: Vec<DeleteEntry>,
+    updates: Vec<(String, u64)>,
+}
 
 /// Committed fragments, vacuum files and condition files of all eras.
 fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<Commits> {
@@ -210,8 +232,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     // even if it is ignored, as in libtiledb.
     let mut ignored = HashSet::new();
     let mut listed = Vec::new();
-    let mut conditions = Vec::new();
-    let mut vacuums = Vec::new();
+    let Commits { mut fragments, mut vacuums, mut deletes, mut updates } = Commits::default();
     let in_commits = commits.iter().filter(|e| !e.is_folder).map(|e| (join(COMMITS, &e.name), &e.name));
     let in_root = root.iter().filter(|e| !e.is_folder).map(|e| (e.name.clone(), &e.name));
     let files: Vec<_> = in_root.chain(in_commits).collect();
@@ -228,18 +249,25 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
             Some((CommitKind::Consolidated, _)) => {
                 let bytes = read_all(storage, key)?;
                 for record in parse_consolidated_commits(&bytes).map_err(|error| corrupt(key, error))? {
-                    if record.delete.is_some() {
-                        let stem = record.path.rsplit('/').next().unwrap_or_default();
-                        conditions
-                            .push((key.clone() + ": " + &record.path, name_of(key, stem)?.timestamps.0));
-                    } else {
-                        listed.push(record.path);
+                    let stem = record.path.rsplit('/').next().unwrap_or_default();
+                    match record.delete {
+                        Some((offset, tile)) => deletes.push(DeleteEntry {
+                            time: name_of(key, stem)?.timestamps.0,
+                            key: key.clone(),
+                            inside: Some((offset, bytes.slice_ref(tile))),
+                            path: record.path,
+                        }),
+                        None => listed.push(record.path),
                     }
                 }
             }
-            Some((CommitKind::Delete | CommitKind::Update, stem)) => {
-                conditions.push((key.clone(), name_of(key, stem)?.timestamps.0));
-            }
+            Some((CommitKind::Delete, stem)) => deletes.push(DeleteEntry {
+                time: name_of(key, stem)?.timestamps.0,
+                path: key.clone(),
+                key: key.clone(),
+                inside: None,
+            }),
+            Some((CommitKind::Update, stem)) => updates.push((key.clone(), name_of(key, stem)?.timestamps.0)),
             Some((CommitKind::Vacuum, stem)) => {
                 let lines =
                     parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
@@ -269,7 +297,6 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
             _ => {}
         }
     }
-    let mut fragments = Vec::new();
     for name in root_folders {
         let candidate = name.starts_with("__") && !name.contains('.') && !KNOWN_FOLDERS.contains(&name);
         if candidate && !folders.contains(name) {
@@ -286,7 +313,10 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     // libtiledb orders by the first timestamp alone and leaves ties to its sort; the key makes it a rule.
     fragments
         .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
-    Ok((fragments, vacuums, conditions))
+    // A delete that is in a `.con` and in a file of its own counts once.
+    deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
+    deletes.dedup_by(|a, b| a.path == b.path);
+    Ok(Commits { fragments, vacuums, deletes, updates })
 }
 
 fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {

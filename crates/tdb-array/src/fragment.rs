@@ -103,10 +103,6 @@ impl Fragment {
         let (_, name) = Footer::parse_head(bytes, range.start).map_err(corrupt)?;
         let schema = schemas(name.as_deref())?;
         let footer = Footer::parse(bytes, range.start, &schema).map_err(corrupt)?;
-        if footer.has_delete_metadata {
-            let what = "fragments with delete metadata (footer flag) are not supported yet";
-            return Err(Error::unsupported(path(), what));
-        }
         Ok(Self {
             entry,
             schema,
@@ -336,9 +332,23 @@ impl Fragment {
 
     /// The file of cell timestamps, if the fragment has them.
     pub(crate) fn timestamps_file(&self, context: &Context) -> Result<Option<TileFile>> {
-        let Some(slot) = self.footer.slots.timestamps() else { return Ok(None) };
+        self.system_file(context, DataFile::Timestamps, self.footer.slots.timestamps())
+    }
+
+    /// The file of delete timestamps, if the fragment has them.
+    pub(crate) fn delete_timestamps_file(&self, context: &Context) -> Result<Option<TileFile>> {
+        self.system_file(context, DataFile::DeleteTimestamps, self.footer.slots.delete_timestamps())
+    }
+
+    fn system_file(
+        &self,
+        context: &Context,
+        file: DataFile,
+        slot: Option<usize>,
+    ) -> Result<Option<TileFile>> {
+        let Some(slot) = slot else { return Ok(None) };
         let size = self.footer.file_sizes.get(slot).copied().unwrap_or(0);
-        self.tile_file(context, DataFile::Timestamps, Section::TileOffsets(slot), size).map(Some)
+        self.tile_file(context, file, Section::TileOffsets(slot), size).map(Some)
     }
 
     fn tile_file(&self, context: &Context, file: DataFile, section: Section, size: u64) -> Result<TileFile> {

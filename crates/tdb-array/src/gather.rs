@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, to_u64, to_usize};
-use tdb_schema::{ArraySchema, Field, FieldKind};
+use tdb_schema::{ArraySchema, Attribute, Field, FieldKind};
 
 use crate::context::Context;
 use crate::fragment::Fragment;
@@ -52,20 +52,23 @@ impl ColumnSpec {
         fragment: &Fragment,
         kind: FieldKind,
     ) -> Result<Option<FieldTiles>> {
-        let schema = fragment.schema();
-        let own = match kind {
-            FieldKind::Attribute(_) => schema
-                .attributes
-                .iter()
-                .position(|attribute| {
+        let own = self.own_field(fragment.schema(), kind);
+        own.map(|own| FieldTiles::open(context, fragment, own)).transpose()
+    }
+
+    /// Which field of a fragment's schema this column's is: of the same name and type.
+    pub(crate) fn own_field(&self, schema: &ArraySchema, kind: FieldKind) -> Option<FieldKind> {
+        match kind {
+            FieldKind::Attribute(_) => {
+                let same = |attribute: &Attribute| {
                     attribute.name == self.name
                         && attribute.datatype == self.datatype
                         && attribute.cell_val_num == self.cell_val_num
-                })
-                .map(FieldKind::Attribute),
+                };
+                schema.attributes.iter().position(same).map(FieldKind::Attribute)
+            }
             FieldKind::Dimension(_) => Some(kind),
-        };
-        own.map(|own| FieldTiles::open(context, fragment, own)).transpose()
+        }
     }
 
     /// The finished column.

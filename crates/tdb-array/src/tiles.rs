@@ -147,7 +147,17 @@ impl FieldTiles {
 
     /// The cell timestamps of a fragment, if it has them, as a field of one `u64` a cell.
     pub(crate) fn timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
-        let Some(file) = fragment.timestamps_file(context)? else { return Ok(None) };
+        let file = fragment.timestamps_file(context)?;
+        file.map(|file| Self::system(context, fragment, file, "__timestamps")).transpose()
+    }
+
+    /// When each cell of a fragment was deleted, if it knows, as a field of one `u64` a cell.
+    pub(crate) fn delete_timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
+        let file = fragment.delete_timestamps_file(context)?;
+        file.map(|file| Self::system(context, fragment, file, "__delete_timestamps")).transpose()
+    }
+
+    fn system(context: &Context, fragment: &Fragment, file: TileFile, name: &str) -> Result<Self> {
         let schema = fragment.schema();
         let tile = TileContext {
             datatype: Datatype::Uint64,
@@ -157,8 +167,8 @@ impl FieldTiles {
             var: false,
             overrides: Overrides::default(),
         };
-        let decoder = decoder(context, &file.key, "__timestamps", &schema.coords_filters, tile)?;
-        Ok(Some(Self {
+        let decoder = decoder(context, &file.key, name, &schema.coords_filters, tile)?;
+        Ok(Self {
             datatype: Datatype::Uint64,
             cell_val_num: CellValNum::ONE,
             fixed: Coded { file, decoder },
@@ -166,7 +176,7 @@ impl FieldTiles {
             strings: None,
             validity: None,
             coords: CoordsPart::Alone,
-        }))
+        })
     }
 
     /// Number of tiles.

@@ -17,7 +17,7 @@ use common::{Scratch, fixture, fixtures, has_tag, json_file, manifest, tdb, text
 use serde_json::Value;
 
 /// Features that this build refuses by name. Their fixtures must not be readable.
-const UNSUPPORTED: [&str; 1] = ["commits:del"];
+const UNSUPPORTED: [&str; 1] = ["commits:upd"];
 
 type Outcome = Result<(), String>;
 

@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod commits;
+mod condition;
 mod consolidated;
 mod data_file;
 mod footer;
@@ -43,6 +44,7 @@ mod slots;
 mod stats;
 
 pub use commits::{CommitKind, CommitRecord, parse_consolidated_commits, parse_path_lines, vacuum_target};
+pub use condition::{Comparison, Condition, Junction};
 pub use consolidated::{ConsolidatedFooter, parse_consolidated_footers};
 pub use data_file::{DataFile, DataFilePart};
 pub use footer::{Footer, OptionalSection};

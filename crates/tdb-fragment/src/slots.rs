@@ -64,6 +64,17 @@ impl Slots {
         self.attributes
     }
 
+    /// The slot of the delete timestamps, if the fragment has them.
+    #[must_use]
+    pub const fn delete_timestamps(&self) -> Option<usize> {
+        if self.deletes {
+            let first = self.attributes.saturating_add(1).saturating_add(self.dimensions);
+            Some(if self.timestamps { first.saturating_add(1) } else { first })
+        } else {
+            None
+        }
+    }
+
     /// The slot of the cell timestamps, if the fragment has them.
     #[must_use]
     pub const fn timestamps(&self) -> Option<usize> {

@@ -1,5 +1,6 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 
+mod deletes;
 mod hilbert;
 mod order;
 mod select;
@@ -7,6 +8,7 @@ mod select;
 use tdb_codec::{Buffer, Layout, to_u64};
 use tdb_schema::FieldKind;
 
+use self::deletes::surviving;
 use self::order::{CellOrder, permutation};
 use self::select::{TileSelection, copy_cells, copy_var_cells, select};
 use crate::gather::{
@@ -39,8 +41,15 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     } else {
         None
     };
+    let order = match surviving(plan, &selections, cells)? {
+        Some(keep) => {
+            let all = order.unwrap_or_else(|| (0u32..).take(cells).collect());
+            Some(all.into_iter().filter(|cell| keep.get(index_of(*cell)).is_some_and(|keep| *keep)).collect())
+        }
+        None => order,
+    };
     // An order that changes nothing need not be applied.
-    let order = order.filter(|order| order.len() != cells || !order.iter().copied().eq(0u32..));
+    let order = order.filter(|order: &Vec<u32>| order.len() != cells || !order.iter().copied().eq(0u32..));
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let Some(field) = schema.field_of(*kind) else { continue };

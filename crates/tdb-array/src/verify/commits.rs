@@ -1,14 +1,12 @@
 //! Commit files, vacuum files, consolidated metadata, array metadata.
 
 use tdb_fragment::{
-    CommitKind, Footer, TimestampedName, parse_consolidated_commits, parse_consolidated_footers,
+    CommitKind, Condition, Footer, TimestampedName, parse_consolidated_commits, parse_consolidated_footers,
     parse_path_lines,
 };
 use tdb_schema::MetadataEntry;
 
 use super::Verifier;
-
-const DELETES: &str = "delete conditions are not supported yet";
 
 impl Verifier {
     /// Checks a file that may be a commit file; others are none of ours.
@@ -27,24 +25,32 @@ impl Verifier {
                 match parse_consolidated_commits(&bytes) {
                     Ok(records) => {
                         for (offset, delete) in records.iter().filter_map(|record| record.delete) {
-                            self.generic_tile(key, delete, offset);
-                            self.problem(key, Some(offset), DELETES.to_owned());
+                            if let Some(payload) = self.generic_tile(key, delete, offset) {
+                                self.condition(key, offset, &payload);
+                            }
                         }
                     }
                     Err(error) => self.problem(key, Some(error.offset), error.to_string()),
                 }
             }
             CommitKind::Ignore | CommitKind::Vacuum => self.paths(key),
-            CommitKind::Delete | CommitKind::Update => {
+            CommitKind::Delete => {
+                if let Some(payload) = self.generic_file(key) {
+                    self.condition(key, 0, &payload);
+                }
+            }
+            CommitKind::Update => {
                 self.generic_file(key);
-                let what = match kind {
-                    CommitKind::Delete => DELETES,
-                    _ => "update files are not supported yet",
-                };
-                self.problem(key, None, what.to_owned());
+                self.problem(key, None, "update files are not supported yet".to_owned());
             }
             CommitKind::ConsolidatedMetadata => self.consolidated_metadata(key),
             _ => {}
+        }
+    }
+
+    fn condition(&mut self, key: &str, offset: u64, payload: &[u8]) {
+        if let Err(error) = Condition::parse(payload) {
+            self.payload_problem(key, offset, &error);
         }
     }
 

@@ -1,0 +1,275 @@
+//! Delete conditions: the serialized tree of comparisons in a `.del` file (version 16 on).
+
+use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64};
+
+/// How an expression joins its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Junction {
+    /// All children hold.
+    And,
+    /// One child holds.
+    Or,
+    /// The only child does not hold.
+    Not,
+}
+
+impl Junction {
+    const TABLE: [(u8, Self); 3] = [(0, Self::And), (1, Self::Or), (2, Self::Not)];
+
+    fn from_code(code: u8) -> Option<Self> {
+        Self::TABLE.iter().find(|row| row.0 == code).map(|row| row.1)
+    }
+
+    fn code(self) -> u8 {
+        Self::TABLE.iter().find(|row| row.1 == self).map_or(0, |row| row.0)
+    }
+}
+
+/// How a field's value is compared with the operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+    In,
+    NotIn,
+    AlwaysTrue,
+    AlwaysFalse,
+}
+
+impl Comparison {
+    const TABLE: [(u8, Self); 10] = [
+        (0, Self::Less),
+        (1, Self::LessOrEqual),
+        (2, Self::Greater),
+        (3, Self::GreaterOrEqual),
+        (4, Self::Equal),
+        (5, Self::NotEqual),
+        (6, Self::In),
+        (7, Self::NotIn),
+        (253, Self::AlwaysTrue),
+        (254, Self::AlwaysFalse),
+    ];
+
+    fn from_code(code: u8) -> Option<Self> {
+        Self::TABLE.iter().find(|row| row.0 == code).map(|row| row.1)
+    }
+
+    fn code(self) -> u8 {
+        Self::TABLE.iter().find(|row| row.1 == self).map_or(0, |row| row.0)
+    }
+
+    /// Whether the operand is a list.
+    #[must_use]
+    pub const fn takes_list(self) -> bool {
+        matches!(self, Self::In | Self::NotIn)
+    }
+}
+
+/// A condition on the cells of an array: a tree in prefix order.
+///
+/// | node | layout |
+/// |---|---|
+/// | expression | `u8` = 0, `u8` [`Junction`], `u64` child count, children |
+/// | value | `u8` = 1, `u8` [`Comparison`], `u32` name length, name, `u64` data length, data; for IN and NOT IN `u64` offsets length in bytes, `u64` starts into data |
+///
+/// **Delete files hold the negation of what the user asked to delete**: a cell stays if and only if the stored
+/// condition holds. An operand of null has no data.
+///
+/// ```
+/// use tdb_fragment::{Comparison, Condition};
+///
+/// // a <= 20, as a delete of "a > 20" stores it
+/// let mut bytes = vec![1, 1, 1, 0, 0, 0, b'a', 4, 0, 0, 0, 0, 0, 0, 0];
+/// bytes.extend(20i32.to_le_bytes());
+/// let Condition::Value { field, comparison, operands } = Condition::parse(&bytes)? else { panic!() };
+/// assert_eq!((field.as_str(), comparison), ("a", Comparison::LessOrEqual));
+/// assert_eq!(operands, [20i32.to_le_bytes()]);
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Several conditions joined.
+    Expression {
+        /// How.
+        junction: Junction,
+        /// Them.
+        children: Vec<Self>,
+    },
+    /// A comparison.
+    Value {
+        /// The field's name.
+        field: String,
+        /// How it is compared.
+        comparison: Comparison,
+        /// With what: one value, or a list for IN and NOT IN. An empty one may mean null.
+        operands: Vec<Vec<u8>>,
+    },
+}
+
+/// Deepest tree that is read: conditions are evaluated recursively, and a file must not exhaust the stack.
+const MAX_DEPTH: usize = 64;
+/// Bytes the smallest node takes.
+const MIN_NODE: usize = 10;
+
+impl Condition {
+    /// Reads the payload of a `.del` file.
+    ///
+    /// # Errors
+    /// Truncation, trailing bytes, unknown codes, or a tree over 64 levels deep.
+    pub fn parse(payload: &[u8]) -> Result<Self> {
+        Self::parse_from(Reader::new(payload))
+    }
+
+    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'_>) -> Result<Self> {
+        let condition = Self::node(&mut reader, MAX_DEPTH)?;
+        reader.finish("condition")?;
+        Ok(condition)
+    }
+
+    fn node(reader: &mut Reader<'_>, depth: usize) -> Result<Self> {
+        let start = *reader;
+        let Some(depth) = depth.checked_sub(1) else {
+            let kind = ErrorKind::LimitExceeded { size: to_u64(MAX_DEPTH) };
+            return Err(start.error("condition depth", kind));
+        };
+        if reader.code("condition node", |code| (code <= 1).then_some(code == 0))? {
+            let junction = reader.code("condition operator", Junction::from_code)?;
+            let start = *reader;
+            let count = reader.count_u64(MIN_NODE, "condition child count")?;
+            if count == 0 || (junction == Junction::Not && count != 1) {
+                let kind = ErrorKind::InvalidValue { value: to_u64(count) };
+                return Err(start.error("condition child count", kind));
+            }
+            let children = (0..count).map(|_| Self::node(reader, depth)).collect::<Result<_>>()?;
+            return Ok(Self::Expression { junction, children });
+        }
+        let comparison = reader.code("condition operator", Comparison::from_code)?;
+        let field = reader.string_u32("condition field name")?;
+        let data = reader.bytes_u64("condition value")?;
+        let operands = if comparison.takes_list() {
+            let start = *reader;
+            let len = reader.u64("condition value offsets size")?;
+            let mut offsets = reader.sub(len, "condition value offsets")?;
+            let wrong = |value| start.error("condition value offsets", ErrorKind::WrongLength { value });
+            let starts = offsets.u64s(offsets.remaining() / 8, "condition value offsets")?;
+            offsets.finish("condition value offsets")?;
+            let ends = starts.iter().skip(1).copied().chain([to_u64(data.len())]);
+            starts
+                .iter()
+                .zip(ends)
+                .map(|(start, end)| {
+                    let range = usize::try_from(*start).ok()?..usize::try_from(end).ok()?;
+                    data.get(range).map(<[u8]>::to_vec)
+                })
+                .collect::<Option<_>>()
+                .ok_or_else(|| wrong(len))?
+        } else {
+            vec![data.to_vec()]
+        };
+        Ok(Self::Value { field, comparison, operands })
+    }
+
+    /// The payload [`Self::parse`] reads.
+    ///
+    /// # Errors
+    /// A name of 4 GiB or more.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut writer = Writer::new();
+        self.write(&mut writer)?;
+        Ok(writer.into_vec())
+    }
+
+    fn write(&self, writer: &mut Writer) -> Result<()> {
+        match self {
+            Self::Expression { junction, children } => {
+                writer.u8(0);
+                writer.u8(junction.code());
+                writer.u64(to_u64(children.len()));
+                children.iter().try_for_each(|child| child.write(writer))
+            }
+            Self::Value { field, comparison, operands } => {
+                writer.u8(1);
+                writer.u8(comparison.code());
+                writer.bytes_u32(field.as_bytes(), "condition field name")?;
+                writer.bytes_u64(&operands.concat());
+                if comparison.takes_list() {
+                    writer.u64(to_u64(operands.len()).saturating_mul(8));
+                    let mut start = 0u64;
+                    for operand in operands {
+                        writer.u64(start);
+                        start = start.saturating_add(to_u64(operand.len()));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Calls `visit` with the name of every field the condition looks at, repetitions included.
+    pub fn for_each_field(&self, visit: &mut impl FnMut(&str)) {
+        match self {
+            Self::Expression { children, .. } => {
+                children.iter().for_each(|child| child.for_each_field(visit));
+            }
+            Self::Value { field, .. } => visit(field),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Condition {
+        let value = |field: &str, comparison, operands: &[&[u8]]| Condition::Value {
+            field: field.into(),
+            comparison,
+            operands: operands.iter().map(|operand| operand.to_vec()).collect(),
+        };
+        Condition::Expression {
+            junction: Junction::Or,
+            children: vec![
+                value("a", Comparison::LessOrEqual, &[&[1, 2, 3, 4]]),
+                value("name", Comparison::NotIn, &[b"x", b"", b"yz"]),
+                value("b", Comparison::Equal, &[b""]),
+            ],
+        }
+    }
+
+    #[test]
+    fn trees_round_trip_and_every_truncation_is_refused() {
+        let bytes = sample().to_bytes().unwrap();
+        assert_eq!(Condition::parse(&bytes).unwrap(), sample());
+        for len in 0..bytes.len() {
+            assert!(Condition::parse(&bytes[..len]).is_err(), "{len}");
+        }
+    }
+
+    #[test]
+    fn trees_too_deep_for_the_stack_are_refused() {
+        let mut bytes = Vec::new();
+        for _ in 0..1000 {
+            bytes.extend([0, 2]);
+            bytes.extend(1u64.to_le_bytes());
+        }
+        bytes.extend([0; 64]);
+        let error = Condition::parse(&bytes).unwrap_err();
+        assert_eq!(error.what, "condition depth");
+    }
+
+    #[test]
+    fn offsets_past_the_data_are_refused() {
+        let mut bytes = vec![1, 6, 1, 0, 0, 0, b'a', 1, 0, 0, 0, 0, 0, 0, 0, 9, 8, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend(7u64.to_le_bytes());
+        assert_eq!(Condition::parse(&bytes).unwrap_err().what, "condition value offsets");
+    }
+}
