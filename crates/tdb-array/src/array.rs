@@ -13,7 +13,7 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, MetadataEntry, Range};
 use crate::context::Context;
 use crate::directory::{DeleteEntry, Directory, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
-use crate::storage::{LocalStorage, Storage, join};
+use crate::storage::{LocalStorage, Storage, is_plain_name, join};
 use crate::{Error, Read, Result, TimeWindow, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
@@ -133,6 +133,10 @@ impl OpenOptions {
                 Some(name) if name != OLD_SCHEMA => join(SCHEMA_FOLDER, name),
                 _ => OLD_SCHEMA.to_owned(),
             };
+            if let Some(name) = name.filter(|name| !is_plain_name(name)) {
+                let detail = format!("\"{}\" is no file name", name.escape_debug());
+                return Err(Error::inconsistent(context.describe(""), "schema name", 0, detail));
+            }
             let cache = || known.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(schema) = cache().get(&key) {
                 return Ok(schema.clone());
@@ -260,6 +264,15 @@ impl Array {
         let Some(entry) = self.schema.enumerations.iter().find(|entry| entry.name == name) else {
             return Ok(None);
         };
+        if !is_plain_name(&entry.file_name) {
+            let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
+            return Err(Error::inconsistent(
+                self.describe(&self.schema_key),
+                "enumeration file name",
+                0,
+                detail,
+            ));
+        }
         let key = format!("{SCHEMA_FOLDER}/__enumerations/{}", entry.file_name);
         let payload = self.context.generic_file(&key)?;
         let parsed = Enumeration::parse(&payload);

@@ -97,6 +97,8 @@ pub enum QueryError {
     RangeCount { given: usize, dimensions: usize },
     #[error("the result would have {cells} cells, more than this machine can address")]
     TooLarge { cells: u128 },
+    #[error("the result needs {bytes} bytes of memory, which this machine does not have")]
+    OutOfMemory { bytes: u64 },
     #[error("field \"{field}\" holds {datatype} values, not {asked}")]
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error("the result has no field \"{0}\"")]

@@ -15,7 +15,7 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use crate::context::Context;
 use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
-use crate::storage::{ByteRange, join};
+use crate::storage::{ByteRange, is_plain_name, join};
 use crate::{Error, Result};
 
 /// Metadata files up to this size are read whole when the fragment is opened.
@@ -354,6 +354,11 @@ impl Fragment {
     fn tile_file(&self, context: &Context, file: DataFile, section: Section, size: u64) -> Result<TileFile> {
         let offsets = self.list(context, section)?;
         let name = file.name(&self.schema, self.footer.version).unwrap_or_default();
+        if !is_plain_name(&name) {
+            let detail = format!("\"{}\" is no file name", name.escape_debug());
+            let path = context.describe(&self.metadata_key);
+            return Err(Error::inconsistent(path, "field name", self.footer.offset, detail));
+        }
         Ok(TileFile { key: join(&self.entry.folder, &name).into(), offsets, size })
     }
 

@@ -84,6 +84,11 @@ impl ColumnSpec {
     }
 }
 
+/// A buffer of a size that a file or query asks for.
+pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
+    Ok(Buffer::try_zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
+}
+
 /// Fills `out` with repetitions of `cell`.
 pub(crate) fn fill_cells(out: &mut [u8], cell: &[u8]) {
     match cell {
@@ -122,7 +127,7 @@ pub(crate) fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
 
 /// Joins the values of consecutive pieces into one buffer, in parallel.
 pub(crate) fn concat(context: &Context, pieces: Vec<Vec<u8>>) -> Result<Buffer> {
-    let mut data = Buffer::zeroed(pieces.iter().map(Vec::len).sum());
+    let mut data = zeroed(pieces.iter().map(Vec::len).sum())?;
     let lengths: Vec<usize> = pieces.iter().map(Vec::len).collect();
     let slots = split_lengths(data.as_mut_slice(), lengths);
     let jobs = slots.into_iter().zip(pieces).collect();
@@ -143,7 +148,7 @@ const GATHER_BAND: usize = 1 << 17;
 
 /// The cells of `source` in the order of `order`.
 pub(crate) fn gather_fixed(context: &Context, source: &[u8], size: usize, order: &[u32]) -> Result<Buffer> {
-    let mut data = Buffer::zeroed(order.len().saturating_mul(size));
+    let mut data = zeroed(order.len().saturating_mul(size))?;
     let bands = data.as_mut_slice().chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
     let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
@@ -197,7 +202,7 @@ pub(crate) fn gather_var(
         *slot = to_u64(cell(*index).len());
     }
     let total = lengths_to_offsets(&mut lengths)?;
-    let mut data = Buffer::zeroed(total);
+    let mut data = zeroed(total)?;
     let starts = lengths.iter().step_by(GATHER_BAND).chain(lengths.last());
     let starts: Vec<usize> = starts.map(|start| to_usize(*start).unwrap_or(0)).collect();
     let bands = starts.windows(2).map(|pair| match pair {

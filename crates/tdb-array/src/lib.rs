@@ -58,9 +58,14 @@ pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result};
 pub use fragment::Fragment;
 pub use query::Read;
-pub use storage::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage};
+pub use storage::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage, StoredFile};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, Range};
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

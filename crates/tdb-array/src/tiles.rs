@@ -6,12 +6,13 @@ use tdb_codec::{Buffer, CellValNum, Datatype, Gate, to_u64, to_usize};
 use tdb_filters::{Decoder, Filter, Overrides, Pipeline, Scratch, TileContext};
 use tdb_fragment::DataFilePart;
 use tdb_schema::FieldKind;
-use tdb_tile::TileChunks;
+use tdb_tile::{ChunkWalk, TileChunks};
 
 use std::sync::Arc;
 
 use crate::context::Context;
 use crate::fragment::{Fragment, TileFile, TileLocation};
+use crate::storage::StoredFile;
 use crate::{Error, Result};
 
 /// Reads longer than this are compared with the file's real size before memory is set aside for them.
@@ -344,16 +345,76 @@ impl Coded {
         context: &Context,
         tile: usize,
         out: &mut [u8],
-        wanted: impl FnMut(Range<usize>) -> bool,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
         scratch: &mut Scratch,
         raw: &mut Buffer,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
+        if few_are_wanted(&location, out.len(), &mut wanted) {
+            let file = context.storage.open(&location.key);
+            let fail = |error| Error::io(context.describe(&location.key), error);
+            if let Some(file) = file.map_err(fail)? {
+                return self.decode_few(context, &location, &*file, out, wanted, scratch, raw);
+            }
+        }
         fetch(context, &location, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start)
             .and_then(|chunks| chunks.decode_where(&self.decoder, out, wanted, scratch, &context.budget));
         chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
     }
+
+    /// Decodes the wanted chunks only, and reads no others: their headers say where each begins.
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
+    fn decode_few(
+        &self,
+        context: &Context,
+        location: &TileLocation,
+        file: &dyn StoredFile,
+        out: &mut [u8],
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        scratch: &mut Scratch,
+        raw: &mut Buffer,
+    ) -> Result<()> {
+        let mut walk = ChunkWalk::new(location.range.clone(), out.len());
+        let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
+        let read = |range: &Range<u64>, raw: &mut Buffer| {
+            let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+            raw.reset(len);
+            file.read_into(range.start, raw.as_mut_slice())
+                .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
+        };
+        while let Some(range) = walk.needs() {
+            read(&range, raw)?;
+            let Some(chunk) = walk.feed(raw.as_slice()).map_err(corrupt)? else { continue };
+            if !wanted(chunk.output.clone()) {
+                continue;
+            }
+            read(&chunk.body, raw)?;
+            let slot = out.get_mut(chunk.output.clone()).unwrap_or_default();
+            chunk.decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tiles of fewer stored bytes than this are read whole: one read costs less than many small ones.
+const SMALL_TILE: u64 = 128 << 10;
+/// Bytes of cells most chunks hold.
+const USUAL_CHUNK: usize = 64 << 10;
+
+/// Whether so few chunks of a large tile are wanted that walking its headers costs less than reading it.
+fn few_are_wanted(
+    location: &TileLocation,
+    len: usize,
+    wanted: &mut impl FnMut(Range<usize>) -> bool,
+) -> bool {
+    if location.range.end.saturating_sub(location.range.start) < SMALL_TILE {
+        return false;
+    }
+    let chunks = len.div_ceil(USUAL_CHUNK);
+    let starts = (0..len).step_by(USUAL_CHUNK);
+    let found = starts.filter(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK)))).count();
+    found.saturating_mul(3) <= chunks
 }
 
 /// Reads a tile's bytes into `raw`.

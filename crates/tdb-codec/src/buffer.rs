@@ -38,6 +38,15 @@ impl Buffer {
         Self { words: vec![0; len.div_ceil(8)], len }
     }
 
+    /// `len` zero bytes, or `None` where the system does not have that much: for sizes that a file or a query
+    /// asks for.
+    #[must_use]
+    pub fn try_zeroed(len: usize) -> Option<Self> {
+        // Asking first and allocating zeroed memory afterwards keeps the pages untouched until they are used.
+        Vec::<u64>::new().try_reserve_exact(len.div_ceil(8)).ok()?;
+        Some(Self::zeroed(len))
+    }
+
     /// Room for `len` bytes.
     #[must_use]
     pub fn with_capacity(len: usize) -> Self {

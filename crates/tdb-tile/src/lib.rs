@@ -42,6 +42,7 @@ mod encode;
 mod error;
 mod generic;
 pub mod split;
+mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -50,3 +51,4 @@ pub use chunks::{CHUNK_HEADER_LEN, Chunk, ChunkJob, TileChunks};
 pub use encode::{EMPTY_TILE, encode_string_tile, encode_tile};
 pub use error::{Error, ErrorKind, Result};
 pub use generic::{Encryption, GENERIC_HEADER_LEN, GenericTile};
+pub use walk::{ChunkPlace, ChunkWalk};

@@ -10,7 +10,7 @@ use tdb_schema::FieldKind;
 use self::overlay::Overlay;
 use self::paint::{FieldSources, Target, VarTarget};
 use self::space::{Region, Space};
-use crate::gather::{ColumnSpec, concat, lengths_to_offsets, split_lengths};
+use crate::gather::{ColumnSpec, concat, lengths_to_offsets, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::tiles::Worker;
 use crate::{Cells, Column, Result, parallel};
@@ -79,7 +79,7 @@ fn fixed_column(
 ) -> Result<Column> {
     let context = &plan.array.context;
     let size = spec.cell_size.unwrap_or(0);
-    let mut data = Buffer::zeroed(space.bytes(size)?);
+    let mut data = zeroed(space.bytes(size)?)?;
     let mut validity = new_validity(&spec, space.cells());
     let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
     let validities = split_validity(&mut validity, regions);
@@ -99,7 +99,7 @@ fn var_column(
     spec: ColumnSpec,
 ) -> Result<Column> {
     let context = &plan.array.context;
-    space.bytes(8)?;
+    zeroed(space.bytes(8)?)?;
     let mut offsets = vec![0u64; space.cells().saturating_add(1)];
     let mut validity = new_validity(&spec, space.cells());
     let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));
@@ -119,7 +119,7 @@ fn var_column(
 /// The coordinates of every cell in one dimension.
 fn coordinates(space: &Space, regions: &[Region], dimension: usize, spec: ColumnSpec) -> Result<Column> {
     let size = spec.datatype.size();
-    let mut data = Buffer::with_capacity(space.bytes(size)?);
+    let mut data = Buffer::with_capacity(zeroed(space.bytes(size)?)?.len());
     for region in regions {
         let Some((low, _)) = region.range(dimension) else { continue };
         let counts = region.counts();

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use tdb_codec::{Buffer, Native, PhysicalVisitor};
+use tdb_codec::{Native, PhysicalVisitor};
 use tdb_fragment::{Comparison, Condition, Junction, Section, parse_names};
 use tdb_schema::ArraySchema;
 
@@ -11,7 +11,7 @@ use super::select::TileSelection;
 use super::stage;
 use crate::array::Delete;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, index_of};
+use crate::gather::{ColumnSpec, index_of, zeroed};
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, Worker};
 use crate::{Column, Error, Result};
@@ -75,7 +75,7 @@ fn drop_marked(
 ) -> Result<()> {
     let context = &plan.array.context;
     let Some(tiles) = FieldTiles::delete_timestamps(context, fragment)? else { return Ok(()) };
-    let mut times = Buffer::zeroed(selection.tile_cells.saturating_mul(8));
+    let mut times = zeroed(selection.tile_cells.saturating_mul(8))?;
     tiles.decode_fixed(context, selection.tile, times.as_mut_slice(), |_| true, worker)?;
     let times: &[u64] = times.values().unwrap_or_default();
     let end = plan.array.window().end;

@@ -5,7 +5,7 @@ mod hilbert;
 mod order;
 mod select;
 
-use tdb_codec::{Buffer, Layout, to_u64};
+use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
@@ -13,6 +13,7 @@ use self::order::{CellOrder, permutation};
 use self::select::{TileSelection, copy_cells, copy_var_cells, select};
 use crate::gather::{
     ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
+    zeroed,
 };
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, VarTile, Worker};
@@ -128,7 +129,7 @@ fn stage(
         return Ok(spec.column(data, Some(offsets), validity));
     };
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
-    let mut data = Buffer::zeroed(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?);
+    let mut data = zeroed(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?)?;
     let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
     parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {

@@ -6,7 +6,7 @@ use tdb_schema::{Dimension, FieldKind, Range};
 use crate::context::Context;
 use crate::coordinate::Ends;
 use crate::fragment::Fragment;
-use crate::gather::index_of;
+use crate::gather::{index_of, zeroed};
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Error, Result, TimeWindow, parallel};
@@ -172,7 +172,7 @@ impl Selector<'_> {
                     field.decode_var(context, tile, tile_cells, &mut var, worker)?;
                     Decoded::Var(var)
                 } else {
-                    let mut values = Buffer::zeroed(tile_cells.saturating_mul(field.cell_size()));
+                    let mut values = zeroed(tile_cells.saturating_mul(field.cell_size()))?;
                     field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
                     Decoded::Fixed(values)
                 });
@@ -180,7 +180,7 @@ impl Selector<'_> {
         }
         let mut timestamps = None;
         if let Some(field) = &source.timestamps {
-            let mut values = Buffer::zeroed(tile_cells.saturating_mul(8));
+            let mut values = zeroed(tile_cells.saturating_mul(8))?;
             field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
             let words = values.as_slice().as_chunks::<8>().0;
             timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());

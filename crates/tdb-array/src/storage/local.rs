@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::{ByteRange, Entry, Storage, range_len};
+use super::{ByteRange, Entry, Storage, StoredFile, range_len};
 
 /// A folder of the local file system.
 #[derive(Clone, Debug)]
@@ -64,6 +64,10 @@ impl Storage for LocalStorage {
         read_exact_at(&File::open(self.path(key))?, offset, out)
     }
 
+    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        Ok(Some(Box::new(File::open(self.path(key))?)))
+    }
+
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
         let mut open: Option<(&str, File, u64)> = None;
         let mut results = Vec::with_capacity(ranges.len());
@@ -92,6 +96,12 @@ impl Storage for LocalStorage {
 
     fn describe(&self, key: &str) -> String {
         self.path(key).display().to_string()
+    }
+}
+
+impl StoredFile for File {
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        read_exact_at(self, offset, out)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 
-use super::{ByteRange, Entry, Storage, range_len};
+use super::{ByteRange, Entry, Storage, StoredFile, range_len};
 
 /// Files in memory, by key.
 ///
@@ -56,6 +56,20 @@ impl MemoryStorage {
     }
 }
 
+#[derive(Debug)]
+struct MemoryFile<'a>(&'a Bytes);
+
+impl StoredFile for MemoryFile<'_> {
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.saturating_add(tdb_codec::to_u64(out.len()));
+        range_len(&(offset..end), tdb_codec::to_u64(self.0.len()))?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let bytes = self.0.get(start..start.saturating_add(out.len()));
+        out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
 impl Storage for MemoryStorage {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -86,6 +100,10 @@ impl Storage for MemoryStorage {
         let bytes = self.slice(&ByteRange { key: key.to_owned(), range })?;
         out.copy_from_slice(&bytes);
         Ok(())
+    }
+
+    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        Ok(Some(Box::new(MemoryFile(self.file(key)?))))
     }
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {

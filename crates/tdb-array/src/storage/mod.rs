@@ -54,6 +54,16 @@ pub trait Storage: Debug + Send + Sync {
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full.
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
+    /// A file to read small pieces of, where that is cheap; `None` where every read is a request of its own, as
+    /// on an object store.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; whatever the system says.
+    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        let _ = key;
+        Ok(None)
+    }
+
     /// Reads many ranges at once, in the order given.
     ///
     /// # Errors
@@ -62,6 +72,15 @@ pub trait Storage: Debug + Send + Sync {
 
     /// How a key is shown to people.
     fn describe(&self, key: &str) -> String;
+}
+
+/// An open file, for many small reads.
+pub trait StoredFile: Debug {
+    /// Fills `out` from `offset` on.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full.
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 }
 
 /// Length of a range, refused where the address space or the file cannot hold it.
@@ -74,6 +93,11 @@ pub(crate) fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize>
     }
     usize::try_from(range.end.saturating_sub(range.start))
         .map_err(|_| io::Error::new(io::ErrorKind::OutOfMemory, "the range does not fit into memory"))
+}
+
+/// Whether a name read from a file stays in its folder: no separators, and none of the names that lead out.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }
 
 /// Joins a folder key and a name.

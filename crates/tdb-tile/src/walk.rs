@@ -1,0 +1,208 @@
+//! Finding chunks without reading the tile: header by header.
+
+use core::ops::Range;
+
+use tdb_codec::{Budget, ErrorKind as FormatError, Reader, to_u64, to_usize};
+use tdb_filters::{Decoder, Scratch};
+
+use crate::chunks::CHUNK_HEADER_LEN;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes of the chunk count before the first header.
+const COUNT_LEN: usize = 8;
+
+/// Walks a tile's chunk headers, for callers who want few of its chunks and can read small ranges cheaply: chunk
+/// positions are only known from the headers before them.
+///
+/// The walk does no I/O. It says which bytes it needs next, and is fed them:
+///
+/// ```
+/// use tdb_tile::ChunkWalk;
+///
+/// // Two chunks of 3 and 2 bytes, without filters.
+/// let mut tile = vec![2, 0, 0, 0, 0, 0, 0, 0];
+/// tile.extend([3, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, b'a', b'b', b'c']);
+/// tile.extend([2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, b'd', b'e']);
+///
+/// let mut walk = ChunkWalk::new(0..tile.len() as u64, 5);
+/// let mut found = Vec::new();
+/// while let Some(range) = walk.needs() {
+///     if let Some(chunk) = walk.feed(&tile[range.start as usize..range.end as usize])? {
+///         found.push(chunk.output);
+///     }
+/// }
+/// assert_eq!(found, [0..3, 3..5]);
+/// # Ok::<(), tdb_tile::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChunkWalk {
+    tile: Range<u64>,
+    /// Length the chunks must add up to.
+    original_len: usize,
+    /// File offset of the next field.
+    next: u64,
+    /// Chunks not yet seen; `None` before the count was read.
+    left: Option<u64>,
+    index: u64,
+    output: usize,
+}
+
+/// Where a chunk is, and where its cells go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkPlace {
+    /// Number of the chunk in its tile, from 0.
+    pub index: u64,
+    /// Absolute file offset of its header.
+    pub offset: u64,
+    /// Byte range of its cells in the unfiltered tile.
+    pub output: Range<usize>,
+    /// Absolute file range of its metadata and data.
+    pub body: Range<u64>,
+    metadata_len: usize,
+}
+
+impl ChunkWalk {
+    /// A walk over the tile at `tile` of a file, whose chunks must add up to `original_len` bytes.
+    #[must_use]
+    pub const fn new(tile: Range<u64>, original_len: usize) -> Self {
+        let next = tile.start;
+        Self { tile, original_len, next, left: None, index: 0, output: 0 }
+    }
+
+    /// The file range to feed next; `None` at the end.
+    #[must_use]
+    pub fn needs(&self) -> Option<Range<u64>> {
+        let len = match self.left {
+            None => COUNT_LEN,
+            Some(0) => return None,
+            Some(_) => CHUNK_HEADER_LEN,
+        };
+        Some(self.next..self.next.saturating_add(to_u64(len)))
+    }
+
+    /// Takes the bytes [`Self::needs`] asked for; returns the chunk they announce, if they are a header.
+    ///
+    /// # Errors
+    /// If a chunk leaves the tile, or the chunks do not add up to the tile and its length.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<ChunkPlace>> {
+        let mut reader = Reader::with_offset(bytes, self.next);
+        let start = reader;
+        let Some(left) = self.left else {
+            let count = reader.u64("chunk count")?;
+            self.next = reader.offset();
+            self.left = Some(count);
+            if count == 0 {
+                self.finish()?;
+            }
+            return Ok(None);
+        };
+        let original_len = reader.u32("chunk original length")?;
+        let data_len = reader.u32("chunk filtered length")?;
+        let metadata_len = reader.u32("chunk metadata length")?;
+        let body_start = reader.offset();
+        let body_end = body_start.saturating_add(u64::from(data_len)).saturating_add(u64::from(metadata_len));
+        if let Some(missing) = body_end.checked_sub(self.tile.end).filter(|missing| *missing > 0) {
+            return Err(start.error("chunk", FormatError::UnexpectedEnd { missing }).into());
+        }
+        let output_end = to_usize(u64::from(original_len))
+            .and_then(|len| self.output.checked_add(len))
+            .filter(|end| *end <= self.original_len)
+            .ok_or_else(|| self.wrong_length(u64::from(original_len)))?;
+        let place = ChunkPlace {
+            index: self.index,
+            offset: self.next,
+            output: self.output..output_end,
+            body: body_start..body_end,
+            metadata_len: to_usize(u64::from(metadata_len)).unwrap_or(usize::MAX),
+        };
+        self.index = self.index.saturating_add(1);
+        self.next = body_end;
+        self.output = output_end;
+        self.left = left.checked_sub(1);
+        if self.left == Some(0) {
+            self.finish()?;
+        }
+        Ok(Some(place))
+    }
+
+    fn finish(&self) -> Result<()> {
+        if self.output != self.original_len {
+            return Err(self.wrong_length(0));
+        }
+        if let Some(count) = self.tile.end.checked_sub(self.next).filter(|count| *count > 0) {
+            let kind = FormatError::TrailingBytes { count };
+            return Err(tdb_codec::Error::new("tile", self.next, kind).into());
+        }
+        Ok(())
+    }
+
+    fn wrong_length(&self, more: u64) -> Error {
+        let found = to_u64(self.output).saturating_add(more);
+        Error::new(self.tile.start, ErrorKind::WrongLength { expected: to_u64(self.original_len), found })
+    }
+}
+
+impl ChunkPlace {
+    /// Decodes the chunk from its `body` into `out`, which is as long as [`Self::output`].
+    ///
+    /// # Errors
+    /// If a filter refuses it.
+    pub fn decode(
+        &self,
+        body: &[u8],
+        decoder: &Decoder,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<()> {
+        let mut reader = Reader::with_offset(body, self.body.start);
+        let metadata = reader.take(self.metadata_len, "chunk metadata")?;
+        decoder
+            .decode_chunk(metadata, reader.rest(), out, scratch, budget)
+            .map_err(|error| Error::in_chunk(self.offset, self.index, ErrorKind::Filter(error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(tile: &[u8], original_len: usize) -> Result<Vec<ChunkPlace>> {
+        let mut walk = ChunkWalk::new(100..100 + to_u64(tile.len()), original_len);
+        let mut places = Vec::new();
+        while let Some(range) = walk.needs() {
+            let local =
+                usize::try_from(range.start - 100).unwrap()..usize::try_from(range.end - 100).unwrap();
+            let bytes = tile.get(local).unwrap_or_default();
+            places.extend(walk.feed(bytes)?);
+        }
+        Ok(places)
+    }
+
+    fn tile() -> Vec<u8> {
+        let mut tile = vec![2, 0, 0, 0, 0, 0, 0, 0];
+        tile.extend([3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 9, 9, 9]);
+        tile.extend([2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        tile
+    }
+
+    #[test]
+    fn places_are_those_the_headers_promise() {
+        let places = walk(&tile(), 5).unwrap();
+        assert_eq!(places.len(), 2);
+        assert_eq!((places[0].offset, places[0].body.clone()), (108, 120..123));
+        assert_eq!((places[1].output.clone(), places[1].body.clone()), (3..5, 135..135));
+    }
+
+    #[test]
+    fn truncated_tiles_wrong_lengths_and_trailing_bytes_are_refused() {
+        let tile = tile();
+        for len in 0..tile.len() {
+            assert!(walk(&tile[..len], 5).is_err(), "{len}");
+        }
+        assert!(walk(&tile, 4).is_err());
+        assert!(walk(&tile, 6).is_err());
+        assert!(walk(&[&tile[..], &[0]].concat(), 5).is_err());
+        assert!(walk(&u64::MAX.to_le_bytes(), 5).is_err());
+    }
+}
