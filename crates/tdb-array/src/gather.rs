@@ -126,17 +126,20 @@ pub(crate) fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
 }
 
 /// Joins the values of consecutive pieces into one buffer, in parallel.
-pub(crate) fn concat(context: &Context, pieces: Vec<Vec<u8>>) -> Result<Buffer> {
-    let mut data = zeroed(pieces.iter().map(Vec::len).sum())?;
-    let lengths: Vec<usize> = pieces.iter().map(Vec::len).collect();
+pub(crate) fn concat(context: &Context, mut pieces: Vec<Buffer>) -> Result<Buffer> {
+    if pieces.len() == 1 {
+        return Ok(pieces.pop().unwrap_or_default());
+    }
+    let mut data = zeroed(pieces.iter().map(Buffer::len).sum())?;
+    let lengths: Vec<usize> = pieces.iter().map(Buffer::len).collect();
     let slots = split_lengths(data.as_mut_slice(), lengths);
     let jobs = slots.into_iter().zip(pieces).collect();
     parallel::run(
         context.threads,
         jobs,
         || (),
-        |(slot, piece): (&mut [u8], Vec<u8>), ()| {
-            slot.copy_from_slice(&piece);
+        |(slot, piece): (&mut [u8], Buffer), ()| {
+            slot.copy_from_slice(piece.as_slice());
             Ok(())
         },
     )?;

@@ -70,6 +70,15 @@ pub(crate) struct VarTile {
     pub(crate) values: Buffer,
 }
 
+impl VarTile {
+    /// Length of each cell in bytes.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.offsets
+            .windows(2)
+            .map(|pair| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start)))
+    }
+}
+
 impl FieldTiles {
     /// The tiles of the field `kind` of the fragment's own schema.
     pub(crate) fn open(context: &Context, fragment: &Fragment, kind: FieldKind) -> Result<Self> {

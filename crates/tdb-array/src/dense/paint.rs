@@ -49,18 +49,23 @@ pub(crate) struct VarTarget<'t> {
     /// Where each cell's value begins in `arena`.
     starts: Vec<usize>,
     arena: Vec<u8>,
+    /// The values, where one tile holds exactly the region's cells.
+    whole: Option<Buffer>,
 }
 
 impl<'t> VarTarget<'t> {
     pub(crate) fn new(lengths: &'t mut [u64], validity: Option<&'t mut [u8]>) -> Self {
         let starts = vec![0; lengths.len()];
-        Self { lengths, validity, starts, arena: Vec::new() }
+        Self { lengths, validity, starts, arena: Vec::new(), whole: None }
     }
 
     /// The values of all cells in result order.
-    pub(crate) fn into_values(self) -> Vec<u8> {
+    pub(crate) fn into_values(self) -> Buffer {
+        if let Some(values) = self.whole {
+            return values;
+        }
         let total: u64 = self.lengths.iter().sum();
-        let mut values = Vec::with_capacity(to_usize(total).unwrap_or(0));
+        let mut values = Buffer::with_capacity(to_usize(total).unwrap_or(0));
         // Neighbours in the result are mostly neighbours in a tile: copy runs, not cells.
         let (mut start, mut end) = (0usize, 0usize);
         let mut flush = |start: usize, end: usize| {
@@ -213,13 +218,19 @@ impl<'a> FieldSources<'a> {
                     }
                 });
             }
+            // The only layer of the only tile: its values need not be picked apart.
+            let bounds_are_region = layers.len() == 1 && bounds == region.bounds;
             for Layer { source, bounds } in layers {
                 match &source.kind {
                     SourceKind::Dense { first, strides } => {
                         let tile = data_tile(index, first, strides);
                         let part = TilePart::new(space, region, &tile_box, bounds);
                         source.tiles.decode_var(context, tile, space.tile_cells, &mut decoded, worker)?;
-                        target.paint(&decoded, &part.map);
+                        if bounds_are_region && part.whole_tile(space).is_some() {
+                            target.take_whole(&mut decoded);
+                        } else {
+                            target.paint(&decoded, &part.map);
+                        }
                         if let Some(validity) = target.validity.as_deref_mut() {
                             part.copy_validity(context, space, &source.tiles, tile, validity, worker)?;
                         }
@@ -235,6 +246,12 @@ impl<'a> FieldSources<'a> {
 }
 
 impl VarTarget<'_> {
+    /// Takes over a decoded tile that is exactly the region.
+    fn take_whole(&mut self, tile: &mut VarTile) {
+        self.lengths.iter_mut().zip(tile.lengths()).for_each(|(slot, length)| *slot = length);
+        self.whole = Some(core::mem::take(&mut tile.values));
+    }
+
     /// Takes over the cells of a decoded tile that `map` maps into the region.
     pub(super) fn paint(&mut self, tile: &VarTile, map: &BoxMap) {
         let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);

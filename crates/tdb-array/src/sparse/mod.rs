@@ -5,7 +5,7 @@ mod hilbert;
 mod order;
 mod select;
 
-use tdb_codec::{Layout, to_u64};
+use tdb_codec::{Buffer, Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
@@ -107,11 +107,9 @@ fn stage(
         let values =
             parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
                 stage_validity(selection, valid, worker)?;
-                let mut values = Vec::new();
                 let Some(tiles) = tiles_of(selection) else {
                     slot.fill(to_u64(spec.fill.len()));
-                    values = spec.fill.repeat(slot.len());
-                    return Ok(values);
+                    return Ok(Buffer::from(spec.fill.repeat(slot.len()).as_slice()));
                 };
                 let mut decoded = VarTile::default();
                 tiles.decode_var(context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
@@ -121,7 +119,13 @@ fn stage(
                         *slot = len;
                     }
                 };
-                copy_var_cells(&decoded, selection.cells.as_deref(), push, &mut values);
+                let Some(cells) = &selection.cells else {
+                    // All cells of a tile keep the tile's own buffer.
+                    decoded.lengths().for_each(push);
+                    return Ok(decoded.values);
+                };
+                let mut values = Buffer::new();
+                copy_var_cells(&decoded, cells, push, |value| values.extend_from_slice(value));
                 Ok(values)
             })?;
         lengths_to_offsets(&mut offsets)?;

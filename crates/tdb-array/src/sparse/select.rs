@@ -272,19 +272,19 @@ fn compact(values: Decoded, dimension: &Dimension, cells: Option<&[u32]>) -> Coo
             Coordinates { values: out, offsets: None }
         }
         Decoded::Var(tile) => {
-            let mut out = Coordinates { values: Vec::new(), offsets: Some(vec![0]) };
-            if let Some(offsets) = &mut out.offsets {
-                copy_var_cells(
-                    &tile,
-                    cells,
-                    |len| {
-                        let last = offsets.last().copied().unwrap_or(0);
-                        offsets.push(last.saturating_add(len));
-                    },
-                    &mut out.values,
-                );
+            let mut offsets = vec![0u64];
+            let mut values = Vec::new();
+            let mut push = |len: u64| offsets.push(offsets.last().copied().unwrap_or(0).saturating_add(len));
+            match cells {
+                None => {
+                    tile.lengths().for_each(push);
+                    values.extend_from_slice(tile.values.as_slice());
+                }
+                Some(cells) => {
+                    copy_var_cells(&tile, cells, &mut push, |value| values.extend_from_slice(value));
+                }
             }
-            out
+            Coordinates { values, offsets: Some(offsets) }
         }
     }
 }
@@ -299,29 +299,19 @@ pub(crate) fn copy_cells(values: &[u8], size: usize, cells: Option<&[u32]>, out:
     }
 }
 
-/// Appends the wanted cells of a var-length tile, and reports each one's length.
-pub(crate) fn copy_var_cells(
-    tile: &VarTile,
-    cells: Option<&[u32]>,
+/// Hands out the wanted cells of a var-length tile and their lengths.
+pub(crate) fn copy_var_cells<'t>(
+    tile: &'t VarTile,
+    cells: &[u32],
     mut length: impl FnMut(u64),
-    out: &mut Vec<u8>,
+    mut value: impl FnMut(&'t [u8]),
 ) {
     let bytes = tile.values.as_slice();
-    match cells {
-        None => {
-            for pair in tile.offsets.windows(2) {
-                length(to_u64(var_cell(bytes, pair).len()));
-            }
-            out.extend_from_slice(bytes);
-        }
-        Some(cells) => {
-            for cell in cells {
-                let at = index_of(*cell);
-                let pair = tile.offsets.get(at..at.saturating_add(2)).unwrap_or_default();
-                let value = var_cell(bytes, pair);
-                length(to_u64(value.len()));
-                out.extend_from_slice(value);
-            }
-        }
+    for cell in cells {
+        let at = index_of(*cell);
+        let pair = tile.offsets.get(at..at.saturating_add(2)).unwrap_or_default();
+        let cell = var_cell(bytes, pair);
+        length(to_u64(cell.len()));
+        value(cell);
     }
 }
