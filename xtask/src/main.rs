@@ -1,15 +1,32 @@
 //! `cargo xtask <command>`: one subcommand a generator or check. Each lives in a module of its own.
 
+mod check;
+mod compare;
 mod fixtures;
 mod peer;
+mod seeds;
+mod tables;
 
 use std::process::ExitCode;
 
 /// A subcommand: its name, what it does, and its entry point.
 type Command = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const COMMANDS: [Command; 1] =
-    [("fixtures", "write the fixture arrays with many libtiledb releases; --check compares instead", fixtures::run)];
+const COMMANDS: [Command; 5] = [
+    (
+        "fixtures",
+        "write the fixture arrays with many libtiledb releases; --check compares instead",
+        fixtures::run,
+    ),
+    (
+        "compare",
+        "time tdb and libtiledb on the same reads; --write-docs writes docs/performance.md",
+        compare::run,
+    ),
+    ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
+    ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),
+    ("tables", "write docs/tables from the code; --check compares instead", tables::run),
+];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -1,0 +1,30 @@
+//! A whole array.
+
+use tdb_array::{Layout, MemoryStorage, OpenOptions, verify};
+use tdb_codec::Limits;
+
+use crate::input::unpack_files;
+
+/// Most bytes of a tile, a metadata structure and a result.
+const LIMIT: u64 = 1 << 20;
+
+/// Opens, reads in several orders and verifies the array that the files of the input make up.
+pub fn whole_array(data: &[u8]) {
+    let files = unpack_files(data);
+    let mut limits = Limits::default();
+    limits.tile_bytes = LIMIT;
+    limits.metadata_bytes = LIMIT;
+    let options = OpenOptions::new().threads(1).limits(limits);
+    if let Ok(array) = options.open_storage(MemoryStorage::new(files.clone())) {
+        let names: Vec<String> = array.schema().fields().map(|field| field.name.to_owned()).collect();
+        for order in [Layout::RowMajor, Layout::GlobalOrder] {
+            let _ = array.read().fields(&names).order(order).collect();
+            let _ = array.read().order(order).collect();
+        }
+        let _ = (array.metadata(), array.non_empty_domain());
+        for enumeration in &array.schema().enumerations {
+            let _ = array.enumeration(&enumeration.name);
+        }
+    }
+    let _ = verify(MemoryStorage::new(files));
+}

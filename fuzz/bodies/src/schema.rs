@@ -1,0 +1,39 @@
+//! What an array is.
+
+use tdb_codec::FormatVersion;
+use tdb_schema::{ArraySchema, Enumeration, MetadataEntry};
+
+use crate::assert_same;
+
+/// Array schemas of every version: read, written in its own version, read again; writing in any other version
+/// succeeds or is refused.
+pub fn array_schema(data: &[u8]) {
+    let Ok(schema) = ArraySchema::parse(data) else { return };
+    let written = schema.to_bytes(schema.version).map(|bytes| ArraySchema::parse(&bytes));
+    match written {
+        Ok(Ok(again)) => assert_same(&again, &schema),
+        // What a version can say twice, or not at all, is checked when writing.
+        Ok(Err(error)) => assert_eq!(error.to_string(), "", "a schema was written that cannot be read"),
+        Err(error) => assert_eq!(error.to_string(), "", "a schema was read that cannot be written"),
+    }
+    for version in FormatVersion::all() {
+        let _ = schema.to_bytes(version);
+    }
+}
+
+/// Enumerations: read, every entry looked at, written, read again.
+pub fn enumeration(data: &[u8]) {
+    let Ok(enumeration) = Enumeration::parse(data) else { return };
+    for index in 0..=enumeration.len() {
+        assert_eq!(enumeration.value(index).is_some(), index < enumeration.len(), "entry {index}");
+    }
+    let again = enumeration.to_bytes().map(|bytes| Enumeration::parse(&bytes));
+    assert_same(&again, &Ok(Ok(enumeration)));
+}
+
+/// Array metadata: read, written, read again.
+pub fn array_metadata(data: &[u8]) {
+    let Ok(entries) = MetadataEntry::parse_all(data) else { return };
+    let again = MetadataEntry::write_all(&entries).map(|bytes| MetadataEntry::parse_all(&bytes));
+    assert_same(&again, &Ok(Ok(entries)));
+}

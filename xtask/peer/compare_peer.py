@@ -1,0 +1,193 @@
+"""The libtiledb side of `cargo xtask compare`: reads requests on standard input, answers each with a line of JSON.
+
+    python compare_peer.py --threads N [--lib LIBTILEDB.so]
+
+It calls libtiledb's C API on buffers that fit the result, without TileDB-Py in between: what is timed is the library
+itself. The protocol is that of xtask/src/compare/worker.rs, which is the tdb side.
+"""
+
+import argparse
+import ctypes as C
+import glob
+import json
+import os
+import struct
+import sys
+import sysconfig
+import time
+
+import numpy as np
+
+import capi
+
+COMPLETED = 1
+# Room beyond the result, in bytes: address space only, it is never touched.
+SLACK = 1 << 20
+
+
+def find_lib():
+    """The library inside the installed TileDB-Py wheel."""
+    folder = sysconfig.get_paths()["platlib"]
+    hits = [p for p in glob.glob(os.path.join(folder, "tiledb*", "**", "libtiledb*.so*"), recursive=True)
+            if "cpython" not in p]
+    if not hits:
+        sys.exit("no libtiledb below " + folder)
+    return sorted(hits)[0]
+
+
+def status(name):
+    with open("/proc/self/status") as lines:
+        for line in lines:
+            if line.startswith(name + ":"):
+                return int(line.split()[1])
+    return None
+
+
+def reset_peak():
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError:
+        pass
+
+
+class Peer:
+    def __init__(self, lib, threads):
+        config = {"sm.compute_concurrency_level": threads, "sm.io_concurrency_level": threads}
+        self.lib = capi.Lib(lib, config)
+        self.last = None
+
+    def clear(self):
+        self.last = None
+        reset_peak()
+
+    def read(self, request):
+        lib = self.lib
+        started = time.perf_counter()
+        array = lib.open(request["array"], capi.READ)
+        query = lib.new("query_alloc", array, capi.READ)
+        lib.call("query_set_layout", query, capi.LAYOUTS[request["order"]])
+        box = [None if r is None else (struct.pack("<q", r[0]), struct.pack("<q", r[1]), False)
+               for r in request["ranges"]]
+        lib.set_box(array, query, box)
+        columns = []
+        for name in request["fields"]:
+            data_bytes, offsets_bytes = request["sizes"][name]
+            data = np.empty(data_bytes + SLACK, np.uint8)
+            offsets = np.empty(offsets_bytes // 8 + SLACK, np.uint64) if offsets_bytes else None
+            sizes = C.c_uint64(data.nbytes), C.c_uint64(offsets.nbytes if offsets_bytes else 0)
+            if offsets is None:
+                lib.set_buffers(query, name, C.c_void_p(data.ctypes.data), sizes[0])
+            else:
+                lib.set_buffers(query, name, C.c_void_p(data.ctypes.data), sizes[0],
+                                C.c_void_p(offsets.ctypes.data), sizes[1])
+            columns.append((data, offsets, sizes))
+        lib.call("query_submit", query)
+        seconds = time.perf_counter() - started
+        if lib.get(C.c_int, "query_get_status", query) != COMPLETED:
+            raise capi.TileDBError("the query did not complete in one go")
+        self.last = request, columns
+        counts = cell_counts(request, columns)
+        size = sum(data.value + offsets.value for _, _, (data, offsets) in columns)
+        lib.dll.tiledb_query_free(C.byref(query))
+        lib.close(array)
+        return {"seconds": seconds, "cells": min(counts), "bytes": size}
+
+    def open(self, request):
+        lib = self.lib
+        domain, empty = (C.c_int64 * 2)(), C.c_int32()
+        started = time.perf_counter()
+        array = lib.open(request["array"], capi.READ)
+        lib.call("array_get_non_empty_domain", array, domain, C.byref(empty))
+        seconds = time.perf_counter() - started
+        lib.close(array)
+        self.last = request, "none" if empty.value else "%d..=%d" % (domain[0], domain[1])
+        return {"seconds": seconds, "cells": 0, "bytes": 0}
+
+    def hash(self):
+        """The digest of the last result: see `hash` in xtask/src/compare/worker.rs."""
+        request, result = self.last
+        if isinstance(result, str):
+            return result
+        counts = cell_counts(request, result)
+        if len(set(counts)) != 1:
+            return "columns of %s cells" % counts
+        if request["order"] == "unordered":
+            return "%016x" % digest(request, result, request["fields"], False)
+        if request["ties"]:
+            every = digest(request, result, request["fields"], False)
+            return "%016x %016x" % (every, digest(request, result, request["dimensions"], True))
+        return "%016x" % digest(request, result, request["fields"], True)
+
+
+def digest(request, result, names, ordered):
+    total, step, cells = 0, 1 << 20, cell_counts(request, result)[0]
+    with np.errstate(over="ignore"):
+        for start in range(0, cells, step):
+            end = min(start + step, cells)
+            h = np.zeros(end - start, np.uint64)
+            for name, (data, offsets, (data_size, _)), width in zip(request["fields"], result, request["widths"]):
+                if name not in names:
+                    continue
+                if offsets is None:
+                    unsigned = np.dtype("u%d" % width)
+                    value = data[start * width:end * width].view(unsigned).astype(np.uint64)
+                else:
+                    last = offsets[end] if end < cells else np.uint64(data_size.value)
+                    value = string_values(data, np.append(offsets[start:end], last).astype(np.int64))
+                h = mix(h ^ value)
+            if ordered:
+                h = mix(h ^ np.arange(start, end, dtype=np.uint64))
+            total = (total + int(h.sum(dtype=np.uint64))) % (1 << 64)
+    return total
+
+
+def cell_counts(request, columns):
+    """The number of cells in each column."""
+    return [size.value // width if offsets is None else offsets_size.value // 8
+            for (_, offsets, (size, offsets_size)), width in zip(columns, request["widths"])]
+
+
+def mix(x):
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+POWER = 0x100000001B3
+
+
+def string_values(data, offsets):
+    lengths = np.diff(offsets)
+    bytes_ = data[offsets[0]:offsets[-1]].astype(np.uint64) + np.uint64(1)
+    powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, POWER, np.uint64))
+    position = np.arange(len(bytes_)) - np.repeat(offsets[:-1] - offsets[0], lengths)
+    sums = np.concatenate([[np.uint64(0)], np.cumsum(bytes_ * powers[position])]).astype(np.uint64)
+    cell = sums[offsets[1:] - offsets[0]] - sums[offsets[:-1] - offsets[0]]
+    return cell + mix(lengths.astype(np.uint64))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--lib")
+    args = parser.parse_args()
+    peer = Peer(args.lib or find_lib(), args.threads)
+    print(json.dumps({"version": peer.lib.name, "resident": status("VmRSS")}), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if request["op"] == "hash":
+                answer = {"hash": peer.hash()}
+            else:
+                peer.clear()
+                answer = getattr(peer, {"read": "read", "open": "open"}[request["op"]])(request)
+                answer["peak"] = status("VmHWM")
+        except (capi.TileDBError, KeyError, ValueError, MemoryError) as error:
+            answer = {"error": str(error)}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

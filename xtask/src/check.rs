@@ -1,0 +1,122 @@
+//! `cargo xtask check`: the rules of the house that no compiler knows.
+//!
+//! Each rule is a pure function from source text to [`Violation`]s and lives in a module of its own. This module
+//! finds the files and prints one line a violation.
+
+mod forbid;
+mod purity;
+mod stack;
+mod tokens;
+mod versions;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{peer, tables};
+pub(crate) use stack::Workspace;
+use tokens::Token;
+
+/// The crate that may do I/O; nothing above it in the member list may.
+const FACADE: &str = "tdb-array";
+/// The one file that may hold version numbers.
+const GATE_TABLE: &str = "crates/tdb-codec/src/version.rs";
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// The file, relative to the repository.
+    file: String,
+    /// The line, from 1.
+    line: usize,
+    /// What is wrong.
+    what: String,
+}
+
+impl Violation {
+    fn new(file: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, what: what.into() }
+    }
+}
+
+/// Entry point: takes no words.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    if let Some(word) = args.first() {
+        return Err(format!("unknown argument {word}"));
+    }
+    let root = peer::repository_root()?;
+    let mut violations = Vec::new();
+    let workspace = Workspace::load(&root)?;
+    violations.extend(workspace.upward_dependencies());
+    let mut files = 0usize;
+    for package in workspace.packages() {
+        let source = root.join(&package.folder).join("src");
+        for path in rust_files(&source)? {
+            let name = relative(&root, &path);
+            let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
+            files = files.saturating_add(1);
+            if path == source.join("lib.rs") {
+                violations.extend(forbid::check(&name, &tokens::tokenize(&text)));
+            }
+            if is_test_file(&name) {
+                continue;
+            }
+            let code = tokens::without_tests(tokens::tokenize(&text));
+            if workspace.is_below(&package.name, FACADE) {
+                violations.extend(purity::check(&name, &code));
+            }
+            if package.folder.starts_with("crates/") && name != GATE_TABLE {
+                violations.extend(versions::check(&name, &code));
+            }
+        }
+    }
+    let stale = tables::stale(&root)?;
+    violations
+        .extend(stale.iter().map(|name| Violation::new(name, 1, "out of date: run `cargo xtask tables`")));
+    for Violation { file, line, what } in &violations {
+        println!("{file}:{line}: {what}");
+    }
+    match violations.len() {
+        0 => {
+            println!("{files} files of {} crates keep the rules", workspace.packages().count());
+            Ok(())
+        }
+        count => Err(format!("{count} violations")),
+    }
+}
+
+/// Whether a source file is compiled for tests only, by the project's naming.
+fn is_test_file(name: &str) -> bool {
+    name.ends_with("/tests.rs") || name.contains("/tests/")
+}
+
+/// All `.rs` files below a folder, sorted.
+pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for entry in entries {
+            let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// A path as shown to people: relative to the repository, with forward slashes.
+fn relative(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
+}
+
+/// Whether the tokens from `at` on are exactly these texts.
+fn matches(tokens: &[Token<'_>], at: usize, texts: &[&str]) -> bool {
+    tokens
+        .get(at..)
+        .and_then(|rest| rest.get(..texts.len()))
+        .is_some_and(|found| found.iter().zip(texts).all(|(token, text)| token.text == *text))
+}

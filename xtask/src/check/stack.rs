@@ -1,0 +1,177 @@
+//! Dependencies point down the stack: the order of `members` in the root manifest.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{Violation, relative};
+
+/// The packages of the workspace, in stack order.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    packages: Vec<Package>,
+}
+
+/// What the rules need to know of a package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its folder relative to the repository.
+    pub(crate) folder: String,
+    /// Its description.
+    pub(crate) description: String,
+    /// Names of its dependencies, those of its tests left out.
+    pub(crate) uses: Vec<String>,
+    /// Names of its dependencies of every kind, with the manifest's line.
+    dependencies: Vec<(String, usize)>,
+}
+
+impl Workspace {
+    /// Asks cargo.
+    pub(crate) fn load(root: &Path) -> Result<Self, String> {
+        let manifest = root.join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).map_err(|error| format!("Cargo.toml: {error}"))?;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--manifest-path"])
+            .arg(&manifest)
+            .output()
+            .map_err(|error| format!("cargo metadata: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        let metadata: Value =
+            serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+        let mut known = Vec::new();
+        for package in array(&metadata, "packages") {
+            known.push(read_package(root, package)?);
+        }
+        Self::new(&members(&text), known)
+    }
+
+    /// Puts packages in the order of the member list.
+    fn new(members: &[String], known: Vec<Package>) -> Result<Self, String> {
+        let find = |folder: &String| known.iter().find(|package| package.folder == *folder).cloned();
+        let packages: Vec<Package> = members.iter().filter_map(find).collect();
+        match known.iter().find(|package| !packages.contains(package)) {
+            Some(package) => Err(format!("Cargo.toml: members do not list {}", package.folder)),
+            None => Ok(Self { packages }),
+        }
+    }
+
+    /// The packages, lowest first.
+    pub(crate) fn packages(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter()
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.packages.iter().position(|package| package.name == name)
+    }
+
+    /// Whether package `name` stands before package `other`.
+    pub(super) fn is_below(&self, name: &str, other: &str) -> bool {
+        match (self.position(name), self.position(other)) {
+            (Some(name), Some(other)) => name < other,
+            _ => false,
+        }
+    }
+
+    /// Dependencies, of whatever kind, on packages that do not stand before their user.
+    pub(super) fn upward_dependencies(&self) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        for package in &self.packages {
+            for (name, line) in &package.dependencies {
+                if self.position(name).is_some() && !self.is_below(name, &package.name) {
+                    let file = format!("{}/Cargo.toml", package.folder);
+                    let what = format!("{} depends on {name}, which is not below it", package.name);
+                    violations.push(Violation::new(&file, *line, what));
+                }
+            }
+        }
+        violations
+    }
+}
+
+fn array<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn read_package(root: &Path, package: &Value) -> Result<Package, String> {
+    let manifest = Path::new(text(package, "manifest_path"));
+    let source = fs::read_to_string(manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
+    let line_of = |name: &str| {
+        let begins =
+            |line: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', ' ', '=']));
+        source.lines().position(begins).map_or(1, |line| line.saturating_add(1))
+    };
+    let uses = array(package, "dependencies")
+        .filter(|dependency| dependency.get("kind").is_none_or(Value::is_null))
+        .map(|dependency| text(dependency, "name").to_owned())
+        .collect();
+    let names = array(package, "dependencies").map(|dependency| text(dependency, "name").to_owned());
+    Ok(Package {
+        name: text(package, "name").to_owned(),
+        folder: manifest.parent().map(|folder| relative(root, folder)).unwrap_or_default(),
+        description: text(package, "description").to_owned(),
+        uses,
+        dependencies: names.map(|name| (name.clone(), line_of(&name))).collect(),
+    })
+}
+
+/// The folders of `members = [ … ]`, in order.
+fn members(manifest: &str) -> Vec<String> {
+    manifest
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| !line.starts_with("members"))
+        .skip(1)
+        .take_while(|line| !line.starts_with(']'))
+        .filter_map(|line| line.strip_prefix('"')?.split('"').next().map(str::to_owned))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str =
+        "[workspace]\nmembers = [\n  \"a\", # low\n#  \"x\",\n  \"b\",\n]\nexclude = [\"c\"]\n";
+
+    fn package(name: &str, dependencies: &[(&str, usize)]) -> Package {
+        let dependencies = dependencies.iter().map(|(name, line)| ((*name).to_owned(), *line)).collect();
+        Package { name: name.to_owned(), folder: name.to_owned(), dependencies, ..Package::default() }
+    }
+
+    #[test]
+    fn the_stack_is_the_member_list_in_its_order_without_comments() {
+        assert_eq!(members(MANIFEST), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_dependency_down_the_stack_or_outside_it_is_allowed() {
+        let known = vec![package("b", &[("a", 5), ("serde", 6)]), package("a", &[("bytes", 3)])];
+        let workspace = Workspace::new(&members(MANIFEST), known).unwrap();
+        assert_eq!(workspace.upward_dependencies(), []);
+        assert!(workspace.is_below("a", "b") && !workspace.is_below("b", "b"));
+    }
+
+    #[test]
+    fn a_dependency_up_the_stack_is_refused_with_its_line() {
+        let known = vec![package("a", &[("b", 7)]), package("b", &[])];
+        let workspace = Workspace::new(&members(MANIFEST), known).unwrap();
+        let expected = Violation::new("a/Cargo.toml", 7, "a depends on b, which is not below it");
+        assert_eq!(workspace.upward_dependencies(), [expected]);
+    }
+
+    #[test]
+    fn a_package_that_the_member_list_does_not_order_is_refused() {
+        assert!(Workspace::new(&members(MANIFEST), vec![package("c", &[])]).is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! `cargo xtask compare`: times tdb and libtiledb on the same reads.
+//!
+//! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile, and
+//! [`workers::peer`], Python that calls libtiledb's C API. Each case is read once by both to warm up, then by turns:
+//! tdb, libtiledb, tdb, … Every read opens the array anew; both use the same number of threads. What both returned
+//! is compared, and the case is WRONG if it differs.
+
+mod cases;
+mod table;
+mod workers;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use self::cases::{CASES, Case};
+use self::table::Row;
+use self::workers::{Answer, Worker};
+use crate::peer::repository_root;
+
+/// Cases that take less than this many seconds are run [`SHORT_RUNS`] times as often: clocks and caches jitter.
+const SHORT: f64 = 0.05;
+const SHORT_RUNS: usize = 10;
+
+/// The least bytes for which a copy, or a speed, says anything.
+pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
+
+const USAGE: &str =
+    "usage: cargo xtask compare [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]";
+
+struct Options {
+    only: String,
+    runs: usize,
+    threads: usize,
+    data: Option<PathBuf>,
+    write_docs: bool,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut options = Self { only: String::new(), runs: 7, threads, data: None, write_docs: false };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            match arg.as_str() {
+                "--only" => options.only.clone_from(value()?),
+                "--runs" => options.runs = count(arg, value()?)?,
+                "--threads" => options.threads = count(arg, value()?)?,
+                "--data" => options.data = Some(value()?.into()),
+                "--write-docs" => options.write_docs = true,
+                _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
+            }
+        }
+        if options.write_docs && !options.only.is_empty() {
+            return Err("--write-docs wants all cases: leave --only out".into());
+        }
+        Ok(options)
+    }
+}
+
+fn count(arg: &str, value: &str) -> Result<usize, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| format!("{arg} wants a number above 0, not {value:?}"))
+}
+
+/// Entry point of the subcommand.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let options = Options::parse(args)?;
+    let root = repository_root()?;
+    let cases: Vec<&Case> = CASES.iter().filter(|case| case.name.contains(&options.only)).collect();
+    if cases.is_empty() {
+        return Err(format!("no case has {:?} in its name", options.only));
+    }
+    let cache = workers::cache()?;
+    let python = workers::python(&cache)?;
+    let data = options.data.unwrap_or_else(|| cache.join("data"));
+    workers::build_data(&root, &python, &data)?;
+    let mut tdb = workers::tdb(&root, options.threads)?;
+    let mut peer = workers::peer(&root, &python, options.threads)?;
+
+    let mut rows = Vec::new();
+    for case in cases {
+        eprintln!("{}", case.name);
+        rows.push(measure(case, &data, options.runs, &mut tdb, &mut peer)?);
+    }
+    let conditions = table::Conditions::new(&tdb, &peer, options.threads, options.runs);
+    print!("{}", table::text(&rows, &conditions));
+    if options.write_docs {
+        table::write_docs(&root.join("docs/performance.md"), &rows, &conditions)?;
+    }
+    let wrong: Vec<&str> = rows.iter().filter(|row| row.wrong.is_some()).map(|row| row.name).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(format!("tdb and libtiledb differ: {}", wrong.join(", "))) }
+}
+
+fn measure(
+    case: &Case,
+    data: &Path,
+    runs: usize,
+    tdb: &mut Worker,
+    peer: &mut Worker,
+) -> Result<Row, String> {
+    let failed = |error: String| format!("{}: {error}", case.name);
+    let mut request = case.request(data);
+    let warm = tdb.ask(&request).map_err(failed)?;
+    // The peer gets buffers of the right size: it never has to try again with larger ones.
+    if let Some(request) = request.as_object_mut() {
+        for key in ["sizes", "widths"] {
+            request.insert(key.into(), warm.json.get(key).cloned().unwrap_or(Value::Null));
+        }
+    }
+    let peer_warm = peer.ask(&request).map_err(failed)?;
+    let mut row = Row::new(case.name, warm.cells, warm.bytes);
+    row.wrong = differ(&warm, &peer_warm, tdb, peer).map_err(failed)?;
+
+    let short = warm.seconds.max(peer_warm.seconds) < SHORT;
+    for _ in 0..if short { runs.saturating_mul(SHORT_RUNS) } else { runs } {
+        let ours = tdb.ask(&request).map_err(failed)?;
+        let theirs = peer.ask(&request).map_err(failed)?;
+        row.tdb.add(ours.seconds, ours.peak.map(|peak| peak.saturating_sub(tdb.resident)));
+        row.peer.add(theirs.seconds, theirs.peak.map(|peak| peak.saturating_sub(peer.resident)));
+        if warm.bytes >= SUBSTANTIAL {
+            let copied = tdb.ask(&json!({"op": "copy", "bytes": warm.bytes})).map_err(failed)?;
+            row.copy.add(copied.seconds, None);
+        }
+    }
+    // What the last of the timed runs returned must be right, too.
+    tdb.ask(&request).map_err(failed)?;
+    if row.wrong.is_none() && hash(tdb).map_err(failed)? != hash(peer).map_err(failed)? {
+        row.wrong = Some("the cells of a later run differ".into());
+    }
+    Ok(row)
+}
+
+/// How the two answers differ, if they do.
+fn differ(
+    ours: &Answer,
+    theirs: &Answer,
+    tdb: &mut Worker,
+    peer: &mut Worker,
+) -> Result<Option<String>, String> {
+    if (ours.cells, ours.bytes) != (theirs.cells, theirs.bytes) {
+        let (a, b, c, d) = (ours.cells, ours.bytes, theirs.cells, theirs.bytes);
+        return Ok(Some(format!("{a} cells of {b} bytes, libtiledb has {c} of {d}")));
+    }
+    let (ours, theirs) = (hash(tdb)?, hash(peer)?);
+    Ok((ours != theirs).then(|| format!("cells hash to {ours}, libtiledb's to {theirs}")))
+}
+
+fn hash(worker: &mut Worker) -> Result<String, String> {
+    let answer = worker.ask(&json!({"op": "hash"}))?;
+    answer
+        .json
+        .get("hash")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+        .ok_or_else(|| "no hash in the answer".into())
+}

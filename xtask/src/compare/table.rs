@@ -1,0 +1,195 @@
+//! The results as text and as Markdown.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::SUBSTANTIAL;
+use super::workers::Worker;
+
+const BEGIN: &str = "<!-- compare:begin -->";
+const END: &str = "<!-- compare:end -->";
+
+const INTRODUCTION: &str = "\
+# Performance
+
+`cargo xtask compare` times tdb and libtiledb on the same reads and writes the table below. Both sides are long-running
+processes that have read the array once before. The runs alternate, with the same number of threads, and each is timed
+from opening the array to results in memory. libtiledb is called through its C API on buffers that already have the
+result's size, so neither Python nor a retry is in its time; tdb allocates its results itself. Files are in the page
+cache: these are times of decoding and assembling cells, not of a disk or a network. Each case's cells are compared: a
+sum of hashes over all columns, with positions where the order is defined (duplicates at the same coordinates may come
+in any order).
+
+Ratios are libtiledb's median time divided by tdb's: above 1, tdb is faster. Cases below 50 ms are run ten times as
+often. The copy column is the time to copy as many bytes as the result has into fresh memory with the same threads, which
+is about the least a read can take. Peak memory is what a process had resident at most during the reads beyond what it
+had before the first one; memory that an allocator kept from an earlier case counts.
+";
+
+/// Times and peak memory of one side.
+#[derive(Default)]
+pub(crate) struct Sample {
+    seconds: Vec<f64>,
+    peak: Option<u64>,
+}
+
+impl Sample {
+    /// Adds a run; `peak` is in KiB.
+    pub(crate) fn add(&mut self, seconds: f64, peak: Option<u64>) {
+        self.seconds.push(seconds);
+        self.peak = self.peak.max(peak);
+    }
+
+    /// The median time; `None` without runs.
+    fn median(&self) -> Option<f64> {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let upper = *sorted.get(middle)?;
+        if sorted.len().is_multiple_of(2) {
+            Some((sorted.get(middle.checked_sub(1)?)? + upper) / 2.0)
+        } else {
+            Some(upper)
+        }
+    }
+}
+
+/// What was measured of one case.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) cells: u64,
+    pub(crate) bytes: u64,
+    pub(crate) tdb: Sample,
+    pub(crate) peer: Sample,
+    pub(crate) copy: Sample,
+    /// How the two sides' cells differ, if they do.
+    pub(crate) wrong: Option<String>,
+}
+
+impl Row {
+    /// A row without runs.
+    pub(crate) fn new(name: &'static str, cells: u64, bytes: u64) -> Self {
+        let sample = Sample::default;
+        Self { name, cells, bytes, tdb: sample(), peer: sample(), copy: sample(), wrong: None }
+    }
+
+    fn columns(&self) -> [String; 9] {
+        let dash = || "–".to_owned();
+        let time = |sample: &Sample| sample.median().map_or_else(dash, duration);
+        let peak = |sample: &Sample| sample.peak.map_or_else(dash, |kib| format!("{} MiB", kib / 1024));
+        let (tdb, peer) = (self.tdb.median(), self.peer.median());
+        let ratio = match (tdb, peer, &self.wrong) {
+            (_, _, Some(_)) => "WRONG".to_owned(),
+            (Some(tdb), Some(peer), None) if tdb > 0.0 => format!("{:.2}", peer / tdb),
+            _ => dash(),
+        };
+        let speed = tdb.filter(|tdb| self.bytes >= SUBSTANTIAL && *tdb > 0.0);
+        let speed = speed.map_or_else(dash, |tdb| format!("{:.2} GB/s", as_f64(self.bytes) / tdb / 1e9));
+        let cells = if self.cells == 0 { dash() } else { self.cells.to_string() };
+        let (tdb, peer) = (&self.tdb, &self.peer);
+        [
+            self.name.into(),
+            cells,
+            time(tdb),
+            time(peer),
+            ratio,
+            speed,
+            time(&self.copy),
+            peak(tdb),
+            peak(peer),
+        ]
+    }
+}
+
+const HEADINGS: [&str; 9] =
+    ["case", "cells", "tdb", "libtiledb", "ratio", "tdb speed", "copy", "tdb peak", "libtiledb peak"];
+
+/// Where and how it was measured.
+pub(crate) struct Conditions(String);
+
+impl Conditions {
+    /// Describes this machine and this run.
+    pub(crate) fn new(tdb: &Worker, peer: &Worker, threads: usize, runs: usize) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let model = model.map_or("unknown processor", |(_, model)| model.trim());
+        let date = said("date", &["-u", "+%Y-%m-%d"]);
+        let rustc = said("rustc", &["--version"]);
+        Self(format!(
+            "{date}; {cores} cores ({model}), {threads} threads; medians of {runs} runs; tdb {}, {rustc}; \
+             libtiledb {}.",
+            tdb.version, peer.version
+        ))
+    }
+}
+
+fn said(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output();
+    output.map_or_else(|_| "?".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "for display")]
+fn as_f64(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+fn duration(seconds: f64) -> String {
+    let (value, unit) = if seconds < 1e-3 {
+        (seconds * 1e6, "µs")
+    } else if seconds < 1.0 {
+        (seconds * 1e3, "ms")
+    } else {
+        (seconds, "s")
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}
+
+/// The table for a terminal.
+pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
+    let lines: Vec<[String; 9]> =
+        std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
+    let mut widths = [0; 9];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for line in &lines {
+        for (index, (cell, width)) in line.iter().zip(widths).enumerate() {
+            text += &if index == 0 { format!("{cell:width$}") } else { format!("  {cell:>width$}") };
+        }
+        text.push('\n');
+    }
+    for row in rows {
+        if let Some(wrong) = &row.wrong {
+            text += &format!("WRONG {}: {wrong}\n", row.name);
+        }
+    }
+    text + &conditions.0 + "\n"
+}
+
+fn markdown(rows: &[Row], conditions: &Conditions) -> String {
+    let mut text = format!("| {} |\n|---|{}\n", HEADINGS.join(" | "), "---:|".repeat(HEADINGS.len() - 1));
+    for row in rows {
+        text += &format!("| {} |\n", row.columns().join(" | "));
+    }
+    text + "\n" + &conditions.0 + "\n"
+}
+
+/// Puts the table between the marks of the page, which is made if there is none.
+pub(crate) fn write_docs(page: &Path, rows: &[Row], conditions: &Conditions) -> Result<(), String> {
+    let old = if page.exists() {
+        fs::read_to_string(page).map_err(|e| format!("cannot read {}: {e}", page.display()))?
+    } else {
+        format!("{INTRODUCTION}\n{BEGIN}\n{END}\n")
+    };
+    let marks = || format!("{} has no {BEGIN} … {END}", page.display());
+    let (before, rest) = old.split_once(BEGIN).ok_or_else(marks)?;
+    let (_, after) = rest.split_once(END).ok_or_else(marks)?;
+    let new = format!("{before}{BEGIN}\n{}{END}{after}", markdown(rows, conditions));
+    fs::write(page, new).map_err(|e| format!("cannot write {}: {e}", page.display()))
+}

@@ -1,0 +1,270 @@
+//! The tdb side of `cargo xtask compare`: reads requests on standard input, answers each with a line of JSON.
+//!
+//! A program of its own, built with the release profile by `super::workers`; the only argument is the number of
+//! threads. Every timed request opens the array anew and ends with the cells in memory; results are given back
+//! before the next one begins, outside its time. `xtask/peer/compare_peer.py` speaks the same protocol:
+//!
+//! ```text
+//! {"op": "read", "array": path, "fields": [...], "order": "row-major" | "unordered", "ranges": [null | [lo, hi], ...],
+//!  "dimensions": [...], "ties": bool}
+//!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets]}, "widths"}
+//! {"op": "open", "array": path}  -> {"seconds", ...}
+//! {"op": "hash"}                 -> {"hash"} of what the last request returned
+//! {"op": "copy", "bytes": n}     -> {"seconds"} a copy of so many bytes into fresh memory takes with all threads
+//! ```
+
+use std::error::Error;
+use std::fs;
+use std::hint::black_box;
+use std::io::{BufRead, Write};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use tdb_array::{Array, Cells, Column, Layout, OpenOptions};
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+/// What the last request returned.
+enum Last {
+    Nothing,
+    Cells { cells: Cells, positions: Positions },
+    Domain(String),
+}
+
+/// What an order fixes.
+enum Positions {
+    /// Nothing.
+    Free,
+    /// The place of every cell.
+    OfCells,
+    /// The place of these fields' values; cells that agree in them may be in any order.
+    Of(Vec<String>),
+}
+
+fn main() -> Fallible<()> {
+    let threads: usize = std::env::args().nth(1).ok_or("usage: tdb-compare-worker THREADS")?.parse()?;
+    let mut output = std::io::stdout().lock();
+    let hello = json!({"version": env!("TDB_COMPARE_VERSION"), "resident": status("VmRSS")});
+    writeln!(output, "{hello}")?;
+    output.flush()?;
+    let mut last = Last::Nothing;
+    for line in std::io::stdin().lock().lines() {
+        let answer =
+            answer(&line?, threads, &mut last).unwrap_or_else(|error| json!({"error": error.to_string()}));
+        writeln!(output, "{answer}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(line: &str, threads: usize, last: &mut Last) -> Fallible<Value> {
+    let request: Value = serde_json::from_str(line)?;
+    let op = text(&request, "op")?;
+    if op == "hash" {
+        let hash = match last {
+            Last::Nothing => return Err("nothing to hash".into()),
+            Last::Cells { cells, positions } => hash(cells, positions)?,
+            Last::Domain(domain) => domain.clone(),
+        };
+        return Ok(json!({"hash": hash}));
+    }
+    *last = Last::Nothing;
+    reset_peak();
+    let options = OpenOptions::new().threads(threads);
+    match op {
+        "read" => {
+            let query = Query::parse(&request)?;
+            let started = Instant::now();
+            let array = options.open(query.array)?;
+            let cells = query.run(&array)?;
+            let seconds = started.elapsed().as_secs_f64();
+            drop(array);
+            let mut answer = describe(&cells);
+            answer.insert("seconds".into(), seconds.into());
+            answer.insert("peak".into(), status("VmHWM").into());
+            let ties = request.get("ties").and_then(Value::as_bool).unwrap_or(false);
+            let positions = match query.order {
+                Layout::Unordered => Positions::Free,
+                _ if ties => Positions::Of(query.dimensions.iter().map(ToString::to_string).collect()),
+                _ => Positions::OfCells,
+            };
+            *last = Last::Cells { cells, positions };
+            Ok(answer.into())
+        }
+        "open" => {
+            let path = text(&request, "array")?;
+            let started = Instant::now();
+            let array = options.open(path)?;
+            let domain = array.non_empty_domain();
+            let seconds = started.elapsed().as_secs_f64();
+            let peak = status("VmHWM");
+            let range = domain.as_deref().and_then(<[_]>::first);
+            *last = Last::Domain(match range {
+                Some(range) => format!("{}..={}", integer(&range.low)?, integer(&range.high)?),
+                None => "none".into(),
+            });
+            Ok(json!({"seconds": seconds, "cells": 0, "bytes": 0, "peak": peak, "sizes": {}, "widths": []}))
+        }
+        "copy" => {
+            let bytes = request.get("bytes").and_then(Value::as_u64).ok_or("no bytes")?;
+            Ok(json!({"seconds": copy(usize::try_from(bytes)?, threads)}))
+        }
+        _ => Err(format!("unknown request {op:?}").into()),
+    }
+}
+
+/// A read, as asked for.
+struct Query<'a> {
+    array: &'a str,
+    fields: Vec<&'a str>,
+    order: Layout,
+    dimensions: Vec<&'a str>,
+    ranges: Vec<(&'a str, i64, i64)>,
+}
+
+impl<'a> Query<'a> {
+    fn parse(request: &'a Value) -> Fallible<Self> {
+        let order = match text(request, "order")? {
+            "row-major" => Layout::RowMajor,
+            "unordered" => Layout::Unordered,
+            order => return Err(format!("unknown order {order:?}").into()),
+        };
+        let list = |name: &str| {
+            request.get(name).and_then(Value::as_array).ok_or_else(|| format!("the request has no {name}"))
+        };
+        let fields = list("fields")?.iter().filter_map(Value::as_str).collect();
+        let dimensions = list("dimensions")?.iter().filter_map(Value::as_str).collect();
+        let mut ranges = Vec::new();
+        for (name, range) in list("dimensions")?.iter().zip(list("ranges")?) {
+            let end = |index: usize| range.get(index).and_then(Value::as_i64);
+            if let (Some(name), Some(low), Some(high)) = (name.as_str(), end(0), end(1)) {
+                ranges.push((name, low, high));
+            }
+        }
+        Ok(Self { array: text(request, "array")?, fields, order, dimensions, ranges })
+    }
+
+    fn run(&self, array: &Array) -> tdb_array::Result<Cells> {
+        let mut read = array.read().fields(self.fields.iter().copied()).order(self.order);
+        for (name, low, high) in &self.ranges {
+            read = read.range(*name, *low..=*high);
+        }
+        read.collect()
+    }
+}
+
+fn text<'a>(request: &'a Value, name: &str) -> Fallible<&'a str> {
+    Ok(request.get(name).and_then(Value::as_str).ok_or_else(|| format!("the request has no {name}"))?)
+}
+
+fn integer(bytes: &[u8]) -> Fallible<i64> {
+    Ok(i64::from_le_bytes(bytes.try_into()?))
+}
+
+/// Cells, bytes, and what the peer needs to know to set its buffers up.
+fn describe(cells: &Cells) -> Map<String, Value> {
+    let mut bytes = 0usize;
+    let (mut sizes, mut widths) = (Map::new(), Vec::new());
+    for column in cells.columns() {
+        let offsets = if column.offsets().is_some() { cells.len().saturating_mul(8) } else { 0 };
+        let data = column.bytes().len();
+        bytes = bytes.saturating_add(data).saturating_add(offsets);
+        sizes.insert(column.name.clone(), json!([data, offsets]));
+        widths.push(column.cell_size().unwrap_or(1));
+    }
+    let mut answer = Map::new();
+    answer.insert("cells".into(), cells.len().into());
+    answer.insert("bytes".into(), bytes.into());
+    answer.insert("sizes".into(), sizes.into());
+    answer.insert("widths".into(), widths.into());
+    answer
+}
+
+/// A digest of all cells: the sum of one hash a cell, so that the order of unordered results does not matter. For
+/// ordered ones the hash of a cell includes its position; where cells may tie, a second sum has the positions of
+/// what decides the order.
+fn hash(cells: &Cells, positions: &Positions) -> Fallible<String> {
+    Ok(match positions {
+        Positions::Free => format!("{:016x}", sum(cells, |_| true, false)?),
+        Positions::OfCells => format!("{:016x}", sum(cells, |_| true, true)?),
+        Positions::Of(names) => {
+            let all = sum(cells, |_| true, false)?;
+            format!("{all:016x} {:016x}", sum(cells, |column| names.contains(&column.name), true)?)
+        }
+    })
+}
+
+fn sum(cells: &Cells, with: impl Fn(&Column) -> bool, ordered: bool) -> Fallible<u64> {
+    let mut hashes = vec![0u64; cells.len()];
+    for column in cells.columns().iter().filter(|column| with(column)) {
+        for (index, hash) in hashes.iter_mut().enumerate() {
+            let value = value(column, index).ok_or_else(|| format!("{}: no cell {index}", column.name))?;
+            *hash = mix(*hash ^ value);
+        }
+    }
+    let positions = 0u64..;
+    Ok(hashes.iter().zip(positions).fold(0u64, |sum, (hash, position)| {
+        sum.wrapping_add(if ordered { mix(*hash ^ position) } else { *hash })
+    }))
+}
+
+/// A cell as one number: its little-endian bytes if it has a fixed size of 8 or fewer, else a polynomial of them.
+fn value(column: &Column, index: usize) -> Option<u64> {
+    const POWER: u64 = 0x0100_0000_01b3;
+    let bytes = column.cell(index)?;
+    if column.offsets().is_none() {
+        let mut value = [0; 8];
+        value.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        return Some(u64::from_le_bytes(value));
+    }
+    let (mut sum, mut power, mut len) = (0u64, POWER, 0u64);
+    for byte in bytes {
+        sum = sum.wrapping_add((u64::from(*byte) + 1).wrapping_mul(power));
+        power = power.wrapping_mul(POWER);
+        len += 1;
+    }
+    Some(sum.wrapping_add(mix(len)))
+}
+
+/// The finalizer of splitmix64.
+const fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Seconds that copying `bytes` bytes into fresh memory takes: what no read of as many can beat.
+fn copy(bytes: usize, threads: usize) -> f64 {
+    let from = vec![1u8; bytes];
+    let started = Instant::now();
+    let mut to = vec![0u8; bytes];
+    let piece = bytes.div_ceil(threads.max(1)).max(1 << 20);
+    let mut pieces = to.chunks_mut(piece).zip(from.chunks(piece));
+    thread::scope(|scope| {
+        let own = pieces.next();
+        for (to, from) in pieces {
+            scope.spawn(|| to.copy_from_slice(from));
+        }
+        if let Some((to, from)) = own {
+            to.copy_from_slice(from);
+        }
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    black_box(&to);
+    seconds
+}
+
+/// A number of KiB from this process's status.
+fn status(name: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Makes the peak of resident memory begin anew, where the system lets it.
+fn reset_peak() {
+    // Without it peaks are those of the whole run so far: still an upper bound.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}

@@ -1,0 +1,195 @@
+//! The two processes that are timed, and what they need: a Python environment, the data, a release build.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+/// What is installed beside Python.
+const PACKAGES: [&str; 2] = ["tiledb==0.36.1", "numpy"];
+
+const WORKER: &str = "tdb-compare-worker";
+
+/// The folder of everything that is made once: `$TDB_COMPARE`, or `tdb-compare` in the user's cache.
+pub(crate) fn cache() -> Result<PathBuf, String> {
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = var("TDB_COMPARE")
+        .or_else(|| var("XDG_CACHE_HOME").map(|base| base.join("tdb-compare")))
+        .or_else(|| var("HOME").map(|home| home.join(".cache/tdb-compare")))
+        .ok_or("no home folder: set TDB_COMPARE to a folder for the data")?;
+    fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The Python of a virtual environment that has [`PACKAGES`].
+pub(crate) fn python(cache: &Path) -> Result<PathBuf, String> {
+    let folder = cache.join("venv");
+    let python = folder.join("bin/python");
+    let done = folder.join(format!("{}.installed", PACKAGES.join("+")));
+    if !done.is_file() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(PACKAGES))?;
+        fs::write(&done, "").map_err(|e| format!("cannot write {}: {e}", done.display()))?;
+    }
+    Ok(python)
+}
+
+/// Builds those arrays that are not there yet.
+pub(crate) fn build_data(root: &Path, python: &Path, data: &Path) -> Result<(), String> {
+    run(Command::new(python).arg(root.join("xtask/peer/compare_data.py")).arg("--out").arg(data))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    // What is printed on the way is progress: the table alone goes to standard output.
+    let status = command
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status()
+        .map_err(|e| format!("cannot run {command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}")) }
+}
+
+/// A running process that answers requests.
+pub(crate) struct Worker {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    name: &'static str,
+    /// The version it states.
+    pub(crate) version: String,
+    /// Resident memory before the first request, in KiB.
+    pub(crate) resident: u64,
+}
+
+/// An answer; numbers that it lacks are 0.
+pub(crate) struct Answer {
+    pub(crate) seconds: f64,
+    pub(crate) cells: u64,
+    pub(crate) bytes: u64,
+    /// Peak of resident memory, in KiB.
+    pub(crate) peak: Option<u64>,
+    pub(crate) json: Value,
+}
+
+impl Worker {
+    fn start(name: &'static str, command: &mut Command) -> Result<Self, String> {
+        let mut child = command
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("cannot start {command:?}: {e}"))?;
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().ok_or("no pipe from the worker")?);
+        let mut worker = Self { child, input, output, name, version: String::new(), resident: 0 };
+        let hello = worker.answer()?.json;
+        worker.version = hello.get("version").and_then(Value::as_str).unwrap_or("?").to_owned();
+        worker.resident = hello.get("resident").and_then(Value::as_u64).unwrap_or(0);
+        Ok(worker)
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) fn ask(&mut self, request: &Value) -> Result<Answer, String> {
+        let input = self.input.as_mut().ok_or("the worker is gone")?;
+        writeln!(input, "{request}")
+            .and_then(|()| input.flush())
+            .map_err(|e| format!("{}: {e}", self.name))?;
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Result<Answer, String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line).map_err(|e| format!("{}: {e}", self.name))?;
+        if line.is_empty() {
+            return Err(format!("the worker of {} ended", self.name));
+        }
+        let json: Value = serde_json::from_str(&line).map_err(|e| format!("{}: {e}: {line}", self.name))?;
+        if let Some(error) = json.get("error").and_then(Value::as_str) {
+            return Err(format!("{}: {error}", self.name));
+        }
+        let number = |name: &str| json.get(name).and_then(Value::as_u64);
+        Ok(Answer {
+            seconds: json.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
+            cells: number("cells").unwrap_or(0),
+            bytes: number("bytes").unwrap_or(0),
+            peak: number("peak"),
+            json,
+        })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // The end of its input ends a worker; one that is stuck is not waited for.
+        self.input = None;
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Starts libtiledb's side.
+pub(crate) fn peer(root: &Path, python: &Path, threads: usize) -> Result<Worker, String> {
+    let script = root.join("xtask/peer/compare_peer.py");
+    Worker::start("libtiledb", Command::new(python).arg(script).args(["--threads", &threads.to_string()]))
+}
+
+/// Builds tdb's side with the release profile and starts it.
+///
+/// A package of its own, so that xtask itself needs none of the crates it checks. Its manifest is written here: it
+/// has the workspace's release profile and its locked dependencies.
+pub(crate) fn tdb(root: &Path, threads: usize) -> Result<Worker, String> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    let package = target.join("compare-worker");
+    let read =
+        |path: PathBuf| fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()));
+    let write = |name: &str, text: &str| {
+        let path = package.join(name);
+        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+    };
+    fs::create_dir_all(&package).map_err(|e| format!("cannot make {}: {e}", package.display()))?;
+    let workspace = read(root.join("Cargo.toml"))?;
+    write("Cargo.toml", &manifest(root, &workspace)?)?;
+    write("Cargo.lock", &read(root.join("Cargo.lock"))?)?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(Command::new(cargo)
+        .args(["build", "--release", "--quiet", "--manifest-path"])
+        .arg(package.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target)
+        .env("TDB_COMPARE_VERSION", version(&workspace)))?;
+    Worker::start("tdb", Command::new(target.join("release").join(WORKER)).arg(threads.to_string()))
+}
+
+fn manifest(root: &Path, workspace: &str) -> Result<String, String> {
+    let profile = section(workspace, "[profile.release]").ok_or("Cargo.toml has no [profile.release]")?;
+    let rust = section(workspace, "[workspace.lints.rust]").unwrap_or_default();
+    let clippy = section(workspace, "[workspace.lints.clippy]").unwrap_or_default();
+    let source = root.join("xtask/src/compare/worker.rs").display().to_string();
+    let facade = root.join("crates/tdb-array").display().to_string();
+    Ok(format!(
+        "# Written by `cargo xtask compare`.\n\
+         [package]\nname = \"{WORKER}\"\nedition = \"2024\"\npublish = false\n\n\
+         [[bin]]\nname = \"{WORKER}\"\npath = {source:?}\n\n\
+         [dependencies]\ntdb-array = {{ path = {facade:?} }}\nserde_json = \"1\"\n\n\
+         [workspace]\n\n[profile.release]\n{profile}\n[lints.rust]\n{rust}\n[lints.clippy]\n{clippy}"
+    ))
+}
+
+/// The lines of a section of a manifest.
+fn section(manifest: &str, header: &str) -> Option<String> {
+    let mut lines = manifest.lines().skip_while(|line| line.trim() != header);
+    lines.next()?;
+    Some(lines.take_while(|line| !line.starts_with('[')).map(|line| format!("{line}\n")).collect())
+}
+
+fn version(workspace: &str) -> String {
+    let package = section(workspace, "[workspace.package]").unwrap_or_default();
+    let line = package.lines().find_map(|line| line.strip_prefix("version = "));
+    line.map_or("?", |value| value.trim_matches('"')).to_owned()
+}

@@ -1,0 +1,137 @@
+//! `cargo xtask seeds`: the corpus of the fuzz targets, from the fixtures.
+//!
+//! Every structure of every array below `xtask/fixtures/arrays` is a candidate for its parser's target, and the first
+//! chunk of data files with a single filter for that filter's. Of the candidates a spread over all writers is
+//! kept: `fuzz/corpus` stays small.
+
+mod arrays;
+mod chunks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::peer;
+
+/// Most bytes of a seed.
+const MOST_BYTES: usize = 8 << 10;
+/// Most seeds of a target.
+const MOST_SEEDS: usize = 40;
+/// Most bytes of a target's seeds.
+const TARGET_BYTES: usize = 40 << 10;
+/// The same for whole arrays, which hold everything else.
+const ARRAY_BYTES: usize = 120 << 10;
+
+/// Candidates by target.
+#[derive(Debug, Default)]
+struct Seeds(BTreeMap<String, Vec<Seed>>);
+
+/// A candidate: where it is from, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seed {
+    from: String,
+    bytes: Vec<u8>,
+}
+
+impl Seeds {
+    /// Adds a candidate unless it is too long.
+    fn add(&mut self, target: &str, from: &str, bytes: impl Into<Vec<u8>>) {
+        let bytes = bytes.into();
+        if bytes.len() <= MOST_BYTES {
+            let from = from.replace(['/', '.', '_'], "-");
+            self.0.entry(target.to_owned()).or_default().push(Seed { from, bytes });
+        }
+    }
+}
+
+/// Entry point: takes no words.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    if let Some(word) = args.first() {
+        return Err(format!("unknown argument {word}"));
+    }
+    let root = peer::repository_root()?;
+    let mut seeds = Seeds::default();
+    arrays::collect(&root.join("xtask/fixtures/arrays"), &mut seeds)?;
+    chunks::made(&mut seeds);
+    let mut total = 0usize;
+    for (target, candidates) in &seeds.0 {
+        let most = if target == "whole_array" { ARRAY_BYTES } else { TARGET_BYTES };
+        let chosen = choose(candidates, most);
+        let bytes: usize = chosen.iter().map(|seed| seed.bytes.len()).sum();
+        println!("{target:28} {:3} of {:5} candidates, {bytes:6} bytes", chosen.len(), candidates.len());
+        total = total.saturating_add(bytes);
+        write(&root.join("fuzz/corpus").join(target), &chosen)?;
+    }
+    let unseeded = tdb_fuzz_bodies::all().find(|(name, _)| !seeds.0.contains_key(name));
+    if let Some((target, _)) = unseeded {
+        return Err(format!("the fixtures hold no seed for {target}"));
+    }
+    println!("{total} bytes in all");
+    Ok(())
+}
+
+/// A spread of different candidates, small enough together.
+fn choose(candidates: &[Seed], most: usize) -> Vec<Seed> {
+    let mut known = BTreeSet::new();
+    let different: Vec<&Seed> = candidates.iter().filter(|seed| known.insert(&seed.bytes)).collect();
+    let count = different.len().min(MOST_SEEDS);
+    let mut left = most;
+    let mut chosen = Vec::new();
+    for index in 0..count {
+        let at = index.saturating_mul(different.len()).checked_div(count).unwrap_or(0);
+        // Where the place's own candidate is too long, a later one may fit.
+        let end = index.saturating_add(1).saturating_mul(different.len()).checked_div(count).unwrap_or(0);
+        let share = left.checked_div(count.saturating_sub(index)).unwrap_or(0).saturating_mul(2);
+        let fits = different.iter().take(end).skip(at).find(|seed| seed.bytes.len() <= share.min(left));
+        if let Some(seed) = fits {
+            left = left.saturating_sub(seed.bytes.len());
+            chosen.push((*seed).clone());
+        }
+    }
+    chosen
+}
+
+/// Replaces a folder of the corpus; files named `found-…` are inputs that once failed, and stay.
+fn write(folder: &Path, seeds: &[Seed]) -> Result<(), String> {
+    let error = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(folder).map_err(error)?;
+    for entry in fs::read_dir(folder).map_err(error)? {
+        let entry = entry.map_err(error)?;
+        if !entry.file_name().to_string_lossy().starts_with("found-") {
+            fs::remove_file(entry.path()).map_err(error)?;
+        }
+    }
+    for (number, seed) in seeds.iter().enumerate() {
+        fs::write(folder.join(format!("{number:02}-{}", seed.from)), &seed.bytes).map_err(error)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seed(number: u8, len: usize) -> Seed {
+        Seed { from: number.to_string(), bytes: vec![number; len] }
+    }
+
+    #[test]
+    fn the_choice_is_spread_over_the_candidates_without_repetition_and_within_its_size() {
+        let mut candidates: Vec<Seed> = (0..200).map(|number| seed(number, 10)).collect();
+        candidates.extend(candidates.clone());
+        let chosen = choose(&candidates, 1000);
+        assert_eq!(chosen.len(), MOST_SEEDS);
+        assert_eq!((chosen[0].from.as_str(), chosen[39].from.as_str()), ("0", "195"));
+        let few = choose(&candidates, 100);
+        assert!((5..=10).contains(&few.len()), "{}", few.len());
+    }
+
+    #[test]
+    fn long_candidates_are_left_out() {
+        let mut seeds = Seeds::default();
+        seeds.add("target", "a/b.c", vec![0; MOST_BYTES + 1]);
+        seeds.add("target", "a/b.c", vec![0; MOST_BYTES]);
+        assert_eq!(seeds.0["target"].len(), 1);
+        assert_eq!(seeds.0["target"][0].from, "a-b-c");
+    }
+}
