@@ -118,7 +118,7 @@ impl OpenOptions {
             storage: Box::new(storage),
             threads: self.threads.max(1),
             limits: self.limits,
-            budget: Budget::unlimited(),
+            budget: Budget::new(self.limits.scratch_bytes),
             key: self.key,
         };
         let directory = Directory::load(&*context.storage)?;

@@ -79,7 +79,8 @@ pub fn verify(storage: impl Storage + 'static) -> Verification {
 /// Checks all of an encrypted array with its key; see [`verify`].
 pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verification {
     let storage = Box::new(storage);
-    let (limits, budget) = (Limits::default(), Budget::unlimited());
+    let limits = Limits::default();
+    let budget = Budget::new(limits.scratch_bytes);
     let context = Context { storage, threads: 1, limits, budget, key };
     let mut verifier = Verifier { context, schemas: HashMap::new(), report: Verification::default() };
     verifier.array();

@@ -12,17 +12,19 @@ pub struct Limits {
     pub tile_bytes: u64,
     /// Largest unfiltered metadata structure (schema, fragment metadata section, …), in bytes.
     pub metadata_bytes: u64,
+    /// What filters may hold between their steps at any one time, all threads together, in bytes.
+    pub scratch_bytes: u64,
 }
 
 impl Limits {
     /// No structure is refused for its size; budgets still apply.
-    pub const NONE: Self = Self { tile_bytes: u64::MAX, metadata_bytes: u64::MAX };
+    pub const NONE: Self = Self { tile_bytes: u64::MAX, metadata_bytes: u64::MAX, scratch_bytes: u64::MAX };
 }
 
 impl Default for Limits {
-    /// 4 GiB a tile (what a chunk length can express), 1 GiB a metadata structure.
+    /// 4 GiB a tile (what a chunk length can express), 1 GiB a metadata structure, 1 GiB between filters.
     fn default() -> Self {
-        Self { tile_bytes: 4 << 30, metadata_bytes: 1 << 30 }
+        Self { tile_bytes: 4 << 30, metadata_bytes: 1 << 30, scratch_bytes: 1 << 30 }
     }
 }
 

@@ -304,3 +304,6 @@ fn head(reader: &mut Reader<'_>) -> Result<(FormatVersion, Option<String>)> {
         if version.has(Gate::SchemaFolder) { Some(reader.string_u64("schema name")?) } else { None };
     Ok((version, schema_name))
 }
+
+#[cfg(test)]
+mod tests;

@@ -306,3 +306,6 @@ impl ArraySchema {
         dimensions.chain(attributes).filter_map(|kind| self.field_of(kind))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,9 @@
 
 use tdb_codec::{Reader, to_u64};
 use tdb_fragment::{
-    Footer, FooterLocation, LegacyMetadata, RTree, TileValues, TimestampedName, parse_consolidated_commits,
-    parse_consolidated_footers, parse_fragment_statistics, parse_names, parse_path_lines, parse_u64_list,
-    parse_words, vacuum_target,
+    Condition, Footer, FooterLocation, LegacyMetadata, RTree, TileValues, TimestampedName,
+    parse_consolidated_commits, parse_consolidated_footers, parse_fragment_statistics, parse_names,
+    parse_path_lines, parse_u64_list, parse_words, vacuum_target,
 };
 
 use crate::assert_same;
@@ -86,6 +86,13 @@ pub fn fragment_statistics(data: &[u8]) {
     if let Ok(statistics) = parse_fragment_statistics(Reader::new(input.rest()), slots) {
         assert_eq!(statistics.len(), slots, "one for each slot");
     }
+}
+
+/// Delete conditions: read, written, read again.
+pub fn condition(data: &[u8]) {
+    let Ok(condition) = Condition::parse(data) else { return };
+    let again = condition.to_bytes().map(|bytes| Condition::parse(&bytes));
+    assert_same(&again, &Ok(Ok(condition)));
 }
 
 /// Lists of names.

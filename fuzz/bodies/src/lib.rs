@@ -21,8 +21,8 @@ mod tile;
 pub use array::whole_array;
 pub use filters::{filter, pipeline, round_trip};
 pub use fragment::{
-    consolidated_commits, consolidated_footers, footer, fragment_statistics, legacy_metadata, names,
-    path_lines, rtree, tile_values, timestamped_name, u64_list,
+    condition, consolidated_commits, consolidated_footers, footer, fragment_statistics, legacy_metadata,
+    names, path_lines, rtree, tile_values, timestamped_name, u64_list,
 };
 pub use input::{FilterInput, pack_files, version_byte, with_schema};
 pub use schema::{array_metadata, array_schema, enumeration};
@@ -36,9 +36,10 @@ pub const BUDGET: u64 = 16 << 20;
 
 type Parser = (&'static str, fn(&[u8]));
 
-const PARSERS: [Parser; 19] = [
+const PARSERS: [Parser; 20] = [
     ("array_metadata", array_metadata),
     ("array_schema", array_schema),
+    ("condition", condition),
     ("consolidated_commits", consolidated_commits),
     ("consolidated_footers", consolidated_footers),
     ("enumeration", enumeration),

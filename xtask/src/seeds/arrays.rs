@@ -81,6 +81,11 @@ fn one_file(from: &str, (key, bytes): &File, seeds: &mut Seeds) {
             let text = String::from_utf8_lossy(bytes);
             text.lines().for_each(|line| seeds.add("timestamped_name", from, vacuum_target(line)));
         }
+        Some(CommitKind::Delete) => {
+            if let Some(payload) = payload(bytes) {
+                seeds.add("condition", from, payload);
+            }
+        }
         Some(CommitKind::ConsolidatedMetadata) => {
             if let Some(payload) = payload(bytes) {
                 seeds.add("consolidated_footers", from, payload);
