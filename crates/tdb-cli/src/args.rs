@@ -237,6 +237,8 @@ pub(crate) enum Kind {
     Commits,
     /// A list of paths (.ign, .vac).
     Paths,
+    /// A delete condition (.del).
+    Condition,
     /// Consolidated fragment metadata (.meta).
     ConsolidatedMetadata,
     /// Any structure in a generic tile.

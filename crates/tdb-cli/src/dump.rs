@@ -39,6 +39,7 @@ pub(crate) fn run(args: &DumpArgs, out: &mut dyn Write) -> Result {
         Some(Kind::GenericTile) => tile::explain("payload", &bytes, |mut reader| {
             reader.take(reader.remaining(), "payload").map(|_| ()).map_err(Trouble::from)
         }),
+        Some(Kind::Condition) => tile::explain("delete condition", &bytes, lists::condition),
         Some(Kind::FragmentMetadata) => fragment::explain_metadata(&args.file, &bytes),
         Some(Kind::Data) => fragment::explain_data(&args.file, &bytes),
         Some(Kind::Commits) => lists::explain_commits(&bytes),

@@ -31,6 +31,12 @@ impl<'a> Reader<'a> {
         Self { trace: Some(trace), ..self }
     }
 
+    /// The same reader without its trace, for bytes that were noted before.
+    #[must_use]
+    pub const fn untraced(self) -> Self {
+        Self { trace: None, ..self }
+    }
+
     /// Absolute offset of the next byte.
     #[inline]
     #[must_use]

@@ -18,8 +18,8 @@ pub struct ConsolidatedFooter<'a> {
 ///
 /// # Errors
 /// Truncation, or an offset past the end.
-pub fn parse_consolidated_footers(payload: &[u8]) -> Result<Vec<ConsolidatedFooter<'_>>> {
-    let mut reader = Reader::new(payload);
+pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<ConsolidatedFooter<'_>>> {
+    let payload = reader.rest();
     let count = reader.count_u32(16, "consolidated footer count")?;
     let mut entries = Vec::with_capacity(count);
     for _ in 0..count {
@@ -53,10 +53,10 @@ mod tests {
         payload.push(b'f');
         payload.extend(21u64.to_le_bytes());
         payload.extend(b"footer");
-        let entries = parse_consolidated_footers(&payload).unwrap();
+        let entries = parse_consolidated_footers(Reader::new(&payload)).unwrap();
         assert_eq!((entries[0].name.as_str(), entries[0].bytes), ("f", &b"footer"[..]));
         payload[13] = 200;
-        let error = parse_consolidated_footers(&payload).unwrap_err();
+        let error = parse_consolidated_footers(Reader::new(&payload)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidValue { value: 200 });
     }
 }

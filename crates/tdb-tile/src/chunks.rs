@@ -64,16 +64,34 @@ impl<'a> TileChunks<'a> {
     /// # Errors
     /// If the headers promise more bytes than there are, or bytes are left behind the last chunk.
     pub fn parse(bytes: &'a [u8], base_offset: u64) -> Result<Self> {
-        let mut reader = Reader::with_offset(bytes, base_offset);
+        Self::parse_from(Reader::with_offset(bytes, base_offset))
+    }
+
+    /// Checks the framing with a reader of the caller's, e.g. a traced one, which must end with the tile.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'a>) -> Result<Self> {
+        let tile = Self::parse_next(&mut reader)?;
+        reader.finish("tile")?;
+        Ok(tile)
+    }
+
+    /// Reads the tile that `reader` is at and leaves the reader behind it: for tiles back to back whose offsets are
+    /// not known.
+    ///
+    /// # Errors
+    /// If the headers promise more bytes than there are.
+    pub fn parse_next(reader: &mut Reader<'a>) -> Result<Self> {
+        let base_offset = reader.offset();
         let count = reader.count_u64(CHUNK_HEADER_LEN, "chunk count")?;
-        let chunks = reader;
+        let chunks = reader.untraced();
         let mut original_len = 0u64;
         for _ in 0..count {
-            let (chunk_len, ..) = read_chunk(&mut reader)?;
+            let (chunk_len, ..) = read_chunk(reader)?;
             // At most 2^32 a chunk and 2^60 chunks: fits.
             original_len = original_len.saturating_add(u64::from(chunk_len));
         }
-        reader.finish("tile")?;
         Ok(Self { chunks, base_offset, count, original_len })
     }
 

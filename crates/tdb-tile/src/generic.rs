@@ -57,7 +57,7 @@ impl Encryption {
 ///
 /// The header is never encrypted. The version is that of the library that wrote the tile, not that of the
 /// payload inside.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GenericTile<'a> {
     /// Format version of the library that wrote the tile.
@@ -74,7 +74,7 @@ pub struct GenericTile<'a> {
     pub encryption: Encryption,
     /// The filters of the chunks.
     pub pipeline: Pipeline,
-    body: &'a [u8],
+    body: Reader<'a>,
     offset: u64,
     total_len: u64,
 }
@@ -86,8 +86,17 @@ impl<'a> GenericTile<'a> {
     /// # Errors
     /// If the header is cut off or wrong, its version unsupported, or the chunks are cut off.
     pub fn parse(bytes: &'a [u8], base_offset: u64) -> Result<Self> {
-        let mut reader = Reader::with_offset(bytes, base_offset);
+        Self::parse_from(Reader::with_offset(bytes, base_offset))
+    }
+
+    /// Reads the tile with a reader of the caller's, e.g. a traced one: [`Self::chunks`] then notes the chunks in the
+    /// same trace.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_from(mut reader: Reader<'a>) -> Result<Self> {
         let start = reader;
+        let base_offset = reader.offset();
         let version = FormatVersion::parse(reader.u32("format version")?).map_err(|error| {
             start.error("format version", FormatError::UnsupportedVersion { version: error.0 })
         })?;
@@ -100,7 +109,7 @@ impl<'a> GenericTile<'a> {
         let mut options = reader.sub(u64::from(pipeline_len), "filter pipeline")?;
         let pipeline = Pipeline::parse(&mut options, version)?;
         options.finish("filter pipeline")?;
-        let body = reader.take_u64(persisted_size, "tile data")?;
+        let body = reader.sub(persisted_size, "tile data")?;
         let total_len = reader.offset().saturating_sub(base_offset);
         Ok(Self {
             version,
@@ -131,7 +140,7 @@ impl<'a> GenericTile<'a> {
     /// The filtered chunks, as stored.
     #[must_use]
     pub const fn body(&self) -> &'a [u8] {
-        self.body
+        self.body.rest()
     }
 
     /// The framing of the body.
@@ -139,8 +148,7 @@ impl<'a> GenericTile<'a> {
     /// # Errors
     /// If the framing is wrong, or the chunks do not add up to the tile size.
     pub fn chunks(&self) -> Result<TileChunks<'a>> {
-        let body_offset = self.offset.saturating_add(self.total_len).saturating_sub(to_u64(self.body.len()));
-        let chunks = TileChunks::parse(self.body, body_offset)?;
+        let chunks = TileChunks::parse_from(self.body)?;
         let (expected, found) = (self.tile_size, chunks.original_len());
         if expected != found {
             return Err(Error::new(self.offset, ErrorKind::WrongLength { expected, found }));

@@ -121,7 +121,7 @@ pub fn path_lines(data: &[u8]) {
 
 /// Consolidated fragment metadata.
 pub fn consolidated_footers(data: &[u8]) {
-    for footer in parse_consolidated_footers(data).unwrap_or_default() {
+    for footer in parse_consolidated_footers(Reader::new(data)).unwrap_or_default() {
         let end = footer.offset.saturating_add(to_u64(footer.bytes.len()));
         assert!(end <= to_u64(data.len()), "a footer past the end");
         let _ = TimestampedName::parse(&footer.name);

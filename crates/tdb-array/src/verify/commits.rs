@@ -1,5 +1,6 @@
 //! Commit files, vacuum files, consolidated metadata, array metadata.
 
+use tdb_codec::Reader;
 use tdb_fragment::{
     CommitKind, Condition, Footer, TimestampedName, parse_consolidated_commits, parse_consolidated_footers,
     parse_path_lines,
@@ -63,7 +64,7 @@ impl Verifier {
 
     fn consolidated_metadata(&mut self, key: &str) {
         let Some(payload) = self.generic_file(key) else { return };
-        let footers = match parse_consolidated_footers(&payload) {
+        let footers = match parse_consolidated_footers(Reader::new(&payload)) {
             Ok(footers) => footers,
             Err(error) => return self.payload_problem(key, 0, &error),
         };

@@ -9,7 +9,7 @@ use tdb_fragment::{
     TimestampedName, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,
 };
 use tdb_schema::{ArraySchema, FieldKind};
-use tdb_tile::GenericTile;
+use tdb_tile::{GenericTile, TileChunks};
 
 use super::block::{Block, Trouble};
 use super::kind::{FRAGMENT_METADATA, OLD_SCHEMA, SCHEMA_FOLDER, array_of};
@@ -124,9 +124,9 @@ pub(super) fn explain_data(file: &Path, bytes: &[u8]) -> Vec<Block> {
         let title = format!("tile {index} at offset {start}");
         let tile = to_usize(*start).zip(to_usize(end)).and_then(|(start, end)| bytes.get(start..end));
         blocks.push(match tile {
-            Some(tile) => Block::traced(title, tile, *start, |mut reader| {
-                tile::chunks(&mut reader)?;
-                Ok(reader.finish("tile")?)
+            Some(tile) => Block::traced(title, tile, *start, |reader| {
+                TileChunks::parse_from(reader)?;
+                Ok(())
             }),
             None => {
                 let what = format!("the tile spans bytes {start} to {end} of {}", bytes.len());
@@ -145,7 +145,7 @@ fn walk_tiles(bytes: &[u8]) -> Vec<u64> {
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {
         starts.push(reader.offset());
-        if tile::chunks(&mut reader).is_err() {
+        if TileChunks::parse_next(&mut reader).is_err() {
             break;
         }
     }

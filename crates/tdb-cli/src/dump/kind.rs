@@ -23,7 +23,8 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
         Some((CommitKind::Consolidated, _)) => return Some(Kind::Commits),
         Some((CommitKind::Ignore | CommitKind::Vacuum, _)) => return Some(Kind::Paths),
         Some((CommitKind::ConsolidatedMetadata, _)) => return Some(Kind::ConsolidatedMetadata),
-        Some((CommitKind::Delete | CommitKind::Update, _)) => return Some(Kind::GenericTile),
+        Some((CommitKind::Delete, _)) => return Some(Kind::Condition),
+        Some((CommitKind::Update, _)) => return Some(Kind::GenericTile),
         _ => {}
     }
     Some(match (folder, name) {
@@ -62,7 +63,7 @@ mod tests {
             ("/a/__fragments/__1_1_x_22/a0_var.tdb", Some(Kind::Data)),
             ("/a/__commits/__1_1_x_22.con", Some(Kind::Commits)),
             ("/a/__fragment_meta/__1_1_x_22.meta", Some(Kind::ConsolidatedMetadata)),
-            ("/a/__commits/__1_1_x_22.del", Some(Kind::GenericTile)),
+            ("/a/__commits/__1_1_x_22.del", Some(Kind::Condition)),
             ("/a/readme.txt", None),
         ];
         for (path, kind) in cases {

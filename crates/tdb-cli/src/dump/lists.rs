@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use tdb_codec::{Reader, to_u64};
-use tdb_fragment::{Footer, parse_consolidated_commits, parse_consolidated_footers, parse_path_lines};
+use tdb_fragment::{
+    Condition, Footer, parse_consolidated_commits, parse_consolidated_footers, parse_path_lines,
+};
 
 use super::block::{Block, Row, Trouble};
 use super::{fragment, tile};
@@ -40,30 +42,28 @@ pub(super) fn explain_commits(bytes: &[u8]) -> Vec<Block> {
             let (name, value) = ("delete size".to_owned(), delete.len().to_string());
             list.rows.push(Row { offset, len: start.saturating_sub(offset), name, value });
             offset = start.saturating_add(to_u64(delete.len()));
-            let whole = |mut reader: Reader<'_>| -> Result<(), Trouble> {
-                reader.take(reader.remaining(), "condition")?;
-                Ok(())
-            };
-            tile::generic(&mut blocks, "delete condition", delete, start, whole);
+            tile::generic(&mut blocks, "delete condition", delete, start, condition);
         }
     }
     blocks.insert(0, list);
     blocks
 }
 
+/// The payload of a delete file.
+pub(super) fn condition(reader: Reader<'_>) -> Result<(), Trouble> {
+    Condition::parse_from(reader)?;
+    Ok(())
+}
+
 /// A file of consolidated fragment metadata.
 pub(super) fn explain_footers(file: &Path, bytes: &[u8]) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let payload = tile::generic(&mut blocks, "consolidated footers", bytes, 0, |mut reader| {
-        let count = reader.count_u32(16, "consolidated footer count")?;
-        for _ in 0..count {
-            reader.string_u64("consolidated footer name")?;
-            reader.u64("consolidated footer offset")?;
-        }
+    let payload = tile::generic(&mut blocks, "consolidated footers", bytes, 0, |reader| {
+        parse_consolidated_footers(reader)?;
         Ok(())
     });
     let Some(payload) = payload else { return blocks };
-    let footers = match parse_consolidated_footers(&payload) {
+    let footers = match parse_consolidated_footers(Reader::new(&payload)) {
         Ok(footers) => footers,
         Err(error) => {
             let mut block = Block::new("footers");

@@ -1,7 +1,6 @@
 //! Generic tiles and chunks.
 
-use tdb_codec::{Budget, FormatVersion, Limits, Reader, to_u64};
-use tdb_filters::Pipeline;
+use tdb_codec::{Budget, Limits, Reader, to_u64};
 use tdb_tile::GenericTile;
 
 use super::block::{Block, Trouble};
@@ -55,33 +54,8 @@ pub(super) fn generic(
     Some(payload)
 }
 
-/// Reads a generic tile field by field; the crate that owns the layout checks it once more when it decodes.
-fn walk(mut reader: Reader<'_>) -> Result<(), Trouble> {
-    let start = reader;
-    let number = reader.u32("format version")?;
-    let persisted = reader.u64("persisted size")?;
-    reader.u64("tile size")?;
-    reader.datatype("datatype")?;
-    reader.u64("cell size")?;
-    reader.u8("encryption type")?;
-    let len = reader.u32("pipeline length")?;
-    let version = FormatVersion::parse(number)
-        .map_err(|error| Trouble { offset: start.offset(), what: error.to_string() })?;
-    let mut pipeline = reader.sub(u64::from(len), "filter pipeline")?;
-    Pipeline::parse(&mut pipeline, version)?;
-    pipeline.finish("filter pipeline")?;
-    chunks(&mut reader.sub(persisted, "tile data")?)
-}
-
-/// Reads a tile's chunks.
-pub(super) fn chunks(reader: &mut Reader<'_>) -> Result<(), Trouble> {
-    let count = reader.u64("chunk count")?;
-    for _ in 0..count {
-        reader.u32("chunk original length")?;
-        let data = reader.u32("chunk filtered length")?;
-        let metadata = reader.u32("chunk metadata length")?;
-        reader.take_u64(u64::from(metadata), "chunk metadata")?;
-        reader.take_u64(u64::from(data), "chunk data")?;
-    }
+/// Reads a generic tile's header and the framing of its chunks.
+fn walk(reader: Reader<'_>) -> Result<(), Trouble> {
+    GenericTile::parse_from(reader)?.chunks()?;
     Ok(())
 }
