@@ -1,12 +1,12 @@
 //! What every part of an open array shares: the storage and the settings.
 
 use bytes::Bytes;
-use tdb_codec::{Budget, Limits};
+use tdb_codec::{Budget, Limits, to_u64};
 use tdb_filters::Key;
 use tdb_tile::GenericTile;
 
 use crate::storage::Storage;
-use crate::{Error, Result};
+use crate::{Error, QueryError, Result};
 
 /// Storage and settings of an open array.
 #[derive(Debug)]
@@ -23,6 +23,15 @@ impl Context {
     /// How a key is shown to people.
     pub(crate) fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
+    }
+
+    /// Bytes of a tile of `cells` cells, if that is within the limit.
+    pub(crate) fn tile_len(&self, cells: usize, size: usize) -> Result<usize> {
+        let len = cells.saturating_mul(size);
+        if to_u64(len) > self.limits.tile_bytes {
+            return Err(QueryError::OutOfMemory { bytes: to_u64(len) }.into());
+        }
+        Ok(len)
     }
 
     /// The whole of a small file.

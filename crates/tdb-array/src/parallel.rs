@@ -39,7 +39,10 @@ pub(crate) fn run<J: Send, S, R: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..workers {
-            scope.spawn(work);
+            // Where the system refuses a thread, those that run do the work.
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
         }
         work();
     });

@@ -224,7 +224,7 @@ impl FieldTiles {
             CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, scratch, raw),
             CoordsPart::Split { index, count } => {
                 let len = out.len();
-                whole.reset(len.saturating_mul(count));
+                whole.reset(context.tile_len(len, count)?);
                 let start = len.saturating_mul(index);
                 let part = start..start.saturating_add(len);
                 let mine = |range: Range<usize>| range.start < part.end && part.start < range.end;
@@ -234,7 +234,7 @@ impl FieldTiles {
             }
             CoordsPart::Zipped { index, count } => {
                 let size = self.datatype.size();
-                whole.reset(out.len().saturating_mul(count));
+                whole.reset(context.tile_len(out.len(), count)?);
                 self.fixed.decode(context, tile, whole.as_mut_slice(), |_| true, scratch, raw)?;
                 let tuples = whole.as_slice().chunks_exact(size.saturating_mul(count));
                 let start = index.saturating_mul(size);
@@ -298,7 +298,9 @@ impl FieldTiles {
             let strings = self.strings.as_ref();
             return decode_strings(context, values, strings, &location, (size, cells), into, (scratch, raw));
         }
-        offsets.reset(cells.saturating_mul(8));
+        let len = context.tile_len(cells, 8)?;
+        chunks.expect_len(len).map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+        offsets.reset(len);
         chunks
             .decode(&self.fixed.decoder, offsets.as_mut_slice(), scratch, &context.budget)
             .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;

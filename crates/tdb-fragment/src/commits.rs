@@ -112,10 +112,13 @@ pub fn parse_path_lines(bytes: &[u8]) -> Result<Vec<String>> {
 /// `/`-prefixed array-relative paths after; arrays move, so only the last known part counts.
 #[must_use]
 pub fn vacuum_target(line: &str) -> &str {
-    ["__fragments", "__meta"]
-        .iter()
-        .find_map(|folder| line.find(folder).and_then(|at| line.get(at..)))
-        .unwrap_or_else(|| line.rsplit('/').next().unwrap_or(line))
+    let (parents, name) = line.rsplit_once('/').unwrap_or(("", line));
+    let folder = parents.rsplit('/').next().unwrap_or_default();
+    if !matches!(folder, "__fragments" | "__meta") {
+        return name;
+    }
+    let len = name.len().saturating_add(1).saturating_add(folder.len());
+    line.len().checked_sub(len).and_then(|at| line.get(at..)).unwrap_or(name)
 }
 
 fn utf8(start: Reader<'_>, bytes: &[u8], what: &'static str) -> Result<String> {
@@ -147,6 +150,8 @@ mod tests {
         assert_eq!(vacuum_target("file:///x/arr/__fragments/__1_1_a_14"), "__fragments/__1_1_a_14");
         assert_eq!(vacuum_target("file:///x/arr/__1_1_a_9"), "__1_1_a_9");
         assert_eq!(vacuum_target("/__1_1_a"), "__1_1_a");
+        assert_eq!(vacuum_target("file:///__metadata/__fragments_old/a/__1_1_a_9"), "__1_1_a_9");
+        assert_eq!(vacuum_target("__1_1_a"), "__1_1_a");
         assert_eq!(vacuum_target("file:///x/arr/__meta/__1_1_a"), "__meta/__1_1_a");
     }
 

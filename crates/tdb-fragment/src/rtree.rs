@@ -248,8 +248,7 @@ impl RTree {
         ))?;
         writer.u32(fanout);
         if old {
-            let datatype = domain.dimensions.first().filter(|_| !self.levels.is_empty());
-            writer.u8(datatype.map_or(0, |dimension| dimension.datatype.code()));
+            writer.u8(domain.dimensions.first().map_or(0, |dimension| dimension.datatype.code()));
         }
         writer.len_u32(self.levels.len(), "R-tree level count")?;
         for level in &self.levels {

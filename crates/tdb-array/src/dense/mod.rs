@@ -20,7 +20,13 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let array = plan.array;
     let context = &array.context;
     let space = Space::new(plan)?;
+    // The result must fit before anything is made for it: regions alone are many where tiles are small.
+    for field in plan.fields.iter().filter_map(|kind| array.schema().field_of(*kind)) {
+        zeroed(space.bytes(field.cell_size().unwrap_or(8))?)?;
+    }
     let regions = space.regions(context.threads);
+    // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
+    let rows = space.regions(1);
     // Sparse fragments of a dense array: their cells are found once, for all fields.
     let overlays: Vec<Option<Overlay>> =
         array
@@ -41,11 +47,12 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
         columns.push(match kind {
             FieldKind::Dimension(index) => coordinates(&space, &regions, *index, spec)?,
             FieldKind::Attribute(_) => {
-                let sources = FieldSources::open(context, &array.fragments, &overlays, *kind, &spec)?;
+                let sources =
+                    FieldSources::open(context, &array.fragments, &overlays, space.query(), *kind, &spec)?;
                 if spec.cell_size.is_some() {
                     fixed_column(plan, &space, &regions, &sources, spec)?
                 } else {
-                    var_column(plan, &space, &regions, &sources, spec)?
+                    var_column(plan, &space, &rows, &sources, spec)?
                 }
             }
         });
@@ -109,7 +116,7 @@ fn var_column(
         parallel::run(context.threads, jobs, Worker::default, |(region, (lengths, validity)), worker| {
             let mut target = VarTarget::new(lengths, validity);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
-            Ok(target.into_values())
+            target.into_values()
         })?;
     lengths_to_offsets(&mut offsets)?;
     let data = concat(context, values)?;

@@ -1,12 +1,14 @@
 //! Sparse fragments of dense arrays: cells written one by one over older ones (libtiledb up to 2.2).
 
-use tdb_schema::FieldKind;
+use tdb_codec::Buffer;
+use tdb_schema::{Dimension, FieldKind};
 
 use super::paint::{Target, VarTarget};
 use super::space::{Box, Region, Space};
 use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
+use crate::gather::zeroed;
 use crate::grid::BoxMap;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 
@@ -45,18 +47,26 @@ impl Overlay {
         let mut tiles = Vec::new();
         for tile in tree.search(overlaps) {
             let count = fragment.tile_cells(context, tile)?;
-            let mut cells: Vec<(usize, Vec<u64>)> = (0..count).map(|cell| (cell, Vec::new())).collect();
+            // The claimed count is believed once the coordinates were decoded.
+            let mut columns = Vec::with_capacity(fields.len());
             for (field, dimension) in fields.iter().zip(dimensions) {
                 let size = dimension.datatype.size();
-                let mut values = vec![0; count.saturating_mul(size)];
-                field.decode_fixed(context, tile, &mut values, |_| true, &mut worker)?;
-                for ((_, ordinals), value) in cells.iter_mut().zip(values.chunks_exact(size)) {
-                    ordinals.extend(dimension.ordinal(value));
-                }
+                let mut values = zeroed(context.tile_len(count, size)?)?;
+                field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, &mut worker)?;
+                columns.push((values, size, dimension));
             }
-            cells.retain(|(_, ordinals)| {
+            let ordinals_of = |cell: usize| -> Option<Vec<u64>> {
+                let ordinal = |(values, size, dimension): &(Buffer, usize, &Dimension)| {
+                    let start = cell.checked_mul(*size)?;
+                    dimension.ordinal(values.as_slice().get(start..start.checked_add(*size)?)?)
+                };
+                columns.iter().map(ordinal).collect()
+            };
+            let inside = |ordinals: &[u64]| {
                 ordinals.iter().zip(query).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
-            });
+            };
+            let all = (0..count).filter_map(|cell| Some((cell, ordinals_of(cell)?)));
+            let cells: Vec<_> = all.filter(|(_, ordinals)| inside(ordinals)).collect();
             tiles.push(OverlayTile { tile, count, cells });
         }
         Ok(Self { tiles })

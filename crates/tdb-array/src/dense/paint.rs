@@ -7,10 +7,10 @@ use super::overlay::Overlay;
 use super::space::{Box, Region, Space, covers, domain_box, intersect, position};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, fill_cells};
+use crate::gather::{ColumnSpec, fill_cells, zeroed};
 use crate::grid::BoxMap;
 use crate::tiles::{FieldTiles, VarTile, Worker};
-use crate::{Error, Result};
+use crate::{Error, QueryError, Result};
 
 /// One fragment's tiles of the field that is being read.
 #[derive(Debug)]
@@ -60,12 +60,14 @@ impl<'t> VarTarget<'t> {
     }
 
     /// The values of all cells in result order.
-    pub(crate) fn into_values(self) -> Buffer {
+    pub(crate) fn into_values(self) -> Result<Buffer> {
         if let Some(values) = self.whole {
-            return values;
+            return Ok(values);
         }
-        let total: u64 = self.lengths.iter().sum();
-        let mut values = Buffer::with_capacity(to_usize(total).unwrap_or(0));
+        let total = self.lengths.iter().fold(0u64, |sum, length| sum.saturating_add(*length));
+        let total = to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?;
+        zeroed(total)?;
+        let mut values = Buffer::with_capacity(total);
         // Neighbours in the result are mostly neighbours in a tile: copy runs, not cells.
         let (mut start, mut end) = (0usize, 0usize);
         let mut flush = |start: usize, end: usize| {
@@ -79,7 +81,7 @@ impl<'t> VarTarget<'t> {
             end = from.saturating_add(to_usize(*len).unwrap_or(0));
         }
         flush(start, end);
-        values
+        Ok(values)
     }
 }
 
@@ -94,14 +96,19 @@ impl<'a> FieldSources<'a> {
         context: &Context,
         fragments: &[Fragment],
         overlays: &'a [Option<Overlay>],
+        query: &[(u64, u64)],
         kind: FieldKind,
         spec: &ColumnSpec,
     ) -> Result<Self> {
         let mut sources = Vec::new();
         for (fragment, overlay) in fragments.iter().zip(overlays) {
             let Some(domain) = fragment.non_empty_domain() else { continue };
+            let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
+            // A fragment outside the query costs nothing.
+            if intersect(&domain, query).is_none() {
+                continue;
+            }
             let Some(tiles) = spec.tiles(context, fragment, kind)? else { continue };
-            let dimensions = &fragment.schema().domain.dimensions;
             let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
             let source = match overlay {
                 Some(overlay) => SourceKind::Sparse(overlay),
@@ -121,7 +128,6 @@ impl<'a> FieldSources<'a> {
                     SourceKind::Dense { first: grid.iter().map(|span| span.0).collect(), strides }
                 }
             };
-            let domain = domain_box(dimensions, domain).unwrap_or_default();
             sources.push(Source { tiles, domain, kind: source });
         }
         Ok(Self { sources })

@@ -269,14 +269,22 @@ impl Space {
         let slow = if self.order == Layout::ColMajor { self.query.len().saturating_sub(1) } else { 0 };
         let Some((low, high)) = self.query.get(slow).copied() else { return Vec::new() };
         let mut spans = Vec::new();
-        for index in self.tile_index(slow, low)..=self.tile_index(slow, high) {
-            let (first, last) = self.tile_span(slow, index);
-            spans.push((first.max(low), last.min(high)));
+        // Painting loops over the tiles of a region, so several rows of tiles may share one.
+        let (mut index, end) = (self.tile_index(slow, low), self.tile_index(slow, high));
+        let more = end.saturating_sub(index) / MOST_REGIONS;
+        loop {
+            let last = end.min(index.saturating_add(more));
+            spans.push((self.tile_span(slow, index).0.max(low), self.tile_span(slow, last).1.min(high)));
+            if last >= end {
+                break;
+            }
+            index = last.saturating_add(1);
         }
         // Where tiles are stored in the result's order, a cut along the slowest dimension costs nothing: each
         // part decodes its own chunks.
         let wanted = threads.saturating_mul(2);
-        if threads > 1 && spans.len() < wanted && self.cells > SMALL && self.cell_order == self.order {
+        let same_order = self.cell_order == self.order || self.query.len() == 1;
+        if threads > 1 && spans.len() < wanted && self.cells > SMALL && same_order {
             let parts = to_u64(wanted.div_ceil(spans.len().max(1)));
             let cut = |(first, last): (u64, u64)| {
                 let step = (last - first).checked_div(parts).unwrap_or(0).saturating_add(1);
@@ -295,6 +303,9 @@ impl Space {
         spans.into_iter().filter_map(region).collect()
     }
 }
+
+/// Most regions a query is cut into, about: each costs some memory of its own.
+const MOST_REGIONS: u64 = 1 << 16;
 
 /// Queries of fewer cells are not worth cutting finer than tiles.
 const SMALL: usize = 1 << 16;

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use tdb_codec::{Native, PhysicalVisitor};
+use tdb_codec::{Datatype, Native, PhysicalVisitor};
 use tdb_fragment::{Comparison, Condition, Junction, Section, parse_names};
 use tdb_schema::ArraySchema;
 
@@ -193,7 +193,9 @@ fn compare(column: &Column, cell: usize, comparison: Comparison, operands: &[Vec
         // Lists are compared as raw bytes.
         return operands.iter().any(|operand| operand == value) == (comparison == Comparison::In);
     }
-    let textual = column.cell_val_num.is_var() || operand.len() != column.datatype.size();
+    let textual = column.cell_val_num.is_var()
+        || operand.len() != column.datatype.size()
+        || column.datatype == Datatype::Char;
     let ordering = if textual || column.datatype.is_string() {
         Some(value.cmp(operand.as_slice()))
     } else {

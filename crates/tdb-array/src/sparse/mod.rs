@@ -5,7 +5,7 @@ mod hilbert;
 mod order;
 mod select;
 
-use tdb_codec::{Buffer, Layout, to_u64};
+use tdb_codec::{Buffer, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
@@ -44,13 +44,16 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     };
     let order = match surviving(plan, &selections, cells)? {
         Some(keep) => {
-            let all = order.unwrap_or_else(|| (0u32..).take(cells).collect());
+            let count = to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
+            let all = order.unwrap_or_else(|| (0..count).collect());
             Some(all.into_iter().filter(|cell| keep.get(index_of(*cell)).is_some_and(|keep| *keep)).collect())
         }
         None => order,
     };
     // An order that changes nothing need not be applied.
-    let order = order.filter(|order: &Vec<u32>| order.len() != cells || !order.iter().copied().eq(0u32..));
+    let order = order.filter(|order: &Vec<u32>| {
+        order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
+    });
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let Some(field) = schema.field_of(*kind) else { continue };
@@ -74,12 +77,19 @@ fn stage(
     cells: usize,
 ) -> Result<Column> {
     let context = &plan.array.context;
+    let mut used = vec![false; plan.array.fragments.len()];
+    for selection in selections {
+        if let Some(slot) = used.get_mut(selection.fragment) {
+            *slot = true;
+        }
+    }
     let mut tiles: Vec<Option<FieldTiles>> = Vec::with_capacity(plan.array.fragments.len());
-    for (index, fragment) in plan.array.fragments.iter().enumerate() {
-        let used = selections.iter().any(|selection| selection.fragment == index);
+    for (fragment, used) in plan.array.fragments.iter().zip(used) {
         tiles.push(if used { spec.tiles(context, fragment, kind)? } else { None });
     }
     let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_ref);
+    // What the selections promise is only what the fragments claim: ask for the memory before taking it.
+    zeroed(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
     let lengths = || selections.iter().map(TileSelection::len);
     let validities: Vec<Option<&mut [u8]>> = match &mut validity {
@@ -109,7 +119,9 @@ fn stage(
                 stage_validity(selection, valid, worker)?;
                 let Some(tiles) = tiles_of(selection) else {
                     slot.fill(to_u64(spec.fill.len()));
-                    return Ok(Buffer::from(spec.fill.repeat(slot.len()).as_slice()));
+                    let mut values = zeroed(spec.fill.len().saturating_mul(slot.len()))?;
+                    fill_cells(values.as_mut_slice(), &spec.fill);
+                    return Ok(values);
                 };
                 let mut decoded = VarTile::default();
                 tiles.decode_var(context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
@@ -138,6 +150,14 @@ fn stage(
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
     parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
         stage_validity(selection, valid, worker)?;
+        // Coordinates that ordering needed are at hand.
+        if let FieldKind::Dimension(dimension) = kind
+            && let Some(own) = selection.coordinates.get(dimension)
+            && own.values.len() == slot.len()
+        {
+            slot.copy_from_slice(&own.values);
+            return Ok(());
+        }
         match (tiles_of(selection), &selection.cells) {
             (None, _) => {
                 fill_cells(slot, &spec.fill);
@@ -146,7 +166,7 @@ fn stage(
             (Some(tiles), None) => tiles.decode_fixed(context, selection.tile, slot, |_| true, worker),
             (Some(tiles), Some(cells)) => {
                 let mut whole = core::mem::take(&mut worker.cells);
-                whole.reset(selection.tile_cells.saturating_mul(size));
+                whole.reset(context.tile_len(selection.tile_cells, size)?);
                 // Cells are ascending: a chunk is wanted if the next cell at or after its start is in it.
                 let wanted = |bytes: core::ops::Range<usize>| {
                     let first = bytes.start.checked_div(size).unwrap_or(0);

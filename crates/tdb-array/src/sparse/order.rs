@@ -68,19 +68,16 @@ pub(crate) fn permutation(
         parts.iter().try_fold(0u32, |sum, part| sum.checked_add(width(dimensions, *part)?))
     };
     let ranks = Ranks::new(selections, cells);
-    match bits {
-        Some(bits) if bits <= 64 => {
-            let keys = NumericKeys::new(&parts, dimensions);
-            let keyed = sorted::<u64>(context, &keys, selections, &ranks)?;
-            Ok(finish(keyed, dedup, &ranks, |a, b| a == b))
-        }
-        Some(bits) if bits <= 128 => {
-            let keys = NumericKeys::new(&parts, dimensions);
-            let keyed = sorted::<u128>(context, &keys, selections, &ranks)?;
-            Ok(finish(keyed, dedup, &ranks, |a, b| a == b))
-        }
-        _ => Ok(by_comparison(schema, selections, order, dedup, &ranks, cells)),
-    }
+    let keys = NumericKeys::new(&parts, dimensions);
+    // Cells outside the domain, which only a damaged or careless file has, do not fit the keys' bits.
+    let sorted = match bits {
+        Some(bits) if bits <= 64 => sorted::<u64>(context, &keys, selections, &ranks)?
+            .map(|keyed| finish(keyed, dedup, &ranks, |a, b| a == b)),
+        Some(bits) if bits <= 128 => sorted::<u128>(context, &keys, selections, &ranks)?
+            .map(|keyed| finish(keyed, dedup, &ranks, |a, b| a == b)),
+        _ => None,
+    };
+    Ok(sorted.unwrap_or_else(|| by_comparison(schema, selections, order, dedup, &ranks, cells)))
 }
 
 fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
@@ -187,8 +184,8 @@ impl<'a> NumericKeys<'a> {
         Self { parts, dimensions }
     }
 
-    /// The keys of a tile's wanted cells appended to `out`, numbered from `first` on.
-    fn append<K: Key>(&self, coordinates: &[Coordinates], first: u32, out: &mut [(K, u32)]) {
+    /// Writes the keys of a tile's wanted cells to `out`, numbered from `first` on; false if one does not fit.
+    fn append<K: Key>(&self, coordinates: &[Coordinates], first: u32, out: &mut [(K, u32)]) -> bool {
         for ((_, number), cell) in out.iter_mut().zip(first..) {
             *number = cell;
         }
@@ -198,8 +195,11 @@ impl<'a> NumericKeys<'a> {
                 continue;
             };
             let visitor = PushPart { values: &values.values, dimension, part: *part, bits: *bits, out };
-            dimension.datatype.physical().visit(visitor);
+            if !dimension.datatype.physical().visit(visitor) {
+                return false;
+            }
         }
+        true
     }
 }
 
@@ -212,36 +212,37 @@ struct PushPart<'a, K> {
 }
 
 impl<K: Key> PhysicalVisitor for PushPart<'_, K> {
-    type Output = ();
+    /// Whether every word fits its bits: cells outside the domain need not.
+    type Output = bool;
 
-    fn visit<T: Native>(self) {
+    fn visit<T: Native>(self) -> bool {
         let Self { values, dimension, part, bits, out } = self;
         let cells = out.iter_mut().zip(values.chunks_exact(T::SIZE));
-        let Some(low) = dimension.domain.as_ref().map(|(low, _)| low) else { return };
+        let Some(low) = dimension.domain.as_ref().map(|(low, _)| low) else { return false };
         if T::PHYSICAL.is_float() {
-            let number = |bytes: &[u8]| T::from_le(bytes).map_or(0.0, T::to_f64);
-            let low = number(low);
-            let extent = dimension.tile_extent.as_ref().map_or(1.0, |extent| number(extent));
             for ((key, _), value) in cells {
                 let word = match part {
                     Part::Cell(_) => float_bits(value),
-                    Part::Tile(_) => float_tile(number(value), low, extent),
+                    Part::Tile(_) => float_tile(dimension, value),
                 };
                 *key = key.push(bits, word);
             }
-            return;
+            return true;
         }
         let low = integer(low, T::PHYSICAL.is_signed_integer());
         let extent = dimension.extent_cells().unwrap_or(1).max(1);
         // Extents are mostly powers of two or small: a division a cell is what the order costs.
+        let mut spilled = 0u64;
         for ((key, _), value) in cells {
             let ordinal = integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low);
             let word = match part {
                 Part::Cell(_) => ordinal,
                 Part::Tile(_) => ordinal.wrapping_div(extent),
             };
+            spilled |= word.checked_shr(bits).unwrap_or(0);
             *key = key.push(bits, word);
         }
+        spilled == 0
     }
 }
 
@@ -275,40 +276,50 @@ fn float_bits(bytes: &[u8]) -> u64 {
     }
 }
 
+/// The index of the space tile of a real coordinate, computed in the dimension's own precision as libtiledb does.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "truncation is the definition of a real dimension's tile index; out-of-domain values saturate"
 )]
-fn float_tile(value: f64, low: f64, extent: f64) -> u64 {
-    ((value - low) / extent) as u64
+fn float_tile(dimension: &Dimension, value: &[u8]) -> u64 {
+    let (Some((low, _)), Some(extent)) = (&dimension.domain, &dimension.tile_extent) else { return 0 };
+    match (f32::from_le(value), f32::from_le(low), f32::from_le(extent)) {
+        (Some(value), Some(low), Some(extent)) => ((value - low) / extent) as u64,
+        _ => match (f64::from_le(value), f64::from_le(low), f64::from_le(extent)) {
+            (Some(value), Some(low), Some(extent)) => ((value - low) / extent) as u64,
+            _ => 0,
+        },
+    }
 }
 
 /// Cells a parallel job sorts.
 const SORT_BAND: usize = 1 << 16;
 
-/// All cells with their keys, sorted by key; equal keys in cell order.
+/// All cells with their keys, sorted by key; equal keys in cell order. `None` if a cell does not fit its key.
 fn sorted<K: Key>(
     context: &Context,
     keys: &NumericKeys<'_>,
     selections: &[TileSelection],
     ranks: &Ranks,
-) -> Result<Vec<(K, u32)>> {
+) -> Result<Option<Vec<(K, u32)>>> {
     let cells: usize = selections.iter().map(TileSelection::len).sum();
     let mut keyed: Vec<(K, u32)> = vec![(K::default(), 0); cells];
     let slots = crate::gather::split_lengths(&mut keyed, selections.iter().map(TileSelection::len));
     let starts = ranks.starts.iter().map(|(start, _)| *start);
     let jobs = slots.into_iter().zip(selections.iter().zip(starts)).collect();
-    parallel::run(
+    let fit = parallel::run(
         context.threads,
         jobs,
         || (),
         |(slot, (selection, start)): (&mut [_], _), ()| {
             let selection: &TileSelection = selection;
-            keys.append(&selection.coordinates, start, slot);
-            Ok(())
+            Ok(keys.append(&selection.coordinates, start, slot))
         },
     )?;
+    if fit.contains(&false) {
+        return Ok(None);
+    }
     // The numbers make all pairs different, so stability needs no stable sort; the stable one is used because
     // it finds the sorted runs that fragments are.
     if !keyed.is_sorted() {
@@ -327,7 +338,7 @@ fn sorted<K: Key>(
             keyed.sort();
         }
     }
-    Ok(keyed)
+    Ok(Some(keyed))
 }
 
 /// The cell numbers of sorted cells; among equal ones, newest first, or only the newest if `dedup`.
@@ -428,15 +439,9 @@ fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Orderi
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
     if dimension.datatype.physical().is_float() {
-        let number = |bytes: &[u8]| match *bytes {
-            [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
-            _ => f64::from_bits(integer(bytes, false)),
-        };
-        let part_of = |bytes: &[u8]| match (part, &dimension.domain, &dimension.tile_extent) {
-            (Part::Tile(_), Some((low, _)), Some(extent)) => {
-                float_tile(number(bytes), number(low), number(extent))
-            }
-            _ => float_bits(bytes),
+        let part_of = |bytes: &[u8]| match part {
+            Part::Tile(_) => float_tile(dimension, bytes),
+            Part::Cell(_) => float_bits(bytes),
         };
         return part_of(a).cmp(&part_of(b));
     }

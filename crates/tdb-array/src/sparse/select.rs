@@ -123,7 +123,6 @@ fn find_candidates(
         }
         return Ok(());
     }
-    let tree = fragment.rtree(context)?;
     let outside = |dimension: usize, low: &[u8], high: &[u8]| -> bool {
         let (Some(ends), Some(dimension)) = (plan.ranges.get(dimension), dimensions.get(dimension)) else {
             return false;
@@ -132,6 +131,12 @@ fn find_candidates(
         ends.low.as_ref().is_some_and(|wanted| compare(high, wanted).is_lt())
             || ends.high.as_ref().is_some_and(|wanted| compare(low, wanted).is_gt())
     };
+    // A fragment outside the query costs nothing.
+    let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
+    if domain.into_iter().any(|(dimension, range)| outside(dimension, &range.low, &range.high)) {
+        return Ok(());
+    }
+    let tree = fragment.rtree(context)?;
     for tile in tree.search(|dimension, low, high| !outside(dimension, low, high)) {
         let inside = tree.leaf(tile).is_some_and(|mbr| {
             mbr.ranges().zip(plan.ranges.iter().zip(dimensions)).all(|((low, high), (ends, dimension))| {
