@@ -45,10 +45,11 @@ fn unlisted() -> Vec<Value> {
     let mut entries = Vec::new();
     for version in names(&expected) {
         for file in names(&expected.join(&version)) {
-            let features = json_file(&expected.join(&version).join(&file))["features"].clone();
+            let recorded = json_file(&expected.join(&version).join(&file));
+            let features = recorded["features"].clone();
             let features: Vec<&str> = features.as_str().unwrap_or_default().split(' ').collect();
             let id = format!("{version}/{}", file.trim_end_matches(".json"));
-            entries.push(serde_json::json!({ "id": id, "features": features }));
+            entries.push(serde_json::json!({ "id": id, "features": features, "key": recorded["key"] }));
         }
     }
     entries
