@@ -7,13 +7,13 @@ use std::thread;
 
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
-use tdb_fragment::Condition;
+use tdb_fragment::{Condition, is_plain_name};
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, MetadataEntry, Range};
 
 use crate::context::Context;
 use crate::directory::{DeleteEntry, Directory, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
-use crate::storage::{LocalStorage, Storage, is_plain_name, join};
+use crate::storage::{LocalStorage, Storage, join};
 use crate::{Error, Read, Result, TimeWindow, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use tdb_codec::{FormatVersion, Gate, Reader, to_u64, to_usize};
 use tdb_fragment::{
     DataFile, DataFilePart, Footer, FooterLocation, LegacyMetadata, RTree, Section, SectionOffsets, Slots,
-    parse_u64_list,
+    is_plain_name, parse_u64_list,
 };
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use crate::context::Context;
 use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
-use crate::storage::{ByteRange, is_plain_name, join};
+use crate::storage::{ByteRange, join};
 use crate::{Error, Result};
 
 /// Metadata files up to this size are read whole when the fragment is opened.

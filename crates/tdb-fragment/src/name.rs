@@ -15,6 +15,13 @@ const UUID_DIGITS: usize = 32;
 #[error("\"{0}\" is not a timestamped name")]
 pub struct NameError(pub String);
 
+/// Whether a name read from a file can only mean a file in the folder it is looked for: it has no separators, and is none
+/// of the names that lead elsewhere. Schema, enumeration and data file names come from files that need not be trusted.
+#[must_use]
+pub fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
+}
+
 /// A timestamped name, taken apart.
 ///
 /// | era | shape |
@@ -88,6 +95,14 @@ mod tests {
         let third = TimestampedName::parse(&format!("__5_7_{UUID}_12.wrt")).unwrap();
         assert_eq!((third.version.unwrap().number(), third.states_version), (12, true));
         assert_eq!(third.uuid, UUID);
+    }
+
+    #[test]
+    fn names_that_lead_out_of_their_folder_are_not_plain() {
+        for name in ["", ".", "..", "../x", "a/b", "a\\b", "a\0"] {
+            assert!(!is_plain_name(name), "{name:?}");
+        }
+        assert!(is_plain_name("..x") && is_plain_name("__1_1_a"));
     }
 
     #[test]

@@ -95,11 +95,6 @@ pub(crate) fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize>
         .map_err(|_| io::Error::new(io::ErrorKind::OutOfMemory, "the range does not fit into memory"))
 }
 
-/// Whether a name read from a file stays in its folder: no separators, and none of the names that lead out.
-pub(crate) fn is_plain_name(name: &str) -> bool {
-    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
-}
-
 /// Joins a folder key and a name.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }

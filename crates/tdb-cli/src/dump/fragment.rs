@@ -6,7 +6,7 @@ use std::path::Path;
 use tdb_codec::{Budget, FormatVersion, Gate, Limits, Reader, to_u64, to_usize};
 use tdb_fragment::{
     DataFile, DataFilePart, Footer, FooterLocation, LegacyMetadata, RTree, Section, TileValues,
-    TimestampedName, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,
+    TimestampedName, is_plain_name, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,
 };
 use tdb_schema::{ArraySchema, FieldKind};
 use tdb_tile::{GenericTile, TileChunks};
@@ -260,6 +260,9 @@ fn payload(bytes: &[u8], offset: u64) -> Result<Vec<u8>, String> {
 
 /// The schema of an array that a footer names.
 pub(super) fn load_schema(array: &Path, name: Option<&str>) -> Result<ArraySchema, String> {
+    if let Some(name) = name.filter(|name| !is_plain_name(name)) {
+        return Err(format!("the name of the schema it needs, {name:?}, is no file name"));
+    }
     let path = match name {
         Some(name) if name != OLD_SCHEMA => array.join(SCHEMA_FOLDER).join(name),
         _ => array.join(OLD_SCHEMA),
