@@ -14,6 +14,7 @@ use tdb_codec::{Reader, Writer, to_u64};
 
 use crate::error::{ErrorKind, Kind};
 use crate::int::with_uint;
+use crate::kernels::xor_previous;
 use crate::parts::{each_part_mut, read_lengths};
 
 /// Reads the metadata block and undoes the exclusive-or in `data`.
@@ -37,17 +38,9 @@ pub(crate) fn encode(size: usize, src: &[u8], block: &mut Writer, out: &mut Vec<
     whole(size, src)?;
     block.u32(1);
     block.len_u32(src.len(), "part length")?;
-    with_uint!(size, T, {
-        let mut last: T = 0;
-        let start = out.len();
-        out.resize(start.saturating_add(src.len()), 0);
-        let slots = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<{ size_of::<T>() }>().0;
-        for (slot, &bytes) in slots.iter_mut().zip(src.as_chunks::<{ size_of::<T>() }>().0) {
-            let value = T::from_le_bytes(bytes);
-            *slot = (value ^ last).to_le_bytes();
-            last = value;
-        }
-    });
+    let start = out.len();
+    out.resize(start.saturating_add(src.len()), 0);
+    xor_previous(size, src, out.get_mut(start..).unwrap_or_default());
     Ok(())
 }
 
