@@ -1,6 +1,6 @@
 //! Files that say which fragments count: consolidated commits, ignore and vacuum files.
 
-use tdb_codec::{ErrorKind, Reader, Result, to_u64};
+use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64};
 
 /// What a file in `__commits` (or, before version 12, in the array's folder) says, by its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +86,29 @@ pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>>
     Ok(records)
 }
 
+/// The `.con` file with these records, which [`parse_consolidated_commits`] reads, for an array of `version`.
+///
+/// # Errors
+/// [`ErrorKind::NotInVersion`] for a delete before there were delete files; a path that holds a newline, or ends in
+/// `.del` and comes without the delete file, or the other way round.
+pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatVersion) -> Result<Vec<u8>> {
+    const WHAT: &str = "consolidated commit";
+    let mut writer = Writer::new();
+    for CommitRecord { path, delete } in records {
+        if path.ends_with(CommitKind::Delete.suffix()) != delete.is_some() {
+            return Err(unwritable(WHAT, path));
+        }
+        write_line(&mut writer, path, WHAT)?;
+        if let Some((_, file)) = delete {
+            if !version.has(Gate::DeleteFiles) {
+                return Err(Error::not_in_version("consolidated delete", version));
+            }
+            writer.bytes_u64(file);
+        }
+    }
+    Ok(writer.into_vec())
+}
+
 /// Reads an ignore or vacuum file: one path a line.
 ///
 /// # Errors
@@ -108,6 +131,45 @@ pub fn parse_path_lines(bytes: &[u8]) -> Result<Vec<String>> {
     Ok(lines)
 }
 
+/// The ignore or vacuum file with these lines, which [`parse_path_lines`] reads. An ignore file holds array-relative
+/// paths of commits in every version, a vacuum file what [`vacuum_line`] makes of them.
+///
+/// # Errors
+/// An empty path, or one that holds a newline.
+pub fn write_path_lines(lines: &[String]) -> Result<Vec<u8>> {
+    const WHAT: &str = "path";
+    let mut writer = Writer::new();
+    for line in lines {
+        if line.is_empty() {
+            return Err(unwritable(WHAT, line));
+        }
+        write_line(&mut writer, line, WHAT)?;
+    }
+    Ok(writer.into_vec())
+}
+
+/// The line of a vacuum file of `version` that means `path` (`__fragments/…`, `__meta/…`, or a name in the array's folder):
+/// from version 19 on the path behind a `/`, before the whole URI. Group metadata keeps whole URIs in all versions.
+///
+/// ```
+/// use tdb_codec::FormatVersion;
+/// use tdb_fragment::{vacuum_line, vacuum_target};
+///
+/// let line = vacuum_line("__fragments/__1_1_a_22", "file:///x/arr", FormatVersion::CURRENT);
+/// assert_eq!(line, "/__fragments/__1_1_a_22");
+/// let line = vacuum_line("__1_1_a", "file:///x/arr", FormatVersion::OLDEST);
+/// assert_eq!(line, "file:///x/arr/__1_1_a");
+/// assert_eq!(vacuum_target(&line), "__1_1_a");
+/// ```
+#[must_use]
+pub fn vacuum_line(path: &str, array_uri: &str, version: FormatVersion) -> String {
+    if version.has(Gate::RelativeVacuumFiles) {
+        format!("/{path}")
+    } else {
+        format!("{}/{path}", array_uri.trim_end_matches('/'))
+    }
+}
+
 /// The array-relative path a vacuum file's line means. Lines are absolute URIs before version 19 and
 /// `/`-prefixed array-relative paths after; arrays move, so only the last known part counts.
 #[must_use]
@@ -119,6 +181,20 @@ pub fn vacuum_target(line: &str) -> &str {
     }
     let len = name.len().saturating_add(1).saturating_add(folder.len());
     line.len().checked_sub(len).and_then(|at| line.get(at..)).unwrap_or(name)
+}
+
+fn write_line(writer: &mut Writer, line: &str, what: &'static str) -> Result<()> {
+    if line.contains('\n') {
+        return Err(unwritable(what, line));
+    }
+    writer.bytes(line.as_bytes());
+    writer.u8(b'\n');
+    Ok(())
+}
+
+/// A path that would read back as another one.
+const fn unwritable(what: &'static str, path: &str) -> Error {
+    Error::new(what, 0, ErrorKind::WrongLength { value: to_u64(path.len()) })
 }
 
 fn utf8(start: Reader<'_>, bytes: &[u8], what: &'static str) -> Result<String> {
@@ -142,6 +218,49 @@ mod tests {
         assert_eq!(records[2].path, "__3_3_c_9.ok");
         assert!(parse_consolidated_commits(&bytes[..bytes.len() - 1]).is_err());
         assert!(parse_consolidated_commits(&bytes[..55]).is_err());
+    }
+
+    #[test]
+    fn consolidated_commits_are_written_as_they_were_read() {
+        let mut bytes = b"__commits/__1_1_a_22.wrt\n__commits/__2_2_b_22.del\n".to_vec();
+        bytes.extend(3u64.to_le_bytes());
+        bytes.extend(b"x\ny__3_3_c_9.ok\n");
+        let records = parse_consolidated_commits(&bytes).unwrap();
+        assert_eq!(write_consolidated_commits(&records, FormatVersion::CURRENT).unwrap(), bytes);
+        let old = FormatVersion::all().find(|version| version.has(Gate::FragmentFolders)).unwrap();
+        let error = write_consolidated_commits(&records, old).unwrap_err();
+        assert_eq!(error, Error::not_in_version("consolidated delete", old));
+        assert!(write_consolidated_commits(&records[..1], old).is_ok());
+    }
+
+    #[test]
+    fn paths_that_would_read_back_as_others_are_not_written() {
+        let delete = |path: &str, file| CommitRecord { path: path.into(), delete: file };
+        for record in [delete("a\nb.wrt", None), delete("a.del", None), delete("a.wrt", Some((0, &b"x"[..])))]
+        {
+            let error = write_consolidated_commits(&[record], FormatVersion::CURRENT).unwrap_err();
+            assert_eq!(error.what, "consolidated commit");
+        }
+        let lines = vec!["/__fragments/a".to_owned(), "__commits/b.wrt".to_owned()];
+        let bytes = write_path_lines(&lines).unwrap();
+        assert_eq!(bytes, b"/__fragments/a\n__commits/b.wrt\n");
+        assert_eq!(parse_path_lines(&bytes).unwrap(), lines);
+        for line in ["", "a\nb"] {
+            assert_eq!(write_path_lines(&[line.to_owned()]).unwrap_err().what, "path");
+        }
+    }
+
+    #[test]
+    fn a_hostile_delete_size_and_a_path_that_is_not_utf8_are_refused_where_they_stand() {
+        let mut bytes = b"a.del\n".to_vec();
+        bytes.extend(u64::MAX.to_le_bytes());
+        let error = parse_consolidated_commits(&bytes).unwrap_err();
+        assert_eq!((error.what, error.offset), ("consolidated delete", 14));
+        assert_eq!(error.kind, ErrorKind::UnexpectedEnd { missing: u64::MAX });
+        let error = parse_consolidated_commits(b"a\n\xff\n").unwrap_err();
+        assert_eq!((error.offset, error.kind), (2, ErrorKind::InvalidUtf8 { valid_up_to: 0 }));
+        let error = parse_path_lines(b"a\nb\xff").unwrap_err();
+        assert_eq!((error.offset, error.kind), (2, ErrorKind::InvalidUtf8 { valid_up_to: 1 }));
     }
 
     #[test]

@@ -42,10 +42,14 @@ mod rtree;
 mod sections;
 mod slots;
 mod stats;
+mod update;
 
-pub use commits::{CommitKind, CommitRecord, parse_consolidated_commits, parse_path_lines, vacuum_target};
+pub use commits::{
+    CommitKind, CommitRecord, parse_consolidated_commits, parse_path_lines, vacuum_line, vacuum_target,
+    write_consolidated_commits, write_path_lines,
+};
 pub use condition::{Comparison, Condition, Junction};
-pub use consolidated::{ConsolidatedFooter, parse_consolidated_footers};
+pub use consolidated::{ConsolidatedFooter, parse_consolidated_footers, write_consolidated_footers};
 pub use data_file::{DataFile, DataFilePart};
 pub use footer::{Footer, OptionalSection};
 pub use legacy::LegacyMetadata;
@@ -56,4 +60,6 @@ pub use sections::{Section, SectionOffsets};
 pub use slots::Slots;
 pub use stats::{
     FieldStatistics, TileValues, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,
+    write_fragment_statistics, write_names, write_u64_list, write_words,
 };
+pub use update::Update;

@@ -152,7 +152,7 @@ fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: CellValNum) -
 }
 
 /// The default fill of a whole cell: repeated for multi-value cells, one element for var-length ones.
-fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
+pub(crate) fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
     let one = datatype.default_fill();
     match cell_val_num {
         CellValNum::Fixed(count) => one.repeat(usize::try_from(count.get()).unwrap_or(usize::MAX)),

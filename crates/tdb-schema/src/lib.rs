@@ -48,6 +48,7 @@ mod dimension;
 mod domain;
 mod enumeration;
 mod error;
+mod express;
 mod label;
 mod metadata;
 mod range;

@@ -197,13 +197,14 @@ impl ArraySchema {
         Ok(schema)
     }
 
-    /// The payload of a schema file at `version`. Fields that version does not have are left out; the caller
-    /// decides whether that loses something.
+    /// The payload of a schema file at `version`.
     ///
     /// # Errors
-    /// A schema that breaks a rule ([`Self::check`]), or a name or list too long for its length field.
+    /// A schema that breaks a rule ([`Self::check`]) or says what `version` cannot ([`Self::check_version`]), filter options
+    /// that `version` cannot store, or a name or list too long for its length field.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         self.check()?;
+        self.check_version(version)?;
         let mut writer = Writer::new();
         let out = &mut writer;
         out.u32(version.number());

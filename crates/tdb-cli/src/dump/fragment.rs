@@ -89,7 +89,9 @@ fn section_payload(
     let name = section.name();
     match section {
         Section::RTree => RTree::parse_from(reader, footer.version, &schema.domain).map(|_| ())?,
-        Section::Mins(_) | Section::Maxes(_) => TileValues::parse(reader, name).map(|_| ())?,
+        Section::Mins(_) | Section::Maxes(_) | Section::GlobalOrderMins(_) | Section::GlobalOrderMaxes(_) => {
+            TileValues::parse(reader, name).map(|_| ())?
+        }
         Section::Sums(_) => parse_words(reader, name).map(|_| ())?,
         Section::FragmentStatistics => parse_fragment_statistics(reader, footer.slots.len()).map(|_| ())?,
         Section::ProcessedConditions => parse_names(reader, name).map(|_| ())?,
