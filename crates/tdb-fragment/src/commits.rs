@@ -1,6 +1,45 @@
 //! Files that say which fragments count: consolidated commits, ignore and vacuum files.
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
+
+/// The table of a consolidated commits file. It is no generic tile.
+pub(crate) static CONSOLIDATED: Structure = Structure::new(
+    "consolidated commits",
+    &[FieldRow::new("records", Wire::Structure(&RECORD)).each("commit, to the file's end")],
+)
+.since(Gate::FragmentFolders)
+.code("parse_consolidated_commits", "write_consolidated_commits");
+
+static RECORD: Structure = Structure::new(
+    "consolidated commit",
+    &[
+        FieldRow::new("consolidated commit", Wire::Bytes).note("array-relative path"),
+        FieldRow::new("end of line", Wire::U8).note("a newline"),
+        FieldRow::new("consolidated delete size", Wire::U64)
+            .since(Gate::DeleteFiles)
+            .when("the path ends in `.del`"),
+        FieldRow::new("consolidated delete", Wire::Bytes)
+            .since(Gate::DeleteFiles)
+            .when("the path ends in `.del`")
+            .note("the whole `.del` file"),
+    ],
+);
+
+/// The table of an ignore or vacuum file. It is no generic tile.
+pub(crate) static PATH_LINES: Structure =
+    Structure::new("ignore and vacuum files", &[FieldRow::new("lines", Wire::Structure(&LINE)).each("path")])
+        .since(Gate::CommitFiles)
+        .code("parse_path_lines", "write_path_lines");
+
+static LINE: Structure = Structure::new(
+    "path line",
+    &[FieldRow::new("path", Wire::Bytes), FieldRow::new("end of line", Wire::U8).when("not cut off")],
+);
+
+/// What ends a path.
+const END_OF_LINE: &str = "end of line";
 
 /// What a file in `__commits` (or, before version 12, in the array's folder) says, by its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,8 +103,15 @@ pub struct CommitRecord<'a> {
 /// # Errors
 /// A path without newline, a path that is not UTF-8, or a truncated delete.
 pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>> {
+    parse_consolidated_commits_from(Reader::new(bytes))
+}
+
+/// Reads the records with a reader of the caller's, e.g. a traced one.
+///
+/// # Errors
+/// As [`parse_consolidated_commits`].
+pub fn parse_consolidated_commits_from(mut reader: Reader<'_>) -> Result<Vec<CommitRecord<'_>>> {
     const WHAT: &str = "consolidated commit";
-    let mut reader = Reader::new(bytes);
     let mut records = Vec::new();
     while !reader.is_empty() {
         let start = reader;
@@ -73,7 +119,7 @@ pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>>
             return Err(start.error(WHAT, ErrorKind::UnexpectedEnd { missing: 1 }));
         };
         let path = utf8(start, reader.take(len, WHAT)?, WHAT)?;
-        reader.u8(WHAT)?;
+        reader.u8(END_OF_LINE)?;
         let delete = if path.ends_with(CommitKind::Delete.suffix()) {
             let size = reader.u64("consolidated delete size")?;
             let offset = reader.offset();
@@ -114,15 +160,22 @@ pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatV
 /// # Errors
 /// A path that is not UTF-8.
 pub fn parse_path_lines(bytes: &[u8]) -> Result<Vec<String>> {
+    parse_path_lines_from(Reader::new(bytes))
+}
+
+/// Reads the lines with a reader of the caller's, e.g. a traced one.
+///
+/// # Errors
+/// As [`parse_path_lines`].
+pub fn parse_path_lines_from(mut reader: Reader<'_>) -> Result<Vec<String>> {
     const WHAT: &str = "path";
-    let mut reader = Reader::new(bytes);
     let mut lines = Vec::new();
     while !reader.is_empty() {
         let start = reader;
         let len = reader.rest().iter().position(|byte| *byte == b'\n');
         let line = reader.take(len.unwrap_or(reader.remaining()), WHAT)?;
         if len.is_some() {
-            reader.u8(WHAT)?;
+            reader.u8(END_OF_LINE)?;
         }
         if !line.is_empty() {
             lines.push(utf8(start, line, WHAT)?);

@@ -1,6 +1,32 @@
 //! Delete conditions: the serialized tree of comparisons in a `.del` file (version 16 on).
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
+
+/// The table of a delete file.
+pub(crate) static TABLE: Structure = Structure::new(
+    "delete condition",
+    &[FieldRow::new("condition", Wire::Structure(&NODE)).note("the negation of what was to be deleted")],
+)
+.since(Gate::DeleteFiles)
+.code("Condition::parse", "Condition::to_bytes");
+
+/// The table of a node of the tree.
+pub(crate) static NODE: Structure = Structure::new(
+    "condition node",
+    &[
+        FieldRow::new("condition node", Wire::U8).note("0 expression, 1 value"),
+        FieldRow::new("condition operator", Wire::U8)
+            .note("expression: 0 AND, 1 OR, 2 NOT; value: 0 <, 1 ≤, 2 >, 3 ≥, 4 =, 5 ≠, 6 IN, 7 NOT IN"),
+        FieldRow::new("condition child count", Wire::U64).when("expression"),
+        FieldRow::new("children", Wire::Structure(&NODE)).each("child of an expression"),
+        FieldRow::new("condition field name", Wire::String32).when("value"),
+        FieldRow::new("condition value", Wire::String64).when("value").note("empty for null"),
+        FieldRow::new("condition value offsets size", Wire::U64).when("IN, NOT IN").note("bytes"),
+        FieldRow::new("condition value offsets", Wire::Words).when("IN, NOT IN").note("starts; no end"),
+    ],
+);
 
 /// How an expression joins its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

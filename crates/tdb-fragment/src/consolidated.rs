@@ -1,6 +1,29 @@
 //! Consolidated fragment metadata: the footers of many fragments in one file (`.meta`).
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64, to_usize};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+    to_usize,
+};
+
+/// The table of a `.meta` file's payload.
+pub(crate) static TABLE: Structure = Structure::new(
+    "consolidated fragment metadata",
+    &[
+        FieldRow::new("consolidated footer count", Wire::U32),
+        FieldRow::new("entries", Wire::Structure(&ENTRY)).each("fragment"),
+        FieldRow::new("consolidated footers", Wire::Bytes).each("fragment").note("without their length"),
+    ],
+)
+.since(Gate::CommitFiles)
+.code("parse_consolidated_footers", "write_consolidated_footers");
+
+static ENTRY: Structure = Structure::new(
+    "consolidated footer",
+    &[
+        FieldRow::new("consolidated footer name", Wire::String64).note("a bare name from 9 on, before a URI"),
+        FieldRow::new("consolidated footer offset", Wire::U64).note("in this payload"),
+    ],
+);
 
 /// A footer inside a `.meta` payload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,11 +2,58 @@
 
 use core::ops::Range as ByteRange;
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use crate::legacy::check_len;
 use crate::{Section, SectionOffsets, Slots};
+
+/// The table of a footer.
+pub(crate) static TABLE: Structure = Structure::new(
+    "footer",
+    &[
+        FieldRow::new("fragment version", Wire::U32),
+        FieldRow::new("schema name", Wire::String64).since(Gate::SchemaFolder),
+        FieldRow::new("dense", Wire::U8),
+        FieldRow::new("null non-empty domain", Wire::U8).note("1: empty"),
+        FieldRow::new("non-empty domain", Wire::Ranges).note("one a dimension; zeros if empty"),
+        FieldRow::new("sparse tile num", Wire::U64).note("0 if dense"),
+        FieldRow::new("last tile cell num", Wire::U64).note("cells of every tile if dense"),
+        FieldRow::new("has timestamps", Wire::U8).since(Gate::CellTimestamps),
+        FieldRow::new("has delete metadata", Wire::U8).since(Gate::DeleteMetadata),
+        FieldRow::new("file sizes", Wire::Words).note("one a slot"),
+        FieldRow::new("file var sizes", Wire::Words).note("one a slot; up to 4 one an attribute"),
+        FieldRow::new("file validity sizes", Wire::Words).each("slot").since(Gate::Nullable),
+        FieldRow::new("R-tree", Wire::U64).note("this and the following: offsets of sections"),
+        FieldRow::new("tile offsets", Wire::U64).each("slot"),
+        FieldRow::new("tile var offsets", Wire::U64).each("slot; up to 4 attribute"),
+        FieldRow::new("tile var sizes", Wire::U64).each("slot; up to 4 attribute"),
+        FieldRow::new("tile validity offsets", Wire::U64).each("slot").since(Gate::Nullable),
+        FieldRow::new("tile mins", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("tile maxes", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("tile sums", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("tile null counts", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("fragment statistics", Wire::U64).since(Gate::FragmentStatistics),
+        FieldRow::new("processed conditions", Wire::U64).since(Gate::DeleteFiles),
+        FieldRow::new("optional section count", Wire::U32).since(Gate::OptionalSections),
+        FieldRow::new("optional sections", Wire::Structure(&OPTIONAL))
+            .since(Gate::OptionalSections)
+            .each("optional section"),
+    ],
+)
+.since(Gate::FragmentFooter)
+.code("Footer::parse", "Footer::to_bytes");
+
+static OPTIONAL: Structure = Structure::new(
+    "optional section",
+    &[
+        FieldRow::new("optional section identifier", Wire::U64)
+            .note("0: offsets of global-order mins, then maxes, one a dimension"),
+        FieldRow::new("optional section", Wire::String32),
+    ],
+);
 
 /// An optional section of a version 23 footer, kept as read: no released library writes version 23, and readers pass over
 /// identifiers they do not know.

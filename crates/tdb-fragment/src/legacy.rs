@@ -1,7 +1,31 @@
 //! Fragment metadata of versions 1 and 2: one generic tile, no footer.
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
 use tdb_schema::{ArraySchema, Range};
+
+/// The table of fragment metadata without a footer.
+pub(crate) static TABLE: Structure = Structure::new(
+    "legacy fragment metadata",
+    &[
+        FieldRow::new("fragment version", Wire::U32),
+        FieldRow::new("non-empty domain size", Wire::U64).note("bytes; 0 if empty"),
+        FieldRow::new("non-empty domain", Wire::Ranges).when("not empty").note("one a dimension"),
+        FieldRow::new("MBR count", Wire::U64).note("0 if dense"),
+        FieldRow::new("MBR", Wire::Ranges).when("sparse").note("one a dimension, for each data tile"),
+        FieldRow::new("bounding coords count", Wire::U64),
+        FieldRow::new("bounding coords", Wire::Bytes).each("tile").note("first cell's and last cell's tuple"),
+        FieldRow::new("tile offsets", Wire::List).each("attribute, then of `__coords`"),
+        FieldRow::new("tile var offsets", Wire::List).each("attribute"),
+        FieldRow::new("tile var sizes", Wire::List).each("attribute"),
+        FieldRow::new("last tile cell num", Wire::U64),
+        FieldRow::new("file sizes", Wire::Words).note("one an attribute, then of `__coords.tdb`"),
+        FieldRow::new("file var sizes", Wire::Words).note("one an attribute"),
+    ],
+)
+.until(Gate::FragmentFooter)
+.code("LegacyMetadata::parse", "LegacyMetadata::to_bytes");
 
 /// The payload of a version 1 or 2 metadata file.
 ///

@@ -1,6 +1,79 @@
 //! Payloads of the list-shaped sections: offsets, statistics, processed conditions.
 
-use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64, to_usize};
+use tdb_codec::{ErrorKind, FieldRow, Gate, Reader, Result, Structure, Wire, Writer, to_u64, to_usize};
+
+/// The table of a section that is a list of 64-bit integers.
+macro_rules! list {
+    ($name:literal, $gate:ident) => {
+        Structure::new($name, &[FieldRow::new($name, Wire::List).note("one a tile")])
+            .since(Gate::$gate)
+            .code("parse_u64_list", "write_u64_list")
+    };
+}
+
+/// The table of a section with a value a tile.
+macro_rules! values {
+    ($name:literal, $gate:ident) => {
+        Structure::new(
+            $name,
+            &[
+                FieldRow::new($name, Wire::U64).note("size of the fixed part, in bytes"),
+                FieldRow::new($name, Wire::U64).note("size of the var part"),
+                FieldRow::new($name, Wire::Bytes)
+                    .note("fixed part: a value a tile, or u64 starts into the var part"),
+                FieldRow::new($name, Wire::Bytes).note("var part"),
+            ],
+        )
+        .since(Gate::$gate)
+        .code("TileValues::parse", "TileValues::to_bytes")
+    };
+}
+
+pub(crate) static TILE_OFFSETS: Structure = list!("tile offsets", FragmentFooter);
+pub(crate) static VAR_OFFSETS: Structure = list!("tile var offsets", FragmentFooter);
+pub(crate) static VAR_SIZES: Structure = list!("tile var sizes", FragmentFooter);
+pub(crate) static VALIDITY_OFFSETS: Structure = list!("tile validity offsets", Nullable);
+pub(crate) static NULL_COUNTS: Structure = list!("tile null counts", TileStatistics);
+pub(crate) static SUMS: Structure = Structure::new(
+    "tile sums",
+    &[FieldRow::new("tile sums", Wire::List)
+        .note("one a tile: i64, u64 or f64; none if the field has no sum")],
+)
+.since(Gate::TileStatistics)
+.code("parse_words", "write_words");
+pub(crate) static MINS: Structure = values!("tile mins", TileStatistics);
+pub(crate) static MAXES: Structure = values!("tile maxes", TileStatistics);
+pub(crate) static GLOBAL_ORDER_MINS: Structure = values!("tile global order mins", OptionalSections);
+pub(crate) static GLOBAL_ORDER_MAXES: Structure = values!("tile global order maxes", OptionalSections);
+
+/// The table of the statistics of a whole fragment.
+pub(crate) static FRAGMENT_STATISTICS: Structure = Structure::new(
+    "fragment statistics",
+    &[FieldRow::new("fragment statistics", Wire::Structure(&FIELD_STATISTICS)).each("slot")],
+)
+.since(Gate::FragmentStatistics)
+.code("parse_fragment_statistics", "write_fragment_statistics");
+
+static FIELD_STATISTICS: Structure = Structure::new(
+    "field statistics",
+    &[
+        FieldRow::new("fragment statistics", Wire::String64).note("smallest value"),
+        FieldRow::new("fragment statistics", Wire::String64).note("largest value"),
+        FieldRow::new("fragment statistics", Wire::U64).note("sum: i64, u64 or f64"),
+        FieldRow::new("fragment statistics", Wire::U64).note("number of nulls"),
+    ],
+);
+
+/// The table of the delete conditions that were applied.
+pub(crate) static PROCESSED_CONDITIONS: Structure = Structure::new(
+    "processed conditions",
+    &[
+        FieldRow::new("processed conditions", Wire::U64).note("count"),
+        FieldRow::new("processed conditions", Wire::String64).each("condition").note("array-relative path"),
+    ],
+)
+.since(Gate::DeleteMetadata)
+.code("parse_names", "write_names");
 
 /// Reads `u64 n` and `n` × `u64`: tile offsets, var offsets, var sizes, validity offsets, null counts.
 ///

@@ -1,8 +1,28 @@
 //! Updates: a condition and the values that its cells were to get (`.upd` files, version 16 on, experimental).
 
-use tdb_codec::{FormatVersion, Reader, Result, Writer, to_u64};
+use tdb_codec::{FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64};
 
-use crate::Condition;
+use crate::{Condition, condition};
+
+/// The table of an update file.
+pub(crate) static TABLE: Structure = Structure::new(
+    "update",
+    &[
+        FieldRow::new("condition", Wire::Structure(&condition::NODE)).note("negated, as in delete files"),
+        FieldRow::new("update value count", Wire::U64),
+        FieldRow::new("update values", Wire::Structure(&VALUE)).each("value"),
+    ],
+)
+.since(Gate::DeleteFiles)
+.code("Update::parse", "Update::to_bytes");
+
+static VALUE: Structure = Structure::new(
+    "update value",
+    &[
+        FieldRow::new("update field name", Wire::String64).note("u32 lengths are for conditions"),
+        FieldRow::new("update value", Wire::String64),
+    ],
+);
 
 /// The payload of a `.upd` file.
 ///

@@ -1,8 +1,27 @@
 //! Enumerations: the named values that an integer attribute indexes (version 20 on).
 
 use tdb_codec::{
-    CellValNum, Datatype, Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64, to_usize,
+    CellValNum, Datatype, Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire,
+    Writer, to_u64, to_usize,
 };
+
+/// The table of an enumeration.
+pub(crate) static TABLE: Structure = Structure::new(
+    "enumeration",
+    &[
+        FieldRow::new("enumeration version", Wire::U32).note("of this structure: 0"),
+        FieldRow::new("enumeration name", Wire::String32).note("what attributes refer to"),
+        FieldRow::new("enumeration file name", Wire::String32).note("its own"),
+        FieldRow::new("enumeration datatype", Wire::U8),
+        FieldRow::new("enumeration cell val num", Wire::U32),
+        FieldRow::new("enumeration is ordered", Wire::U8),
+        FieldRow::new("enumeration data", Wire::String64),
+        FieldRow::new("enumeration offsets size", Wire::U64).when("of variable length").note("bytes"),
+        FieldRow::new("enumeration offsets", Wire::Words).when("of variable length").note("starts; no end"),
+    ],
+)
+.since(Gate::Enumerations)
+.code("Enumeration::parse", "Enumeration::to_bytes");
 
 /// The format version of this structure itself; only 0 exists.
 const STRUCTURE_VERSION: u32 = 0;

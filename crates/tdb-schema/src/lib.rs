@@ -41,6 +41,8 @@
 //! What this crate does not know: fragments, where tiles lie, timestamps of schemas, files.
 #![forbid(unsafe_code)]
 
+use tdb_codec::Structure;
+
 mod attribute;
 mod check;
 mod current_domain;
@@ -65,3 +67,6 @@ pub use label::DimensionLabel;
 pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
 pub use range::Range;
 pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};
+
+/// The tables of this crate's structures, one for each parser.
+pub static STRUCTURES: [&Structure; 3] = [&schema::TABLE, &enumeration::TABLE, &metadata::TABLE];
