@@ -22,7 +22,7 @@ pub use array::whole_array;
 pub use filters::{filter, pipeline, round_trip};
 pub use fragment::{
     condition, consolidated_commits, consolidated_footers, footer, fragment_statistics, legacy_metadata,
-    names, path_lines, rtree, tile_values, timestamped_name, u64_list,
+    names, path_lines, rtree, tile_values, timestamped_name, u64_list, update,
 };
 pub use input::{FilterInput, pack_files, version_byte, with_schema};
 pub use schema::{array_metadata, array_schema, enumeration};
@@ -36,7 +36,7 @@ pub const BUDGET: u64 = 16 << 20;
 
 type Parser = (&'static str, fn(&[u8]));
 
-const PARSERS: [Parser; 20] = [
+const PARSERS: [Parser; 21] = [
     ("array_metadata", array_metadata),
     ("array_schema", array_schema),
     ("condition", condition),
@@ -56,6 +56,7 @@ const PARSERS: [Parser; 20] = [
     ("tile_values", tile_values),
     ("timestamped_name", timestamped_name),
     ("u64_list", u64_list),
+    ("update", update),
     ("whole_array", whole_array),
 ];
 
