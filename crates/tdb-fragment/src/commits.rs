@@ -100,6 +100,14 @@ pub struct CommitRecord<'a> {
 /// Reads a `.con` file: records of a path and a newline; after a path that ends in `.del`, a `u64` size and the
 /// delete file itself, which may contain newlines.
 ///
+/// ```
+/// let file = b"__commits/__1_1_a_22.wrt\n__commits/__2_2_b_22.del\n\x03\0\0\0\0\0\0\0a\nb";
+/// let records = tdb_fragment::parse_consolidated_commits(file)?;
+/// assert_eq!(records[0].path, "__commits/__1_1_a_22.wrt");
+/// assert_eq!(records[1].delete, Some((58, &b"a\nb"[..])));
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
+///
 /// # Errors
 /// A path without newline, a path that is not UTF-8, or a truncated delete.
 pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>> {
@@ -156,6 +164,11 @@ pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatV
 }
 
 /// Reads an ignore or vacuum file: one path a line.
+///
+/// ```
+/// assert_eq!(tdb_fragment::parse_path_lines(b"/__fragments/a\n/__fragments/b\n")?[1], "/__fragments/b");
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
 ///
 /// # Errors
 /// A path that is not UTF-8.

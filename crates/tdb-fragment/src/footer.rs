@@ -141,6 +141,29 @@ impl Footer {
     /// names ([`Self::parse_head`]). Bytes after the last field are tolerated: footers of version 11 written
     /// by later libraries have 8 of them.
     ///
+    /// ```
+    /// use tdb_codec::{CellValNum, Datatype};
+    /// use tdb_fragment::{Footer, Section};
+    /// use tdb_schema::{ArraySchema, Attribute, Dimension};
+    ///
+    /// let schema = ArraySchema::dense()
+    ///     .dimension(Dimension::new("x", 0u8..=9).with_tile(5u8))
+    ///     .attribute(Attribute::new("a", Datatype::Uint8, CellValNum::ONE))
+    ///     .build()?;
+    /// // version 3, dense, not empty: 0 to 9
+    /// let mut bytes = vec![3, 0, 0, 0, 1, 0, 0, 9];
+    /// // no sparse tiles, 5 cells a tile; file sizes of "a" and __coords, var file size of "a"
+    /// let mut words = vec![0u64, 5, 50, 0, 0];
+    /// // offsets of the R-tree, two lists of tile offsets, one of var offsets, one of var sizes
+    /// words.extend([0, 60, 120, 180, 240]);
+    /// words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    /// let footer = Footer::parse(&bytes, 300, &schema)?;
+    /// assert_eq!((footer.tile_count(&schema)?, footer.file_sizes[0]), (2, 50));
+    /// assert_eq!(footer.section(Section::VarSizes(0))?, Some(240..300));
+    /// assert_eq!(footer.to_bytes(&schema)?, bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Truncation, an unsupported version, or flags other than 0 and 1.
     pub fn parse(bytes: &[u8], offset: u64, schema: &ArraySchema) -> Result<Self> {

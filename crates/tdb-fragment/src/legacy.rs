@@ -62,6 +62,22 @@ pub struct LegacyMetadata {
 impl LegacyMetadata {
     /// Reads the payload. `schema` is the array's `__array_schema.tdb`.
     ///
+    /// ```
+    /// use tdb_fragment::LegacyMetadata;
+    /// use tdb_schema::{ArraySchema, Dimension};
+    ///
+    /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0u8..=9)).build()?;
+    /// // version 2, 2 bytes of domain: 1 to 7; 1 MBR; 1 pair of bounding coords; 1 tile of __coords at 0
+    /// let mut bytes = vec![2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 7];
+    /// bytes.extend([1, 0, 0, 0, 0, 0, 0, 0, 1, 7, 1, 0, 0, 0, 0, 0, 0, 0, 1, 7]);
+    /// // 3 cells in the last tile; __coords.tdb has 40 bytes
+    /// [1u64, 0, 3, 40].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    /// let metadata = LegacyMetadata::parse(&bytes, &schema)?;
+    /// assert_eq!((metadata.mbrs.len(), metadata.last_tile_cell_num), (1, 3));
+    /// assert_eq!(metadata.to_bytes(metadata.version, &schema)?, bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Truncation, trailing bytes, counts the payload cannot hold, or another version.
     pub fn parse(payload: &[u8], schema: &ArraySchema) -> Result<Self> {

@@ -77,6 +77,14 @@ pub(crate) static PROCESSED_CONDITIONS: Structure = Structure::new(
 
 /// Reads `u64 n` and `n` × `u64`: tile offsets, var offsets, var sizes, validity offsets, null counts.
 ///
+/// ```
+/// use tdb_codec::Reader;
+///
+/// let payload = [1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+/// assert_eq!(tdb_fragment::parse_u64_list(Reader::new(&payload), "tile offsets")?, [7]);
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
+///
 /// # Errors
 /// Truncation, trailing bytes, or a count the payload cannot hold.
 pub fn parse_u64_list(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<u64>> {
@@ -123,6 +131,14 @@ pub fn write_names(names: &[String]) -> Vec<u8> {
 
 /// Reads `u64 n` and `n` × (`u64` length, name): the paths of processed delete conditions.
 ///
+/// ```
+/// use tdb_codec::Reader;
+///
+/// let payload = [1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'x'];
+/// assert_eq!(tdb_fragment::parse_names(Reader::new(&payload), "processed conditions")?, ["x"]);
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
+///
 /// # Errors
 /// Truncation, trailing bytes, or a name that is not UTF-8.
 pub fn parse_names(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<String>> {
@@ -143,6 +159,17 @@ pub struct TileValues {
 
 impl TileValues {
     /// Reads the payload of a mins or maxes section.
+    ///
+    /// ```
+    /// use tdb_codec::Reader;
+    /// use tdb_fragment::TileValues;
+    ///
+    /// // 2 fixed bytes, no var bytes; two tiles of UINT8
+    /// let payload = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 9];
+    /// let mins = TileValues::parse(Reader::new(&payload), "tile mins")?;
+    /// assert_eq!(mins.value(1, Some(1)), Some(&[9][..]));
+    /// # Ok::<(), tdb_codec::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Truncation or trailing bytes.
@@ -199,6 +226,16 @@ pub struct FieldStatistics {
 
 /// Reads the fragment statistics section: for each of `slots` field slots `u64` min size, min, `u64` max size, max,
 /// 8-byte sum, `u64` null count.
+///
+/// ```
+/// use tdb_codec::Reader;
+///
+/// let mut payload = vec![1, 0, 0, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 9]; // 3 to 9
+/// payload.extend([12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]); // sum 12, no nulls
+/// let statistics = tdb_fragment::parse_fragment_statistics(Reader::new(&payload), 1)?;
+/// assert_eq!((statistics[0].max.as_slice(), u64::from_le_bytes(statistics[0].sum)), (&[9][..], 12));
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
 ///
 /// # Errors
 /// Truncation or trailing bytes.

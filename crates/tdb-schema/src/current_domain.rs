@@ -36,6 +36,18 @@ pub struct CurrentDomain {
 impl CurrentDomain {
     /// Reads the structure; `None` if the array has no current domain.
     ///
+    /// ```
+    /// use tdb_codec::Reader;
+    /// use tdb_schema::{CurrentDomain, Dimension, Domain, Range};
+    ///
+    /// let domain = Domain::new(vec![Dimension::new("x", 0u8..=99)]);
+    /// // structure version 0, not empty, a rectangle: 2 to 50
+    /// let mut reader = Reader::new(&[0, 0, 0, 0, 0, 0, 2, 50]);
+    /// let current = CurrentDomain::parse(&mut reader, &domain)?.unwrap();
+    /// assert_eq!(current.ranges, [Range::new([2], [50])]);
+    /// # Ok::<(), tdb_codec::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A structure version or type this build does not know, or truncated ranges.
     pub fn parse(reader: &mut Reader<'_>, domain: &Domain) -> Result<Option<Self>> {

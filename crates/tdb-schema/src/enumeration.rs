@@ -61,6 +61,22 @@ pub struct Enumeration {
 impl Enumeration {
     /// Reads the payload of an enumeration file.
     ///
+    /// ```
+    /// use tdb_schema::Enumeration;
+    ///
+    /// let payload = [
+    ///     &[0, 0, 0, 0][..],            // structure version
+    ///     &[1, 0, 0, 0, b'e'],          // name
+    ///     &[1, 0, 0, 0, b'f'],          // file name
+    ///     &[6, 1, 0, 0, 0, 1],          // UINT8, 1 value an entry, ordered
+    ///     &[2, 0, 0, 0, 0, 0, 0, 0, 7, 9], // 2 bytes of data
+    /// ]
+    /// .concat();
+    /// let enumeration = Enumeration::parse(&payload)?;
+    /// assert_eq!((enumeration.len(), enumeration.value(1)), (2, Some(&[9][..])));
+    /// # Ok::<(), tdb_codec::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A structure version this build does not know, truncation, trailing bytes, or offsets that decrease or
     /// point past the data.

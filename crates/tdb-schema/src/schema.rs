@@ -203,6 +203,31 @@ impl ArraySchema {
 
     /// Reads the unfiltered payload of a schema file, of any version.
     ///
+    /// ```
+    /// use tdb_codec::{ArrayType, Datatype};
+    /// use tdb_schema::ArraySchema;
+    ///
+    /// let no_filters = [0, 0, 1, 0, 0, 0, 0, 0]; // chunks of 65536 bytes, 0 filters
+    /// let payload = [
+    ///     &[1, 0, 0, 0, 1, 0, 0][..], // version 1, sparse, row-major, row-major
+    ///     &[2, 0, 0, 0, 0, 0, 0, 0],  // capacity 2
+    ///     &no_filters,                // coords
+    ///     &no_filters,                // offsets
+    ///     &[6, 1, 0, 0, 0],           // UINT8, 1 dimension
+    ///     &[1, 0, 0, 0, b'x', 1, 9, 0, 3], // "x", 1 to 9, an extent: 3
+    ///     &[1, 0, 0, 0],              // 1 attribute
+    ///     &[1, 0, 0, 0, b'a', 0, 1, 0, 0, 0], // "a", INT32, 1 value a cell
+    ///     &no_filters,
+    /// ]
+    /// .concat();
+    /// let schema = ArraySchema::parse(&payload)?;
+    /// assert_eq!((schema.array_type, schema.capacity), (ArrayType::Sparse, 2));
+    /// assert_eq!(schema.dimension("x").unwrap().extent_cells(), Some(3));
+    /// assert_eq!(schema.attribute("a").unwrap().datatype, Datatype::Int32);
+    /// assert_eq!(schema.to_bytes(schema.version)?, payload);
+    /// # Ok::<(), tdb_schema::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A version this build does not read, truncation, trailing bytes, unknown codes, or a schema that
     /// contradicts itself ([`Self::check`]).

@@ -7,6 +7,7 @@
     reason = "helpers of tests: a panic is a failure"
 )]
 
+mod hostile;
 mod pieces;
 mod rewrite;
 
