@@ -6,7 +6,7 @@ use tdb_codec::{
 };
 use tdb_filters::Pipeline;
 
-use crate::schema;
+use crate::pipeline;
 
 /// The table of an attribute.
 pub(crate) static TABLE: Structure = Structure::new(
@@ -15,7 +15,7 @@ pub(crate) static TABLE: Structure = Structure::new(
         FieldRow::new("attribute name", Wire::String32).note("empty, or `__attr` by 1.x, if anonymous"),
         FieldRow::new("attribute datatype", Wire::U8),
         FieldRow::new("attribute cell val num", Wire::U32).note("0xFFFFFFFF for variable length"),
-        FieldRow::new("attribute filters", Wire::Structure(&schema::PIPELINE)),
+        FieldRow::new("attribute filters", Wire::Structure(&pipeline::TABLE)),
         FieldRow::new("fill value", Wire::String64)
             .since(Gate::FillValues)
             .note("a cell, or one value for variable length"),

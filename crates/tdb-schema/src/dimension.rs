@@ -8,7 +8,7 @@ use tdb_codec::{
 };
 use tdb_filters::Pipeline;
 
-use crate::schema;
+use crate::pipeline;
 
 /// The table of a dimension.
 pub(crate) static TABLE: Structure = Structure::new(
@@ -19,7 +19,7 @@ pub(crate) static TABLE: Structure = Structure::new(
         FieldRow::new("dimension cell val num", Wire::U32)
             .since(Gate::DimensionFiles)
             .note("1, or 0xFFFFFFFF for strings"),
-        FieldRow::new("dimension filters", Wire::Structure(&schema::PIPELINE))
+        FieldRow::new("dimension filters", Wire::Structure(&pipeline::TABLE))
             .since(Gate::DimensionFiles)
             .note("none means the coords filters"),
         FieldRow::new("dimension domain size", Wire::U64)

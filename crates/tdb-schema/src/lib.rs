@@ -54,6 +54,7 @@ mod error;
 mod express;
 mod label;
 mod metadata;
+mod pipeline;
 mod range;
 mod schema;
 

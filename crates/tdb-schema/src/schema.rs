@@ -8,7 +8,7 @@ use tdb_filters::Pipeline;
 
 use crate::{
     Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Result, attribute, current_domain, domain,
-    label,
+    label, pipeline,
 };
 
 /// The table of a schema file's payload.
@@ -21,9 +21,9 @@ pub(crate) static TABLE: Structure = Structure::new(
         FieldRow::new("tile order", Wire::U8),
         FieldRow::new("cell order", Wire::U8).note("0 row-major, 1 column-major, 4 Hilbert"),
         FieldRow::new("capacity", Wire::U64),
-        FieldRow::new("coords filters", Wire::Structure(&PIPELINE)),
-        FieldRow::new("offsets filters", Wire::Structure(&PIPELINE)),
-        FieldRow::new("validity filters", Wire::Structure(&PIPELINE)).since(Gate::Nullable),
+        FieldRow::new("coords filters", Wire::Structure(&pipeline::TABLE)),
+        FieldRow::new("offsets filters", Wire::Structure(&pipeline::TABLE)),
+        FieldRow::new("validity filters", Wire::Structure(&pipeline::TABLE)).since(Gate::Nullable),
         FieldRow::new("domain", Wire::Structure(&domain::TABLE)),
         FieldRow::new("attribute count", Wire::U32),
         FieldRow::new("attributes", Wire::Structure(&attribute::TABLE)).each("attribute"),
@@ -39,42 +39,6 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 )
 .code("ArraySchema::parse", "ArraySchema::to_bytes");
-
-/// The table of a pipeline. Its parser is `tdb_filters::Pipeline`.
-pub(crate) static PIPELINE: Structure = Structure::new(
-    "filter pipeline",
-    &[
-        FieldRow::new("max chunk size", Wire::U32),
-        FieldRow::new("filter count", Wire::U32),
-        FieldRow::new("filters", Wire::Structure(&FILTER)).each("filter"),
-    ],
-);
-
-static FILTER: Structure = Structure::new(
-    "filter",
-    &[
-        FieldRow::new("filter type", Wire::U8),
-        FieldRow::new("filter options length", Wire::U32),
-        FieldRow::new("filter options", Wire::OneOf(&OPTIONS)).when("it has options"),
-    ],
-);
-
-/// The names of all filters' options.
-const OPTIONS: [&str; 13] = [
-    "compressor",
-    "compression level",
-    "reinterpret datatype",
-    "max window size",
-    "scale",
-    "offset",
-    "byte width",
-    "quality",
-    "pixel format",
-    "lossless",
-    "y extent",
-    "x extent",
-    "filter options",
-];
 
 static ENUMERATION_NAME: Structure = Structure::new(
     "enumeration name",

@@ -5,7 +5,7 @@ use tdb_schema::{ArraySchema, Enumeration, MetadataEntry};
 
 use crate::assert_same;
 
-/// Array schemas of every version: read, written in its own version, read again; writing in any other version
+/// Array schemas of every version: read, written in its own version, read again; writing in another version
 /// succeeds, and is read, or is refused.
 pub fn array_schema(data: &[u8]) {
     let Ok(schema) = ArraySchema::parse(data) else { return };
@@ -16,11 +16,11 @@ pub fn array_schema(data: &[u8]) {
         Ok(Err(error)) => assert_eq!(error.to_string(), "", "a schema was written that cannot be read"),
         Err(error) => assert_eq!(error.to_string(), "", "a schema was read that cannot be written"),
     }
-    for version in FormatVersion::all() {
-        if let Ok(bytes) = schema.to_bytes(version) {
-            let read = ArraySchema::parse(&bytes);
-            assert!(read.is_ok(), "a schema was written at version {version} that cannot be read: {read:?}");
-        }
+    // One other version an input: all of them would make the target slow.
+    let Some(version) = FormatVersion::all().nth(data.len() % FormatVersion::all().count()) else { return };
+    if let Ok(bytes) = schema.to_bytes(version) {
+        let read = ArraySchema::parse(&bytes);
+        assert!(read.is_ok(), "a schema was written at version {version} that cannot be read: {read:?}");
     }
 }
 
