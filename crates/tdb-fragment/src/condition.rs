@@ -98,10 +98,7 @@ impl Comparison {
 
 /// A condition on the cells of an array: a tree in prefix order.
 ///
-/// | node | layout |
-/// |---|---|
-/// | expression | `u8` = 0, `u8` [`Junction`], `u64` child count, children |
-/// | value | `u8` = 1, `u8` [`Comparison`], `u32` name length, name, `u64` data length, data; for IN and NOT IN `u64` offsets length in bytes, `u64` starts into data |
+/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "condition node".
 ///
 /// **Delete files hold the negation of what the user asked to delete**: a cell stays if and only if the stored
 /// condition holds. An operand of null has no data.

@@ -79,19 +79,8 @@ impl OptionalSection {
 
 /// The footer: what the fragment covers, how large its files are, and where its sections lie.
 ///
-/// | field | type | versions |
-/// |---|---|---|
-/// | version | `u32` | all |
-/// | schema name | `u64` length, bytes | 10 on |
-/// | dense | `u8` | 3 on |
-/// | null non-empty domain | `u8`, 1 = empty | 3 on |
-/// | non-empty domain | one [`Range`] a dimension | always takes its space |
-/// | sparse tile num, last tile cell num | `u64`, `u64` | 3 on |
-/// | has timestamps | `u8` | 14 on |
-/// | has delete metadata | `u8` | 15 on |
-/// | file sizes, var sizes, validity sizes | `u64` a slot | validity: 7 on |
-/// | section offsets | [`SectionOffsets`] | 3 on |
-/// | optional sections | `u32` count, sections | 23 |
+/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "footer". Only the fields around the sections' offsets are here, those are
+/// [`SectionOffsets`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Footer {
     /// Version of the fragment. Unlike the name's, it is authoritative.

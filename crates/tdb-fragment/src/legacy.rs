@@ -29,10 +29,7 @@ pub(crate) static TABLE: Structure = Structure::new(
 
 /// The payload of a version 1 or 2 metadata file.
 ///
-/// In wire order: version `u32`; non-empty domain size `u64` and bytes; MBR count `u64`, MBRs; bounding
-/// coordinates count `u64`, pairs of tuples; for each attribute and then the coordinates `u64 n`, tile offsets;
-/// for each attribute `u64 n`, var offsets; for each attribute `u64 n`, var sizes; last tile cell num `u64`; file
-/// sizes `u64` × (A+1); var file sizes `u64` × A.
+/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "legacy fragment metadata".
 ///
 /// There is no dense flag: the fragment is sparse if and only if `__coords.tdb` exists.
 #[derive(Clone, Debug, PartialEq)]

@@ -66,7 +66,7 @@ pub use stats::{
 };
 pub use update::Update;
 
-/// The tables of this crate's structures, one for each parser.
+/// The tables of this crate's structures, one for each parser, with those of their parts; as pages: `docs/format`.
 pub static STRUCTURES: [&Structure; 20] = [
     &legacy::TABLE,
     &footer::TABLE,

@@ -44,9 +44,8 @@ type Sizes = Vec<Option<usize>>;
 
 /// An R-tree over the data tiles of a sparse fragment. Leaf `i` is the MBR of data tile `i`.
 ///
-/// Payload: up to version 4 `u32` dimension count, `u32` fanout, `u8` domain datatype, `u32` level count; from 5 on
-/// `u32` fanout, `u32` level count. Then per level, **root first**: `u64` count and that many MBRs, each one
-/// [`Range`] a dimension. Dense fragments have a tree without levels.
+/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "R-tree". The root is the first level. Dense fragments have a tree without
+/// levels.
 ///
 /// ```
 /// use tdb_codec::{Datatype, FormatVersion};

@@ -26,11 +26,7 @@ static VALUE: Structure = Structure::new(
 
 /// The payload of a `.upd` file.
 ///
-/// | field | layout |
-/// |---|---|
-/// | condition | a tree as in a delete file, negated like there: [`Condition`] |
-/// | value count | `u64` |
-/// | for each value: name, value | `u64` length, bytes; `u64` length, bytes |
+/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "update".
 ///
 /// No released library gives cells the new values: libtiledb 2.30 makes the cells of an update vanish like those of a
 /// delete. A name has a `u64` length here and a `u32` length inside the condition.

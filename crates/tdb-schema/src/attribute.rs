@@ -32,18 +32,7 @@ pub(crate) static TABLE: Structure = Structure::new(
 /// not become an allocation (the fill value of old schemas is built from it).
 const MAX_VALUES_PER_CELL: u32 = 1 << 24;
 
-/// One attribute of an array.
-///
-/// | field | type | versions |
-/// |---|---|---|
-/// | name length, name | `u32`, bytes | all |
-/// | datatype | `u8` | all |
-/// | cell val num | `u32` | all; `0xFFFFFFFF` = var |
-/// | filters | pipeline | all |
-/// | fill value length, fill value | `u64`, bytes | 6 on |
-/// | nullable, fill value validity | `u8`, `u8` | 7 on |
-/// | order | `u8` | 17 on |
-/// | enumeration name length, name | `u32`, bytes | 20 on; empty = none |
+/// One attribute of an array. Its fields: [`STRUCTURES`](crate::STRUCTURES), "attribute".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
     /// Name; empty (or `__attr` in arrays of libtiledb 1.x) for the anonymous attribute.

@@ -25,8 +25,7 @@ const ND_RECTANGLE: u8 = 0;
 
 /// One interval a dimension, in schema order.
 ///
-/// Wire: structure version `u32` = 0; empty `u8` (**1 = there is no current domain**, nothing follows); type `u8`
-/// = 0; then one [`Range`] a dimension.
+/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "current domain".
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurrentDomain {
     /// The intervals.

@@ -31,18 +31,7 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// One dimension of an array's domain.
-///
-/// | field | type | versions |
-/// |---|---|---|
-/// | name length, name | `u32`, bytes | all |
-/// | datatype | `u8` | 5 on; before, one for the whole domain |
-/// | cell val num | `u32` | 5 on; 1, or `0xFFFFFFFF` for strings |
-/// | filters | pipeline | 5 on |
-/// | domain byte length | `u64` | 5 on; before, 2 × size |
-/// | domain | low, high | empty for strings |
-/// | null tile extent | `u8` | all |
-/// | tile extent | one value | only if the flag before is 0 |
+/// One dimension of an array's domain. Its fields: [`STRUCTURES`](crate::STRUCTURES), "dimension".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
     /// Name, unique among dimensions and attributes.

@@ -14,13 +14,7 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// The dimensions of an array, in order.
-///
-/// | field | type | versions |
-/// |---|---|---|
-/// | datatype of all dimensions | `u8` | up to 4 |
-/// | dimension count | `u32` | all |
-/// | dimensions | [`Dimension`] | all |
+/// The dimensions of an array, in order. Its fields: [`STRUCTURES`](crate::STRUCTURES), "domain".
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Domain {
     /// The dimensions; the first one is the slowest in row-major order.

@@ -30,16 +30,7 @@ pub(crate) static TABLE: Structure = Structure::new(
 /// The format version of this structure itself; only 0 exists.
 const STRUCTURE_VERSION: u32 = 0;
 
-/// An enumeration: the payload of a file in `__schema/__enumerations`.
-///
-/// | field | type |
-/// |---|---|
-/// | structure version | `u32` = 0 |
-/// | name | `u32` length, bytes |
-/// | file name | `u32` length, bytes |
-/// | datatype, cell val num, ordered | `u8`, `u32`, `u8` |
-/// | data | `u64` length, bytes |
-/// | offsets | `u64` length, `u64` starts; only if var-length; no trailing end |
+/// An enumeration: the payload of a file in `__schema/__enumerations`. Its fields: [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Enumeration {
     /// The name attributes refer to.

@@ -23,9 +23,7 @@ pub(crate) static TABLE: Structure = Structure::new(
 .since(Gate::DimensionLabels);
 
 /// A dimension label (version 18 on). The label's values live in a 1-D dense array below the array's folder.
-///
-/// In wire order: dimension index `u32`; name (`u32` length); URI-is-relative `u8`; URI (`u64` length); label
-/// attribute name (`u32` length); order `u8`; datatype `u8`; cell val num `u32`; is external `u8`.
+/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "dimension label".
 #[derive(Clone, Debug, PartialEq)]
 pub struct DimensionLabel {
     /// Index of the dimension it labels.

@@ -71,5 +71,5 @@ pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
 pub use range::Range;
 pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};
 
-/// The tables of this crate's structures, one for each parser.
+/// The tables of this crate's structures, one for each parser, with those of their parts; as pages: `docs/format`.
 pub static STRUCTURES: [&Structure; 3] = [&schema::TABLE, &enumeration::TABLE, &metadata::TABLE];

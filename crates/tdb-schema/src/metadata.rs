@@ -42,8 +42,7 @@ impl MetadataValue {
     }
 }
 
-/// One record of a metadata file: `u32` key length, key, `u8` deleted, and unless deleted `u8` datatype,
-/// `u32` count, elements.
+/// One record of a metadata file. Its fields: [`STRUCTURES`](crate::STRUCTURES), "metadata record".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataEntry {
     /// The key; any bytes.
