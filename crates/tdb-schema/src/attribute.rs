@@ -201,7 +201,7 @@ pub(crate) fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: Ce
 }
 
 /// The default fill of a whole cell: repeated for multi-value cells, one element for var-length ones.
-pub(crate) fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
+fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
     let one = datatype.default_fill();
     match cell_val_num {
         CellValNum::Fixed(count) => one.repeat(usize::try_from(count.get()).unwrap_or(usize::MAX)),

@@ -2,7 +2,6 @@
 
 use tdb_codec::{DataOrder, FormatVersion, Gate};
 
-use crate::attribute::default_fill_cell;
 use crate::{ArraySchema, Attribute, Dimension, SchemaProblem};
 
 impl ArraySchema {
@@ -53,7 +52,8 @@ impl ArraySchema {
 }
 
 fn check_attribute_version(attribute: &Attribute, version: FormatVersion) -> Result<(), SchemaProblem> {
-    let filled = attribute.fill_value != default_fill_cell(attribute.datatype, attribute.cell_val_num);
+    let default = attribute.datatype.default_fill();
+    let filled = attribute.fill_value.chunks(default.len().max(1)).any(|value| value != default);
     for (gate, what, said) in [
         (Gate::FillValues, "fill value", filled),
         (Gate::Nullable, "nullable attribute", attribute.nullable),
