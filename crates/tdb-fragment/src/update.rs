@@ -113,6 +113,19 @@ mod tests {
     }
 
     #[test]
+    fn the_update_that_libtiledb_writes_reads_back() {
+        // 2.30.0 with `sm.allow_updates_experimental`: set a to 9 where a < 7. The condition is stored negated.
+        let bytes = b"\x01\x03\x01\0\0\0a\x04\0\0\0\0\0\0\0\x07\0\0\0\
+            \x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0a\x04\0\0\0\0\0\0\0\x09\0\0\0";
+        let update = Update::parse(bytes).unwrap();
+        let Condition::Value { field, comparison, operands } = &update.condition else { panic!() };
+        assert_eq!((field.as_str(), *comparison), ("a", Comparison::GreaterOrEqual));
+        assert_eq!(operands, &[7i32.to_le_bytes()]);
+        assert_eq!(update.values, [("a".to_owned(), 9i32.to_le_bytes().to_vec())]);
+        assert_eq!(update.to_bytes(FormatVersion::CURRENT).unwrap(), bytes);
+    }
+
+    #[test]
     fn updates_read_back_and_every_truncation_is_refused_where_it_ends() {
         let mut bytes = sample().to_bytes(FormatVersion::CURRENT).unwrap();
         assert_eq!(Update::parse(&bytes).unwrap(), sample());

@@ -37,10 +37,7 @@ const UNINITIALISED: [Uninitialised; 1] = [(
 
 /// Structures that no fixture has, and why.
 const WITHOUT_FIXTURE: [(&str, &str); 3] = [
-    (
-        "update",
-        "experimental: only libtiledb's unstable interface writes it, and the fixtures do not use that",
-    ),
+    ("update", "experimental: `tdb-fragment` has the bytes of one that libtiledb wrote"),
     ("tile global order mins", "version 23 is in no release"),
     ("tile global order maxes", "version 23 is in no release"),
 ];
