@@ -9,13 +9,17 @@ use super::byteshuffle::{shuffle_plain, unshuffle_plain};
 /// Bytes transformed at a time; all three steps find them in the processor's first cache.
 pub(crate) const BLOCK: usize = 8192;
 
-/// Where the byte planes of a block are between the steps.
+/// Where a block is between the steps: its byte planes, and its rows of bits. Rows are short and lie far apart;
+/// memory is read and written faster in order, so that they are copied from or to it.
 #[repr(align(64))]
-pub(crate) struct Planes([u8; BLOCK]);
+pub(crate) struct Planes {
+    bytes: [u8; BLOCK],
+    rows: [u8; BLOCK],
+}
 
 impl Planes {
     pub(crate) const fn new() -> Self {
-        Self([0; BLOCK])
+        Self { bytes: [0; BLOCK], rows: [0; BLOCK] }
     }
 }
 
@@ -53,13 +57,16 @@ fn shuffle_with(
     shuffle: impl Fn(usize, &[u8], &mut [u8]),
     transpose: impl Fn(&mut [u8]),
 ) {
-    let planes = planes.0.get_mut(..src.len()).unwrap_or_default();
+    let Planes { bytes: planes, rows } = planes;
+    let planes = planes.get_mut(..src.len()).unwrap_or_default();
     shuffle(size, src, planes);
     transpose(planes);
     let values = src.len().checked_div(size).unwrap_or(0).max(1);
-    for (plane, rows) in planes.chunks_exact(values).zip(dst.chunks_exact_mut(values)) {
+    let rows = rows.get_mut(..src.len()).unwrap_or_default();
+    for (plane, rows) in planes.chunks_exact(values).zip(rows.chunks_exact_mut(values)) {
         shuffle(8, plane, rows);
     }
+    dst.copy_from_slice(rows);
 }
 
 #[inline(always)]
@@ -71,9 +78,12 @@ fn unshuffle_with(
     unshuffle: impl Fn(usize, &[u8], &mut [u8]),
     transpose: impl Fn(&mut [u8]),
 ) {
-    let planes = planes.0.get_mut(..src.len()).unwrap_or_default();
+    let Planes { bytes: planes, rows } = planes;
+    let rows = rows.get_mut(..src.len()).unwrap_or_default();
+    rows.copy_from_slice(src);
+    let planes = planes.get_mut(..src.len()).unwrap_or_default();
     let values = src.len().checked_div(size).unwrap_or(0).max(1);
-    for (rows, plane) in src.chunks_exact(values).zip(planes.chunks_exact_mut(values)) {
+    for (rows, plane) in rows.chunks_exact(values).zip(planes.chunks_exact_mut(values)) {
         unshuffle(8, rows, plane);
     }
     transpose(planes);
@@ -118,9 +128,9 @@ mod x86 {
     }
 
     #[inline]
-    #[target_feature(enable = "avx2,avx512f,avx512bw,gfni")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
     pub(super) fn shuffle_avx512(size: usize, src: &[u8], dst: &mut [u8], planes: &mut Planes) {
-        let shuffle = |size: usize, src: &[u8], dst: &mut [u8]| bytes::shuffle_avx2(size, src, dst);
+        let shuffle = |size: usize, src: &[u8], dst: &mut [u8]| bytes::shuffle_avx512(size, src, dst);
         shuffle_with(size, src, dst, planes, shuffle, |planes: &mut [u8]| gfni(planes));
     }
 

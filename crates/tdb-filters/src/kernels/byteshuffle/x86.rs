@@ -36,6 +36,18 @@ pub(crate) fn unshuffle_avx2(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
+/// For what stays in the first cache.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(crate) fn shuffle_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
+    match size {
+        2 => avx512::shuffle::<2>(src, dst),
+        4 => avx512::shuffle::<4>(src, dst),
+        8 => avx512::shuffle::<8>(src, dst),
+        _ => dst.copy_from_slice(src),
+    }
+}
+
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(crate) fn unshuffle_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
@@ -82,6 +94,19 @@ fn pieces<'a, const N: usize, const W: usize>(
     Some(all)
 }
 
+/// As [`pieces`], writable.
+#[inline(always)]
+fn pieces_mut<'a, const N: usize, const W: usize>(
+    planes: &'a mut [&mut [u8]; N],
+    range: &Range<usize>,
+) -> Option<[&'a mut [[u8; W]]; N]> {
+    let mut all = [const { [].as_mut_slice() }; N];
+    for (pieces, plane) in all.iter_mut().zip(planes) {
+        *pieces = plane.get_mut(range.clone())?.as_chunks_mut::<W>().0;
+    }
+    Some(all)
+}
+
 /// Groups of 32 values, 16 in each half of the registers: the halves do not mix.
 mod avx2 {
     use super::*;
@@ -109,10 +134,11 @@ mod avx2 {
             return shuffle_rest(values, 0, &mut planes);
         }
         for range in passes(values.len(), 0, 32) {
+            if range.is_empty() {
+                continue;
+            }
             let groups = values.get(range.clone()).unwrap_or_default().as_chunks::<32>().0;
-            let mut planes = planes
-                .each_mut()
-                .map(|plane| plane.get_mut(range.clone()).unwrap_or_default().as_chunks_mut::<32>().0);
+            let Some(mut planes) = pieces_mut::<N, 32>(&mut planes, &range) else { return };
             for (i, group) in groups.iter().enumerate() {
                 let (low, high) = group.as_flattened().split_at(16 * N);
                 let (low, high) = (low.as_chunks::<16>().0, high.as_chunks::<16>().0);
@@ -141,6 +167,9 @@ mod avx2 {
             return unshuffle_rest(&planes, 0, values);
         }
         for range in passes(values.len(), before_line(values), 32) {
+            if range.is_empty() {
+                continue;
+            }
             let Some(planes) = pieces::<N, 32>(&planes, &range) else { return };
             let groups = values.get_mut(range).unwrap_or_default().as_chunks_mut::<32>().0;
             for (i, group) in groups.iter_mut().enumerate() {
@@ -221,6 +250,36 @@ mod avx512 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    pub(super) fn shuffle<const N: usize>(src: &[u8], dst: &mut [u8]) {
+        let (values, tail) = src.as_chunks::<N>();
+        let (mut planes, rest) = planes_mut::<N>(dst);
+        rest.copy_from_slice(tail);
+        if values.len() < 64 {
+            return shuffle_rest(values, 0, &mut planes);
+        }
+        let order = must_cast(const { rotation(N.trailing_zeros()) });
+        for range in passes(values.len(), 0, 64) {
+            if range.is_empty() {
+                continue;
+            }
+            let groups = values.get(range.clone()).unwrap_or_default().as_chunks::<64>().0;
+            let Some(mut planes) = pieces_mut::<N, 64>(&mut planes, &range) else { return };
+            for (i, group) in groups.iter().enumerate() {
+                let mut rows = [_mm512_setzero_si512(); N];
+                for (row, &line) in rows.iter_mut().zip(group.as_flattened().as_chunks::<64>().0) {
+                    *row = _mm512_permutexvar_epi8(order, must_cast(line));
+                }
+                for (plane, row) in planes.iter_mut().zip(transpose(rows)) {
+                    if let Some(slot) = plane.get_mut(i) {
+                        *slot = must_cast(row);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     pub(super) fn unshuffle<const N: usize>(src: &[u8], dst: &mut [u8]) {
         let (planes, tail) = planes::<N>(src);
         let (values, rest) = dst.as_chunks_mut::<N>();
@@ -230,6 +289,9 @@ mod avx512 {
         }
         let order = must_cast(const { rotation(6 - N.trailing_zeros()) });
         for range in passes(values.len(), before_line(values), 64) {
+            if range.is_empty() {
+                continue;
+            }
             let Some(planes) = pieces::<N, 64>(&planes, &range) else { return };
             let groups = values.get_mut(range).unwrap_or_default().as_chunks_mut::<64>().0;
             for (i, group) in groups.iter_mut().enumerate() {
