@@ -183,7 +183,10 @@ fn resolve(
             let float = Float::of_size(size).ok_or(ErrorKind::InputType { datatype })?;
             Op::ScaleFloat { float, options: *options }
         }
-        Filter::WebP(_) if size != 1 => return Err(ErrorKind::InputType { datatype }),
+        // An image is one tile of bytes: no other type, and no cells of a length of their own.
+        Filter::WebP(_) if datatype != Datatype::Uint8 || context.var => {
+            return Err(ErrorKind::InputType { datatype });
+        }
         Filter::WebP(options) => Op::WebP(Image::new(options)?),
         Filter::Aes256Gcm => Op::Encrypt(Cipher::new(key.ok_or(ErrorKind::KeyMissing)?)?),
         Filter::Unknown { code, .. } => return Err(ErrorKind::UnknownFilter { code: *code }),
