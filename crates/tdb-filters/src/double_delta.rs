@@ -132,17 +132,18 @@ const fn widen(value: i128) -> i64 {
     value as i64
 }
 
-/// Bits of the largest |double delta|; at least 1 from three values on. 63, which means raw for every type,
-/// if a difference leaves `i64`.
+/// Bits of the largest |double delta|, or of the first |delta| if that is larger, as libtiledb counts since 2.29; at
+/// least 1 from three values on. 63, which means raw for every type, if a difference leaves `i64`.
 fn bits_needed(mut values: impl Iterator<Item = i64>) -> u8 {
     let (Some(first), Some(second)) = (values.next(), values.next()) else { return 0 };
     let Some(mut delta) = second.checked_sub(first) else { return RAW };
     let mut last = second;
+    let first_delta = delta.unsigned_abs();
     let mut all = None::<u64>;
     for value in values {
         let Some(next) = value.checked_sub(last) else { return RAW };
         let Some(double) = next.checked_sub(delta) else { return RAW };
-        all = Some(all.unwrap_or(1) | double.unsigned_abs());
+        all = Some(all.unwrap_or(1 | first_delta) | double.unsigned_abs());
         (last, delta) = (value, next);
     }
     all.map_or(0, |all| u8::try_from(64u32.saturating_sub(all.leading_zeros())).unwrap_or(RAW).min(RAW))
