@@ -10,11 +10,11 @@ use thiserror::Error as ThisError;
 /// ```
 /// use tdb_filters::{Error, ErrorKind};
 ///
-/// let error = Error { filter: "webp", code: 18, position: 2, count: 3, kind: ErrorKind::LossyImage };
-/// assert_eq!(error.to_string(), "filter 'webp' cannot write lossy images yet (filter 2 of 3)");
+/// let error = Error { filter: "bzip2", code: 5, position: 2, count: 3, kind: ErrorKind::InvalidOption { value: 10 } };
+/// assert_eq!(error.to_string(), "filter 'bzip2' has the option value 10, which is out of range (filter 2 of 3)");
 /// assert_eq!(
 ///     error.in_field("image").to_string(),
-///     "filter 'webp' cannot write lossy images yet (field \"image\", filter 2 of 3)",
+///     "filter 'bzip2' has the option value 10, which is out of range (field \"image\", filter 2 of 3)",
 /// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,9 +151,6 @@ pub enum ErrorKind {
         /// Height of the image in pixels.
         height: u32,
     },
-    /// Lossy WebP, which this build reads but does not write.
-    #[error("cannot write lossy images yet")]
-    LossyImage,
     /// A width or run length that is not allowed.
     #[error("found the value {value}, which is not allowed here")]
     InvalidValue {

@@ -63,10 +63,8 @@ pub(crate) struct Codecs {
     pub(crate) inflate: Option<flate2::Decompress>,
     #[cfg(feature = "gzip")]
     pub(crate) deflate: Option<(u32, flate2::Compress)>,
-    #[cfg(feature = "zstd")]
-    pub(crate) zstd_decoder: Option<zstd_safe::DCtx<'static>>,
-    #[cfg(feature = "zstd")]
-    pub(crate) zstd_encoder: Option<zstd_safe::CCtx<'static>>,
+    #[cfg(any(feature = "zstd", feature = "zstd-rust"))]
+    pub(crate) zstd: crate::zstd::Contexts,
 }
 
 /// What one chunk has taken out of the budget; given back at the end of the chunk.

@@ -2,6 +2,15 @@
 //! encryption in every position, and a sample of fours. What a chain refuses is compared with the types that the
 //! reference hands from filter to filter, and with what the filters in front really made.
 
+#![cfg(all(
+    feature = "gzip",
+    any(feature = "zstd", feature = "zstd-rust"),
+    feature = "lz4",
+    feature = "bzip2",
+    feature = "checksum",
+    feature = "encryption",
+    feature = "webp"
+))]
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,6 +1,15 @@
 //! Every filter × every datatype × every shape of field × kinds of data × sizes around the chunk's: what we encode we
 //! decode to the same bits, and where the format cannot keep a value, the refusal is the documented one.
 
+#![cfg(all(
+    feature = "gzip",
+    any(feature = "zstd", feature = "zstd-rust"),
+    feature = "lz4",
+    feature = "bzip2",
+    feature = "checksum",
+    feature = "encryption",
+    feature = "webp"
+))]
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

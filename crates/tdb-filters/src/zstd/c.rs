@@ -1,0 +1,41 @@
+//! Frames by the C library.
+
+use crate::error::{ErrorKind, Kind};
+
+/// Contexts that are costly to make; each is made on first use.
+#[derive(Default)]
+pub(crate) struct Contexts {
+    decoder: Option<zstd_safe::DCtx<'static>>,
+    encoder: Option<zstd_safe::CCtx<'static>>,
+}
+
+/// Room that any frame of `len` bytes fits into.
+pub(super) fn bound(len: usize) -> usize {
+    zstd_safe::compress_bound(len)
+}
+
+/// Decompresses a frame into the front of `out`; how many bytes it has.
+pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
+    if contexts.decoder.is_none() {
+        contexts.decoder = zstd_safe::DCtx::try_create();
+    }
+    let Some(decoder) = contexts.decoder.as_mut() else {
+        return Err(ErrorKind::CorruptStream { reason: "no memory for zstd" });
+    };
+    decoder
+        .decompress(out, input)
+        .map_err(|code| ErrorKind::CorruptStream { reason: zstd_safe::get_error_name(code) })
+}
+
+/// Compresses into the front of `room`; how many bytes the frame has.
+pub(super) fn encode(input: &[u8], level: i32, room: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
+    if contexts.encoder.is_none() {
+        contexts.encoder = zstd_safe::CCtx::try_create();
+    }
+    let Some(encoder) = contexts.encoder.as_mut() else {
+        return Err(ErrorKind::Compress { reason: "no memory for zstd" });
+    };
+    encoder
+        .compress(room, input, level)
+        .map_err(|code| ErrorKind::Compress { reason: zstd_safe::get_error_name(code) })
+}
