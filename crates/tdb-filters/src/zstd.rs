@@ -92,6 +92,7 @@ mod tests {
 
     /// Runs, text, numbers and noise, from nothing to several blocks of 128 KiB.
     #[cfg(all(feature = "zstd", feature = "zstd-rust"))]
+    #[expect(clippy::indexing_slicing, reason = "a helper of tests")]
     fn inputs() -> Vec<Vec<u8>> {
         let mut noise = 1u32;
         let mut random = || {
