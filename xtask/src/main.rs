@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod fixtures;
 mod peer;
+mod scratch;
 mod seeds;
 mod tables;
 
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 /// A subcommand: its name, what it does, and its entry point.
 type Command = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const COMMANDS: [Command; 5] = [
+const COMMANDS: [Command; 6] = [
     (
         "fixtures",
         "write the fixture arrays with many libtiledb releases; --check compares instead",
@@ -24,6 +25,7 @@ const COMMANDS: [Command; 5] = [
         compare::run,
     ),
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
+    ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),
     ("tables", "write docs/tables from the code; --check compares instead", tables::run),
 ];
