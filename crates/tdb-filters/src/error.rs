@@ -71,6 +71,12 @@ pub enum ErrorKind {
         /// The value.
         value: i64,
     },
+    /// Options that mean nothing.
+    #[error("has a bad option: {reason}")]
+    BadOption {
+        /// What is wrong with them.
+        reason: &'static str,
+    },
     /// A field of the filter's chunk metadata is wrong; offsets are relative to the start of that metadata.
     #[error("has bad chunk metadata: {0}")]
     Metadata(tdb_codec::Error),

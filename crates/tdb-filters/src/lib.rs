@@ -108,6 +108,7 @@ mod scale_float;
 mod scratch;
 mod step;
 mod strings;
+mod validate;
 mod webp;
 mod windows;
 mod xor;
