@@ -38,8 +38,8 @@ pub enum ErrorKind {
     /// A filter this build knows by name but cannot run. None today: where filters of newer formats begin.
     #[error("is not supported yet")]
     Unsupported,
-    /// A filter code the format does not define.
-    #[error("has number {code}, which the format does not define")]
+    /// A filter code the format does not define, or no longer.
+    #[error("has number {code}, which the format does not define (any more)")]
     UnknownFilter {
         /// The code as read.
         code: u8,

@@ -266,8 +266,10 @@ mod tests {
         }
         let filter = Filter::Delta { level: -1, reinterpret: None };
         assert_eq!(at_second(filter, Datatype::Float32).2, InputType { datatype: Datatype::Float32 });
-        let unknown = Filter::Unknown { code: 17, options: Vec::new() };
-        assert_eq!(at_second(unknown, int), ("unknown", 2, ErrorKind::UnknownFilter { code: 17 }));
+        for (code, name) in [(17, "bitsort"), (77, "unknown")] {
+            let unknown = Filter::Unknown { code, options: Vec::new() };
+            assert_eq!(at_second(unknown, int), (name, 2, ErrorKind::UnknownFilter { code }));
+        }
         assert!(matches!(at_second(Filter::Aes256Gcm, int).2, ErrorKind::BadOption { .. }));
         assert_eq!(at_second(Filter::Gzip { level: 10 }, int).2, InvalidOption { value: 10 });
         assert_eq!(at_second(Filter::Bzip2 { level: 10 }, int).2, InvalidOption { value: 10 });
