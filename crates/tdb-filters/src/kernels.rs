@@ -134,6 +134,10 @@ macro_rules! kernel {
     };
 }
 
+mod bit_width;
+mod delta;
 mod xor;
 
+pub(crate) use bit_width::{narrow_windows, widen_windows};
+pub(crate) use delta::{differences, rising_differences, running_sums, running_sums_in_place};
 pub(crate) use xor::xor_previous;
