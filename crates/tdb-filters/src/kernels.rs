@@ -136,8 +136,12 @@ macro_rules! kernel {
 
 mod bit_width;
 mod delta;
+mod double_delta;
+mod runs;
 mod xor;
 
 pub(crate) use bit_width::{narrow_windows, widen_windows};
 pub(crate) use delta::{differences, rising_differences, running_sums, running_sums_in_place};
+pub(crate) use double_delta::{Survey, pack, survey, unpack};
+pub(crate) use runs::{expand_runs, finish as finish_runs, push_runs, run_length};
 pub(crate) use xor::xor_previous;

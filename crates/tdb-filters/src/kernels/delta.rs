@@ -107,7 +107,7 @@ fn rising_plain(physical: Physical, src: &[u8], dst: &mut [u8]) -> bool {
 use x86::{in_place_avx2, in_place_avx512, sums_avx2, sums_avx512};
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
+pub(super) mod x86 {
     use core::arch::x86_64::*;
 
     use bytemuck::must_cast;
@@ -193,7 +193,7 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    fn step_512<const N: usize>(vector: [u8; 64], carry: &mut __m512i) -> [u8; 64] {
+    pub(in crate::kernels) fn step_512<const N: usize>(vector: [u8; 64], carry: &mut __m512i) -> [u8; 64] {
         let mut sums: __m512i = must_cast(vector);
         macro_rules! steps {
             ($($by:literal)*) => {$(
