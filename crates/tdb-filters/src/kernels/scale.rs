@@ -45,13 +45,10 @@ fn unscale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) 
 }
 
 #[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "whole numbers that were compared with the integer's ends"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the low bytes of an integer in range are all of it")]
 fn scale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) -> bool {
     macro_rules! each {
-        ($float:ty, $scaled:expr, $through:ty, $int:ty, $outside:ty) => {{
+        ($float:ty, $scaled:expr, $integer:expr, $int:ty, $outside:ty) => {{
             // −2^(bits−1) ≤ value < 2^(bits−1): both ends are exact, and a NaN is inside neither.
             let least = <$int>::MIN as $float;
             let mut outside: $outside = 0;
@@ -60,22 +57,46 @@ fn scale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) ->
             for (slot, &bytes) in integers.iter_mut().zip(floats) {
                 let value = $scaled(bytes, options);
                 outside |= <$outside>::from(!(value >= least && value < -least));
-                // Through an integer of the float's width, for which there are instructions.
-                *slot = (value as $through as $int).to_le_bytes();
+                *slot = ($integer(value) as $int).to_le_bytes();
             }
             outside == 0
         }};
     }
     match (float, options.byte_width) {
-        (Float::F32, ByteWidth::One) => each!(f32, scaled_f32, i32, i8, u32),
-        (Float::F32, ByteWidth::Two) => each!(f32, scaled_f32, i32, i16, u32),
-        (Float::F32, ByteWidth::Four) => each!(f32, scaled_f32, i32, i32, u32),
-        (Float::F32, ByteWidth::Eight) => each!(f32, scaled_f32, i64, i64, u32),
-        (Float::F64, ByteWidth::One) => each!(f64, scaled_f64, i32, i8, u64),
-        (Float::F64, ByteWidth::Two) => each!(f64, scaled_f64, i32, i16, u64),
-        (Float::F64, ByteWidth::Four) => each!(f64, scaled_f64, i32, i32, u64),
-        (Float::F64, ByteWidth::Eight) => each!(f64, scaled_f64, i64, i64, u64),
+        (Float::F32, ByteWidth::One) => each!(f32, scaled_f32, low_16, i8, u32),
+        (Float::F32, ByteWidth::Two) => each!(f32, scaled_f32, low_16, i16, u32),
+        (Float::F32, ByteWidth::Four) => each!(f32, scaled_f32, |value: f32| low_32(value.into()), i32, u32),
+        (Float::F32, ByteWidth::Eight) => each!(f32, scaled_f32, |value: f32| all_64(value.into()), i64, u32),
+        (Float::F64, ByteWidth::One) => each!(f64, scaled_f64, low_32, i8, u64),
+        (Float::F64, ByteWidth::Two) => each!(f64, scaled_f64, low_32, i16, u64),
+        (Float::F64, ByteWidth::Four) => each!(f64, scaled_f64, low_32, i32, u64),
+        (Float::F64, ByteWidth::Eight) => each!(f64, scaled_f64, all_64, i64, u64),
     }
+}
+
+// Conversions of whole numbers without `as`, which the compiler does one by one because of values outside
+// the integer's range: added to 1.5 · 2^(mantissa bits), a number stands in the low bits of the sum, in two's
+// complement. For numbers out of range the result is any.
+
+/// The integer of |`value`| ≤ 2^15 in the low 16 bits.
+#[inline(always)]
+const fn low_16(value: f32) -> u32 {
+    (value + 12_582_912.0).to_bits()
+}
+
+/// The integer of |`value`| ≤ 2^32 in the low 33 bits, sign included.
+#[inline(always)]
+const fn low_32(value: f64) -> u64 {
+    (value + 6_755_399_441_055_744.0).to_bits()
+}
+
+/// The integer of |`value`| ≤ 2^63.
+#[inline(always)]
+fn all_64(value: f64) -> u64 {
+    const HALF: f64 = 4_294_967_296.0;
+    // Multiplied by powers of two, both halves are exact.
+    let high = (value * (1.0 / HALF)).floor();
+    (low_32(high) << 32) | (low_32(value - high * HALF) & 0xffff_ffff)
 }
 
 /// `round((value − offset) / scale)`, halves away from zero.
@@ -109,6 +130,16 @@ mod tests {
         ScaleFloat { scale, offset, byte_width }
     }
 
+    /// The integer of one float that fits.
+    #[expect(clippy::cast_possible_truncation, reason = "it fits")]
+    fn defined(value: &[u8], options: ScaleFloat) -> Vec<u8> {
+        let integer = match *value {
+            [a, b, c, d] => scaled_f32([a, b, c, d], options) as i64,
+            _ => scaled_f64(*value.first_chunk().unwrap(), options) as i64,
+        };
+        integer.to_le_bytes()[..options.byte_width.bytes()].to_vec()
+    }
+
     fn check(float: Float, size: usize, options: ScaleFloat, bytes: &[u8]) {
         let width = options.byte_width.bytes();
         let integers = &bytes[..bytes.len() / width * width];
@@ -128,6 +159,9 @@ mod tests {
                 .collect();
             let mut scaled = vec![0xaa; kept.len() / size * width];
             assert!(scale_floats::at(level, float, options, &kept, &mut scaled));
+            for (value, integer) in kept.chunks_exact(size).zip(scaled.chunks_exact(width)) {
+                assert_eq!(integer, defined(value, options), "{level:?} {options:?}");
+            }
             let all =
                 scale_floats::at(level, float, options, floats, &mut vec![0; floats.len() / size * width]);
             assert_eq!(all, kept.len() == floats.len(), "{level:?} {options:?}");
@@ -167,6 +201,24 @@ mod tests {
                         let found =
                             scale_floats::at(level, Float::F32, options(1.0, 0.0, width), &bytes, &mut out);
                         assert_eq!(found, fits, "{level:?} {width:?} {value} {count}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "any floats will do")]
+    fn whole_numbers_of_every_size_convert_exactly() {
+        for shift in 0..=63 {
+            for by in [-3, -1, 0, 1, 3] {
+                for sign in [-1.0, 1.0] {
+                    let value = sign * (2f64.powi(shift) + f64::from(by)).round();
+                    for float in [value.to_le_bytes().to_vec(), (value as f32).to_le_bytes().to_vec()] {
+                        let kind = Float::of_size(float.len()).unwrap();
+                        for width in WIDTHS {
+                            check(kind, float.len(), options(1.0, 0.0, width), &float.repeat(9));
+                        }
                     }
                 }
             }
