@@ -84,6 +84,7 @@ mod rle_strings;
 mod scale_float;
 mod scratch;
 mod step;
+mod string_hash;
 mod strings;
 mod webp;
 mod windows;

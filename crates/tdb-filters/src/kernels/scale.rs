@@ -45,7 +45,11 @@ fn unscale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) 
 }
 
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the low bytes of an integer in range are all of it")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "the low bytes of an integer in range are all of it"
+)]
 fn scale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) -> bool {
     macro_rules! each {
         ($float:ty, $scaled:expr, $integer:expr, $int:ty, $outside:ty) => {{
