@@ -16,7 +16,7 @@ pub fn read_be_uint(bytes: &[u8]) -> Option<u64> {
 pub fn write_be_uint(out: &mut Vec<u8>, value: u64, width: usize) {
     let bytes = value.to_be_bytes();
     let skip = 8usize.saturating_sub(width);
-    out.extend_from_slice(bytes.get(skip..).unwrap_or_default());
+    out.extend(bytes.iter().skip(skip));
 }
 
 #[cfg(test)]
