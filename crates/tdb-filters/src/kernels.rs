@@ -143,10 +143,20 @@ macro_rules! kernel {
     };
 }
 
+mod bit_width;
 mod bitshuffle;
 mod byteshuffle;
+mod delta;
+mod double_delta;
+mod runs;
+mod scale;
 mod xor;
 
+pub(crate) use bit_width::{narrow_windows, widen_windows};
 pub(crate) use bitshuffle::{BLOCK, Planes, shuffle_bits, unshuffle_bits};
 pub(crate) use byteshuffle::{shuffle, unshuffle};
+pub(crate) use delta::{differences, rising_differences, running_sums, running_sums_in_place};
+pub(crate) use double_delta::{Survey, pack, survey, unpack};
+pub(crate) use runs::{expand_runs, finish as finish_runs, push_runs, run_length};
+pub(crate) use scale::{scale_floats, unscale_floats};
 pub(crate) use xor::{xor_previous, xor_scan};

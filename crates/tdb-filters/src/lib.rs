@@ -107,6 +107,7 @@ mod rle_strings;
 mod scale_float;
 mod scratch;
 mod step;
+mod string_hash;
 mod strings;
 mod validate;
 mod webp;
