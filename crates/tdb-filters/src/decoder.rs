@@ -46,7 +46,7 @@ impl Decoder {
     /// places, so that chunks can be skipped without reading them.
     #[must_use]
     pub fn keeps_sizes(&self) -> bool {
-        self.plan.steps.iter().all(|step| step.op.keeps_sizes())
+        self.plan.keeps_sizes()
     }
 
     /// Whether a filter holds the strings' lengths, so that the offsets tile is empty and chunks are decoded

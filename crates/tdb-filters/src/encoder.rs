@@ -3,7 +3,7 @@
 use tdb_codec::Writer;
 
 use crate::error::{Error, ErrorKind, Kind};
-use crate::scratch::{Codecs, Scratch};
+use crate::scratch::{Codecs, Scratch, room};
 use crate::step::{Op, Plan, Step};
 use crate::{Key, Pipeline, TileContext};
 use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
@@ -41,6 +41,12 @@ impl Encoder {
         self.plan.steps.is_empty()
     }
 
+    /// Whether the data of a chunk is as long as its cells, whatever they are.
+    #[must_use]
+    pub fn keeps_sizes(&self) -> bool {
+        self.plan.keeps_sizes()
+    }
+
     /// Whether a tile must be one chunk (section 4.4): string filters, images, a max chunk size of 0.
     #[must_use]
     pub const fn needs_whole_tiles(&self) -> bool {
@@ -71,7 +77,7 @@ impl Encoder {
             return Err(Error::pipeline(self.plan.count, ErrorKind::StringMode));
         }
         let Scratch { data: [current, next], codecs, .. } = scratch;
-        let data = Data { input, current, next, moved: false };
+        let data = Data { input, current, next, moved: None };
         apply(&self.plan.steps, Vec::new(), data, codecs, metadata_out, data_out)
     }
 
@@ -92,9 +98,9 @@ impl Encoder {
             return Err(Error::pipeline(self.plan.count, ErrorKind::NotStringMode));
         };
         let Scratch { data: [current, next], codecs, .. } = scratch;
-        let mut data = Data { input: values, current, next, moved: false };
+        let mut data = Data { input: values, current, next, moved: None };
         let mut block = Writer::new();
-        data.transform(|values, out| match step.op {
+        data.append(|values, out| match step.op {
             Op::Dictionary => dictionary::encode(values, offsets, &mut block, out),
             _ => rle_strings::encode(values, offsets, &mut block, out),
         })
@@ -118,7 +124,8 @@ fn apply(
     }
     metadata_out.clear();
     parts.iter().rev().for_each(|part| metadata_out.extend_from_slice(part));
-    if data.moved {
+    if let Some(len) = data.moved {
+        data.current.truncate(len);
         core::mem::swap(data_out, data.current);
     } else {
         data_out.clear();
@@ -127,34 +134,50 @@ fn apply(
     Ok(())
 }
 
-/// A chunk's data on its way through two buffers.
+/// A chunk's data on its way through two buffers. They stay as long as they ever were, because making them longer
+/// for the next filter would mean zeroing what it is about to overwrite.
 struct Data<'a> {
     input: &'a [u8],
     current: &'a mut Vec<u8>,
     next: &'a mut Vec<u8>,
-    moved: bool,
+    /// Length in the current buffer, once a filter has moved the data there.
+    moved: Option<usize>,
 }
 
 impl Data<'_> {
     fn bytes(&self) -> &[u8] {
-        if self.moved { self.current } else { self.input }
+        match self.moved {
+            None => self.input,
+            Some(len) => self.current.get(..len).unwrap_or_default(),
+        }
+    }
+
+    /// Lets `work` write to the front of a buffer; the data then is as much of it as `work` says.
+    fn overwrite(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<usize>) -> Kind<()> {
+        let src = match self.moved {
+            None => self.input,
+            Some(len) => self.current.get(..len).unwrap_or_default(),
+        };
+        let len = work(src, self.next)?;
+        core::mem::swap(&mut self.current, &mut self.next);
+        self.moved = Some(len);
+        Ok(())
     }
 
     /// Lets `work` append to an empty buffer, which then is the data.
-    fn transform(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<()>) -> Kind<()> {
-        let src = if self.moved { self.current.as_slice() } else { self.input };
-        self.next.clear();
-        work(src, self.next)?;
-        core::mem::swap(&mut self.current, &mut self.next);
-        self.moved = true;
-        Ok(())
+    fn append(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<()>) -> Kind<()> {
+        self.overwrite(|src, out| {
+            out.clear();
+            work(src, out)?;
+            Ok(out.len())
+        })
     }
 
     /// Lets `work` fill a buffer as long as the data, which then is the data.
     fn same_size(&mut self, work: impl FnOnce(&[u8], &mut [u8]) -> Kind<()>) -> Kind<()> {
-        self.transform(|src, out| {
-            out.resize(src.len(), 0);
-            work(src, out)
+        self.overwrite(|src, out| {
+            work(src, room(out, 0, src.len()))?;
+            Ok(src.len())
         })
     }
 }
@@ -163,7 +186,7 @@ fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Code
     let mut block = Writer::new();
     match *op {
         Op::Compress(codec) => {
-            data.transform(|src, out| {
+            data.overwrite(|src, out| {
                 let earlier = parts.iter().rev().map(Vec::as_slice);
                 compress::encode(codec, earlier, src, &mut block, out, codecs)
             })?;
@@ -176,25 +199,23 @@ fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Code
             data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out))?;
         }
         Op::BitWidthReduction { physical, max_window } => {
-            data.transform(|src, out| {
-                bit_width_reduction::encode(physical, max_window, src, &mut block, out)
-            })?;
+            data.append(|src, out| bit_width_reduction::encode(physical, max_window, src, &mut block, out))?;
         }
         Op::PositiveDelta { physical, max_window } => {
-            data.transform(|src, out| positive_delta::encode(physical, max_window, src, &mut block, out))?;
+            data.append(|src, out| positive_delta::encode(physical, max_window, src, &mut block, out))?;
         }
         Op::Encrypt(ref cipher) => {
-            data.transform(|src, out| {
+            data.overwrite(|src, out| {
                 let earlier = parts.iter().rev().map(Vec::as_slice);
                 encryption::encode(cipher, codecs.nonces.as_mut(), earlier, src, &mut block, out)
             })?;
             parts.clear();
         }
-        Op::Xor { size } => data.transform(|src, out| xor::encode(size, src, &mut block, out))?,
+        Op::Xor { size } => data.append(|src, out| xor::encode(size, src, &mut block, out))?,
         Op::ScaleFloat { float, options } => {
-            data.transform(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
+            data.append(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
         }
-        Op::WebP(image) => data.transform(|src, out| webp::encode(image, src, &mut block, out))?,
+        Op::WebP(image) => data.append(|src, out| webp::encode(image, src, &mut block, out))?,
         // Never: only the first step holds strings, and it is not run from here.
         Op::RleStrings | Op::Dictionary => return Err(ErrorKind::StringMode),
         Op::Checksum(hash) => {

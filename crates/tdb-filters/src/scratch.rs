@@ -69,6 +69,16 @@ pub(crate) struct Codecs {
     pub(crate) zstd_encoder: Option<zstd_safe::CCtx<'static>>,
 }
 
+/// The `len` bytes of `buffer` from `at` on, which is made longer only if it is too short: what it holds is going to be
+/// overwritten, and zeroing it for each chunk would cost as much as some filters do.
+pub(crate) fn room(buffer: &mut Vec<u8>, at: usize, len: usize) -> &mut [u8] {
+    let end = at.saturating_add(len);
+    if buffer.len() < end {
+        buffer.resize(end, 0);
+    }
+    buffer.get_mut(at..end).unwrap_or_default()
+}
+
 /// What one chunk has taken out of the budget; given back at the end of the chunk.
 pub(crate) struct Charge<'b> {
     budget: &'b Budget,
@@ -91,11 +101,7 @@ impl<'b> Charge<'b> {
     /// Makes `buffer` at least `len` bytes long, after charging `len`, and gives out exactly `len` bytes.
     pub(crate) fn grow<'v>(&self, buffer: &'v mut Vec<u8>, len: usize) -> Kind<&'v mut [u8]> {
         self.charge(len)?;
-        if buffer.len() < len {
-            buffer.clear();
-            buffer.resize(len, 0);
-        }
-        Ok(buffer.get_mut(..len).unwrap_or_default())
+        Ok(room(buffer, 0, len))
     }
 }
 

@@ -34,19 +34,21 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8], codecs: &mut Codecs) -> Kind<
 /// Appends one frame.
 #[cfg(feature = "zstd")]
 pub(crate) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, codecs: &mut Codecs) -> Kind<()> {
+    use tdb_codec::to_u64;
+
     if codecs.zstd_encoder.is_none() {
         codecs.zstd_encoder = zstd_safe::CCtx::try_create();
     }
     let Some(encoder) = codecs.zstd_encoder.as_mut() else {
         return Err(ErrorKind::Compress { reason: "no memory for zstd" });
     };
-    let start = out.len();
-    out.resize(start.saturating_add(zstd_safe::compress_bound(input.len())), 0);
-    let room = out.get_mut(start..).unwrap_or_default();
-    let written = encoder
-        .compress(room, input, level)
+    // Into the vector's spare room, which need not be zeroed first: zstd-safe sets the length to what was written.
+    out.reserve(zstd_safe::compress_bound(input.len()));
+    let mut end = std::io::Cursor::new(&mut *out);
+    end.set_position(to_u64(end.get_ref().len()));
+    encoder
+        .compress(&mut end, input, level)
         .map_err(|code| ErrorKind::Compress { reason: zstd_safe::get_error_name(code) })?;
-    out.truncate(start.saturating_add(written));
     Ok(())
 }
 
@@ -88,5 +90,15 @@ mod tests {
     #[test]
     fn only_levels_below_minus_seven_count_as_three() {
         assert_eq!((level(-7), level(-8), level(22)), (-7, 3, 22));
+    }
+    #[test]
+    fn frames_are_appended() {
+        let mut codecs = Codecs::default();
+        let mut out = vec![9; 3];
+        encode(b"0123456789", 3, &mut out, &mut codecs).unwrap();
+        assert_eq!(out[..3], [9; 3]);
+        let mut cells = [0; 10];
+        decode(&out[3..], &mut cells, &mut codecs).unwrap();
+        assert_eq!(cells, *b"0123456789");
     }
 }
