@@ -1,9 +1,7 @@
 //! Running a pipeline forwards over one chunk (section 4.5).
 
-use tdb_codec::Writer;
-
 use crate::error::{Error, ErrorKind, Kind};
-use crate::scratch::{Codecs, Scratch, room};
+use crate::scratch::{Blocks, Codecs, Scratch, room};
 use crate::step::{Op, Plan, Step};
 use crate::{Key, Pipeline, TileContext};
 use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
@@ -76,9 +74,10 @@ impl Encoder {
         if self.encodes_strings() {
             return Err(Error::pipeline(self.plan.count, ErrorKind::StringMode));
         }
-        let Scratch { data: [current, next], codecs, .. } = scratch;
+        let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
         let data = Data { input, current, next, moved: None };
-        apply(&self.plan.steps, Vec::new(), data, codecs, metadata_out, data_out)
+        blocks.clear();
+        apply(&self.plan.steps, blocks, data, codecs, metadata_out, data_out)
     }
 
     /// Encodes one chunk of strings: `offsets` tells where each begins in `values`, the first at 0. Replaces the
@@ -97,33 +96,34 @@ impl Encoder {
         let Some((step, later)) = self.plan.split_strings() else {
             return Err(Error::pipeline(self.plan.count, ErrorKind::NotStringMode));
         };
-        let Scratch { data: [current, next], codecs, .. } = scratch;
+        let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
         let mut data = Data { input: values, current, next, moved: None };
-        let mut block = Writer::new();
+        blocks.clear();
+        let mut block = blocks.begin();
         data.append(|values, out| match step.op {
             Op::Dictionary => dictionary::encode(values, offsets, &mut block, out),
             _ => rle_strings::encode(values, offsets, &mut block, out),
         })
         .map_err(|kind| step.error(kind))?;
-        apply(later, vec![block.into_vec()], data, codecs, metadata_out, data_out)
+        blocks.push(block);
+        apply(later, blocks, data, codecs, metadata_out, data_out)
     }
 }
 
-/// Applies filters, first to last, and writes both sides of the chunk. `parts` holds metadata, oldest first;
-/// on disk the most recent comes first.
+/// Applies filters, first to last, and writes both sides of the chunk.
 fn apply(
     steps: &[Step],
-    mut parts: Vec<Vec<u8>>,
+    blocks: &mut Blocks,
     mut data: Data<'_>,
     codecs: &mut Codecs,
     metadata_out: &mut Vec<u8>,
     data_out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     for step in steps {
-        run(&step.op, &mut parts, &mut data, codecs).map_err(|kind| step.error(kind))?;
+        run(&step.op, blocks, &mut data, codecs).map_err(|kind| step.error(kind))?;
     }
     metadata_out.clear();
-    parts.iter().rev().for_each(|part| metadata_out.extend_from_slice(part));
+    blocks.latest_first().for_each(|block| metadata_out.extend_from_slice(block));
     if let Some(len) = data.moved {
         data.current.truncate(len);
         core::mem::swap(data_out, data.current);
@@ -182,15 +182,15 @@ impl Data<'_> {
     }
 }
 
-fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
-    let mut block = Writer::new();
+fn run(op: &Op, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
+    let mut block = blocks.begin();
     match *op {
         Op::Compress(codec) => {
             data.overwrite(|src, out| {
-                let earlier = parts.iter().rev().map(Vec::as_slice);
+                let earlier = blocks.latest_first();
                 compress::encode(codec, earlier, src, &mut block, out, codecs)
             })?;
-            parts.clear();
+            blocks.clear();
         }
         Op::ByteShuffle { size } => {
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
@@ -206,10 +206,10 @@ fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Code
         }
         Op::Encrypt(ref cipher) => {
             data.overwrite(|src, out| {
-                let earlier = parts.iter().rev().map(Vec::as_slice);
+                let earlier = blocks.latest_first();
                 encryption::encode(cipher, codecs.nonces.as_mut(), earlier, src, &mut block, out)
             })?;
-            parts.clear();
+            blocks.clear();
         }
         Op::Xor { size } => data.append(|src, out| xor::encode(size, src, &mut block, out))?,
         Op::ScaleFloat { float, options } => {
@@ -219,9 +219,9 @@ fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Code
         // Never: only the first step holds strings, and it is not run from here.
         Op::RleStrings | Op::Dictionary => return Err(ErrorKind::StringMode),
         Op::Checksum(hash) => {
-            checksum::encode(hash, parts.iter().rev().map(Vec::as_slice), data.bytes(), &mut block)?;
+            checksum::encode(hash, blocks.latest_first(), data.bytes(), &mut block)?;
         }
     }
-    parts.push(block.into_vec());
+    blocks.push(block);
     Ok(())
 }

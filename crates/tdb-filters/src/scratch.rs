@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use tdb_codec::{Budget, to_u64};
+use tdb_codec::{Budget, Writer, to_u64};
 
 use crate::encryption::Nonces;
 use crate::error::{ErrorKind, Kind};
@@ -18,6 +18,7 @@ use crate::error::{ErrorKind, Kind};
 pub struct Scratch {
     pub(crate) data: [Vec<u8>; 2],
     pub(crate) metadata: [Vec<u8>; 2],
+    pub(crate) blocks: Blocks,
     pub(crate) codecs: Codecs,
 }
 
@@ -39,19 +40,53 @@ impl Scratch {
     /// Bytes held by the buffers (codec contexts not counted).
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.data.iter().chain(&self.metadata).map(Vec::capacity).sum()
+        let blocks = self.blocks.parts.iter().chain(&self.blocks.spare);
+        self.data.iter().chain(&self.metadata).chain(blocks).map(Vec::capacity).sum()
     }
 
     /// Gives the buffers' memory back.
     pub fn clear(&mut self) {
         self.data = Default::default();
         self.metadata = Default::default();
+        self.blocks = Blocks::default();
     }
 }
 
 impl core::fmt::Debug for Scratch {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Scratch").field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+/// The metadata of a chunk that is being encoded, and the buffers of earlier ones.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    /// One a filter, oldest first.
+    parts: Vec<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Blocks {
+    /// A block for the next filter.
+    pub(crate) fn begin(&mut self) -> Writer {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        Writer::from(bytes)
+    }
+
+    /// Adds what the filter has written.
+    pub(crate) fn push(&mut self, block: Writer) {
+        self.parts.push(block.into_vec());
+    }
+
+    /// Drops the blocks so far: they have become data, or belong to another chunk.
+    pub(crate) fn clear(&mut self) {
+        self.spare.append(&mut self.parts);
+    }
+
+    /// The blocks as they stand on disk, the most recent first.
+    pub(crate) fn latest_first(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.parts.iter().rev().map(Vec::as_slice)
     }
 }
 

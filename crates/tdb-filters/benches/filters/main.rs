@@ -25,9 +25,9 @@ use tdb_filters::registry;
 use bed::{Arena, Bed, Direction, WHOLE};
 use data::{CHUNK, Case, Kind};
 
-/// Bytes of a whole tile for a filter of this speed on one chunk (GB/s): what it does in 0.1 s, at most 256 MiB.
+/// Bytes of a whole tile for a filter of this speed on one chunk (GB/s): what it does in 0.04 s, at most 256 MiB.
 fn whole_len(hot: f64) -> usize {
-    if hot >= 1.0 { WHOLE } else { ((hot * 1e8) as usize).max(CHUNK) }
+    if hot >= 1.0 { WHOLE } else { ((hot * 4e7) as usize).max(CHUNK) }
 }
 
 fn main() {

@@ -22,7 +22,7 @@ const INTRODUCTION: &str = "\
 Written by `cargo bench -p tdb-filters -- --table --write-docs`; do not edit. One thread; GB/s (10⁹ bytes) of unfiltered
 bytes; best of several passes. *Hot* is one chunk of 64 KiB that stays in the cache. *Whole* is 256 MiB of such chunks,
 decoded into one warm destination, or encoded and laid out one behind the other in one; codecs so slow that memory does
-not matter run on as much as they do in 0.1 s. The share is *whole* in relation to one copy of 256 MiB into a warm
+not matter run on as much as they do in 0.04 s. The share is *whole* in relation to one copy of 256 MiB into a warm
 destination, timed right before it.
 
 What is filtered: sensor readings, a slow wave with noise (none, byte compressors, shuffles, bit-width-reduction, xor,
