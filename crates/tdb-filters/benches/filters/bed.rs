@@ -119,6 +119,11 @@ impl Bed {
         self.chunks[0].cells.bytes.len()
     }
 
+    /// Whether the cells of the first chunk were decoded last.
+    pub(crate) fn decoded_first(&self) -> bool {
+        self.out[..self.chunk_len()] == self.chunks[0].cells.bytes
+    }
+
     /// Cells and stored data of the first chunk.
     pub(crate) fn first(&self) -> (&[u8], &[u8]) {
         (&self.chunks[0].cells.bytes, &self.chunks[0].data)
@@ -142,6 +147,13 @@ impl Bed {
         self.chunks.push(chunk);
         let last = self.chunks.len() - 1;
         self.chunks.swap(0, last);
+    }
+
+    /// Lets a codec decode the first chunk between the same two buffers as the filter does: where they lie in memory
+    /// matters for some.
+    pub(crate) fn decode_alone(&mut self, decode: &mut dyn FnMut(&[u8], &mut [u8])) {
+        let chunk = &self.chunks[0];
+        decode(black_box(&chunk.data), &mut self.out[..chunk.cells.bytes.len()]);
     }
 
     fn encode(&mut self, cells: &Cells) -> Result<(), tdb_filters::Error> {
