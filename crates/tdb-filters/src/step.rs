@@ -116,6 +116,11 @@ impl Plan {
         Ok(Self { steps, count, whole_tiles })
     }
 
+    /// Whether the data of a chunk is as long as its cells.
+    pub(crate) fn keeps_sizes(&self) -> bool {
+        self.steps.iter().all(|step| step.op.keeps_sizes())
+    }
+
     /// The step that holds the strings' lengths, and those behind it.
     pub(crate) fn split_strings(&self) -> Option<(&Step, &[Step])> {
         self.steps.split_first().filter(|(step, _)| step.op.holds_strings())

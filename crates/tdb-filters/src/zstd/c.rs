@@ -1,5 +1,7 @@
 //! Frames by the C library.
 
+use tdb_codec::to_u64;
+
 use crate::error::{ErrorKind, Kind};
 
 /// Contexts that are costly to make; each is made on first use.
@@ -7,11 +9,6 @@ use crate::error::{ErrorKind, Kind};
 pub(crate) struct Contexts {
     decoder: Option<zstd_safe::DCtx<'static>>,
     encoder: Option<zstd_safe::CCtx<'static>>,
-}
-
-/// Room that any frame of `len` bytes fits into.
-pub(super) fn bound(len: usize) -> usize {
-    zstd_safe::compress_bound(len)
 }
 
 /// Decompresses a frame into the front of `out`; how many bytes it has.
@@ -27,15 +24,20 @@ pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> K
         .map_err(|code| ErrorKind::CorruptStream { reason: zstd_safe::get_error_name(code) })
 }
 
-/// Compresses into the front of `room`; how many bytes the frame has.
-pub(super) fn encode(input: &[u8], level: i32, room: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
+/// Appends a frame.
+pub(super) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut Contexts) -> Kind<()> {
     if contexts.encoder.is_none() {
         contexts.encoder = zstd_safe::CCtx::try_create();
     }
     let Some(encoder) = contexts.encoder.as_mut() else {
         return Err(ErrorKind::Compress { reason: "no memory for zstd" });
     };
+    // Into the vector's spare room, which need not be zeroed first: zstd-safe sets the length to what was written.
+    out.reserve(zstd_safe::compress_bound(input.len()));
+    let mut end = std::io::Cursor::new(&mut *out);
+    end.set_position(to_u64(end.get_ref().len()));
     encoder
-        .compress(room, input, level)
-        .map_err(|code| ErrorKind::Compress { reason: zstd_safe::get_error_name(code) })
+        .compress(&mut end, input, level)
+        .map_err(|code| ErrorKind::Compress { reason: zstd_safe::get_error_name(code) })?;
+    Ok(())
 }

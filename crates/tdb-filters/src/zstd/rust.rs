@@ -12,11 +12,6 @@ pub(crate) struct Contexts {
 /// The greatest level the library has. Greater ones would only make smaller frames, which any reader reads alike.
 const MOST: i32 = 4;
 
-/// Room that any frame of `len` bytes fits into.
-pub(super) fn bound(len: usize) -> usize {
-    zrip::compress_bound(len)
-}
-
 /// Decompresses a frame into the front of `out`; how many bytes it has.
 pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
     let decoder = contexts.decoder.get_or_insert_default();
@@ -29,8 +24,8 @@ pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> K
     Ok(bytes.len())
 }
 
-/// Compresses into the front of `room`; how many bytes the frame has.
-pub(super) fn encode(input: &[u8], level: i32, room: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
+/// Appends a frame.
+pub(super) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut Contexts) -> Kind<()> {
     // As in zstd itself, 0 is the default.
     let level = if level == 0 { 3 } else { level.min(MOST) };
     let failed = |_| ErrorKind::Compress { reason: "Zstandard failed" };
@@ -43,5 +38,11 @@ pub(super) fn encode(input: &[u8], level: i32, room: &mut [u8], contexts: &mut C
     let Some(encoder) = contexts.encoder.as_mut() else {
         return Err(ErrorKind::Compress { reason: "no memory for Zstandard" });
     };
-    encoder.set_level(level).and_then(|()| encoder.compress_into(input, room)).map_err(failed)
+    let start = out.len();
+    out.resize(start.saturating_add(zrip::compress_bound(input.len())), 0);
+    let room = out.get_mut(start..).unwrap_or_default();
+    let written =
+        encoder.set_level(level).and_then(|()| encoder.compress_into(input, room)).map_err(failed)?;
+    out.truncate(start.saturating_add(written));
+    Ok(())
 }
