@@ -166,7 +166,7 @@ fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
     Ok(Ends { low, high })
 }
 
-fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
+pub(crate) fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl tdb_codec::PhysicalVisitor for Show<'_> {
         type Output = String;
