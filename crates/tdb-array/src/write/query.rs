@@ -6,8 +6,8 @@ use tdb_codec::{ArrayType, Layout};
 use tdb_schema::Range;
 
 use super::{ArrayWriter, WriteColumn, dense};
-use crate::coordinate::{AskedRange, Coordinate};
-use crate::query::show_coordinate;
+use crate::coordinate::{AskedRange, Coordinate, Ends};
+use crate::query::{Wanted, show_coordinate};
 use crate::{Error, QueryError, Result, WriteError};
 
 /// A write of cells given at once: one fragment.
@@ -23,7 +23,7 @@ use crate::{Error, QueryError, Result, WriteError};
 #[must_use = "a write does nothing until it is committed"]
 pub struct Write<'a> {
     array: &'a ArrayWriter,
-    ranges: Vec<(String, AskedRange)>,
+    ranges: Vec<(String, Wanted)>,
     order: Option<Layout>,
     columns: Vec<WriteColumn<'a>>,
 }
@@ -39,7 +39,18 @@ impl<'a> Write<'a> {
         dimension: impl Into<String>,
         range: impl RangeBounds<V>,
     ) -> Self {
-        self.ranges.push((dimension.into(), AskedRange::new(&range)));
+        self.ranges.push((dimension.into(), Wanted::Values(AskedRange::new(&range))));
+        self
+    }
+
+    /// Writes an inclusive range given as the dimension's little-endian bytes; `None` is open.
+    pub fn range_bytes(
+        mut self,
+        dimension: impl Into<String>,
+        low: Option<Vec<u8>>,
+        high: Option<Vec<u8>>,
+    ) -> Self {
+        self.ranges.push((dimension.into(), Wanted::Bytes(Ends { low, high })));
         self
     }
 
@@ -112,6 +123,11 @@ impl<'a> Write<'a> {
                 let ends = asked.resolve(dimension)?;
                 range.low = ends.low.unwrap_or(range.low);
                 range.high = ends.high.unwrap_or(range.high);
+                let size = dimension.datatype.size();
+                if range.low.len() != size || range.high.len() != size {
+                    let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
+                    return Err(QueryError::RangeType { dimension, datatype }.into());
+                }
             }
             let show = |value: &[u8]| show_coordinate(dimension, value);
             let inverted = Range::compare(dimension.datatype, &range.low, &range.high).is_gt();
