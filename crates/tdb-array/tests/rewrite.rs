@@ -67,7 +67,7 @@ fn sections(fragment: &Fragment, file: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut sections = BTreeMap::new();
     for (section, offset) in footer.sections.iter() {
         let start = usize::try_from(offset).unwrap();
-        let tile = GenericTile::parse(&file[start..], offset).unwrap();
+        let tile = GenericTile::parse(file.get(start..).unwrap(), offset).unwrap();
         let payload = tile.decode(None, &Limits::default(), &Budget::unlimited()).unwrap();
         sections.insert(format!("{section:?}"), payload);
     }
