@@ -12,11 +12,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use tdb_codec::FormatVersion;
+
 use self::batch::{Bench, Outcome, Result2};
 use self::cases::Case;
 use crate::peer::{READER, libraries, repository_root};
 
-const USAGE: &str = "usage: cargo xtask conform filters [--only SUBSTR] [--every N] [--dir DIR]";
+const USAGE: &str = "usage: cargo xtask conform filters [--only SUBSTR] [--every N] [--at VERSION] \
+                     [--peer RELEASE] [--dir DIR]";
 
 /// Cases that are on disk at a time.
 const BATCH: usize = 400;
@@ -26,6 +29,8 @@ const SHOWN: usize = 40;
 struct Options {
     only: String,
     every: usize,
+    version: Option<FormatVersion>,
+    peer: String,
     folder: PathBuf,
 }
 
@@ -34,7 +39,8 @@ impl Options {
         let memory = PathBuf::from("/dev/shm");
         let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let folder = base.join(format!("tdb-conform-{}", std::process::id()));
-        let mut options = Self { only: String::new(), every: 1, folder };
+        let mut options =
+            Self { only: String::new(), every: 1, version: None, peer: READER.to_owned(), folder };
         let mut args = args.iter();
         if args.next().map(String::as_str) != Some("filters") {
             return Err(USAGE.into());
@@ -47,6 +53,11 @@ impl Options {
                     let count = value()?.parse().ok().filter(|count| *count > 0);
                     options.every = count.ok_or("--every wants a number above 0")?;
                 }
+                "--at" => {
+                    let version = value()?.parse().ok().and_then(|number| FormatVersion::parse(number).ok());
+                    options.version = Some(version.ok_or("--at wants a format version")?);
+                }
+                "--peer" => options.peer.clone_from(value()?),
                 "--dir" => options.folder = value()?.into(),
                 _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
             }
@@ -86,12 +97,14 @@ struct Tally {
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
-    let library = libraries(&root, &[READER.to_owned()])?.remove(READER).ok_or("no libtiledb")?;
+    let library = libraries(&root, core::slice::from_ref(&options.peer))?
+        .remove(&options.peer)
+        .ok_or("no libtiledb")?;
     let all = cases::all();
     let chosen: Vec<&Case> =
         all.iter().filter(|case| case.name().contains(&options.only)).step_by(options.every).collect();
     let script = root.join("xtask/peer/conform_peer.py");
-    let bench = Bench { script, library, folder: options.folder.clone() };
+    let bench = Bench { script, library, folder: options.folder.clone(), version: options.version };
     let (started, mut tally) = (Instant::now(), Tally::default());
     let mut done = 0usize;
     for cases in chosen.chunks(BATCH) {

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tdb_array::{Durability, Layout, OpenOptions, WriteColumn, WriteOptions};
-use tdb_codec::to_u64;
+use tdb_codec::{FormatVersion, to_u64};
 use tdb_filters::Key;
 
 use super::cases::{Case, Cells, KEY};
@@ -49,6 +49,8 @@ pub(super) struct Bench {
     pub(super) script: PathBuf,
     pub(super) library: PathBuf,
     pub(super) folder: PathBuf,
+    /// The version of the arrays that tdb writes, if not the current one.
+    pub(super) version: Option<FormatVersion>,
 }
 
 impl Bench {
@@ -63,7 +65,7 @@ impl Bench {
             .iter()
             .zip(&cells)
             .enumerate()
-            .map(|(number, (case, cells))| write(&ours.join(number.to_string()), case, cells))
+            .map(|(number, (case, cells))| write(&ours.join(number.to_string()), case, cells, self.version))
             .collect();
         let written_by_peer = peer.finish()?;
 
@@ -212,12 +214,14 @@ fn key(case: &Case) -> Option<Key> {
     bytes.filter(|_| case.chain.encrypted).map(Key::new)
 }
 
-fn write(path: &Path, case: &Case, cells: &[Cells]) -> Result<(), String> {
+fn write(path: &Path, case: &Case, cells: &[Cells], version: Option<FormatVersion>) -> Result<(), String> {
     let mut options = WriteOptions::new().threads(1).durability(Durability::Buffered);
     if let Some(key) = key(case) {
         options = options.key(key);
     }
-    options.clone().create(path, &case.schema()).map_err(|error| error.to_string())?;
+    let mut schema = case.schema();
+    schema.version = version.unwrap_or(schema.version);
+    options.clone().create(path, &schema).map_err(|error| error.to_string())?;
     let writer = options.open(path).map_err(|error| error.to_string())?;
     let mut write = writer.write();
     if !case.is_dense() {

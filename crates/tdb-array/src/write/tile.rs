@@ -2,7 +2,7 @@
 
 use core::ops::Range as Cells;
 
-use tdb_codec::{Datatype, to_u64};
+use tdb_codec::{Datatype, Gate, to_u64};
 use tdb_filters::{Encoder, Key, Overrides, Pipeline, Scratch, TileContext};
 use tdb_schema::{ArraySchema, Field, FieldKind, Range};
 use tdb_tile::split;
@@ -91,6 +91,8 @@ pub(crate) struct FieldEncoder {
     fixed: Encoder,
     values: Option<Encoder>,
     validity: Option<Encoder>,
+    /// Whether chunks of var-length values begin at cells.
+    whole_cells: bool,
 }
 
 /// The filtered bytes of a tile and what is known of it.
@@ -147,6 +149,7 @@ impl FieldEncoder {
             fixed,
             values,
             validity,
+            whole_cells: schema.version.has(Gate::WholeCellChunks),
         })
     }
 
@@ -182,8 +185,18 @@ impl FieldEncoder {
                 let offsets =
                     encode_tile(&self.fixed, offset_bytes, split::Cells::Fixed { size: 8 }, scratch);
                 let value_size = to_u64(self.datatype.size());
-                let split = split::Cells::Var { offsets: cells.offsets, value_size };
-                let tile = encode_tile(encoder, cells.values, split, scratch);
+                let tile = match self.whole_cells {
+                    true => {
+                        let split = split::Cells::Var { offsets: cells.offsets, value_size };
+                        encode_tile(encoder, cells.values, split, scratch)
+                    }
+                    // libtiledb up to 2.6 cut values anywhere, and refuses chunks without bytes.
+                    false if cells.values.is_empty() => Ok(EMPTY_TILE.to_vec()),
+                    false => {
+                        let split = split::Cells::Fixed { size: value_size };
+                        encode_tile(encoder, cells.values, split, scratch)
+                    }
+                };
                 (offsets.map_err(failed)?, Some(tile.map_err(failed)?))
             }
         };
