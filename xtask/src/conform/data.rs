@@ -50,7 +50,7 @@ pub(super) fn values(datatype: Datatype, pattern: Pattern, count: usize) -> Vec<
         match pattern {
             Pattern::Extremes => out.extend(extreme(datatype.physical(), index)),
             Pattern::Odd => out.extend(odd(datatype.physical(), index)),
-            Pattern::Grid => {
+            Pattern::Grid if datatype.physical().is_float() => {
                 let step = f64::from(u16::try_from(random.next() % 60_000).unwrap_or(0)) - 30_000.0;
                 real(datatype.physical(), step * GRID.0 + GRID.1, &mut out);
             }
@@ -134,7 +134,7 @@ pub(super) fn coordinates(datatype: Datatype, count: usize) -> Vec<u8> {
             let mut out = Vec::new();
             for index in 0..self.0 {
                 if T::PHYSICAL.is_float() {
-                    let value = f64::from(u32::try_from(index).unwrap_or(u32::MAX)) / 4.0;
+                    let value = f64::from(u32::try_from(index).unwrap_or(u32::MAX)) * GRID.0;
                     real(T::PHYSICAL, value, &mut out);
                 } else {
                     out.extend(to_u64(index).to_le_bytes().into_iter().take(T::SIZE));
