@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod conform;
 mod fixtures;
 mod peer;
 mod scratch;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 /// A subcommand: its name, what it does, and its entry point.
 type Command = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const COMMANDS: [Command; 6] = [
+const COMMANDS: &[Command] = &[
     (
         "fixtures",
         "write the fixture arrays with many libtiledb releases; --check compares instead",
@@ -23,6 +24,11 @@ const COMMANDS: [Command; 6] = [
         "compare",
         "time tdb and libtiledb on the same reads; --write-docs writes docs/performance.md",
         compare::run,
+    ),
+    (
+        "conform",
+        "write and read the matrix of filters with tdb and libtiledb, each what the other wrote",
+        conform::run,
     ),
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
     ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),

@@ -56,4 +56,5 @@ pub use sections::{Section, SectionOffsets};
 pub use slots::Slots;
 pub use stats::{
     FieldStatistics, TileValues, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,
+    write_fragment_statistics, write_names, write_u64_list, write_words,
 };

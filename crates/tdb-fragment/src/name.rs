@@ -1,5 +1,7 @@
 //! Names of fragments and of every other timestamped file (specification, "Timestamped name").
 
+use core::fmt;
+
 use tdb_codec::FormatVersion;
 use thiserror::Error as ThisError;
 
@@ -45,6 +47,11 @@ pub struct TimestampedName {
 }
 
 impl TimestampedName {
+    /// A name of today's shape: with a version for fragments and commits, without one for schemas and metadata.
+    pub fn new(timestamps: (u64, u64), uuid: impl Into<String>, version: Option<FormatVersion>) -> Self {
+        Self { timestamps, uuid: uuid.into(), version, states_version: version.is_some() }
+    }
+
     /// Takes a file or folder name apart.
     ///
     /// # Errors
@@ -78,6 +85,18 @@ impl TimestampedName {
     }
 }
 
+/// The name in the shapes of version 3 and later.
+impl fmt::Display for TimestampedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = self.timestamps;
+        write!(f, "__{first}_{last}_{}", self.uuid)?;
+        match self.version {
+            Some(version) if self.states_version => write!(f, "_{version}"),
+            _ => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +114,15 @@ mod tests {
         let third = TimestampedName::parse(&format!("__5_7_{UUID}_12.wrt")).unwrap();
         assert_eq!((third.version.unwrap().number(), third.states_version), (12, true));
         assert_eq!(third.uuid, UUID);
+    }
+
+    #[test]
+    fn names_read_back_as_written() {
+        for version in [None, Some(FormatVersion::CURRENT)] {
+            let text = TimestampedName::new((5, 7), UUID, version).to_string();
+            assert_eq!(TimestampedName::parse(&text).unwrap().to_string(), text);
+            assert_eq!(TimestampedName::parse(&text).unwrap().states_version, version.is_some());
+        }
     }
 
     #[test]

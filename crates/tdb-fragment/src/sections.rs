@@ -104,24 +104,48 @@ pub struct SectionOffsets {
     rows: Vec<(usize, usize)>,
 }
 
+impl Count {
+    fn number(self, gate: Gate, version: FormatVersion, slots: Slots) -> usize {
+        match self {
+            _ if !version.has(gate) => 0,
+            Self::Once => 1,
+            Self::PerField => slots.len(),
+            Self::PerVarField => slots.var_len(version),
+        }
+    }
+}
+
 impl SectionOffsets {
-    pub(crate) fn parse(reader: &mut Reader<'_>, version: FormatVersion, slots: Slots) -> Result<Self> {
+    /// The offset of every section that a fragment of `version` has, as `offset` tells it. It is asked in the footer's
+    /// order, which is also the order in which libtiledb writes the sections.
+    ///
+    /// # Errors
+    /// The first error of `offset`.
+    pub fn build<E>(
+        version: FormatVersion,
+        slots: Slots,
+        mut offset: impl FnMut(Section) -> core::result::Result<u64, E>,
+    ) -> core::result::Result<Self, E> {
         let mut offsets = Vec::new();
         let mut rows = Vec::with_capacity(TABLE.len());
         for (section, gate, count) in &TABLE {
-            let count = match count {
-                _ if !version.has(*gate) => 0,
-                Count::Once => 1,
-                Count::PerField => slots.len(),
-                Count::PerVarField => slots.var_len(version),
-            };
+            let count = count.number(*gate, version, slots);
             rows.push((offsets.len(), count));
-            let name = section(0).name();
-            offsets.extend(reader.u64s(count, name)?);
+            for slot in 0..count {
+                offsets.push(offset(section(slot))?);
+            }
         }
+        Ok(Self::new(offsets, rows))
+    }
+
+    pub(crate) fn parse(reader: &mut Reader<'_>, version: FormatVersion, slots: Slots) -> Result<Self> {
+        Self::build(version, slots, |section| reader.u64(section.name()))
+    }
+
+    fn new(offsets: Vec<u64>, rows: Vec<(usize, usize)>) -> Self {
         let mut ascending = offsets.clone();
         ascending.sort_unstable();
-        Ok(Self { offsets, ascending, rows })
+        Self { offsets, ascending, rows }
     }
 
     /// Offset of a section; `None` if the file's version does not have it.
