@@ -1,6 +1,7 @@
 //! What the benchmarks measure on: cells of a few kinds, and the fixtures.
 //!
-//! `cargo bench -p tdb-benches` runs all of them, `cargo bench -p tdb-benches --bench filters -- zstd` some. Figures
+//! `cargo bench -p tdb-benches` runs all of them, `cargo bench -p tdb-benches --bench tiles -- zstd` some; the filters'
+//! are in their own crate (`cargo bench -p tdb-filters`). Figures
 //! are only worth comparing within one run; each that moves bytes has a copy of the same bytes beside it.
 #![forbid(unsafe_code)]
 
@@ -9,12 +10,9 @@ mod synthetic;
 use std::path::{Path, PathBuf};
 
 use tdb_codec::{Datatype, FormatVersion, to_u64};
-use tdb_filters::{Filter, Key, TileContext, registry};
+use tdb_filters::TileContext;
 
 pub use synthetic::{DENSE_BYTES, dense};
-
-/// Length of the chunks that libtiledb writes.
-pub const CHUNK: usize = 64 << 10;
 
 /// What cells look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,38 +70,10 @@ impl Kind {
     }
 }
 
-/// Signed integers of each width.
-pub const TYPES: [Datatype; 4] = [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64];
-
-/// The filter of a row with options that suit chunks of `len` bytes of `datatype`.
-#[must_use]
-pub fn filter(row: &registry::Row, datatype: Datatype, len: usize) -> Filter {
-    match row.sample() {
-        Filter::WebP(mut options) => {
-            let rows = 128u16;
-            options.y_extent = rows;
-            options.x_extent = u16::try_from(len / usize::from(rows) / 3 * 3).unwrap_or(u16::MAX);
-            Filter::WebP(options)
-        }
-        Filter::ScaleFloat(mut options) => {
-            options.byte_width =
-                tdb_filters::ByteWidth::from_bytes(to_u64(datatype.size())).unwrap_or(options.byte_width);
-            Filter::ScaleFloat(options)
-        }
-        other => other,
-    }
-}
-
 /// A tile of fixed-size cells of this type.
 #[must_use]
 pub const fn context(datatype: Datatype) -> TileContext {
     TileContext::new(datatype, datatype.size() as u64, FormatVersion::CURRENT)
-}
-
-/// A key for the row if its filter needs one.
-#[must_use]
-pub fn key(row: &registry::Row) -> Option<Key> {
-    (row.feature == Some("encryption")).then(|| Key::new([7; 32]))
 }
 
 /// The folder of a fixture array, e.g. `2.30.0/base_dense`.

@@ -907,6 +907,13 @@ def newest(v):
              [attr("p", "UINT8", filters=[flt("webp", webp_quality=100.0, webp_input_format=1, webp_lossless=1)],
                    profile="wave")])
     out.append(c.dense(10, [[1, 12], [1, 24]]))
+    # one attribute each: libtiledb cannot write two with this filter in one array
+    for name, code, quality in [("rgb", 1, 100.0), ("bgr", 2, 75.0), ("rgba", 3, 30.5), ("bgra", 4, 1.0)]:
+        c = Case(v, "filter_webp_lossy_" + name, ["filter:webp"],
+                 [dim("y", "INT32", 1, 16, 16), dim("x", "INT32", 1, 96, 48)],
+                 [attr("p", "UINT8", profile="wave", filters=[flt("webp", webp_quality=quality, webp_input_format=code,
+                                                                  webp_lossless=0)])])
+        out.append(c.dense(10, [[1, 16], [1, 96]]))
     c = Case(v, "dimension_label", ["dimension-label"], xy((5,), (10,)), [attr("a")],
              dimension_labels=[{"dimension": 0, "name": "l", "order": "increasing", "type": "FLOAT64"}])
     lab = {"l": {"data": b64(struct.pack("<10d", *[i * 0.5 - 1 for i in range(10)]))}}

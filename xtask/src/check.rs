@@ -3,10 +3,10 @@
 //! Each rule is a pure function from source text to [`Violation`]s and lives in a module of its own. This module
 //! finds the files and prints one line a violation.
 
-mod forbid;
 mod purity;
 mod stack;
 mod tokens;
+mod unsafe_code;
 mod versions;
 
 use std::fs;
@@ -54,13 +54,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             let name = relative(&root, &path);
             let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
             files = files.saturating_add(1);
+            let tokens = tokens::tokenize(&text);
             if path == source.join("lib.rs") {
-                violations.extend(forbid::check(&name, &tokens::tokenize(&text)));
+                violations.extend(unsafe_code::check_library(&name, &tokens));
             }
+            violations.extend(unsafe_code::check_file(&name, &tokens));
             if is_test_file(&name) {
                 continue;
             }
-            let code = tokens::without_tests(tokens::tokenize(&text));
+            let code = tokens::without_tests(tokens);
             if workspace.is_below(&package.name, FACADE) {
                 violations.extend(purity::check(&name, &code));
             }

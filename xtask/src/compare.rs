@@ -3,9 +3,10 @@
 //! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile, and
 //! [`workers::peer`], Python that calls libtiledb's C API. Each case is read once by both to warm up, then by turns:
 //! tdb, libtiledb, tdb, … Every read opens the array anew; both use the same number of threads. What both returned
-//! is compared, and the case is WRONG if it differs.
+//! is compared, and the case is WRONG if it differs. `cargo xtask compare filters` is in [`filters`].
 
 mod cases;
+mod filters;
 mod table;
 mod workers;
 
@@ -25,8 +26,7 @@ const SHORT_RUNS: usize = 10;
 /// The least bytes for which a copy, or a speed, says anything.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str =
-    "usage: cargo xtask compare [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]";
+const USAGE: &str = "usage: cargo xtask compare [filters] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]";
 
 struct Options {
     only: String,
@@ -69,6 +69,9 @@ fn count(arg: &str, value: &str) -> Result<usize, String> {
 
 /// Entry point of the subcommand.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    if let Some(("filters", rest)) = args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return filters::run(rest);
+    }
     let options = Options::parse(args)?;
     let root = repository_root()?;
     let cases: Vec<&Case> = CASES.iter().filter(|case| case.name.contains(&options.only)).collect();

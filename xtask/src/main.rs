@@ -2,10 +2,12 @@
 
 mod check;
 mod compare;
+mod conform;
 mod fixtures;
 mod layouts;
 mod markdown;
 mod peer;
+mod scratch;
 mod seeds;
 mod tables;
 
@@ -14,7 +16,7 @@ use std::process::ExitCode;
 /// A subcommand: its name, what it does, and its entry point.
 type Command = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const COMMANDS: [Command; 5] = [
+const COMMANDS: &[Command] = &[
     (
         "fixtures",
         "write the fixture arrays with many libtiledb releases; --check compares instead",
@@ -25,7 +27,13 @@ const COMMANDS: [Command; 5] = [
         "time tdb and libtiledb on the same reads; --write-docs writes docs/performance.md",
         compare::run,
     ),
+    (
+        "conform",
+        "write and read the matrix of filters with tdb and libtiledb, each what the other wrote",
+        conform::run,
+    ),
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
+    ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),
     ("tables", "write the tables in docs from the code; --check compares instead", tables::run),
 ];

@@ -163,7 +163,7 @@ impl Default for OpenOptions {
     }
 }
 
-fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
+pub(crate) fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
     let payload = context.generic_file(key)?;
     ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
 }

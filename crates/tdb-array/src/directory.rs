@@ -17,12 +17,17 @@ pub(crate) const OLD_SCHEMA: &str = "__array_schema.tdb";
 pub(crate) const SCHEMA_FOLDER: &str = "__schema";
 /// The metadata file of a fragment.
 pub(crate) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
-const ENUMERATIONS: &str = "__enumerations";
-const FRAGMENTS: &str = "__fragments";
-const COMMITS: &str = "__commits";
-const METADATA: &str = "__meta";
+pub(crate) const ENUMERATIONS: &str = "__enumerations";
+pub(crate) const FRAGMENTS: &str = "__fragments";
+pub(crate) const COMMITS: &str = "__commits";
+pub(crate) const METADATA: &str = "__meta";
+pub(crate) const LABELS: &str = "__labels";
+/// Consolidated fragment metadata.
+pub(crate) const FRAGMENT_META: &str = "__fragment_meta";
 /// Folders in an array's root that are not fragments.
-const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, "__labels", FRAGMENTS, COMMITS, "__fragment_meta"];
+const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, LABELS, FRAGMENTS, COMMITS, FRAGMENT_META];
+/// The empty file of arrays of version 10 and before.
+pub(crate) const LOCK_FILE: &str = "__lock.tdb";
 /// Suffix of partly written metadata files.
 const PARTIAL: &str = ".tmp";
 const KV_SCHEMA: &str = "__kv_schema.tdb";
@@ -137,7 +142,7 @@ impl Directory {
 
         let Commits { fragments, vacuums, deletes, updates } = commits(storage, &root, &list(COMMITS)?)?;
         let (metadata, metadata_vacuums) = metadata_files(storage, &list(METADATA)?)?;
-        let has_lock = has("__lock.tdb", false);
+        let has_lock = has(LOCK_FILE, false);
         Ok(Self { schemas, fragments, vacuums, deletes, updates, metadata, metadata_vacuums, has_lock })
     }
 

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::io;
 
+use tdb_codec::FormatVersion;
 use thiserror::Error as ThisError;
 
 /// Result of an operation on an array.
@@ -48,6 +49,9 @@ pub enum Error {
     /// The query asks for something the array does not have.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// What was to be written does not fit the array. Nothing of it counts.
+    #[error(transparent)]
+    Write(#[from] WriteError),
 }
 
 /// What is wrong with a file's bytes.
@@ -103,6 +107,39 @@ pub enum QueryError {
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error("the result has no field \"{0}\"")]
     NotInResult(String),
+}
+
+/// A write that does not fit the array.
+#[derive(Clone, Debug, PartialEq, ThisError)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the variants mean")]
+pub enum WriteError {
+    #[error("the schema is invalid: {0}")]
+    Schema(Box<tdb_schema::Error>),
+    #[error("the schema of version {version} cannot hold {what}")]
+    SchemaVersion { version: FormatVersion, what: String },
+    #[error("there is an array, a group or another file here already")]
+    Exists,
+    #[error("field \"{0}\" is missing: a write gives all of them")]
+    MissingField(String),
+    #[error("field \"{0}\" is given twice")]
+    RepeatedField(String),
+    #[error("field \"{field}\" {wrong}")]
+    Column { field: String, wrong: &'static str },
+    #[error("field \"{field}\" has {given} cells, but {expected} are written")]
+    CellCount { field: String, given: u64, expected: u64 },
+    #[error("cell {cell} has the coordinate {value} in dimension \"{dimension}\", outside its domain")]
+    OutsideDomain { dimension: String, cell: u64, value: String },
+    #[error("cell {cell} stands before the one before it in the array's global order")]
+    NotSorted { cell: u64 },
+    #[error("cells {first} and the next have the same coordinates, which this array does not allow")]
+    Duplicate { first: u64 },
+    #[error("there are no cells to write")]
+    NoCells,
+    #[error("field \"{field}\" cannot be filtered: {error}")]
+    Filter { field: String, error: Box<tdb_tile::Error> },
+    #[error("the system gives no random numbers: {0}")]
+    NoRandomness(String),
 }
 
 impl Error {

@@ -1,4 +1,4 @@
-//! Read TileDB arrays in pure Rust.
+//! Read and write TileDB arrays in pure Rust.
 //!
 //! An array is a folder: schema files, fragments (one a write), commit files that say which fragments count, and
 //! metadata files. [`Array::open`] lists it, reads the schema and the footers of the visible fragments;
@@ -23,6 +23,8 @@
 //! assert_eq!(a, [1, 2, 3, 4, 5, 6, 7, 8]);
 //! # Ok::<(), tdb_array::Error>(())
 //! ```
+//!
+//! [`WriteOptions`] creates arrays and opens them for writing; a write makes one fragment.
 //!
 //! Results are columns with the layout Arrow uses: values back to back, offsets (one more than cells) and
 //! validity beside; [`Column::values`] views them as `&[T]` without a copy.
@@ -51,19 +53,23 @@ mod storage;
 mod tiles;
 mod verify;
 mod window;
+mod write;
 
 pub use array::{Array, OpenOptions};
 pub use cells::{Cells, Column};
 pub use coordinate::Coordinate;
-pub use error::{Cause, Error, QueryError, Result};
+pub use error::{Cause, Error, QueryError, Result, WriteError};
 pub use fragment::Fragment;
 pub use query::Read;
-pub use storage::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage, StoredFile};
+pub use storage::{
+    ByteRange, Durability, Entry, FileWriter, LocalStorage, MemoryStorage, Storage, StoredFile, WriteStorage,
+};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, Range};
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
+pub use write::{ArrayWriter, FragmentWriter, Write, WriteColumn, WriteOptions};
 
 /// The README's example, compiled.
 #[cfg(doctest)]

@@ -1,10 +1,11 @@
 //! The project's only threads: started for one batch of jobs, joined before it returns. No global pool, so
 //! nothing survives a fork, and the number is the caller's setting.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Runs `run` on every job with at most `threads` threads (the caller's own included), each with a scratch
 /// value of its own. Results are in job order; the first error in job order wins.
@@ -51,10 +52,136 @@ pub(crate) fn run<J: Send, S, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
+/// How many results a thread may be ahead of the one that is waited for, for each thread.
+const AHEAD: usize = 4;
+
+/// Results on their way to a sink that takes them in job order.
+struct Queue<J, R> {
+    jobs: J,
+    /// Number of the next job.
+    next_job: usize,
+    /// Number of the result the sink takes next.
+    next_result: usize,
+    /// Results that came before their turn.
+    ready: BTreeMap<usize, R>,
+    /// Whether a thread is handing results to the sink.
+    sinking: bool,
+    failure: Option<(usize, Error)>,
+    /// A thread panicked: the others must not wait for its result.
+    abandoned: bool,
+}
+
+/// Runs `run` on every job with at most `threads` threads, as [`run`](self::run) does, and hands the results to `sink`
+/// in job order while later jobs run. Jobs are taken from the iterator as threads come free, and no thread runs far
+/// ahead of the sink, so memory is bounded by a few results a thread.
+///
+/// The first failure ends the batch; the sink has then taken the results of some jobs before it.
+pub(crate) fn run_in_order<J: Send, S, R: Send>(
+    threads: usize,
+    jobs: impl ExactSizeIterator<Item = J> + Send,
+    scratch: impl Fn() -> S + Sync,
+    run: impl Fn(J, &mut S) -> Result<R> + Sync,
+    mut sink: impl FnMut(R) -> Result<()> + Send,
+) -> Result<()> {
+    let workers = threads.min(jobs.len());
+    if workers <= 1 {
+        let mut scratch = scratch();
+        return jobs.into_iter().try_for_each(|job| sink(run(job, &mut scratch)?));
+    }
+    let most = workers.saturating_mul(AHEAD);
+    let queue = Mutex::new(Queue {
+        jobs,
+        next_job: 0,
+        next_result: 0,
+        ready: BTreeMap::new(),
+        sinking: false,
+        failure: None,
+        abandoned: false,
+    });
+    let (changed, sink) = (Condvar::new(), Mutex::new(sink));
+    // No code that can panic runs while the queue is locked.
+    let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let work = || {
+        let _guard = Abandon(|| {
+            lock().abandoned = true;
+            changed.notify_all();
+        });
+        let mut scratch = scratch();
+        let mut state = lock();
+        loop {
+            while state.next_job.saturating_sub(state.next_result) > most
+                && state.failure.is_none()
+                && !state.abandoned
+            {
+                state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.failure.is_some() || state.abandoned {
+                break;
+            }
+            let Some(job) = state.jobs.next() else { break };
+            let index = state.next_job;
+            state.next_job = index.saturating_add(1);
+            drop(state);
+            let result = run(job, &mut scratch);
+            state = lock();
+            match result {
+                Ok(result) => {
+                    state.ready.insert(index, result);
+                }
+                Err(error) => fail(&mut state, index, error),
+            }
+            // One thread at a time hands on what is ready; the others go on with jobs.
+            while !state.sinking && state.failure.is_none() {
+                let turn = state.next_result;
+                let Some(result) = state.ready.remove(&turn) else { break };
+                state.sinking = true;
+                drop(state);
+                let taken = sink.lock().unwrap_or_else(PoisonError::into_inner)(result);
+                state = lock();
+                state.sinking = false;
+                state.next_result = turn.saturating_add(1);
+                if let Err(error) = taken {
+                    fail(&mut state, turn, error);
+                }
+                changed.notify_all();
+            }
+            changed.notify_all();
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..workers {
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    let failure = lock().failure.take();
+    failure.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Of several failures the one of the first job counts.
+fn fail<J, R>(state: &mut MutexGuard<'_, Queue<J, R>>, index: usize, error: Error) {
+    if state.failure.as_ref().is_none_or(|(first, _)| index < *first) {
+        state.failure = Some((index, error));
+    }
+}
+
+/// Runs its function if its thread panics.
+struct Abandon<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Abandon<F> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            (self.0)();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Error, QueryError};
+    use crate::QueryError;
 
     #[test]
     fn results_come_in_job_order_whatever_the_threads() {
@@ -76,6 +203,44 @@ mod tests {
                 },
             );
             assert!(result.is_err());
+        }
+    }
+    #[test]
+    fn a_sink_takes_results_in_job_order_and_its_failure_ends_the_batch() {
+        for threads in [1, 2, 5] {
+            let mut taken = Vec::new();
+            let jobs = (0..300u64).collect::<Vec<_>>().into_iter();
+            let slow = |n: u64, (): &mut ()| {
+                if n.is_multiple_of(7) {
+                    thread::yield_now();
+                }
+                Ok(2 * n)
+            };
+            run_in_order(
+                threads,
+                jobs.clone(),
+                || (),
+                slow,
+                |n| {
+                    taken.push(n);
+                    Ok(())
+                },
+            )
+            .unwrap();
+            assert_eq!(taken, (0..300).map(|n| 2 * n).collect::<Vec<u64>>());
+
+            let mut count = 0;
+            let failed = run_in_order(
+                threads,
+                jobs,
+                || (),
+                slow,
+                |_| {
+                    count += 1;
+                    if count == 9 { Err(QueryError::NotInResult("x".into()).into()) } else { Ok(()) }
+                },
+            );
+            assert!(failed.is_err() && count == 9);
         }
     }
 }

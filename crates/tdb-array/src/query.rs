@@ -30,10 +30,21 @@ pub struct Read<'a> {
     order: Option<Layout>,
 }
 
+/// A range as it was asked for.
 #[derive(Clone, Debug)]
-enum Wanted {
+pub(crate) enum Wanted {
     Values(AskedRange),
     Bytes(Ends),
+}
+
+impl Wanted {
+    /// The range in the dimension's bytes, if they can be.
+    pub(crate) fn resolve(&self, dimension: &Dimension) -> Result<Ends, QueryError> {
+        match self {
+            Self::Values(asked) => asked.resolve(dimension),
+            Self::Bytes(ends) => Ok(ends.clone()),
+        }
+    }
 }
 
 /// A query checked against the schema.
@@ -116,10 +127,7 @@ impl<'a> Read<'a> {
             };
             let index = schema.dimension_index(name).ok_or_else(unknown)?;
             let dimension = schema.dimension(name).ok_or_else(unknown)?;
-            let ends = match wanted {
-                Wanted::Values(asked) => asked.resolve(dimension)?,
-                Wanted::Bytes(ends) => ends.clone(),
-            };
+            let ends = wanted.resolve(dimension)?;
             let slot = ranges.get_mut(index).ok_or_else(unknown)?;
             *slot = check_ends(dimension, ends)?;
         }
@@ -166,7 +174,7 @@ fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
     Ok(Ends { low, high })
 }
 
-fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
+pub(crate) fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl tdb_codec::PhysicalVisitor for Show<'_> {
         type Output = String;

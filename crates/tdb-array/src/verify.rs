@@ -328,7 +328,7 @@ impl Verifier {
             Error::Io { path, source } => Problem { path, offset: None, what: source.to_string() },
             Error::NotAnArray { path, why } => Problem { path, offset: None, what: why.to_owned() },
             Error::Unsupported { path, what } => Problem { path, offset: None, what },
-            Error::Query(error) => {
+            error @ (Error::Query(_) | Error::Write(_)) => {
                 Problem { path: self.context.describe(""), offset: None, what: error.to_string() }
             }
         });

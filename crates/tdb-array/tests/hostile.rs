@@ -65,7 +65,7 @@ fn names_in_files_do_not_lead_out_of_the_array() {
 
 #[test]
 fn an_update_file_in_the_window_is_refused_by_name_and_outside_it_is_not_seen() {
-    let mut files = storage(&dense(9, 5));
+    let files = storage(&dense(9, 5));
     files.insert("__commits/__20_20_0123456789abcdef0123456789abcdef_22.upd", Vec::new());
     let error = OpenOptions::new().open_storage(files.clone()).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");
@@ -76,7 +76,7 @@ fn an_update_file_in_the_window_is_refused_by_name_and_outside_it_is_not_seen() 
 #[test]
 fn a_commit_without_its_fragment_is_an_error_and_a_fragment_without_commit_is_not_seen() {
     let name = "__20_20_0123456789abcdef0123456789abcdef_22";
-    let mut files = storage(&dense(9, 5));
+    let files = storage(&dense(9, 5));
     files.insert(format!("__fragments/{name}/a0.tdb"), Vec::new());
     assert_eq!(open(files.clone()).fragments().len(), 0);
     files.insert(format!("__commits/{name}.wrt"), Vec::new());

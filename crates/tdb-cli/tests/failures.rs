@@ -12,7 +12,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, assert_fails, file_named, files, tdb, text};
+use common::{Scratch, assert_fails, file_named, files, fixture, tdb, text};
 
 const DENSE: &str = "2.30.0/single_dense";
 const CHECKED: &str = "2.30.0/filter_checksum_sha256";
@@ -74,6 +74,33 @@ fn a_flipped_bit_under_a_checksum_is_found() {
     let file = file_named(scratch.path(), "a0.tdb");
     edit(&file, |bytes| *bytes.last_mut().unwrap() ^= 1);
     assert_fails(&read(scratch.path()), &[text(&file), "offset", "wrong checksum", "checksum-sha256"]);
+}
+
+#[test]
+fn keys_that_are_wrong_missing_or_no_keys_say_so() {
+    let array = fixture("2.30.0/encrypted_dense");
+    let scratch = Scratch::new();
+    let with = |name: &str, bytes: &[u8], array: &Path| {
+        let file = scratch.path().join(name);
+        fs::write(&file, bytes).unwrap();
+        (tdb(&["read", text(array), "--format", "csv", "--key-file", text(&file)]), file)
+    };
+    let key = b"0123456789abcdeF0123456789abcdeF";
+    let hex: String = key.iter().map(|byte| format!("{byte:02X}")).collect();
+    let (raw, _) = with("raw", key, &array);
+    let (digits, _) = with("hex", format!(" {hex}\r\n").as_bytes(), &array);
+    assert!(raw.code == 0 && raw.out.lines().count() > 10 && raw.out == digits.out, "{}", digits.err);
+
+    let (wrong, _) = with("wrong", b"0123456789abcdeF0123456789abcdeG", &array);
+    assert_fails(&wrong, &[text(&array), "the key is wrong", "offset"]);
+    for bad in [&b"short"[..], b"", &key[1..], &[b'x'; 64], &hex.as_bytes()[1..]] {
+        let (outcome, file) = with("bad", bad, &array);
+        assert_fails(&outcome, &[text(&file), "32 raw bytes or 64 hex digits"]);
+    }
+    assert_fails(&read(&array), &[text(&array), "encrypted", "no key"]);
+    let (unneeded, _) = with("raw", key, &fixture(DENSE));
+    assert_fails(&unneeded, &["a key was given, but the tile is not encrypted"]);
+    assert_fails(&tdb(&["read", text(&array), "--key-file", "/no/such/key"]), &["/no/such/key"]);
 }
 
 #[test]

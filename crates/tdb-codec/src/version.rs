@@ -112,6 +112,7 @@ gates! {
     RelativeConsolidatedNames = 9, "Consolidated fragment metadata holds bare fragment names";
     SchemaFolder = 10, "Schemas live in `__schema`; a fragment's footer names its schema and is followed by its length";
     TileStatistics = 11, "Fragment metadata holds each tile's min, max, sum and null count";
+    NoLockFile = 11, "Arrays are created without an empty `__lock.tdb`";
     WholeCellChunks = 11, "Chunks of var-length values begin at a cell";
     FragmentFolders = 12, "`__fragments`, `__commits` (`.wrt`) and `__fragment_meta` folders";
     FragmentStatistics = 12, "Fragment metadata holds the whole fragment's min, max, sum and null count";

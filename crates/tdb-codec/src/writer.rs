@@ -149,6 +149,13 @@ impl Writer {
     }
 }
 
+impl From<Vec<u8>> for Writer {
+    /// Appends to `bytes`, whose room is reused.
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

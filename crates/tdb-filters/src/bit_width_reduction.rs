@@ -16,10 +16,10 @@
 //!
 //! Options: max window size u32.
 
-use tdb_codec::{Datatype, DatatypeClass, FormatVersion, Gate, Physical, Reader, Writer, to_u64, to_usize};
+use tdb_codec::{Datatype, DatatypeClass, FormatVersion, Gate, Physical, Reader, Writer, to_usize};
 
 use crate::error::{ErrorKind, Kind};
-use crate::int::with_int;
+use crate::kernels::{narrow_windows, widen_windows};
 use crate::windows::windows;
 
 /// The integers the filter works on; `None` where it does nothing.
@@ -37,8 +37,8 @@ pub(crate) fn integers(datatype: Datatype, fragment_version: FormatVersion) -> O
 pub(crate) struct Block<'a> {
     /// Length of the decoded data.
     pub(crate) len: usize,
+    /// Base, bit width and length of each window.
     windows: &'a [u8],
-    size: usize,
 }
 
 impl<'a> Block<'a> {
@@ -48,86 +48,19 @@ impl<'a> Block<'a> {
         let entry = size.saturating_add(5);
         let count = block.count_u32(entry, "window count")?;
         let windows = block.take(count.saturating_mul(entry), "windows")?;
-        let this = Self { len: to_usize(u64::from(len)).unwrap_or(usize::MAX), windows, size };
-        let sum = this.windows().fold(0u64, |sum, window| sum.saturating_add(to_u64(window.len)));
+        let length = |entry: &[u8]| entry.last_chunk().map_or(0, |&length| u32::from_le_bytes(length));
+        let sum =
+            windows.chunks_exact(entry).fold(0u64, |sum, entry| sum.saturating_add(length(entry).into()));
         if sum != u64::from(len) {
             return Err(ErrorKind::WrongLength { expected: u64::from(len), found: sum });
         }
-        Ok(this)
+        Ok(Self { len: to_usize(sum).unwrap_or(usize::MAX), windows })
     }
-
-    fn windows(&self) -> impl Iterator<Item = Window<'a>> {
-        let size = self.size;
-        self.windows.chunks_exact(size.saturating_add(5)).filter_map(move |entry| {
-            let (base, entry) = entry.split_at_checked(size)?;
-            let (&bits, length) = entry.split_first()?;
-            let len = u32::from_le_bytes(*length.first_chunk()?);
-            Some(Window { base, bits, len: to_usize(u64::from(len))? })
-        })
-    }
-}
-
-struct Window<'a> {
-    base: &'a [u8],
-    bits: u8,
-    len: usize,
 }
 
 /// Widens every window of `src` into `dst`, which has [`Block::len`] bytes.
-pub(crate) fn decode(physical: Physical, block: &Block<'_>, mut src: &[u8], mut dst: &mut [u8]) -> Kind<()> {
-    let size = physical.size();
-    let found = to_u64(src.len());
-    for window in block.windows() {
-        let narrow = usize::from(window.bits / 8);
-        if !matches!(window.bits, 8 | 16 | 32 | 64) {
-            return Err(ErrorKind::InvalidValue { value: u64::from(window.bits) });
-        }
-        let raw = narrow >= size || !window.len.is_multiple_of(size);
-        let stored = if raw { window.len } else { (window.len / size).saturating_mul(narrow) };
-        let too_short = ErrorKind::WrongLength { expected: to_u64(stored), found };
-        let (bytes, src_rest) = src.split_at_checked(stored).ok_or(too_short)?;
-        let (slots, dst_rest) = dst.split_at_mut_checked(window.len).ok_or(too_short)?;
-        if raw {
-            slots.copy_from_slice(bytes);
-        } else {
-            widen(physical, narrow, window.base, bytes, slots);
-        }
-        (src, dst) = (src_rest, dst_rest);
-    }
-    if !src.is_empty() {
-        return Err(ErrorKind::WrongLength { expected: found.saturating_sub(to_u64(src.len())), found });
-    }
-    Ok(())
-}
-
-/// `dst[i] = src[i] + base`, with `src` of `narrow` bytes a value, sign-extended like the type.
-fn widen(physical: Physical, narrow: usize, base: &[u8], src: &[u8], dst: &mut [u8]) {
-    macro_rules! kernel {
-        ($wide:ty, $narrow:ty) => {{
-            let base = base.first_chunk().map_or(0, |&base| <$wide>::from_le_bytes(base));
-            let src = src.as_chunks::<{ size_of::<$narrow>() }>().0;
-            let dst = dst.as_chunks_mut::<{ size_of::<$wide>() }>().0;
-            for (slot, &bytes) in dst.iter_mut().zip(src) {
-                *slot = <$wide>::from(<$narrow>::from_le_bytes(bytes)).wrapping_add(base).to_le_bytes();
-            }
-        }};
-    }
-    match (physical, narrow) {
-        (Physical::I16, _) => kernel!(i16, i8),
-        (Physical::U16, _) => kernel!(u16, u8),
-        (Physical::I32, 1) => kernel!(i32, i8),
-        (Physical::I32, _) => kernel!(i32, i16),
-        (Physical::U32, 1) => kernel!(u32, u8),
-        (Physical::U32, _) => kernel!(u32, u16),
-        (Physical::I64, 1) => kernel!(i64, i8),
-        (Physical::I64, 2) => kernel!(i64, i16),
-        (Physical::I64, _) => kernel!(i64, i32),
-        (Physical::U64, 1) => kernel!(u64, u8),
-        (Physical::U64, 2) => kernel!(u64, u16),
-        (Physical::U64, _) => kernel!(u64, u32),
-        // The filter is never resolved for 8-bit integers and floats.
-        (Physical::I8 | Physical::U8 | Physical::F32 | Physical::F64, _) => {}
-    }
+pub(crate) fn decode(physical: Physical, block: &Block<'_>, src: &[u8], dst: &mut [u8]) -> Kind<()> {
+    widen_windows(physical, block.windows, src, dst)
 }
 
 /// Appends the metadata block, and the narrowed windows of `src`, to `out`.
@@ -138,70 +71,9 @@ pub(crate) fn encode(
     block: &mut Writer,
     out: &mut Vec<u8>,
 ) -> Kind<()> {
-    let size = physical.size();
     block.len_u32(src.len(), "input length")?;
-    block.len_u32(windows(src, max_window, size).len(), "window count")?;
-    for window in windows(src, max_window, size) {
-        with_int!(physical, T, {
-            let values = window.as_chunks::<{ size_of::<T>() }>().0;
-            let values = || values.iter().map(|&bytes| T::from_le_bytes(bytes));
-            let (min, max) =
-                values().fold((T::MAX, T::MIN), |(min, max), value| (min.min(value), max.max(value)));
-            let whole = window.len().is_multiple_of(size);
-            let bits =
-                if whole { bits_needed(physical, min.into(), max.into()) } else { size.saturating_mul(8) };
-            let min = if values().len() == 0 { 0 } else { min };
-            block.bytes(&min.to_le_bytes());
-            block.u8(u8::try_from(bits).unwrap_or(64));
-            block.len_u32(window.len(), "window length")?;
-            if bits >= size.saturating_mul(8) {
-                out.extend_from_slice(window);
-            } else {
-                let offsets = values().map(|value| value.wrapping_sub(min).to_le_bytes());
-                match bits {
-                    8 => put_low::<1>(offsets, out),
-                    16 => put_low::<2>(offsets, out),
-                    _ => put_low::<4>(offsets, out),
-                }
-            }
-        });
-    }
-    Ok(())
-}
-
-/// Appends the low `K` bytes of each offset, which are all of it.
-fn put_low<const K: usize>(offsets: impl ExactSizeIterator<Item = impl AsRef<[u8]>>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start.saturating_add(offsets.len().saturating_mul(K)), 0);
-    let slots = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<K>().0;
-    for (slot, offset) in slots.iter_mut().zip(offsets) {
-        if let Some(low) = offset.as_ref().first_chunk::<K>() {
-            *slot = *low;
-        }
-    }
-}
-
-/// Bits for `max − min + 1`, rounded up to a machine width; one less is usable for signed types.
-fn bits_needed(physical: Physical, min: i128, max: i128) -> usize {
-    let full = physical.size().saturating_mul(8);
-    let range = max.saturating_sub(min).saturating_add(1);
-    let type_max = match (physical.is_signed_integer(), full) {
-        (true, 16) => i128::from(i16::MAX),
-        (true, 32) => i128::from(i32::MAX),
-        (true, _) => i128::from(i64::MAX),
-        (false, 16) => i128::from(u16::MAX),
-        (false, 32) => i128::from(u32::MAX),
-        (false, _) => i128::from(u64::MAX),
-    };
-    if range > type_max {
-        return full;
-    }
-    let steps: [(i128, usize); 3] = if physical.is_signed_integer() {
-        [(i128::from(i8::MAX), 8), (i128::from(i16::MAX), 16), (i128::from(i32::MAX), 32)]
-    } else {
-        [(i128::from(u8::MAX), 8), (i128::from(u16::MAX), 16), (i128::from(u32::MAX), 32)]
-    };
-    steps.iter().find(|(most, _)| range <= *most).map_or(full, |&(_, bits)| bits)
+    block.len_u32(windows(src, max_window, physical.size()).len(), "window count")?;
+    narrow_windows(physical, max_window, src, block, out)
 }
 
 #[cfg(test)]

@@ -44,18 +44,33 @@ impl Codec {
         }
     }
 
-    /// Appends one compressed part.
-    fn encode(self, input: &[u8], out: &mut Vec<u8>, codecs: &mut Codecs) -> Kind<()> {
+    /// Writes one compressed part into `out` from `at` on, and returns where it ends. What `out` holds behind that
+    /// means nothing: it is there because making it longer again would cost zeroing it.
+    fn encode(self, input: &[u8], out: &mut Vec<u8>, at: usize, codecs: &mut Codecs) -> Kind<usize> {
         match self {
-            Self::Gzip { level } => gzip::encode(input, gzip::level(level)?, out, codecs),
-            Self::Zstd { level } => zstd::encode(input, zstd::level(level), out, codecs),
-            Self::Lz4 => lz4::encode(input, out),
-            Self::Bzip2 { level } => bzip2::encode(input, bzip2::level(level)?, out),
-            Self::Rle { cell } => rle::encode(cell, input, out),
-            Self::DoubleDelta { physical } => double_delta::encode(physical, input, out),
-            Self::Delta { size } => delta::encode(size, input, out),
+            Self::Gzip { level } => gzip::encode(input, gzip::level(level)?, out, at, codecs),
+            Self::Zstd { level } => {
+                append(out, at, |out| zstd::encode(input, zstd::level(level), out, codecs))
+            }
+            Self::Lz4 => lz4::encode(input, out, at),
+            Self::Bzip2 { level } => {
+                let level = bzip2::level(level)?;
+                append(out, at, |out| bzip2::encode(input, level, out))
+            }
+            Self::Rle { cell } => append(out, at, |out| rle::encode(cell, input, out)),
+            Self::DoubleDelta { physical } => {
+                append(out, at, |out| double_delta::encode(physical, input, out))
+            }
+            Self::Delta { size } => append(out, at, |out| delta::encode(size, input, out)),
         }
     }
+}
+
+/// Lets `work` append to the first `at` bytes of `out`; returns where that ends.
+fn append(out: &mut Vec<u8>, at: usize, work: impl FnOnce(&mut Vec<u8>) -> Kind<()>) -> Kind<usize> {
+    out.truncate(at);
+    work(out)?;
+    Ok(out.len())
 }
 
 /// The compressors' chunk metadata.
@@ -132,7 +147,8 @@ fn decode_parts<'s>(
     Ok(src)
 }
 
-/// Appends the block, and the compressed parts to `out`. Metadata parts come most recent first.
+/// Appends the block, and writes the compressed parts to the front of `out`; returns how long they are. Metadata parts
+/// come most recent first.
 pub(crate) fn encode<'a>(
     codec: Codec,
     metadata: impl ExactSizeIterator<Item = &'a [u8]>,
@@ -140,14 +156,15 @@ pub(crate) fn encode<'a>(
     block: &mut Writer,
     out: &mut Vec<u8>,
     codecs: &mut Codecs,
-) -> Kind<()> {
+) -> Kind<usize> {
     block.len_u32(metadata.len(), "metadata part count")?;
     block.u32(1);
+    let mut end = 0;
     for part in metadata.chain([data]) {
-        let before = out.len();
-        codec.encode(part, out, codecs)?;
+        let start = end;
+        end = codec.encode(part, out, start, codecs)?;
         block.len_u32(part.len(), "original length")?;
-        block.len_u32(out.len().saturating_sub(before), "compressed length")?;
+        block.len_u32(end.saturating_sub(start), "compressed length")?;
     }
-    Ok(())
+    Ok(end)
 }

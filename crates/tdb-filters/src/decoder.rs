@@ -46,7 +46,7 @@ impl Decoder {
     /// places, so that chunks can be skipped without reading them.
     #[must_use]
     pub fn keeps_sizes(&self) -> bool {
-        self.plan.steps.iter().all(|step| step.op.keeps_sizes())
+        self.plan.keeps_sizes()
     }
 
     /// Whether a filter holds the strings' lengths, so that the offsets tile is empty and chunks are decoded
@@ -77,7 +77,7 @@ impl Decoder {
             return Err(self.error(ErrorKind::StringMode));
         }
         let charge = Charge::new(budget);
-        let Scratch { data: [current, next], metadata: [old, new], codecs } = scratch;
+        let Scratch { data: [current, next], metadata: [old, new], codecs, .. } = scratch;
         let mut data =
             Data { input: data, current, next, out: Some(out), place: Place::Input, charge: &charge };
         let mut metadata = Metadata { input: metadata, current: old, next: new, buffered: None, read: 0 };
@@ -105,7 +105,7 @@ impl Decoder {
             return Err(self.error(ErrorKind::NotStringMode));
         };
         let charge = Charge::new(budget);
-        let Scratch { data: [current, next], metadata: [old, new], codecs } = scratch;
+        let Scratch { data: [current, next], metadata: [old, new], codecs, .. } = scratch;
         let mut data = Data { input: data, current, next, out: None, place: Place::Input, charge: &charge };
         let mut metadata = Metadata { input: metadata, current: old, next: new, buffered: None, read: 0 };
         undo(later, &mut metadata, &mut data, codecs)?;

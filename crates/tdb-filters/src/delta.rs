@@ -14,6 +14,7 @@ use tdb_codec::{Reader, to_u64};
 
 use crate::error::{ErrorKind, Kind};
 use crate::int::with_uint;
+use crate::kernels::{differences, running_sums};
 
 /// Sums up one part of `size`-byte values; it must fill `out` exactly.
 pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
@@ -32,12 +33,8 @@ pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
         reader.finish("differences").map_err(ErrorKind::Data)?;
     }
     with_uint!(size, T, {
-        let mut sum: T = 0;
-        let differences = body.as_chunks::<{ size_of::<T>() }>().0;
-        for (slot, &bytes) in out.as_chunks_mut::<{ size_of::<T>() }>().0.iter_mut().zip(differences) {
-            sum = sum.wrapping_add(T::from_le_bytes(bytes));
-            *slot = sum.to_le_bytes();
-        }
+        const N: usize = size_of::<T>();
+        running_sums::<N>([0; N], body, out);
     });
     Ok(())
 }
@@ -48,16 +45,12 @@ pub(crate) fn encode(size: usize, input: &[u8], out: &mut Vec<u8>) -> Kind<()> {
         return Err(ErrorKind::PartialValue { bytes: to_u64(input.len()), size: to_u64(size) });
     }
     out.extend_from_slice(&to_u64(input.len().checked_div(size).unwrap_or(0)).to_le_bytes());
+    let start = out.len();
+    out.resize(start.saturating_add(input.len()), 0);
+    let slots = out.get_mut(start..).unwrap_or_default();
     with_uint!(size, T, {
-        let mut last: T = 0;
-        let start = out.len();
-        out.resize(start.saturating_add(input.len()), 0);
-        let slots = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<{ size_of::<T>() }>().0;
-        for (slot, &bytes) in slots.iter_mut().zip(input.as_chunks::<{ size_of::<T>() }>().0) {
-            let value = T::from_le_bytes(bytes);
-            *slot = value.wrapping_sub(last).to_le_bytes();
-            last = value;
-        }
+        const N: usize = size_of::<T>();
+        differences::<N>([0; N], input, slots);
     });
     Ok(())
 }

@@ -14,10 +14,11 @@
 //! [`Gate::DoubleDeltaReinterpret`](tdb_codec::Gate::DoubleDeltaReinterpret). Framing of parts:
 //! [`crate::compress`].
 
-use tdb_codec::{Datatype, DatatypeClass, Physical, Reader, to_u64};
+use tdb_codec::{Datatype, DatatypeClass, Physical, Reader, to_u64, to_usize};
 
 use crate::error::{ErrorKind, Kind};
-use crate::int::{with_int, with_uint};
+use crate::int::with_uint;
+use crate::kernels::{Survey, pack, survey, unpack};
 
 /// The bitsize from which on a body of 8-byte values is raw.
 const RAW: u8 = 63;
@@ -51,8 +52,7 @@ pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
     let (first, packed) = body.split_at_checked(out.len().min(size.saturating_mul(2))).ok_or_else(|| {
         ErrorKind::WrongLength { expected: to_u64(size).saturating_mul(2), found: to_u64(body.len()) }
     })?;
-    let words_len = count.saturating_sub(2).saturating_mul(u64::from(bitsize).saturating_add(1)).div_ceil(64);
-    let expected = words_len.saturating_mul(8);
+    let expected = words(count, bitsize).saturating_mul(8);
     if to_u64(packed.len()) != expected {
         return Err(ErrorKind::WrongLength { expected, found: to_u64(packed.len()) });
     }
@@ -63,42 +63,13 @@ pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
         head.copy_from_slice(first);
         let mut start = first.as_chunks::<N>().0.iter().map(|&bytes| zero_extend(&bytes));
         let (a, b) = (start.next().unwrap_or(0), start.next().unwrap_or(0));
-        unpack::<N>(words, u32::from(bitsize).saturating_add(1), a, b, rest);
+        unpack::<N>(words, u32::from(bitsize).saturating_add(1), b, b.wrapping_sub(a), rest);
     });
     Ok(())
 }
 
 fn zero_extend(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, &byte| (value << 8) | u64::from(byte))
-}
-
-/// Rebuilds the values behind the first two. Arithmetic in 64 bits is congruent to that in fewer, so only
-/// the low `N` bytes of each sum count, and the values' signs do not matter.
-fn unpack<const N: usize>(words: &[[u8; 8]], width: u32, a: u64, b: u64, out: &mut [u8]) {
-    let (mut value, mut delta) = (b, b.wrapping_sub(a));
-    // 1 <= width <= 63: the caller has taken out raw bodies, whose bitsize may be anything.
-    let magnitude_mask = (1u64 << width.wrapping_sub(1)).wrapping_sub(1);
-    let sign_shift = width.wrapping_sub(1);
-    let shift = 64u32.wrapping_sub(width);
-    let word = |index: usize| words.get(index).map_or(0, |&word| u64::from_le_bytes(word));
-    // Which word the next value's bits begin in, and at which bit. No branch depends on the width: whether a
-    // value straddles two words is as good as random to the processor.
-    let (mut index, mut bit) = (0usize, 0u32);
-    let (mut here, mut after) = (word(0), word(1));
-    for slot in out.as_chunks_mut::<N>().0 {
-        let bits = ((here << bit) | ((after >> 1) >> (63 ^ bit))) >> shift;
-        bit = bit.wrapping_add(width);
-        index = index.wrapping_add(usize::from(bit >= 64));
-        bit &= 63;
-        (here, after) = (word(index), word(index.wrapping_add(1)));
-        let magnitude = bits & magnitude_mask;
-        let negative = (bits >> sign_shift).wrapping_neg();
-        delta = delta.wrapping_add((magnitude ^ negative).wrapping_sub(negative));
-        value = value.wrapping_add(delta);
-        if let Some(low) = value.to_le_bytes().first_chunk::<N>() {
-            *slot = *low;
-        }
-    }
 }
 
 /// Packs one part and appends it.
@@ -108,10 +79,7 @@ pub(crate) fn encode(physical: Physical, input: &[u8], out: &mut Vec<u8>) -> Kin
         return Err(ErrorKind::PartialValue { bytes: to_u64(input.len()), size: to_u64(size) });
     }
     let count = to_u64(input.len().checked_div(size).unwrap_or(0));
-    let bitsize = with_int!(physical, T, {
-        let values = input.as_chunks::<{ size_of::<T>() }>().0.iter();
-        bits_needed(values.map(|&bytes| widen(T::from_le_bytes(bytes).into())))
-    });
+    let bitsize = bits_needed(physical, input);
     out.push(bitsize);
     out.extend_from_slice(&count.to_le_bytes());
     if is_raw(bitsize, size) {
@@ -119,62 +87,34 @@ pub(crate) fn encode(physical: Physical, input: &[u8], out: &mut Vec<u8>) -> Kin
         return Ok(());
     }
     out.extend_from_slice(input.get(..size.saturating_mul(2)).unwrap_or(input));
-    with_int!(physical, T, {
-        let values = input.as_chunks::<{ size_of::<T>() }>().0.iter();
-        pack(values.map(|&bytes| widen(T::from_le_bytes(bytes).into())), bitsize, out);
-    });
+    let words = words(count, bitsize).checked_mul(8).and_then(to_usize).unwrap_or(usize::MAX);
+    let start = out.len();
+    out.resize(start.saturating_add(words), 0);
+    let words = out.get_mut(start..).unwrap_or_default().as_chunks_mut().0;
+    pack(physical, input, bitsize.into(), words);
     Ok(())
 }
 
-/// A value as `i128`, cut to the `i64` that libtiledb computes with.
-#[expect(clippy::cast_possible_truncation, reason = "the format computes modulo 2^64")]
-const fn widen(value: i128) -> i64 {
-    value as i64
+/// Bits of the largest |double delta|, or of the first |delta| if that is larger, as libtiledb counts since 2.29; at
+/// least 1 from three values on. 63, which means raw for every type, if a difference leaves `i64`.
+fn bits_needed(physical: Physical, input: &[u8]) -> u8 {
+    let size = physical.size();
+    if input.len() <= size.saturating_mul(2) {
+        // Two values have one difference, which only 8-byte integers cannot hold.
+        let overflows = match *input.as_chunks::<8>().0 {
+            [a, b] => i64::from_le_bytes(b).checked_sub(i64::from_le_bytes(a)).is_none(),
+            _ => false,
+        };
+        return if overflows && size == 8 { RAW } else { 0 };
+    }
+    let Survey { bits, overflows } = survey(physical, input);
+    let needed = 64u32.saturating_sub((bits | 1).leading_zeros());
+    if overflows { RAW } else { u8::try_from(needed).unwrap_or(RAW).min(RAW) }
 }
 
-/// Bits of the largest |double delta|; at least 1 from three values on. 63, which means raw for every type,
-/// if a difference leaves `i64`.
-fn bits_needed(mut values: impl Iterator<Item = i64>) -> u8 {
-    let (Some(first), Some(second)) = (values.next(), values.next()) else { return 0 };
-    let Some(mut delta) = second.checked_sub(first) else { return RAW };
-    let mut last = second;
-    let mut all = None::<u64>;
-    for value in values {
-        let Some(next) = value.checked_sub(last) else { return RAW };
-        let Some(double) = next.checked_sub(delta) else { return RAW };
-        all = Some(all.unwrap_or(1) | double.unsigned_abs());
-        (last, delta) = (value, next);
-    }
-    all.map_or(0, |all| u8::try_from(64u32.saturating_sub(all.leading_zeros())).unwrap_or(RAW).min(RAW))
-}
-
-fn pack(mut values: impl Iterator<Item = i64>, bitsize: u8, out: &mut Vec<u8>) {
-    let (Some(first), Some(second)) = (values.next(), values.next()) else { return };
-    let width = u32::from(bitsize).saturating_add(1);
-    let (mut last, mut delta) = (second, second.wrapping_sub(first));
-    let (mut word, mut room) = (0u64, 64u32);
-    for value in values {
-        let next = value.wrapping_sub(last);
-        let double = next.wrapping_sub(delta);
-        (last, delta) = (value, next);
-        let bits = (u64::from(double < 0) << bitsize) | double.unsigned_abs();
-        if width <= room {
-            room = room.wrapping_sub(width);
-            word |= bits << room;
-        } else {
-            let over = width.wrapping_sub(room); // 1 <= over < 64
-            out.extend_from_slice(&(word | (bits >> over)).to_le_bytes());
-            room = 64u32.wrapping_sub(over);
-            word = bits << room;
-        }
-        if room == 0 {
-            out.extend_from_slice(&word.to_le_bytes());
-            (word, room) = (0, 64);
-        }
-    }
-    if room < 64 {
-        out.extend_from_slice(&word.to_le_bytes());
-    }
+/// Words of the bit stream for `count` values.
+fn words(count: u64, bitsize: u8) -> u64 {
+    count.saturating_sub(2).saturating_mul(u64::from(bitsize).saturating_add(1)).div_ceil(64)
 }
 
 /// Whether packing would not save anything, and the body is the input.

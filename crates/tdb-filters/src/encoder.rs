@@ -1,9 +1,7 @@
 //! Running a pipeline forwards over one chunk (section 4.5).
 
-use tdb_codec::Writer;
-
 use crate::error::{Error, ErrorKind, Kind};
-use crate::scratch::{Codecs, Scratch};
+use crate::scratch::{Blocks, Codecs, Scratch, room};
 use crate::step::{Op, Plan, Step};
 use crate::{Key, Pipeline, TileContext};
 use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
@@ -41,6 +39,12 @@ impl Encoder {
         self.plan.steps.is_empty()
     }
 
+    /// Whether the data of a chunk is as long as its cells, whatever they are.
+    #[must_use]
+    pub fn keeps_sizes(&self) -> bool {
+        self.plan.keeps_sizes()
+    }
+
     /// Whether a tile must be one chunk (section 4.4): string filters, images, a max chunk size of 0.
     #[must_use]
     pub const fn needs_whole_tiles(&self) -> bool {
@@ -70,9 +74,10 @@ impl Encoder {
         if self.encodes_strings() {
             return Err(Error::pipeline(self.plan.count, ErrorKind::StringMode));
         }
-        let Scratch { data: [current, next], codecs, .. } = scratch;
-        let data = Data { input, current, next, moved: false };
-        apply(&self.plan.steps, Vec::new(), data, codecs, metadata_out, data_out)
+        let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
+        let data = Data { input, current, next, moved: None };
+        blocks.clear();
+        apply(&self.plan.steps, blocks, data, codecs, metadata_out, data_out)
     }
 
     /// Encodes one chunk of strings: `offsets` tells where each begins in `values`, the first at 0. Replaces the
@@ -91,34 +96,36 @@ impl Encoder {
         let Some((step, later)) = self.plan.split_strings() else {
             return Err(Error::pipeline(self.plan.count, ErrorKind::NotStringMode));
         };
-        let Scratch { data: [current, next], codecs, .. } = scratch;
-        let mut data = Data { input: values, current, next, moved: false };
-        let mut block = Writer::new();
-        data.transform(|values, out| match step.op {
+        let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
+        let mut data = Data { input: values, current, next, moved: None };
+        blocks.clear();
+        let mut block = blocks.begin();
+        data.append(|values, out| match step.op {
             Op::Dictionary => dictionary::encode(values, offsets, &mut block, out),
             _ => rle_strings::encode(values, offsets, &mut block, out),
         })
         .map_err(|kind| step.error(kind))?;
-        apply(later, vec![block.into_vec()], data, codecs, metadata_out, data_out)
+        blocks.push(block);
+        apply(later, blocks, data, codecs, metadata_out, data_out)
     }
 }
 
-/// Applies filters, first to last, and writes both sides of the chunk. `parts` holds metadata, oldest first;
-/// on disk the most recent comes first.
+/// Applies filters, first to last, and writes both sides of the chunk.
 fn apply(
     steps: &[Step],
-    mut parts: Vec<Vec<u8>>,
+    blocks: &mut Blocks,
     mut data: Data<'_>,
     codecs: &mut Codecs,
     metadata_out: &mut Vec<u8>,
     data_out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     for step in steps {
-        run(&step.op, &mut parts, &mut data, codecs).map_err(|kind| step.error(kind))?;
+        run(&step.op, blocks, &mut data, codecs).map_err(|kind| step.error(kind))?;
     }
     metadata_out.clear();
-    parts.iter().rev().for_each(|part| metadata_out.extend_from_slice(part));
-    if data.moved {
+    blocks.latest_first().for_each(|block| metadata_out.extend_from_slice(block));
+    if let Some(len) = data.moved {
+        data.current.truncate(len);
         core::mem::swap(data_out, data.current);
     } else {
         data_out.clear();
@@ -127,47 +134,63 @@ fn apply(
     Ok(())
 }
 
-/// A chunk's data on its way through two buffers.
+/// A chunk's data on its way through two buffers. They stay as long as they ever were, because making them longer
+/// for the next filter would mean zeroing what it is about to overwrite.
 struct Data<'a> {
     input: &'a [u8],
     current: &'a mut Vec<u8>,
     next: &'a mut Vec<u8>,
-    moved: bool,
+    /// Length in the current buffer, once a filter has moved the data there.
+    moved: Option<usize>,
 }
 
 impl Data<'_> {
     fn bytes(&self) -> &[u8] {
-        if self.moved { self.current } else { self.input }
+        match self.moved {
+            None => self.input,
+            Some(len) => self.current.get(..len).unwrap_or_default(),
+        }
+    }
+
+    /// Lets `work` write to the front of a buffer; the data then is as much of it as `work` says.
+    fn overwrite(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<usize>) -> Kind<()> {
+        let src = match self.moved {
+            None => self.input,
+            Some(len) => self.current.get(..len).unwrap_or_default(),
+        };
+        let len = work(src, self.next)?;
+        core::mem::swap(&mut self.current, &mut self.next);
+        self.moved = Some(len);
+        Ok(())
     }
 
     /// Lets `work` append to an empty buffer, which then is the data.
-    fn transform(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<()>) -> Kind<()> {
-        let src = if self.moved { self.current.as_slice() } else { self.input };
-        self.next.clear();
-        work(src, self.next)?;
-        core::mem::swap(&mut self.current, &mut self.next);
-        self.moved = true;
-        Ok(())
+    fn append(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<()>) -> Kind<()> {
+        self.overwrite(|src, out| {
+            out.clear();
+            work(src, out)?;
+            Ok(out.len())
+        })
     }
 
     /// Lets `work` fill a buffer as long as the data, which then is the data.
     fn same_size(&mut self, work: impl FnOnce(&[u8], &mut [u8]) -> Kind<()>) -> Kind<()> {
-        self.transform(|src, out| {
-            out.resize(src.len(), 0);
-            work(src, out)
+        self.overwrite(|src, out| {
+            work(src, room(out, 0, src.len()))?;
+            Ok(src.len())
         })
     }
 }
 
-fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
-    let mut block = Writer::new();
+fn run(op: &Op, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
+    let mut block = blocks.begin();
     match *op {
         Op::Compress(codec) => {
-            data.transform(|src, out| {
-                let earlier = parts.iter().rev().map(Vec::as_slice);
+            data.overwrite(|src, out| {
+                let earlier = blocks.latest_first();
                 compress::encode(codec, earlier, src, &mut block, out, codecs)
             })?;
-            parts.clear();
+            blocks.clear();
         }
         Op::ByteShuffle { size } => {
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
@@ -176,31 +199,29 @@ fn run(op: &Op, parts: &mut Vec<Vec<u8>>, data: &mut Data<'_>, codecs: &mut Code
             data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out))?;
         }
         Op::BitWidthReduction { physical, max_window } => {
-            data.transform(|src, out| {
-                bit_width_reduction::encode(physical, max_window, src, &mut block, out)
-            })?;
+            data.append(|src, out| bit_width_reduction::encode(physical, max_window, src, &mut block, out))?;
         }
         Op::PositiveDelta { physical, max_window } => {
-            data.transform(|src, out| positive_delta::encode(physical, max_window, src, &mut block, out))?;
+            data.append(|src, out| positive_delta::encode(physical, max_window, src, &mut block, out))?;
         }
         Op::Encrypt(ref cipher) => {
-            data.transform(|src, out| {
-                let earlier = parts.iter().rev().map(Vec::as_slice);
+            data.overwrite(|src, out| {
+                let earlier = blocks.latest_first();
                 encryption::encode(cipher, codecs.nonces.as_mut(), earlier, src, &mut block, out)
             })?;
-            parts.clear();
+            blocks.clear();
         }
-        Op::Xor { size } => data.transform(|src, out| xor::encode(size, src, &mut block, out))?,
+        Op::Xor { size } => data.append(|src, out| xor::encode(size, src, &mut block, out))?,
         Op::ScaleFloat { float, options } => {
-            data.transform(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
+            data.append(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
         }
-        Op::WebP(image) => data.transform(|src, out| webp::encode(image, src, &mut block, out))?,
+        Op::WebP(image) => data.append(|src, out| webp::encode(image, src, &mut block, out))?,
         // Never: only the first step holds strings, and it is not run from here.
         Op::RleStrings | Op::Dictionary => return Err(ErrorKind::StringMode),
         Op::Checksum(hash) => {
-            checksum::encode(hash, parts.iter().rev().map(Vec::as_slice), data.bytes(), &mut block)?;
+            checksum::encode(hash, blocks.latest_first(), data.bytes(), &mut block)?;
         }
     }
-    parts.push(block.into_vec());
+    blocks.push(block);
     Ok(())
 }

@@ -20,6 +20,7 @@ use core::fmt;
 use tdb_codec::{ErrorKind as FormatError, Reader, Writer, to_u64, to_usize};
 
 use crate::error::{ErrorKind, Kind};
+use crate::scratch::room;
 
 /// A 32-byte AES-256 key. Never shown by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -67,16 +68,20 @@ impl Cipher {
         Ok(Self { aes: Box::new(Aes256Gcm::new(&key.0.into())) })
     }
 
-    fn decrypt(&self, nonce: [u8; NONCE], tag: [u8; TAG], data: &mut [u8]) -> Option<()> {
-        use aes_gcm::AeadInOut;
+    /// Decrypts `src` into `data`, which is as long; leaves it alone if the tag is wrong.
+    fn decrypt(&self, nonce: [u8; NONCE], tag: [u8; TAG], src: &[u8], data: &mut [u8]) -> Option<()> {
+        use aes_gcm::{AeadInOut, aead::inout::InOutBuf};
 
-        self.aes.decrypt_inout_detached(&nonce.into(), &[], data.into(), &tag.into()).ok()
+        let text = InOutBuf::new(src, data).ok()?;
+        self.aes.decrypt_inout_detached(&nonce.into(), &[], text, &tag.into()).ok()
     }
 
-    fn encrypt(&self, nonce: [u8; NONCE], data: &mut [u8]) -> Option<[u8; TAG]> {
-        use aes_gcm::AeadInOut;
+    /// Encrypts `src` into `data`, which is as long.
+    fn encrypt(&self, nonce: [u8; NONCE], src: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
+        use aes_gcm::{AeadInOut, aead::inout::InOutBuf};
 
-        self.aes.encrypt_inout_detached(&nonce.into(), &[], data.into()).ok().map(Into::into)
+        let text = InOutBuf::new(src, data).ok()?;
+        self.aes.encrypt_inout_detached(&nonce.into(), &[], text).ok().map(Into::into)
     }
 }
 
@@ -86,11 +91,11 @@ impl Cipher {
         Err(ErrorKind::FeatureMissing { feature: "encryption" })
     }
 
-    fn decrypt(&self, _: [u8; NONCE], _: [u8; TAG], _: &mut [u8]) -> Option<()> {
+    fn decrypt(&self, _: [u8; NONCE], _: [u8; TAG], _: &[u8], _: &mut [u8]) -> Option<()> {
         None
     }
 
-    fn encrypt(&self, _: [u8; NONCE], _: &mut [u8]) -> Option<[u8; TAG]> {
+    fn encrypt(&self, _: [u8; NONCE], _: &[u8], _: &mut [u8]) -> Option<[u8; TAG]> {
         None
     }
 }
@@ -137,10 +142,8 @@ impl<'a> Block<'a> {
         if data_src.len() != data.len() {
             return Err(wrong);
         }
-        metadata.copy_from_slice(metadata_src);
-        data.copy_from_slice(data_src);
-        decrypt_parts(cipher, self.metadata, metadata, 0)?;
-        decrypt_parts(cipher, self.data, data, self.metadata.len())
+        decrypt_parts(cipher, self.metadata, metadata_src, metadata, 0)?;
+        decrypt_parts(cipher, self.data, data_src, data, self.metadata.len())
     }
 }
 
@@ -175,19 +178,27 @@ fn total(parts: &[[u8; ENTRY]]) -> Kind<usize> {
     to_usize(sum).ok_or(ErrorKind::OverBudget { size: sum })
 }
 
-fn decrypt_parts(cipher: &Cipher, parts: &[[u8; ENTRY]], mut data: &mut [u8], first: usize) -> Kind<()> {
+fn decrypt_parts(
+    cipher: &Cipher,
+    parts: &[[u8; ENTRY]],
+    mut src: &[u8],
+    mut data: &mut [u8],
+    first: usize,
+) -> Kind<()> {
     for (index, entry) in parts.iter().enumerate() {
         let part = Part::new(entry);
         let failed = ErrorKind::Decryption { part: first.saturating_add(index) };
         let length = to_usize(u64::from(part.length)).ok_or(failed)?;
+        let (text, src_rest) = src.split_at_checked(length).ok_or(failed)?;
         let (bytes, rest) = data.split_at_mut_checked(length).ok_or(failed)?;
-        cipher.decrypt(part.nonce, part.tag, bytes).ok_or(failed)?;
-        data = rest;
+        cipher.decrypt(part.nonce, part.tag, text, bytes).ok_or(failed)?;
+        (src, data) = (src_rest, rest);
     }
     Ok(())
 }
 
-/// Appends the block, and the encrypted parts to `out`. Metadata parts come most recent first.
+/// Appends the block, and writes the encrypted parts to the front of `out`; returns how long they are. Metadata parts
+/// come most recent first.
 pub(crate) fn encode<'a>(
     cipher: &Cipher,
     nonces: Option<&mut Nonces>,
@@ -195,21 +206,21 @@ pub(crate) fn encode<'a>(
     data: &'a [u8],
     block: &mut Writer,
     out: &mut Vec<u8>,
-) -> Kind<()> {
+) -> Kind<usize> {
     let nonces = nonces.ok_or(ErrorKind::NonceMissing)?;
     block.len_u32(metadata.len(), "metadata part count")?;
     block.u32(1);
+    let mut end = 0usize;
     for part in metadata.chain([data]) {
-        let before = out.len();
-        out.extend_from_slice(part);
         let nonce = nonces();
         let tag = cipher
-            .encrypt(nonce, out.get_mut(before..).unwrap_or_default())
+            .encrypt(nonce, part, room(out, end, part.len()))
             .ok_or(ErrorKind::Compress { reason: "AES-GCM failed" })?;
+        end = end.saturating_add(part.len());
         block.len_u32(part.len(), "plaintext length")?;
         block.len_u32(part.len(), "ciphertext length")?;
         block.bytes(&nonce);
         block.bytes(&tag);
     }
-    Ok(())
+    Ok(end)
 }

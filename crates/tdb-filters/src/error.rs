@@ -10,11 +10,11 @@ use thiserror::Error as ThisError;
 /// ```
 /// use tdb_filters::{Error, ErrorKind};
 ///
-/// let error = Error { filter: "webp", code: 18, position: 2, count: 3, kind: ErrorKind::LossyImage };
-/// assert_eq!(error.to_string(), "filter 'webp' cannot write lossy images yet (filter 2 of 3)");
+/// let error = Error { filter: "bzip2", code: 5, position: 2, count: 3, kind: ErrorKind::InvalidOption { value: 10 } };
+/// assert_eq!(error.to_string(), "filter 'bzip2' has the option value 10, which is out of range (filter 2 of 3)");
 /// assert_eq!(
 ///     error.in_field("image").to_string(),
-///     "filter 'webp' cannot write lossy images yet (field \"image\", filter 2 of 3)",
+///     "filter 'bzip2' has the option value 10, which is out of range (field \"image\", filter 2 of 3)",
 /// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub enum ErrorKind {
     /// A filter this build knows by name but cannot run. None today: where filters of newer formats begin.
     #[error("is not supported yet")]
     Unsupported,
-    /// A filter code the format does not define.
-    #[error("has number {code}, which the format does not define")]
+    /// A filter code the format does not define, or no longer.
+    #[error("has number {code}, which the format does not define (any more)")]
     UnknownFilter {
         /// The code as read.
         code: u8,
@@ -70,6 +70,12 @@ pub enum ErrorKind {
     InvalidOption {
         /// The value.
         value: i64,
+    },
+    /// Options that mean nothing.
+    #[error("has a bad option: {reason}")]
+    BadOption {
+        /// What is wrong with them.
+        reason: &'static str,
     },
     /// A field of the filter's chunk metadata is wrong; offsets are relative to the start of that metadata.
     #[error("has bad chunk metadata: {0}")]
@@ -151,9 +157,6 @@ pub enum ErrorKind {
         /// Height of the image in pixels.
         height: u32,
     },
-    /// Lossy WebP, which this build reads but does not write.
-    #[error("cannot write lossy images yet")]
-    LossyImage,
     /// A width or run length that is not allowed.
     #[error("found the value {value}, which is not allowed here")]
     InvalidValue {

@@ -233,10 +233,13 @@ impl Filter {
         }
     }
 
-    /// The lower-case name, e.g. `"double-delta"`; `"unknown"` for codes the format does not define.
+    /// The lower-case name, e.g. `"double-delta"`; `"bitsort"` for the filter that was withdrawn, and `"unknown"` for codes
+    /// the format never defined.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
+            // Only libtiledb 2.13 and 2.14 had it.
+            Self::Unknown { code: 17, .. } => "bitsort",
             Self::Unknown { .. } => "unknown",
             known => registry::by_code(known.code()).map_or("unknown", |row| row.name),
         }

@@ -42,29 +42,36 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8], codecs: &mut Codecs) -> Kind<
     Ok(())
 }
 
-/// Appends one stream.
+/// Writes one stream into `out` from `at` on, and returns where it ends.
 #[cfg(feature = "gzip")]
-pub(crate) fn encode(input: &[u8], level: u32, out: &mut Vec<u8>, codecs: &mut Codecs) -> Kind<()> {
+pub(crate) fn encode(
+    input: &[u8],
+    level: u32,
+    out: &mut Vec<u8>,
+    at: usize,
+    codecs: &mut Codecs,
+) -> Kind<usize> {
     use flate2::{Compress, Compression, FlushCompress, Status};
+    use tdb_codec::to_usize;
+
+    use crate::scratch::room;
 
     let same = codecs.deflate.take().filter(|(of, _)| *of == level);
     let (_, deflate) =
         codecs.deflate.insert(same.unwrap_or_else(|| (level, Compress::new(Compression::new(level), true))));
     deflate.reset();
     // zlib's own bound: stored blocks of at most 16 KiB, header and trailer.
-    out.reserve(input.len().saturating_add(input.len() >> 12).saturating_add(64));
-    let mut rest = input;
+    let mut left = input.len().saturating_add(input.len() >> 12).saturating_add(64);
     loop {
-        let before = deflate.total_in();
+        let rest = to_usize(deflate.total_in()).and_then(|read| input.get(read..)).unwrap_or_default();
+        let end = to_usize(deflate.total_out()).unwrap_or(usize::MAX).saturating_add(at);
         let status = deflate
-            .compress_vec(rest, out, FlushCompress::Finish)
+            .compress(rest, room(out, end, left), FlushCompress::Finish)
             .map_err(|_| ErrorKind::Compress { reason: "zlib failed" })?;
-        let read = usize::try_from(deflate.total_in().saturating_sub(before)).unwrap_or(usize::MAX);
-        rest = rest.get(read..).unwrap_or_default();
         if status == Status::StreamEnd {
-            return Ok(());
+            return Ok(to_usize(deflate.total_out()).unwrap_or(usize::MAX).saturating_add(at));
         }
-        out.reserve(1024);
+        left = 1024;
     }
 }
 
@@ -74,7 +81,7 @@ pub(crate) fn decode(_: &[u8], _: &mut [u8], _: &mut Codecs) -> Kind<()> {
 }
 
 #[cfg(not(feature = "gzip"))]
-pub(crate) fn encode(_: &[u8], _: u32, _: &mut Vec<u8>, _: &mut Codecs) -> Kind<()> {
+pub(crate) fn encode(_: &[u8], _: u32, _: &mut Vec<u8>, _: usize, _: &mut Codecs) -> Kind<usize> {
     Err(ErrorKind::FeatureMissing { feature: "gzip" })
 }
 
@@ -85,7 +92,8 @@ mod tests {
     #[test]
     fn the_empty_stream_is_the_reference_s() {
         let mut out = Vec::new();
-        encode(&[], 6, &mut out, &mut Codecs::default()).unwrap();
+        let end = encode(&[], 6, &mut out, 0, &mut Codecs::default()).unwrap();
+        out.truncate(end);
         // The FLEVEL bits of the second byte follow the level; the reference's 9c is level 6.
         assert_eq!(out, [0x78, 0x9c, 0x03, 0, 0, 0, 0, 1]);
         decode(&out, &mut [], &mut Codecs::default()).unwrap();
@@ -95,7 +103,8 @@ mod tests {
     fn a_stream_that_is_longer_shorter_or_followed_by_bytes_is_refused() {
         let mut codecs = Codecs::default();
         let mut stream = Vec::new();
-        encode(b"0123456789", 1, &mut stream, &mut codecs).unwrap();
+        let end = encode(b"0123456789", 1, &mut stream, 0, &mut codecs).unwrap();
+        stream.truncate(end);
         assert!(decode(&stream, &mut [0; 9], &mut codecs).is_err());
         let error = decode(&stream, &mut [0; 11], &mut codecs).unwrap_err();
         assert_eq!(error, ErrorKind::WrongLength { expected: 11, found: 10 });

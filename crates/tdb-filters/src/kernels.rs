@@ -17,7 +17,8 @@ pub(crate) enum Level {
     Plain,
     /// x86-64-v3: 256-bit integers, and the bit manipulations that come with them.
     Avx2,
-    /// x86-64-v4 and byte permutations across a 512-bit register (VBMI): Ice Lake, Zen 4 and later.
+    /// x86-64-v4, byte permutations across a 512-bit register (VBMI) and 8×8 bit matrices (GFNI): Ice Lake,
+    /// Zen 4 and later.
     Avx512,
 }
 
@@ -50,8 +51,16 @@ impl Level {
         }
         // The lists are those of `kernel!`, feature for feature: that is what makes its calls sound.
         let avx2 = have!("avx2", "bmi1", "bmi2", "lzcnt", "popcnt");
-        let avx512 =
-            have!("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2");
+        let avx512 = have!(
+            "avx512f",
+            "avx512bw",
+            "avx512cd",
+            "avx512dq",
+            "avx512vl",
+            "avx512vbmi",
+            "avx512vbmi2",
+            "gfni"
+        );
         match (avx2, avx512) {
             (true, true) => Self::Avx512,
             (true, false) => Self::Avx2,
@@ -114,7 +123,7 @@ macro_rules! kernel {
                     fn avx2 $(<$(const $gen: $ty),+>)? ($($arg: $argty),*) $(-> $ret)? { ($avx2)($($arg),*) }
 
                     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-                    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
+                    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni")]
                     fn avx512 $(<$(const $gen: $ty),+>)? ($($arg: $argty),*) $(-> $ret)? { ($avx512)($($arg),*) }
 
                     match level.min($crate::kernels::Level::detect()) {
@@ -134,6 +143,20 @@ macro_rules! kernel {
     };
 }
 
+mod bit_width;
+mod bitshuffle;
+mod byteshuffle;
+mod delta;
+mod double_delta;
+mod runs;
+mod scale;
 mod xor;
 
-pub(crate) use xor::xor_previous;
+pub(crate) use bit_width::{narrow_windows, widen_windows};
+pub(crate) use bitshuffle::{BLOCK, Planes, shuffle_bits, unshuffle_bits};
+pub(crate) use byteshuffle::{shuffle, unshuffle};
+pub(crate) use delta::{differences, rising_differences, running_sums, running_sums_in_place};
+pub(crate) use double_delta::{Survey, pack, survey, unpack};
+pub(crate) use runs::{expand_runs, finish as finish_runs, push_runs, run_length};
+pub(crate) use scale::{scale_floats, unscale_floats};
+pub(crate) use xor::{xor_previous, xor_scan};

@@ -1,5 +1,28 @@
 //! The filters of the format, each from bytes to bytes, and the pipeline that chains them.
 //!
+//! ```
+//! use tdb_filters::{Budget, Datatype, Error, Filter, FormatVersion, Pipeline, Scratch, TileContext};
+//!
+//! fn main() -> Result<(), Error> {
+//!     // A chunk as libtiledb stores it: the last filter's metadata first, then the data.
+//!     let metadata = [1, 0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 100, 0, 0, 0, 16, 0, 0, 0];
+//!     let data = [0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+//!
+//!     // What the array's schema says about it.
+//!     let pipeline = Pipeline::new(vec![Filter::PositiveDelta { max_window: 1024 }, Filter::ByteShuffle]);
+//!     let context = TileContext::new(Datatype::Uint32, 4, FormatVersion::CURRENT);
+//!     let decoder = pipeline.decoder(context)?;
+//!
+//!     // The chunk's header says how long its cells are. No more than 1 MiB may be held on the way.
+//!     let mut cells = [0; 16];
+//!     decoder.decode_chunk(&metadata, &data, &mut cells, &mut Scratch::new(), &Budget::new(1 << 20))?;
+//!     let cells: Vec<u32> = cells.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+//!     println!("{cells:?}");
+//!     assert_eq!(cells, [100, 101, 103, 106]);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! A writer cuts a tile into chunks and sends each through the pipeline; a reader sends it back, last filter
 //! first. A chunk has two sides: *data*, and *metadata*, where filters note what they will need to undo their
 //! work. There are two kinds of filters:
@@ -84,7 +107,9 @@ mod rle_strings;
 mod scale_float;
 mod scratch;
 mod step;
+mod string_hash;
 mod strings;
+mod validate;
 mod webp;
 mod windows;
 mod xor;
@@ -101,3 +126,5 @@ pub use error::{Error, ErrorKind};
 pub use filter::{ByteWidth, Filter, PixelFormat, ScaleFloat, WebP};
 pub use pipeline::Pipeline;
 pub use scratch::Scratch;
+/// What the interface of this crate takes from the one below.
+pub use tdb_codec::{Budget, Datatype, FormatVersion};

@@ -18,6 +18,7 @@ use tdb_codec::{Datatype, DatatypeClass, FormatVersion, Gate, Physical, Reader, 
 
 use crate::error::{ErrorKind, Kind};
 use crate::int::{with_int, with_uint};
+use crate::kernels::{rising_differences, running_sums_in_place};
 use crate::windows::windows;
 
 /// The integers the filter works on; `None` where it does nothing.
@@ -48,13 +49,8 @@ pub(crate) fn decode(size: usize, block: &mut Reader<'_>, data: &mut [u8]) -> Ki
             let (window, later) = to_usize(length)
                 .and_then(|length| rest.split_at_mut_checked(length))
                 .ok_or(ErrorKind::WrongLength { expected: length, found })?;
-            let (values, partial) = window.as_chunks_mut::<N>();
-            if partial.is_empty() {
-                let mut sum = T::from_le_bytes(base);
-                for value in values {
-                    sum = sum.wrapping_add(T::from_le_bytes(*value));
-                    *value = sum.to_le_bytes();
-                }
+            if window.len().is_multiple_of(N) {
+                running_sums_in_place::<N>(base, window);
             }
             rest = later;
         }
@@ -75,36 +71,33 @@ pub(crate) fn encode(
 ) -> Kind<()> {
     let size = physical.size();
     block.len_u32(windows(src, max_window, size).len(), "window count")?;
+    let start = out.len();
+    out.resize(start.saturating_add(src.len()), 0);
+    let mut rest = out.get_mut(start..).unwrap_or_default();
     for window in windows(src, max_window, size) {
-        with_int!(physical, T, {
-            const N: usize = size_of::<T>();
-            let (values, partial) = window.as_chunks::<N>();
-            let mut last = values.first().map_or(0, |&first| T::from_le_bytes(first));
-            block.bytes(&last.to_le_bytes());
-            block.len_u32(window.len(), "window length")?;
-            if !partial.is_empty() {
-                out.extend_from_slice(window);
-                continue;
-            }
-            let start = out.len();
-            out.resize(start.saturating_add(window.len()), 0);
-            let slots = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<N>().0;
-            let mut rises = true;
-            for (slot, &bytes) in slots.iter_mut().zip(values) {
-                let value = T::from_le_bytes(bytes);
-                rises &= value >= last;
-                // Wrapping: the difference of two signed values may need all bits.
-                *slot = value.wrapping_sub(last).to_le_bytes();
-                last = value;
-            }
-            if !rises {
-                let falls = |(&a, &b): (&[u8; N], &[u8; N])| T::from_le_bytes(b) < T::from_le_bytes(a);
-                let before = values.iter().zip(values.iter().skip(1)).position(falls).unwrap_or(0);
-                return Err(ErrorKind::Decreasing { index: before.saturating_add(1) });
-            }
-        });
+        block.bytes(window.get(..size).unwrap_or(ZERO.get(..size).unwrap_or_default()));
+        block.len_u32(window.len(), "window length")?;
+        let Some((slots, later)) = rest.split_at_mut_checked(window.len()) else { break };
+        if !window.len().is_multiple_of(size) {
+            slots.copy_from_slice(window);
+        } else if !rising_differences(physical, window, slots) {
+            return Err(ErrorKind::Decreasing { index: first_fall(physical, window) });
+        }
+        rest = later;
     }
     Ok(())
+}
+
+/// The base of a window without a whole value.
+const ZERO: [u8; 8] = [0; 8];
+
+/// The index of the first value that is less than the one before it.
+fn first_fall(physical: Physical, window: &[u8]) -> usize {
+    with_int!(physical, T, {
+        let values = window.as_chunks().0;
+        let falls = |(&a, &b): (&[u8; size_of::<T>()], _)| T::from_le_bytes(b) < T::from_le_bytes(a);
+        values.iter().zip(values.iter().skip(1)).position(falls).unwrap_or(0).saturating_add(1)
+    })
 }
 
 #[cfg(test)]

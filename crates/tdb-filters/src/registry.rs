@@ -67,7 +67,11 @@ const fn feature(mut row: Row, feature: &'static str, available: bool) -> Row {
 const TABLE: &[Row] = &[
     row(0, "none", None, || Filter::None),
     feature(row(1, "gzip", Some(1), || Filter::Gzip { level: -1 }), "gzip", cfg!(feature = "gzip")),
-    feature(row(2, "zstd", Some(2), || Filter::Zstd { level: -1 }), "zstd", cfg!(feature = "zstd")),
+    feature(
+        row(2, "zstd", Some(2), || Filter::Zstd { level: -1 }),
+        "zstd",
+        cfg!(any(feature = "zstd", feature = "zstd-rust")),
+    ),
     feature(row(3, "lz4", Some(3), || Filter::Lz4 { level: -1 }), "lz4", cfg!(feature = "lz4")),
     row(4, "rle", Some(4), || Filter::Rle { level: -1 }),
     feature(row(5, "bzip2", Some(5), || Filter::Bzip2 { level: -1 }), "bzip2", cfg!(feature = "bzip2")),

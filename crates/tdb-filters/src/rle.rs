@@ -11,39 +11,18 @@
 use tdb_codec::to_u64;
 
 use crate::error::{ErrorKind, Kind};
-
-/// Bytes of a run length.
-const LENGTH: usize = 2;
+use crate::kernels::{expand_runs, finish_runs, push_runs, run_length};
 
 /// Expands runs of `cell`-byte cells; they must fill `out` exactly.
 pub(crate) fn decode(cell: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
     match cell {
-        1 => decode_cells::<1>(input, out),
-        2 => decode_cells::<2>(input, out),
-        4 => decode_cells::<4>(input, out),
-        8 => decode_cells::<8>(input, out),
-        16 => decode_cells::<16>(input, out),
+        1 => expand_runs::<1>(input, out),
+        2 => expand_runs::<2>(input, out),
+        4 => expand_runs::<4>(input, out),
+        8 => expand_runs::<8>(input, out),
+        16 => expand_runs::<16>(input, out),
         _ => decode_any(cell, input, out),
     }
-}
-
-fn decode_cells<const N: usize>(input: &[u8], out: &mut [u8]) -> Kind<()> {
-    let expected = to_u64(out.len());
-    let (mut cells, tail) = out.as_chunks_mut::<N>();
-    let mut rest = input;
-    let mut done = 0u64;
-    while let Some((cell, next)) = rest.split_first_chunk::<N>() {
-        let Some((length, next)) = next.split_first_chunk::<LENGTH>() else { break };
-        let length = run_length(*length)?;
-        done = done.saturating_add(to_u64(length.saturating_mul(N)));
-        let Some((run, later)) = cells.split_at_mut_checked(length) else {
-            return Err(ErrorKind::WrongLength { expected, found: done });
-        };
-        run.fill(*cell);
-        cells = later;
-        rest = next;
-    }
-    finish(rest, expected, done, cells.is_empty() && tail.is_empty())
 }
 
 fn decode_any(cell: usize, input: &[u8], mut out: &mut [u8]) -> Kind<()> {
@@ -51,34 +30,29 @@ fn decode_any(cell: usize, input: &[u8], mut out: &mut [u8]) -> Kind<()> {
     let mut rest = input;
     let mut done = 0u64;
     while let Some((value, next)) = rest.split_at_checked(cell) {
-        let Some((length, next)) = next.split_first_chunk::<LENGTH>() else { break };
+        let Some((length, next)) = next.split_first_chunk() else { break };
         let length = run_length(*length)?.saturating_mul(cell);
         done = done.saturating_add(to_u64(length));
         let Some((run, later)) = out.split_at_mut_checked(length) else {
             return Err(ErrorKind::WrongLength { expected, found: done });
         };
-        run.chunks_exact_mut(cell).for_each(|slot| slot.copy_from_slice(value));
+        repeat(value, run);
         out = later;
         rest = next;
     }
-    finish(rest, expected, done, out.is_empty())
+    finish_runs(rest, expected, done)
 }
 
-fn run_length(bytes: [u8; LENGTH]) -> Kind<usize> {
-    match u16::from_be_bytes(bytes) {
-        0 => Err(ErrorKind::InvalidValue { value: 0 }),
-        length => Ok(usize::from(length)),
+/// Fills `run` with `value`, by copies that double.
+fn repeat(value: &[u8], run: &mut [u8]) {
+    let Some((first, _)) = run.split_at_mut_checked(value.len()) else { return };
+    first.copy_from_slice(value);
+    let mut filled = value.len().max(1);
+    while filled < run.len() {
+        let more = filled.min(run.len().saturating_sub(filled));
+        run.copy_within(..more, filled);
+        filled = filled.saturating_add(more);
     }
-}
-
-const fn finish(rest: &[u8], expected: u64, found: u64, filled: bool) -> Kind<()> {
-    if !rest.is_empty() {
-        return Err(ErrorKind::CorruptStream { reason: "the last run is cut off" });
-    }
-    if !filled {
-        return Err(ErrorKind::WrongLength { expected, found });
-    }
-    Ok(())
 }
 
 /// Appends the runs of `input`.
@@ -87,34 +61,32 @@ pub(crate) fn encode(cell: usize, input: &[u8], out: &mut Vec<u8>) -> Kind<()> {
         return Err(ErrorKind::PartialValue { bytes: to_u64(input.len()), size: to_u64(cell) });
     }
     match cell {
-        1 => push_runs(input.iter(), |value, out| out.push(*value), out),
-        2 => push_runs(input.as_chunks::<2>().0.iter(), |value, out| out.extend_from_slice(value), out),
-        4 => push_runs(input.as_chunks::<4>().0.iter(), |value, out| out.extend_from_slice(value), out),
-        8 => push_runs(input.as_chunks::<8>().0.iter(), |value, out| out.extend_from_slice(value), out),
-        _ => push_runs(input.chunks_exact(cell), |value, out| out.extend_from_slice(value), out),
+        1 => push_runs::<1>(input, out),
+        2 => push_runs::<2>(input, out),
+        4 => push_runs::<4>(input, out),
+        8 => push_runs::<8>(input, out),
+        _ => push_any(cell, input, out),
     }
     Ok(())
 }
 
-fn push_runs<T: Copy + PartialEq>(
-    cells: impl Iterator<Item = T>,
-    push: impl Fn(T, &mut Vec<u8>),
-    out: &mut Vec<u8>,
-) {
-    let mut cells = cells;
+fn push_any(cell: usize, input: &[u8], out: &mut Vec<u8>) {
+    let mut cells = input.chunks_exact(cell);
     let Some(mut value) = cells.next() else { return };
     let mut length = 1u16;
+    let mut push = |value: &[u8], length: u16| {
+        out.extend_from_slice(value);
+        out.extend_from_slice(&length.to_be_bytes());
+    };
     for next in cells {
         if next == value && length < u16::MAX {
             length = length.wrapping_add(1);
         } else {
-            push(value, out);
-            out.extend_from_slice(&length.to_be_bytes());
+            push(value, length);
             (value, length) = (next, 1);
         }
     }
-    push(value, out);
-    out.extend_from_slice(&length.to_be_bytes());
+    push(value, length);
 }
 
 #[cfg(test)]
@@ -149,6 +121,13 @@ mod tests {
     #[test]
     fn cells_of_any_size_are_compared_whole() {
         assert_eq!(runs(3, &[1, 2, 3, 1, 2, 3, 1, 2, 4]), [1, 2, 3, 0, 2, 1, 2, 4, 0, 1]);
+        for cell in [3, 5, 12, 16, 24, 32] {
+            for length in [1, 2, 3, 4, 7, 8, 9, 100, 70000] {
+                let value: Vec<u8> = (0..cell).collect();
+                let [a, b] = [value.repeat(length), value.iter().rev().copied().collect()];
+                runs(cell.into(), &[&a[..], &b, &a].concat());
+            }
+        }
     }
 
     #[test]

@@ -61,13 +61,14 @@ fn is_cut(length: usize, width: usize, truth: usize) -> bool {
 /// Appends the metadata block, and the runs of the strings to `out`.
 pub(crate) fn encode(values: &[u8], offsets: &[u64], block: &mut Writer, out: &mut Vec<u8>) -> Kind<()> {
     let strings = split(values, offsets)?;
-    let runs = || strings.chunk_by(|a, b| a == b);
-    let longest_run = runs().map(<[_]>::len).max().unwrap_or(0);
+    // Collected, because strings cost more to compare than to note.
+    let runs: Vec<(&[u8], usize)> =
+        strings.chunk_by(|a, b| a == b).filter_map(|run| Some((*run.first()?, run.len()))).collect();
+    let longest_run = runs.iter().map(|&(_, count)| count).max().unwrap_or(0);
     let longest_string = strings.iter().map(|string| string.len()).max().unwrap_or(0);
     let (run_width, string_width) = (width_for(to_u64(longest_run)), width_for(to_u64(longest_string)));
-    for run in runs() {
-        let string = run.first().copied().unwrap_or_default();
-        write_be_uint(out, to_u64(run.len()), run_width);
+    for (string, count) in runs {
+        write_be_uint(out, to_u64(count), run_width);
         write_be_uint(out, to_u64(string.len()), string_width);
         out.extend_from_slice(string);
     }
@@ -106,6 +107,23 @@ mod tests {
         }
         for len in 0..head.len() {
             assert!(decoded(&head[..len], &out).is_err());
+        }
+    }
+
+    #[test]
+    fn runs_of_every_length_come_back() {
+        for string in ["", "a", "abc", "a string of more than sixteen bytes"] {
+            for count in (1..40).chain([255, 256, 70_000]) {
+                let values = [&b"first"[..], string.repeat(count).as_bytes(), b"last"].concat();
+                let mut offsets = vec![0];
+                offsets.extend((0..=count).map(|i| to_u64(5 + i * string.len())));
+                let (mut block, mut out) = (Writer::new(), Vec::new());
+                encode(&values, &offsets, &mut block, &mut out).unwrap();
+                let (mut found, mut at, budget) = (Vec::new(), Vec::new(), Budget::unlimited());
+                let mut reader = Reader::new(block.as_slice());
+                decode(&mut reader, &out, &mut found, &mut at, &Charge::new(&budget)).unwrap();
+                assert_eq!((found, at), (values, offsets));
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use tdb_codec::{Reader, Writer, to_u64};
 
 use crate::error::{ErrorKind, Kind};
 use crate::filter::{ByteWidth, ScaleFloat};
+use crate::kernels::{scale_floats, unscale_floats};
 use crate::parts::read_lengths;
 
 /// Width of the floats.
@@ -69,26 +70,7 @@ pub(crate) fn decode(
         }
     }
     // Parts are whole numbers of integers, so the whole is one run of them.
-    macro_rules! kernel {
-        ($int:ty, $float:ty, $round:expr) => {{
-            let integers = src.as_chunks::<{ size_of::<$int>() }>().0;
-            let floats = dst.as_chunks_mut::<{ size_of::<$float>() }>().0;
-            for (slot, &bytes) in floats.iter_mut().zip(integers) {
-                let integer = f64::from(<$int>::from_le_bytes(bytes) as $float);
-                *slot = $round(options.scale * integer + options.offset).to_le_bytes();
-            }
-        }};
-    }
-    match (float, options.byte_width) {
-        (Float::F32, ByteWidth::One) => kernel!(i8, f32, narrow),
-        (Float::F32, ByteWidth::Two) => kernel!(i16, f32, narrow),
-        (Float::F32, ByteWidth::Four) => kernel!(i32, f32, narrow),
-        (Float::F32, ByteWidth::Eight) => kernel!(i64, f32, narrow),
-        (Float::F64, ByteWidth::One) => kernel!(i8, f64, core::convert::identity),
-        (Float::F64, ByteWidth::Two) => kernel!(i16, f64, core::convert::identity),
-        (Float::F64, ByteWidth::Four) => kernel!(i32, f64, core::convert::identity),
-        (Float::F64, ByteWidth::Eight) => kernel!(i64, f64, core::convert::identity),
-    }
+    unscale_floats(float, options, src, dst);
     Ok(())
 }
 
@@ -103,56 +85,22 @@ pub(crate) fn encode(
     if !src.len().is_multiple_of(float.size()) {
         return Err(ErrorKind::PartialValue { bytes: to_u64(src.len()), size: to_u64(float.size()) });
     }
-    let width = options.byte_width.bytes();
-    match float {
-        Float::F32 => {
-            let (scale, offset) = (narrow(options.scale), narrow(options.offset));
-            let values = src.as_chunks::<4>().0.iter();
-            put(
-                values.map(|&bytes| f64::from(((f32::from_le_bytes(bytes) - offset) / scale).round())),
-                width,
-                out,
-            )?;
-        }
-        Float::F64 => {
-            let values = src.as_chunks::<8>().0.iter();
-            let scaled =
-                |&bytes: &[u8; 8]| ((f64::from_le_bytes(bytes) - options.offset) / options.scale).round();
-            put(values.map(scaled), width, out)?;
-        }
+    let len = (src.len() / float.size()).saturating_mul(options.byte_width.bytes());
+    let start = out.len();
+    out.resize(start.saturating_add(len), 0);
+    if !scale_floats(float, options, src, out.get_mut(start..).unwrap_or_default()) {
+        return Err(ErrorKind::OutOfRange { index: first_outside(float, options, src) });
     }
     block.u32(1);
     block.len_u32(out.len(), "part length")?;
     Ok(())
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the format computes in the float's own precision")]
-const fn narrow(value: f64) -> f32 {
-    value as f32
-}
-
-/// Appends rounded values as integers of `width` bytes.
-fn put(values: impl Iterator<Item = f64>, width: usize, out: &mut Vec<u8>) -> Kind<()> {
-    // −2^(bits−1) ≤ value < 2^(bits−1): both bounds are exact in f64, and a NaN is inside neither.
-    let end = match width {
-        1 => 128.0,
-        2 => 32_768.0,
-        4 => 2_147_483_648.0,
-        _ => 9_223_372_036_854_775_808.0,
-    };
-    for (index, value) in values.enumerate() {
-        if !(value >= -end && value < end) {
-            return Err(ErrorKind::OutOfRange { index });
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a whole number inside the range of i64, as checked"
-        )]
-        let integer = value as i64;
-        // The low bytes are all of it: the value is inside the range of the width.
-        out.extend_from_slice(integer.to_le_bytes().get(..width).unwrap_or_default());
-    }
-    Ok(())
+/// The index of the first value that does not fit.
+fn first_outside(float: Float, options: ScaleFloat, src: &[u8]) -> usize {
+    let mut integer = [0; 8];
+    let slot = integer.get_mut(..options.byte_width.bytes()).unwrap_or_default();
+    src.chunks_exact(float.size()).position(|value| !scale_floats(float, options, value, slot)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use tdb_codec::{Budget, to_u64};
+use tdb_codec::{Budget, Writer, to_u64};
 
 use crate::encryption::Nonces;
 use crate::error::{ErrorKind, Kind};
@@ -18,6 +18,7 @@ use crate::error::{ErrorKind, Kind};
 pub struct Scratch {
     pub(crate) data: [Vec<u8>; 2],
     pub(crate) metadata: [Vec<u8>; 2],
+    pub(crate) blocks: Blocks,
     pub(crate) codecs: Codecs,
 }
 
@@ -39,19 +40,53 @@ impl Scratch {
     /// Bytes held by the buffers (codec contexts not counted).
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.data.iter().chain(&self.metadata).map(Vec::capacity).sum()
+        let blocks = self.blocks.parts.iter().chain(&self.blocks.spare);
+        self.data.iter().chain(&self.metadata).chain(blocks).map(Vec::capacity).sum()
     }
 
     /// Gives the buffers' memory back.
     pub fn clear(&mut self) {
         self.data = Default::default();
         self.metadata = Default::default();
+        self.blocks = Blocks::default();
     }
 }
 
 impl core::fmt::Debug for Scratch {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Scratch").field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+/// The metadata of a chunk that is being encoded, and the buffers of earlier ones.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    /// One a filter, oldest first.
+    parts: Vec<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Blocks {
+    /// A block for the next filter.
+    pub(crate) fn begin(&mut self) -> Writer {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        Writer::from(bytes)
+    }
+
+    /// Adds what the filter has written.
+    pub(crate) fn push(&mut self, block: Writer) {
+        self.parts.push(block.into_vec());
+    }
+
+    /// Drops the blocks so far: they have become data, or belong to another chunk.
+    pub(crate) fn clear(&mut self) {
+        self.spare.append(&mut self.parts);
+    }
+
+    /// The blocks as they stand on disk, the most recent first.
+    pub(crate) fn latest_first(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.parts.iter().rev().map(Vec::as_slice)
     }
 }
 
@@ -63,10 +98,18 @@ pub(crate) struct Codecs {
     pub(crate) inflate: Option<flate2::Decompress>,
     #[cfg(feature = "gzip")]
     pub(crate) deflate: Option<(u32, flate2::Compress)>,
-    #[cfg(feature = "zstd")]
-    pub(crate) zstd_decoder: Option<zstd_safe::DCtx<'static>>,
-    #[cfg(feature = "zstd")]
-    pub(crate) zstd_encoder: Option<zstd_safe::CCtx<'static>>,
+    #[cfg(any(feature = "zstd", feature = "zstd-rust"))]
+    pub(crate) zstd: crate::zstd::Contexts,
+}
+
+/// The `len` bytes of `buffer` from `at` on, which is made longer only if it is too short: what it holds is going to be
+/// overwritten, and zeroing it for each chunk would cost as much as some filters do.
+pub(crate) fn room(buffer: &mut Vec<u8>, at: usize, len: usize) -> &mut [u8] {
+    let end = at.saturating_add(len);
+    if buffer.len() < end {
+        buffer.resize(end, 0);
+    }
+    buffer.get_mut(at..end).unwrap_or_default()
 }
 
 /// What one chunk has taken out of the budget; given back at the end of the chunk.
@@ -91,11 +134,7 @@ impl<'b> Charge<'b> {
     /// Makes `buffer` at least `len` bytes long, after charging `len`, and gives out exactly `len` bytes.
     pub(crate) fn grow<'v>(&self, buffer: &'v mut Vec<u8>, len: usize) -> Kind<&'v mut [u8]> {
         self.charge(len)?;
-        if buffer.len() < len {
-            buffer.clear();
-            buffer.resize(len, 0);
-        }
-        Ok(buffer.get_mut(..len).unwrap_or_default())
+        Ok(room(buffer, 0, len))
     }
 }
 

@@ -116,6 +116,11 @@ impl Plan {
         Ok(Self { steps, count, whole_tiles })
     }
 
+    /// Whether the data of a chunk is as long as its cells.
+    pub(crate) fn keeps_sizes(&self) -> bool {
+        self.steps.iter().all(|step| step.op.keeps_sizes())
+    }
+
     /// The step that holds the strings' lengths, and those behind it.
     pub(crate) fn split_strings(&self) -> Option<(&Step, &[Step])> {
         self.steps.split_first().filter(|(step, _)| step.op.holds_strings())
@@ -183,7 +188,10 @@ fn resolve(
             let float = Float::of_size(size).ok_or(ErrorKind::InputType { datatype })?;
             Op::ScaleFloat { float, options: *options }
         }
-        Filter::WebP(_) if size != 1 => return Err(ErrorKind::InputType { datatype }),
+        // An image is one tile of bytes: no other type, and no cells of a length of their own.
+        Filter::WebP(_) if datatype != Datatype::Uint8 || context.var => {
+            return Err(ErrorKind::InputType { datatype });
+        }
         Filter::WebP(options) => Op::WebP(Image::new(options)?),
         Filter::Aes256Gcm => Op::Encrypt(Cipher::new(key.ok_or(ErrorKind::KeyMissing)?)?),
         Filter::Unknown { code, .. } => return Err(ErrorKind::UnknownFilter { code: *code }),

@@ -87,6 +87,9 @@ pub(crate) fn read_uint(reader: &mut Reader<'_>, width: usize, what: &'static st
     Ok(read_be_uint(bytes).and_then(to_usize).unwrap_or(usize::MAX))
 }
 
+/// Bytes that are copied for a short string.
+const WIDE: usize = 16;
+
 /// The decoded strings as they grow: never past what the metadata promises.
 pub(crate) struct Strings<'a> {
     values: &'a mut Vec<u8>,
@@ -120,11 +123,40 @@ impl<'a> Strings<'a> {
         self.cells_left = self.cells_left.checked_sub(count).ok_or_else(|| wrong(self.cells_left, count))?;
         self.values_left =
             self.values_left.checked_sub(bytes).ok_or_else(|| wrong(self.values_left, bytes))?;
-        for _ in 0..count {
-            self.offsets.push(to_u64(self.values.len()));
-            self.values.extend_from_slice(string);
+        let start = self.values.len();
+        // The sum cannot overflow: the budget has taken all of it.
+        let begins = (0..count).map(|i| to_u64(start.wrapping_add(i.wrapping_mul(string.len()))));
+        self.offsets.extend(begins);
+        self.values.extend_from_slice(if count > 0 { string } else { &[] });
+        // The rest by copies that double.
+        let end = start.saturating_add(bytes);
+        while self.values.len() < end {
+            let done = self.values.len().saturating_sub(start);
+            let more = end.saturating_sub(self.values.len()).min(done);
+            self.values.extend_from_within(start..start.saturating_add(more));
         }
         Ok(())
+    }
+
+    /// Appends the `len` bytes in front of `source` once.
+    #[inline]
+    pub(crate) fn push_one(&mut self, source: &[u8], len: usize) -> Kind<()> {
+        // Most strings are short, and a copy of constant length costs less than a call. The room for it is
+        // there as long as so much is left of what has been promised.
+        if let Some(wide) = source.first_chunk::<WIDE>()
+            && len <= WIDE
+            && self.values_left >= WIDE
+            && let Some(cells_left) = self.cells_left.checked_sub(1)
+        {
+            let start = self.values.len();
+            self.offsets.push(to_u64(start));
+            self.values.extend_from_slice(wide);
+            self.values.truncate(start.saturating_add(len));
+            self.cells_left = cells_left;
+            self.values_left = self.values_left.saturating_sub(len);
+            return Ok(());
+        }
+        self.push(source.get(..len).unwrap_or_default(), 1)
     }
 
     /// Everything promised must have come.

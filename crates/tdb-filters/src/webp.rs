@@ -9,7 +9,8 @@
 //!
 //! Data: a RIFF/WebP file. The whole tile is one chunk; rows are the option's `y extent`, bytes of a row its
 //! `x extent`, and pixels have 3 or 4 bytes in the order of the option's format. Lossless images are read
-//! and written exactly. Lossy images are read; their last bits depend on the decoder. They are not written.
+//! and written exactly. Lossy images are read to the pixels libtiledb reads; writing them takes the C library that
+//! libtiledb uses, behind the feature `webp-lossy`.
 //!
 //! Options: quality f32, format u8, lossless u8, y extent u16, x extent u16, 2 bytes of padding.
 
@@ -20,13 +21,14 @@ use crate::filter::{PixelFormat, WebP};
 use crate::scratch::Charge;
 
 /// What the options amount to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Image {
     width: u32,
     height: u32,
     depth: usize,
     reversed: bool,
-    lossless: bool,
+    /// Of a lossy image, which is none without it.
+    quality: Option<f32>,
     /// Bytes of the tile.
     pub(crate) len: usize,
 }
@@ -45,7 +47,7 @@ impl Image {
             height: u32::from(options.y_extent),
             depth,
             reversed: matches!(options.format, PixelFormat::Bgr | PixelFormat::Bgra),
-            lossless: options.lossless,
+            quality: (!options.lossless).then_some(options.quality),
             len: row.saturating_mul(height),
         })
     }
@@ -118,21 +120,47 @@ pub(crate) fn encode(image: Image, src: &[u8], block: &mut Writer, out: &mut Vec
     use image_webp::{ColorType, WebPEncoder};
     use tdb_codec::to_u64;
 
-    if !image.lossless {
-        return Err(ErrorKind::LossyImage);
-    }
     if src.len() != image.len {
         return Err(ErrorKind::WrongLength { expected: to_u64(image.len), found: to_u64(src.len()) });
     }
     let mut pixels = src.to_vec();
     image.reorder(&mut pixels);
-    let color = if image.depth == 4 { ColorType::Rgba8 } else { ColorType::Rgb8 };
-    WebPEncoder::new(&mut *out)
-        .encode(&pixels, image.width, image.height, color)
-        .map_err(|_| ErrorKind::Compress { reason: "an image this large" })?;
+    match image.quality {
+        Some(quality) => encode_lossy(image, quality, &pixels, out)?,
+        None => {
+            let color = if image.depth == 4 { ColorType::Rgba8 } else { ColorType::Rgb8 };
+            WebPEncoder::new(&mut *out)
+                .encode(&pixels, image.width, image.height, color)
+                .map_err(|_| ErrorKind::Compress { reason: "an image this large" })?;
+        }
+    }
     block.u32(1);
     block.len_u32(out.len(), "encoded length")?;
     Ok(())
+}
+
+/// Appends the image as libwebp makes it with its default settings and this quality, which is what libtiledb asks of it.
+#[cfg(feature = "webp-lossy")]
+fn encode_lossy(image: Image, quality: f32, pixels: &[u8], out: &mut Vec<u8>) -> Kind<()> {
+    // libwebp lets a NaN through.
+    if !(0.0..=100.0).contains(&quality) {
+        #[expect(clippy::cast_possible_truncation, reason = "shown to a person")]
+        return Err(ErrorKind::InvalidOption { value: quality as i64 });
+    }
+    let encoder = match image.depth {
+        4 => webp::Encoder::from_rgba(pixels, image.width, image.height),
+        _ => webp::Encoder::from_rgb(pixels, image.width, image.height),
+    };
+    let file = encoder
+        .encode_simple(false, quality)
+        .map_err(|_| ErrorKind::Compress { reason: "libwebp refuses the image" })?;
+    out.extend_from_slice(&file);
+    Ok(())
+}
+
+#[cfg(all(feature = "webp", not(feature = "webp-lossy")))]
+const fn encode_lossy(_: Image, _: f32, _: &[u8], _: &mut Vec<u8>) -> Kind<()> {
+    Err(ErrorKind::FeatureMissing { feature: "webp-lossy" })
 }
 
 #[cfg(not(feature = "webp"))]
@@ -195,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn options_without_pixels_and_lossy_encoding_are_refused() {
+    fn options_without_pixels_are_refused() {
         let good = options(PixelFormat::Rgb);
         for bad in [
             WebP { format: PixelFormat::None, ..good },
@@ -205,8 +233,52 @@ mod tests {
         ] {
             assert!(Image::new(&bad).is_err());
         }
-        let lossy = Image::new(&WebP { lossless: false, ..good }).unwrap();
+    }
+
+    #[cfg(not(feature = "webp-lossy"))]
+    #[test]
+    fn lossy_encoding_names_the_feature_it_needs() {
+        let lossy = Image::new(&WebP { lossless: false, ..options(PixelFormat::Rgb) }).unwrap();
         let error = encode(lossy, &vec![0; lossy.len], &mut Writer::new(), &mut Vec::new()).unwrap_err();
-        assert_eq!(error, ErrorKind::LossyImage);
+        assert_eq!(error, ErrorKind::FeatureMissing { feature: "webp-lossy" });
+    }
+
+    #[cfg(feature = "webp-lossy")]
+    #[test]
+    fn lossy_images_come_back_alike_and_better_with_more_quality() {
+        for format in [PixelFormat::Rgb, PixelFormat::Bgr, PixelFormat::Rgba, PixelFormat::Bgra] {
+            let error_at = |quality| {
+                let options =
+                    WebP { quality, lossless: false, y_extent: 32, x_extent: 96, ..options(format) };
+                let image = Image::new(&options).unwrap();
+                // Colours that change slowly, opaque.
+                let pixel =
+                    |i: usize| (0..image.depth).map(move |c| if c == 3 { 255 } else { i / 8 + 40 * c });
+                let pixels: Vec<u8> = (0..image.len / image.depth)
+                    .flat_map(pixel)
+                    .map(|value| u8::try_from(value).unwrap())
+                    .collect();
+                let (mut block, mut out) = (Writer::new(), Vec::new());
+                encode(image, &pixels, &mut block, &mut out).unwrap();
+                let (mut back, budget) = (vec![0; image.len], Budget::unlimited());
+                let mut reader = Reader::new(block.as_slice());
+                decode(image, &mut reader, &out, &mut back, &Charge::new(&budget)).unwrap();
+                pixels.iter().zip(&back).map(|(&a, &b)| u32::from(a.abs_diff(b))).sum::<u32>()
+                    / u32::try_from(image.len).unwrap()
+            };
+            let (rough, fine) = (error_at(0.0), error_at(100.0));
+            assert!(fine <= 4 && fine <= rough && rough < 60, "{format:?}: {fine} {rough}");
+        }
+    }
+
+    #[cfg(feature = "webp-lossy")]
+    #[test]
+    fn a_quality_that_is_none_is_refused() {
+        for quality in [-1.0, 100.5, f32::NAN] {
+            let options = WebP { quality, lossless: false, ..options(PixelFormat::Rgb) };
+            let image = Image::new(&options).unwrap();
+            let error = encode(image, &vec![0; image.len], &mut Writer::new(), &mut Vec::new()).unwrap_err();
+            assert!(matches!(error, ErrorKind::InvalidOption { .. }));
+        }
     }
 }

@@ -13,8 +13,7 @@
 use tdb_codec::{Reader, Writer, to_u64};
 
 use crate::error::{ErrorKind, Kind};
-use crate::int::with_uint;
-use crate::kernels::xor_previous;
+use crate::kernels::{xor_previous, xor_scan};
 use crate::parts::{each_part_mut, read_lengths};
 
 /// Reads the metadata block and undoes the exclusive-or in `data`.
@@ -22,13 +21,7 @@ pub(crate) fn decode(size: usize, block: &mut Reader<'_>, data: &mut [u8]) -> Ki
     let lengths = read_lengths(block, data.len())?;
     each_part_mut(lengths, data, |part| {
         whole(size, part)?;
-        with_uint!(size, T, {
-            let mut last: T = 0;
-            for value in part.as_chunks_mut::<{ size_of::<T>() }>().0 {
-                last ^= T::from_le_bytes(*value);
-                *value = last.to_le_bytes();
-            }
-        });
+        xor_scan(size, part);
         Ok(())
     })
 }

@@ -1,8 +1,9 @@
-//! Writing a tile: cut, filter each chunk, frame.
+//! Writing a tile: cut, filter each chunk, frame. Chunks are independent jobs, as they are for a reader.
 
 use tdb_codec::{to_u32, to_u64};
 use tdb_filters::{Encoder, Scratch};
 
+use crate::chunks::CHUNK_HEADER_LEN;
 use crate::error::{Error, ErrorKind, Result};
 use crate::split::{Cells, chunk_lengths};
 
@@ -33,23 +34,102 @@ pub fn encode_tile(
     cells: Cells<'_>,
     scratch: &mut Scratch,
 ) -> Result<Vec<u8>> {
-    let cells = if encoder.needs_whole_tiles() { Cells::Whole } else { cells };
-    let lengths = chunk_lengths(input.len(), cells)?;
-    let mut out = Vec::new();
-    out.extend_from_slice(&to_u64(lengths.len()).to_le_bytes());
-    let (mut metadata, mut data) = (Vec::new(), Vec::new());
-    let mut rest = input;
-    for (index, length) in (0u64..).zip(lengths) {
-        let offset = to_u64(out.len());
-        let too_long = || Error::new(offset, ErrorKind::TooLong { size: to_u64(length) });
-        let (chunk, later) = rest.split_at_checked(length).ok_or_else(too_long)?;
-        encoder
-            .encode_chunk(chunk, scratch, &mut metadata, &mut data)
-            .map_err(|error| Error::in_chunk(offset, index, ErrorKind::Filter(error)))?;
-        push_chunk(length, &metadata, &data, &mut out)?;
-        rest = later;
+    let jobs = encode_jobs(encoder, input, cells)?;
+    let framing = CHUNK_HEADER_LEN.saturating_mul(jobs.len()).saturating_add(size_of::<u64>());
+    // Room for chunks that stay as long; a tile that filters shrink takes what it needs as it grows.
+    let body = if encoder.keeps_sizes() { input.len() } else { 0 };
+    let mut out = Vec::with_capacity(framing.saturating_add(body));
+    out.extend_from_slice(&to_u64(jobs.len()).to_le_bytes());
+    let mut buffers = ChunkBuffers::default();
+    for job in jobs {
+        job.run(encoder, scratch, &mut buffers, &mut out)?;
     }
     Ok(out)
+}
+
+/// The jobs of a tile, in order: one for each chunk that the tile is cut into, at least one. They can run in any order
+/// and on any thread; the tile is their count, as a u64, and behind it what each of them appends.
+///
+/// ```
+/// use tdb_codec::{Datatype, FormatVersion};
+/// use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
+/// use tdb_tile::{ChunkBuffers, encode_jobs, encode_tile, split::Cells};
+///
+/// let pipeline = Pipeline::new(vec![Filter::ByteShuffle]);
+/// let encoder = pipeline.encoder(TileContext::new(Datatype::Uint16, 2, FormatVersion::CURRENT))?;
+/// let (cells, fixed) = ([7; 200_000], Cells::Fixed { size: 2 });
+///
+/// let jobs = encode_jobs(&encoder, &cells, fixed)?;
+/// let mut tile = (jobs.len() as u64).to_le_bytes().to_vec();
+/// for job in jobs {
+///     // Here each job could be on a thread of its own, with that thread's scratch and buffers.
+///     job.run(&encoder, &mut Scratch::new(), &mut ChunkBuffers::default(), &mut tile)?;
+/// }
+/// assert_eq!(tile, encode_tile(&encoder, &cells, fixed, &mut Scratch::new())?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If cell offsets are out of order.
+pub fn encode_jobs<'a>(
+    encoder: &Encoder,
+    input: &'a [u8],
+    cells: Cells<'_>,
+) -> Result<impl ExactSizeIterator<Item = EncodeJob<'a>> + use<'a>> {
+    let cells = if encoder.needs_whole_tiles() { Cells::Whole } else { cells };
+    let mut rest = input;
+    Ok(chunk_lengths(input.len(), cells)?.into_iter().enumerate().map(move |(index, length)| {
+        // The lengths add up to the input's.
+        let (cells, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+        rest = later;
+        EncodeJob { index: to_u64(index), cells }
+    }))
+}
+
+/// A chunk that is to be filtered and framed.
+#[derive(Clone, Copy, Debug)]
+pub struct EncodeJob<'a> {
+    index: u64,
+    cells: &'a [u8],
+}
+
+/// The two sides of a chunk between filtering and framing; a worker keeps them from chunk to chunk.
+#[derive(Clone, Debug, Default)]
+pub struct ChunkBuffers {
+    metadata: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl<'a> EncodeJob<'a> {
+    /// Number of the chunk in its tile, from 0.
+    #[must_use]
+    pub const fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Its cells.
+    #[must_use]
+    pub const fn cells(&self) -> &'a [u8] {
+        self.cells
+    }
+
+    /// Filters the chunk and appends it with its header to `out`. Offsets in errors count from the start of `out`.
+    ///
+    /// # Errors
+    /// If a filter refuses the chunk, or it is over 4 GiB.
+    pub fn run(
+        self,
+        encoder: &Encoder,
+        scratch: &mut Scratch,
+        buffers: &mut ChunkBuffers,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let ChunkBuffers { metadata, data } = buffers;
+        encoder
+            .encode_chunk(self.cells, scratch, metadata, data)
+            .map_err(|error| Error::in_chunk(to_u64(out.len()), self.index, ErrorKind::Filter(error)))?;
+        push_chunk(self.cells.len(), metadata, data, out)
+    }
 }
 
 /// Filters and frames a tile of strings whose pipeline holds their lengths: always one chunk. `offsets` tells
@@ -82,6 +162,7 @@ fn push_chunk(original_len: usize, metadata: &[u8], data: &[u8], out: &mut Vec<u
         let length = to_u32(length).ok_or(Error::new(offset, ErrorKind::TooLong { size: to_u64(length) }))?;
         out.extend_from_slice(&length.to_le_bytes());
     }
+    out.reserve(metadata.len().saturating_add(data.len()));
     out.extend_from_slice(metadata);
     out.extend_from_slice(data);
     Ok(())

@@ -21,6 +21,20 @@ pub enum Cells<'a> {
         /// Size of one value in bytes.
         value_size: u64,
     },
+    /// Chunks of so many bytes, wherever that cuts cells: values of variable length before
+    /// [`Gate::WholeCellChunks`](tdb_codec::Gate::WholeCellChunks).
+    Slices {
+        /// Length of a chunk in bytes.
+        len: u64,
+    },
+    /// Coordinates in one file, before [`Gate::DimensionFiles`](tdb_codec::Gate::DimensionFiles): an equal share of
+    /// the tile a dimension, each cut for itself.
+    Coordinates {
+        /// Number of dimensions.
+        dimensions: u64,
+        /// Size of one coordinate in bytes.
+        size: u64,
+    },
     /// The whole tile is one chunk: images, and pipelines whose max chunk size is 0.
     Whole,
 }
@@ -48,7 +62,9 @@ pub const TARGET_CHUNK_LEN: u64 = 65536;
 pub fn chunk_lengths(tile_len: usize, cells: Cells<'_>) -> Result<Vec<usize>> {
     match cells {
         Cells::Whole => Ok(vec![tile_len]),
-        Cells::Fixed { size } => Ok(fixed(tile_len, size)),
+        Cells::Fixed { size } => Ok(fixed(tile_len, chunk_len(tile_len, size))),
+        Cells::Slices { len } => Ok(fixed(tile_len, len.max(1))),
+        Cells::Coordinates { dimensions, size } => Ok(coordinates(tile_len, dimensions, size)),
         Cells::Var { offsets, value_size } => var(tile_len, offsets, value_size),
     }
 }
@@ -60,8 +76,8 @@ fn chunk_len(tile_len: usize, unit: u64) -> u64 {
     whole.max(unit).max(1)
 }
 
-fn fixed(tile_len: usize, cell_size: u64) -> Vec<usize> {
-    let chunk = to_usize(chunk_len(tile_len, cell_size)).unwrap_or(usize::MAX);
+fn fixed(tile_len: usize, chunk_len: u64) -> Vec<usize> {
+    let chunk = to_usize(chunk_len).unwrap_or(usize::MAX);
     let mut lengths = Vec::with_capacity(tile_len.div_ceil(chunk).max(1));
     let mut rest = tile_len;
     while rest > chunk {
@@ -69,6 +85,21 @@ fn fixed(tile_len: usize, cell_size: u64) -> Vec<usize> {
         rest = rest.saturating_sub(chunk);
     }
     lengths.push(rest);
+    lengths
+}
+
+/// The chunks of each dimension, one dimension after the other. Bytes that no dimension has a share of, which no
+/// writer leaves, go into a chunk of their own.
+fn coordinates(tile_len: usize, dimensions: u64, size: u64) -> Vec<usize> {
+    let dimensions = to_usize(dimensions).unwrap_or(usize::MAX).max(1);
+    let share = tile_len.checked_div(dimensions).unwrap_or(0);
+    if share == 0 {
+        return vec![tile_len];
+    }
+    let one = fixed(share, chunk_len(share, size));
+    let rest = tile_len.saturating_sub(share.saturating_mul(dimensions));
+    let mut lengths = one.repeat(dimensions);
+    lengths.extend((rest > 0).then_some(rest));
     lengths
 }
 
@@ -157,6 +188,19 @@ mod tests {
         assert_eq!(lengths(200_000, 100_000), [100_000, 100_000]);
         assert_eq!(lengths(131_072, 8), [65536, 65536]);
         assert_eq!(lengths(0, 8), [0]);
+    }
+
+    #[test]
+    fn slices_and_shared_coordinates_are_cut_as_old_libraries_cut_them() {
+        assert_eq!(chunk_lengths(100, Cells::Slices { len: 24 }).unwrap(), [24, 24, 24, 24, 4]);
+        assert_eq!(chunk_lengths(0, Cells::Slices { len: 0 }).unwrap(), [0]);
+        // 20,000 pairs of f64: each dimension has its own short last chunk.
+        let pairs = Cells::Coordinates { dimensions: 2, size: 8 };
+        let lengths = chunk_lengths(320_000, pairs).unwrap();
+        assert_eq!(lengths, [65536, 65536, 28928, 65536, 65536, 28928]);
+        assert_eq!(chunk_lengths(0, pairs).unwrap(), [0]);
+        assert_eq!(chunk_lengths(33, pairs).unwrap(), [16, 16, 1]);
+        assert_eq!(chunk_lengths(8, Cells::Coordinates { dimensions: u64::MAX, size: 8 }).unwrap(), [8]);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use tdb_codec::{Budget, Datatype, ErrorKind as FormatError, FormatVersion, Limit
 use tdb_filters::{Decoder, Filter, Key, Pipeline, Scratch, TileContext, registry};
 
 use crate::split::Cells;
-use crate::{EMPTY_TILE, Encryption, ErrorKind, GenericTile, TileChunks, encode_string_tile, encode_tile};
+use crate::{ChunkBuffers, EMPTY_TILE, EncodeJob, Encryption, ErrorKind, GenericTile, TileChunks};
+use crate::{encode_jobs, encode_string_tile, encode_tile};
 
 fn hex(digits: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
@@ -289,4 +290,39 @@ proptest! {
             let _ = tile.decode(None, &Limits::default(), &Budget::new(1 << 20));
         }
     }
+}
+
+#[test]
+fn jobs_that_ran_in_any_order_make_the_same_tile() {
+    let filters = vec![Filter::BitShuffle, Filter::Lz4 { level: -1 }, Filter::ChecksumMd5];
+    let encoder = Pipeline::new(filters).encoder(context()).unwrap();
+    for count in [0, 1, 16_384, 16_385, 100_000] {
+        let (cells, fixed) = (numbers(count), Cells::Fixed { size: 4 });
+        let mut jobs: Vec<_> = encode_jobs(&encoder, &cells, fixed).unwrap().collect();
+        assert!(jobs.iter().map(EncodeJob::index).eq(0..jobs.len() as u64));
+        assert_eq!(jobs.iter().map(|job| job.cells().len()).sum::<usize>(), cells.len());
+        jobs.reverse();
+        let (mut scratch, mut buffers) = (Scratch::new(), ChunkBuffers::default());
+        let mut chunks: Vec<Vec<u8>> = Vec::new();
+        for job in jobs {
+            let mut chunk = Vec::new();
+            job.run(&encoder, &mut scratch, &mut buffers, &mut chunk).unwrap();
+            chunks.push(chunk);
+        }
+        chunks.push((chunks.len() as u64).to_le_bytes().to_vec());
+        chunks.reverse();
+        assert_eq!(chunks.concat(), encode_tile(&encoder, &cells, fixed, &mut scratch).unwrap());
+    }
+}
+
+#[test]
+fn a_job_whose_filter_refuses_the_chunk_names_it() {
+    let pipeline = Pipeline::new(vec![Filter::PositiveDelta { max_window: 1024 }]);
+    let encoder = pipeline.encoder(context()).unwrap();
+    let mut cells = numbers(40_000);
+    cells[70_000..70_004].fill(0);
+    let error = encode_tile(&encoder, &cells, Cells::Fixed { size: 4 }, &mut Scratch::new()).unwrap_err();
+    assert_eq!(error.chunk, Some(1));
+    assert!(matches!(error.kind, ErrorKind::Filter(_)));
+    assert!(error.offset > 65_536);
 }

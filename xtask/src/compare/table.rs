@@ -42,7 +42,7 @@ impl Sample {
     }
 
     /// The median time; `None` without runs.
-    fn median(&self) -> Option<f64> {
+    pub(crate) fn median(&self) -> Option<f64> {
         let mut sorted = self.seconds.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = sorted.len() / 2;
@@ -109,6 +109,11 @@ const HEADINGS: [&str; 9] =
 pub(crate) struct Conditions(String);
 
 impl Conditions {
+    /// As a line.
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n", self.0)
+    }
+
     /// Describes this machine and this run.
     pub(crate) fn new(tdb: &Worker, peer: &Worker, threads: usize, runs: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -135,7 +140,7 @@ fn as_f64(bytes: u64) -> f64 {
     bytes as f64
 }
 
-fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let (value, unit) = if seconds < 1e-3 {
         (seconds * 1e6, "µs")
     } else if seconds < 1.0 {
@@ -147,23 +152,30 @@ fn duration(seconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// The table for a terminal.
-pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
-    let lines: Vec<[String; 9]> =
-        std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
-    let mut widths = [0; 9];
-    for line in &lines {
+/// Lines of columns for a terminal: the first column to the left, the others to the right.
+pub(crate) fn aligned<L: AsRef<[String]>>(lines: &[L]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for line in lines.iter().map(AsRef::as_ref) {
+        widths.resize(widths.len().max(line.len()), 0);
         for (width, cell) in widths.iter_mut().zip(line) {
             *width = cell.chars().count().max(*width);
         }
     }
     let mut text = String::new();
-    for line in &lines {
-        for (index, (cell, width)) in line.iter().zip(widths).enumerate() {
+    for line in lines.iter().map(AsRef::as_ref) {
+        for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
             text += &if index == 0 { format!("{cell:width$}") } else { format!("  {cell:>width$}") };
         }
         text.push('\n');
     }
+    text
+}
+
+/// The table for a terminal.
+pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
+    let lines: Vec<[String; 9]> =
+        std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
+    let mut text = aligned(&lines);
     for row in rows {
         if let Some(wrong) = &row.wrong {
             text += &format!("WRONG {}: {wrong}\n", row.name);
@@ -173,23 +185,46 @@ pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
 }
 
 fn markdown(rows: &[Row], conditions: &Conditions) -> String {
-    let mut text = format!("| {} |\n|---|{}\n", HEADINGS.join(" | "), "---:|".repeat(HEADINGS.len() - 1));
-    for row in rows {
-        text += &format!("| {} |\n", row.columns().join(" | "));
+    let lines: Vec<[String; 9]> =
+        std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
+    markdown_of(&lines) + "\n" + &conditions.0 + "\n"
+}
+
+/// Lines of columns as a Markdown table; the first line is its head.
+pub(crate) fn markdown_of<L: AsRef<[String]>>(lines: &[L]) -> String {
+    let mut text = String::new();
+    for (index, line) in lines.iter().map(AsRef::as_ref).enumerate() {
+        text += &format!("| {} |\n", line.join(" | "));
+        if index == 0 {
+            text += &format!("|---|{}\n", "---:|".repeat(line.len().saturating_sub(1)));
+        }
     }
-    text + "\n" + &conditions.0 + "\n"
+    text
 }
 
 /// Puts the table between the marks of the page, which is made if there is none.
 pub(crate) fn write_docs(page: &Path, rows: &[Row], conditions: &Conditions) -> Result<(), String> {
-    let old = if page.exists() {
+    put_between(page, (BEGIN, END), INTRODUCTION, &markdown(rows, conditions))
+}
+
+/// Puts a text between two marks of a page. Where the page has no such marks, they go to its end, behind `introduction`.
+pub(crate) fn put_between(
+    page: &Path,
+    (begin, end): (&str, &str),
+    introduction: &str,
+    text: &str,
+) -> Result<(), String> {
+    let mut old = if page.exists() {
         fs::read_to_string(page).map_err(|e| format!("cannot read {}: {e}", page.display()))?
     } else {
-        format!("{INTRODUCTION}\n{BEGIN}\n{END}\n")
+        String::new()
     };
-    let marks = || format!("{} has no {BEGIN} … {END}", page.display());
-    let (before, rest) = old.split_once(BEGIN).ok_or_else(marks)?;
-    let (_, after) = rest.split_once(END).ok_or_else(marks)?;
-    let new = format!("{before}{BEGIN}\n{}{END}{after}", markdown(rows, conditions));
+    if !old.contains(begin) {
+        old += &format!("{introduction}\n{begin}\n{end}\n");
+    }
+    let marks = || format!("{} has no {begin} … {end}", page.display());
+    let (before, rest) = old.split_once(begin).ok_or_else(marks)?;
+    let (_, after) = rest.split_once(end).ok_or_else(marks)?;
+    let new = format!("{before}{begin}\n{text}{end}{after}");
     fs::write(page, new).map_err(|e| format!("cannot write {}: {e}", page.display()))
 }

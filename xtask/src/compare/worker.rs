@@ -10,8 +10,11 @@
 //!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets]}, "widths"}
 //! {"op": "open", "array": path}  -> {"seconds", ...}
 //! {"op": "hash"}                 -> {"hash"} of what the last request returned
+//! {"op": "load", …}, {"op": "write", …}: see `worker_write`
 //! {"op": "copy", "bytes": n}     -> {"seconds"} a copy of so many bytes into fresh memory takes with all threads
 //! ```
+
+mod worker_write;
 
 use std::error::Error;
 use std::fs;
@@ -22,6 +25,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tdb_array::{Array, Cells, Column, Layout, OpenOptions};
+
+use self::worker_write::Input;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -48,17 +53,17 @@ fn main() -> Fallible<()> {
     let hello = json!({"version": env!("TDB_COMPARE_VERSION"), "resident": status("VmRSS")});
     writeln!(output, "{hello}")?;
     output.flush()?;
-    let mut last = Last::Nothing;
+    let (mut last, mut input) = (Last::Nothing, Input::default());
     for line in std::io::stdin().lock().lines() {
         let answer =
-            answer(&line?, threads, &mut last).unwrap_or_else(|error| json!({"error": error.to_string()}));
+            answer(&line?, threads, &mut last, &mut input).unwrap_or_else(|error| json!({"error": error.to_string()}));
         writeln!(output, "{answer}")?;
         output.flush()?;
     }
     Ok(())
 }
 
-fn answer(line: &str, threads: usize, last: &mut Last) -> Fallible<Value> {
+fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fallible<Value> {
     let request: Value = serde_json::from_str(line)?;
     let op = text(&request, "op")?;
     if op == "hash" {
@@ -106,6 +111,11 @@ fn answer(line: &str, threads: usize, last: &mut Last) -> Fallible<Value> {
             });
             Ok(json!({"seconds": seconds, "cells": 0, "bytes": 0, "peak": peak, "sizes": {}, "widths": []}))
         }
+        "load" => {
+            *input = Input::load(&request)?;
+            Ok(json!({"seconds": 0.0}))
+        }
+        "write" => input.write(&request, threads),
         "copy" => {
             let bytes = request.get("bytes").and_then(Value::as_u64).ok_or("no bytes")?;
             Ok(json!({"seconds": copy(usize::try_from(bytes)?, threads)}))

@@ -41,6 +41,11 @@ pub(crate) fn build_data(root: &Path, python: &Path, data: &Path) -> Result<(), 
     run(Command::new(python).arg(root.join("xtask/peer/compare_data.py")).arg("--out").arg(data))
 }
 
+/// Makes those columns of cells that are not there yet.
+pub(crate) fn build_columns(root: &Path, python: &Path, data: &Path) -> Result<(), String> {
+    run(Command::new(python).arg(root.join("xtask/peer/compare_columns.py")).arg("--out").arg(data))
+}
+
 fn run(command: &mut Command) -> Result<(), String> {
     // What is printed on the way is progress: the table alone goes to standard output.
     let status = command
@@ -171,12 +176,14 @@ fn manifest(root: &Path, workspace: &str) -> Result<String, String> {
     let rust = section(workspace, "[workspace.lints.rust]").unwrap_or_default();
     let clippy = section(workspace, "[workspace.lints.clippy]").unwrap_or_default();
     let source = root.join("xtask/src/compare/worker.rs").display().to_string();
-    let facade = root.join("crates/tdb-array").display().to_string();
+    let path = |name: &str| root.join("crates").join(name).display().to_string();
+    let (facade, filters, schema) = (path("tdb-array"), path("tdb-filters"), path("tdb-schema"));
     Ok(format!(
         "# Written by `cargo xtask compare`.\n\
          [package]\nname = \"{WORKER}\"\nedition = \"2024\"\npublish = false\n\n\
          [[bin]]\nname = \"{WORKER}\"\npath = {source:?}\n\n\
-         [dependencies]\ntdb-array = {{ path = {facade:?} }}\nserde_json = \"1\"\n\n\
+         [dependencies]\ntdb-array = {{ path = {facade:?} }}\n\
+         tdb-filters = {{ path = {filters:?} }}\ntdb-schema = {{ path = {schema:?} }}\nserde_json = \"1\"\n\n\
          [workspace]\n\n[profile.release]\n{profile}\n[lints.rust]\n{rust}\n[lints.clippy]\n{clippy}"
     ))
 }

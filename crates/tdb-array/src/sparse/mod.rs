@@ -1,7 +1,7 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 
 mod deletes;
-mod hilbert;
+pub(crate) mod hilbert;
 mod order;
 mod select;
 

@@ -1,12 +1,12 @@
 //! An array in a folder of the local file system.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::{ByteRange, Entry, Storage, StoredFile, range_len};
+use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, WriteStorage, range_len};
 
 /// A folder of the local file system.
 #[derive(Clone, Debug)]
@@ -97,6 +97,59 @@ impl Storage for LocalStorage {
     fn describe(&self, key: &str) -> String {
         self.path(key).display().to_string()
     }
+}
+
+impl WriteStorage for LocalStorage {
+    fn create_folder(&self, key: &str) -> io::Result<()> {
+        fs::create_dir_all(self.path(key))
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        Ok(Box::new(File::create_new(self.path(key))?))
+    }
+
+    fn sync_folder(&self, key: &str) -> io::Result<()> {
+        let folder = self.path(key);
+        sync(&folder)?;
+        match folder.parent() {
+            Some(parent) if key.is_empty() && !parent.as_os_str().is_empty() => sync(parent),
+            // A bare name lies in the working directory.
+            Some(_) if key.is_empty() => sync(Path::new(".")),
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        fs::remove_file(self.path(key))
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        fs::remove_dir_all(self.path(key))
+    }
+}
+
+impl FileWriter for File {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn finish(self: Box<Self>, durability: Durability) -> io::Result<()> {
+        match durability {
+            Durability::Synced => self.sync_all(),
+            Durability::Buffered => Ok(()),
+        }
+    }
+}
+
+/// Forces a folder's names to the medium, where the system can open folders.
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 impl StoredFile for File {

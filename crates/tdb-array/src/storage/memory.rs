@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 
-use super::{ByteRange, Entry, Storage, StoredFile, range_len};
+use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, WriteStorage, range_len};
 
-/// Files in memory, by key.
+/// Files in memory, by key. Clones share their files, as two openings of one folder do.
 ///
 /// ```
 /// use tdb_array::{MemoryStorage, Storage};
@@ -19,30 +20,17 @@ use super::{ByteRange, Entry, Storage, StoredFile, range_len};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
-    files: BTreeMap<String, Bytes>,
+    content: Arc<RwLock<Content>>,
 }
 
-impl MemoryStorage {
-    /// A storage of these files.
-    pub fn new<K: Into<String>, V: Into<Bytes>>(files: impl IntoIterator<Item = (K, V)>) -> Self {
-        Self { files: files.into_iter().map(|(key, bytes)| (key.into(), bytes.into())).collect() }
-    }
+#[derive(Debug, Default)]
+struct Content {
+    files: BTreeMap<String, Bytes>,
+    /// Folders that were made; those that only a file's key implies are not listed here.
+    folders: BTreeSet<String>,
+}
 
-    /// Adds or replaces a file.
-    pub fn insert(&mut self, key: impl Into<String>, bytes: impl Into<Bytes>) {
-        self.files.insert(key.into(), bytes.into());
-    }
-
-    /// Removes a file.
-    pub fn remove(&mut self, key: &str) -> Option<Bytes> {
-        self.files.remove(key)
-    }
-
-    /// Keys of all files.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
-    }
-
+impl Content {
     fn file(&self, key: &str) -> io::Result<&Bytes> {
         self.files.get(key).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -56,10 +44,43 @@ impl MemoryStorage {
     }
 }
 
-#[derive(Debug)]
-struct MemoryFile<'a>(&'a Bytes);
+impl MemoryStorage {
+    /// A storage of these files.
+    pub fn new<K: Into<String>, V: Into<Bytes>>(files: impl IntoIterator<Item = (K, V)>) -> Self {
+        let files = files.into_iter().map(|(key, bytes)| (key.into(), bytes.into())).collect();
+        Self { content: Arc::new(RwLock::new(Content { files, folders: BTreeSet::new() })) }
+    }
 
-impl StoredFile for MemoryFile<'_> {
+    /// Adds or replaces a file.
+    pub fn insert(&self, key: impl Into<String>, bytes: impl Into<Bytes>) {
+        self.write().files.insert(key.into(), bytes.into());
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, key: &str) -> Option<Bytes> {
+        self.write().files.remove(key)
+    }
+
+    /// Keys of all files, sorted.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        self.read().files.keys().cloned().collect()
+    }
+
+    // No call panics while it holds the lock, so a poisoned one guards sound content.
+    fn read(&self) -> RwLockReadGuard<'_, Content> {
+        self.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Content> {
+        self.content.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+struct MemoryFile(Bytes);
+
+impl StoredFile for MemoryFile {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let end = offset.saturating_add(tdb_codec::to_u64(out.len()));
         range_len(&(offset..end), tdb_codec::to_u64(self.0.len()))?;
@@ -73,44 +94,132 @@ impl StoredFile for MemoryFile<'_> {
 impl Storage for MemoryStorage {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let content = self.read();
         let mut entries = BTreeSet::new();
-        for key in self.files.keys() {
+        let files = content.files.keys().map(|key| (key, false));
+        for (key, made) in files.chain(content.folders.iter().map(|key| (key, true))) {
             if let Some(rest) = key.strip_prefix(&prefix) {
                 let (name, is_folder) = match rest.split_once('/') {
                     Some((name, _)) => (name, true),
-                    None => (rest, false),
+                    None => (rest, made),
                 };
                 entries.insert(Entry { name: name.to_owned(), is_folder });
             }
         }
-        if entries.is_empty() && !folder.is_empty() {
+        if entries.is_empty() && !folder.is_empty() && !content.folders.contains(folder) {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok(entries.into_iter().collect())
     }
 
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        let file = self.file(key)?;
+        let content = self.read();
+        let file = content.file(key)?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         Ok((tdb_codec::to_u64(file.len()), file.slice(file.len().saturating_sub(most)..)))
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let range = offset..offset.saturating_add(tdb_codec::to_u64(out.len()));
-        let bytes = self.slice(&ByteRange { key: key.to_owned(), range })?;
+        let bytes = self.read().slice(&ByteRange { key: key.to_owned(), range })?;
         out.copy_from_slice(&bytes);
         Ok(())
     }
 
     fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
-        Ok(Some(Box::new(MemoryFile(self.file(key)?))))
+        Ok(Some(Box::new(MemoryFile(self.read().file(key)?.clone()))))
     }
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
-        ranges.iter().map(|range| self.slice(range)).collect()
+        let content = self.read();
+        ranges.iter().map(|range| content.slice(range)).collect()
     }
 
     fn describe(&self, key: &str) -> String {
         format!("memory:{key}")
+    }
+}
+
+/// A file that is being written: it counts once it is finished, as on an object store.
+#[derive(Debug)]
+struct NewFile {
+    storage: MemoryStorage,
+    key: String,
+    bytes: Vec<u8>,
+}
+
+impl FileWriter for NewFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: Durability) -> io::Result<()> {
+        let Self { storage, key, bytes } = *self;
+        let mut content = storage.write();
+        if content.files.contains_key(&key) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        content.files.insert(key, bytes.into());
+        Ok(())
+    }
+}
+
+impl WriteStorage for MemoryStorage {
+    fn create_folder(&self, key: &str) -> io::Result<()> {
+        if !key.is_empty() {
+            self.write().folders.insert(key.to_owned());
+        }
+        Ok(())
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        if self.read().files.contains_key(key) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(Box::new(NewFile { storage: self.clone(), key: key.to_owned(), bytes: Vec::new() }))
+    }
+
+    fn sync_folder(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        self.remove(key).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        let prefix = format!("{key}/");
+        let outside = |other: &String| other != key && !other.starts_with(&prefix);
+        let mut content = self.write();
+        let before = content.files.len().saturating_add(content.folders.len());
+        content.files.retain(|other, _| outside(other));
+        content.folders.retain(outside);
+        let after = content.files.len().saturating_add(content.folders.len());
+        if before == after { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_counts_once_it_is_finished_and_is_never_overwritten() {
+        let storage = MemoryStorage::default();
+        storage.create_folder("a/b").unwrap();
+        assert_eq!(storage.list("a").unwrap(), [Entry { name: "b".into(), is_folder: true }]);
+        assert!(storage.list("a/b").unwrap().is_empty());
+        let mut file = storage.create_file("a/b/c").unwrap();
+        file.append(b"12").unwrap();
+        file.append(b"3").unwrap();
+        assert!(storage.keys().is_empty());
+        file.finish(Durability::Synced).unwrap();
+        assert_eq!(&storage.read_tail("a/b/c", 9).unwrap().1[..], b"123");
+        let error = storage.create_file("a/b/c").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        storage.remove_folder("a/b").unwrap();
+        assert!(storage.keys().is_empty());
+        assert_eq!(storage.remove_folder("a/b").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

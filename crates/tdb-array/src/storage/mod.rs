@@ -1,16 +1,19 @@
-//! Where an array's bytes come from.
+//! Where an array's bytes come from, and go to.
 
 mod local;
 mod memory;
+mod write;
 
 use core::fmt::Debug;
 use core::ops::Range;
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
+pub use write::{Durability, FileWriter, WriteStorage};
 
 /// A file or folder in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +75,33 @@ pub trait Storage: Debug + Send + Sync {
 
     /// How a key is shown to people.
     fn describe(&self, key: &str) -> String;
+}
+
+/// A storage that several openings share.
+impl<S: Storage + ?Sized> Storage for Arc<S> {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        (**self).list(folder)
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        (**self).read_tail(key, most)
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        (**self).read_into(key, offset, out)
+    }
+
+    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        (**self).open(key)
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        (**self).read_ranges(ranges)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        (**self).describe(key)
+    }
 }
 
 /// An open file, for many small reads.

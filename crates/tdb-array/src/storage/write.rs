@@ -1,0 +1,73 @@
+//! The write half of a storage.
+
+use core::fmt::Debug;
+use std::io;
+
+use super::Storage;
+
+/// Whether what is written must survive a loss of power.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Files and folders are forced to the medium before a write counts.
+    #[default]
+    Synced,
+    /// The system writes back when it likes: a crash of the machine (not of the process) may lose what was written.
+    Buffered,
+}
+
+/// Write access to the files of one array.
+///
+/// The format needs little of a storage, and this asks for no more, so that an object store can answer it: files are
+/// written once, front to back, and count from [`FileWriter::finish`] on; nothing is ever changed in place. A write
+/// becomes part of the array by one last, empty file, so no call here has to be atomic with another.
+///
+/// The order of calls is the protocol: data files and their folder are finished and synced before the commit marker is
+/// created, and the marker's folder is synced after it. A storage that fails at the n-th call, for any n, leaves the old
+/// array or the new one.
+pub trait WriteStorage: Storage {
+    /// Makes a folder and those above it, if they are not there. Stores without folders do nothing.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn create_folder(&self, key: &str) -> io::Result<()>;
+
+    /// Begins a new file in a folder that exists.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if there is such a file: nothing is overwritten.
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>>;
+
+    /// Forces the names in a folder to the medium: files survive a loss of power only after this. For the array's own
+    /// folder `""`, its name in the folder above too.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn sync_folder(&self, key: &str) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; whatever the system says.
+    fn remove_file(&self, key: &str) -> io::Result<()>;
+
+    /// Removes a folder and everything in it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; whatever the system says.
+    fn remove_folder(&self, key: &str) -> io::Result<()>;
+}
+
+/// A file that is being written. Dropped before [`Self::finish`], it may be left cut off or not at all.
+pub trait FileWriter: Debug + Send {
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// Whatever the system says; the file is of no use then.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// Whatever the system says: what was appended before may be lost then.
+    fn finish(self: Box<Self>, durability: Durability) -> io::Result<()>;
+}

@@ -1,0 +1,209 @@
+//! Writing: new arrays, and new fragments in them.
+//!
+//! A write makes one fragment. Its data files are appended to tile by tile, its metadata file is written when the last
+//! tile is known, and an empty commit file makes it count:
+//!
+//! ```text
+//! __fragments/<name>/a0.tdb …                  appended while tiles are filtered, in parallel
+//! __fragments/<name>/__fragment_metadata.tdb   statistics, offsets, footer
+//! __commits/<name>.wrt                         last: from here on readers see it
+//! ```
+//!
+//! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless.
+
+mod column;
+mod create;
+mod dense;
+mod fragment;
+mod metadata;
+mod names;
+mod query;
+mod sorted;
+mod statistics;
+mod tile;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use tdb_codec::{Budget, Gate, Limits};
+use tdb_filters::Key;
+use tdb_schema::ArraySchema;
+
+use crate::array::load_schema;
+use crate::context::Context;
+use crate::directory::Directory;
+use crate::storage::{Durability, LocalStorage, WriteStorage};
+use crate::{Error, Result};
+
+pub use column::WriteColumn;
+pub use fragment::FragmentWriter;
+pub use query::Write;
+
+/// How to create and write arrays.
+///
+/// ```
+/// use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout, MemoryStorage, OpenOptions};
+/// use tdb_array::{WriteColumn, WriteOptions};
+/// use tdb_schema::{Attribute, Dimension, Domain};
+///
+/// let rows = Dimension::fixed("rows", Datatype::Int32, 1i32.to_le_bytes(), 8i32.to_le_bytes());
+/// let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows.with_extent(4i32.to_le_bytes())]))
+///     .with_attribute(Attribute::new("a", Datatype::Float64, CellValNum::ONE));
+///
+/// let storage = MemoryStorage::default();
+/// WriteOptions::new().create_storage(&storage, &schema)?;
+/// let writer = WriteOptions::new().open_storage(storage.clone())?;
+/// writer.write().range("rows", 5..=8).column(WriteColumn::fixed("a", &[0.5, 1.5, 2.5, 3.5])).commit()?;
+///
+/// let cells = OpenOptions::new().open_storage(storage)?.read().range("rows", 4..=6).collect()?;
+/// assert!(cells.field("a")?.values::<f64>()?[0].is_nan());
+/// assert_eq!(cells.field("a")?.values::<f64>()?[1..], [0.5, 1.5]);
+/// # Ok::<(), tdb_array::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until an array is created or opened with them"]
+pub struct WriteOptions {
+    threads: usize,
+    limits: Limits,
+    key: Option<Key>,
+    timestamp: Option<u64>,
+    durability: Durability,
+}
+
+impl WriteOptions {
+    /// As many threads as the machine has, written now, forced to the medium.
+    pub fn new() -> Self {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let (limits, durability) = (Limits::default(), Durability::default());
+        Self { threads, limits, key: None, timestamp: None, durability }
+    }
+
+    /// Uses at most this many threads. They are started by each write and end with it; with 1, none is.
+    pub const fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Bounds the memory of a tile.
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Encrypts, or opens an encrypted array, with this key.
+    pub const fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Writes at this time, in milliseconds since 1970, instead of now. 0 is now, too.
+    pub const fn timestamp(mut self, milliseconds: u64) -> Self {
+        self.timestamp = Some(milliseconds);
+        self
+    }
+
+    /// Chooses whether writes survive a loss of power. Without the forcing, small writes are much faster.
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Creates an array in a local folder, which is made if there is none.
+    ///
+    /// # Errors
+    /// An array or group there already, a schema that breaks a rule or has what its version cannot store, or whatever the
+    /// system says.
+    pub fn create(self, path: impl Into<PathBuf>, schema: &ArraySchema) -> Result<()> {
+        self.create_storage(&LocalStorage::new(path), schema)
+    }
+
+    /// Creates an array in a storage.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn create_storage(self, storage: &dyn WriteStorage, schema: &ArraySchema) -> Result<()> {
+        create::create(storage, schema, &self)
+    }
+
+    /// Opens the array in a local folder for writing.
+    ///
+    /// # Errors
+    /// No array there, a damaged file, or something this build does not support.
+    pub fn open(self, path: impl Into<PathBuf>) -> Result<ArrayWriter> {
+        self.open_storage(LocalStorage::new(path))
+    }
+
+    /// Opens the array in a storage for writing.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<ArrayWriter> {
+        let storage: Arc<dyn WriteStorage> = Arc::new(storage);
+        let context = Context {
+            storage: Box::new(storage.clone()),
+            threads: self.threads.max(1),
+            limits: self.limits,
+            budget: Budget::new(self.limits.scratch_bytes),
+            key: self.key.clone(),
+        };
+        let directory = Directory::load(&*context.storage)?;
+        // Writers take the last schema whatever its time.
+        let schema_key = directory.schemas.last().cloned().unwrap_or_default();
+        let schema = load_schema(&context, &schema_key)?;
+        if !schema.version.has(Gate::Nullable) {
+            let what = format!("writing into an array of version {} is not supported", schema.version);
+            return Err(Error::unsupported(context.describe(&schema_key), what));
+        }
+        Ok(ArrayWriter { context, storage, options: self, schema, schema_key })
+    }
+
+    /// The time of a write that begins now.
+    fn time(&self) -> u64 {
+        self.timestamp.filter(|time| *time != 0).unwrap_or_else(names::now)
+    }
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An array, opened for writing. Any number of writers may be at work on one array.
+#[derive(Debug)]
+pub struct ArrayWriter {
+    context: Context,
+    storage: Arc<dyn WriteStorage>,
+    options: WriteOptions,
+    schema: ArraySchema,
+    schema_key: String,
+}
+
+impl ArrayWriter {
+    /// The schema that fragments are written with.
+    #[must_use]
+    pub const fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// Starts a write of cells given at once.
+    pub const fn write(&self) -> Write<'_> {
+        Write::new(self)
+    }
+
+    /// Starts a sparse fragment whose cells come in pieces, in the array's global order.
+    ///
+    /// # Errors
+    /// A dense array, a filter that does not take its field, or whatever the system says.
+    pub fn sparse_fragment(&self) -> Result<FragmentWriter<'_>> {
+        FragmentWriter::sparse(self)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.context.describe(key)
+    }
+}

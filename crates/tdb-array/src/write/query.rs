@@ -1,0 +1,146 @@
+//! The builder of a write.
+
+use core::ops::RangeBounds;
+
+use tdb_codec::{ArrayType, Layout};
+use tdb_schema::Range;
+
+use super::{ArrayWriter, WriteColumn, dense};
+use crate::coordinate::{AskedRange, Coordinate, Ends};
+use crate::query::{Wanted, show_coordinate};
+use crate::{Error, QueryError, Result, WriteError};
+
+/// A write of cells given at once: one fragment.
+///
+/// ```no_run
+/// use tdb_array::{WriteColumn, WriteOptions};
+///
+/// let writer = WriteOptions::new().open("path/to/array")?;
+/// writer.write().range("rows", 1..=3).column(WriteColumn::fixed("a", &[10i32, 20, 30])).commit()?;
+/// # Ok::<(), tdb_array::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a write does nothing until it is committed"]
+pub struct Write<'a> {
+    array: &'a ArrayWriter,
+    ranges: Vec<(String, Wanted)>,
+    order: Option<Layout>,
+    columns: Vec<WriteColumn<'a>>,
+}
+
+impl<'a> Write<'a> {
+    pub(super) const fn new(array: &'a ArrayWriter) -> Self {
+        Self { array, ranges: Vec::new(), order: None, columns: Vec::new() }
+    }
+
+    /// Writes this range of a dimension of a dense array; without one, the whole dimension.
+    pub fn range<V: Into<Coordinate> + Clone>(
+        mut self,
+        dimension: impl Into<String>,
+        range: impl RangeBounds<V>,
+    ) -> Self {
+        self.ranges.push((dimension.into(), Wanted::Values(AskedRange::new(&range))));
+        self
+    }
+
+    /// Writes an inclusive range given as the dimension's little-endian bytes; `None` is open.
+    pub fn range_bytes(
+        mut self,
+        dimension: impl Into<String>,
+        low: Option<Vec<u8>>,
+        high: Option<Vec<u8>>,
+    ) -> Self {
+        self.ranges.push((dimension.into(), Wanted::Bytes(Ends { low, high })));
+        self
+    }
+
+    /// Says how the columns are ordered: row-major (the default), column-major or global for dense arrays, global for
+    /// sparse ones.
+    pub const fn order(mut self, order: Layout) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// Gives a field's cells.
+    pub fn column(mut self, column: WriteColumn<'a>) -> Self {
+        self.columns.push(column);
+        self
+    }
+
+    /// Writes, and returns the new fragment's name.
+    ///
+    /// # Errors
+    /// Columns or ranges that do not fit the array, a filter that refuses values, or whatever the system says. The array
+    /// is then as before.
+    pub fn commit(self) -> Result<String> {
+        let array = self.array;
+        let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
+        match (array.schema().array_type, self.order) {
+            (ArrayType::Dense, order) => {
+                let order = order.unwrap_or(Layout::RowMajor);
+                if !matches!(order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder) {
+                    return unsupported("dense arrays cannot be written in that order");
+                }
+                dense::write(array, self.domain()?, order, &self.columns)
+            }
+            (ArrayType::Sparse, Some(Layout::GlobalOrder)) => {
+                if let Some((dimension, _)) = self.ranges.first() {
+                    let wrong = "is of a sparse array: its cells have coordinates instead of a range";
+                    return Err(WriteError::Column { field: dimension.clone(), wrong }.into());
+                }
+                let mut fragment = array.sparse_fragment()?;
+                fragment.append(&self.columns)?;
+                fragment.commit()
+            }
+            (ArrayType::Sparse, _) => {
+                unsupported("writing sparse cells in another order than the global one is not supported yet")
+            }
+        }
+    }
+
+    /// The box of a dense write.
+    fn domain(&self) -> Result<Vec<Range>> {
+        let schema = self.array.schema();
+        for (name, _) in &self.ranges {
+            if schema.dimension(name).is_none() {
+                let known: Vec<&str> = schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect();
+                return Err(
+                    QueryError::UnknownDimension { name: name.clone(), known: known.join(", ") }.into()
+                );
+            }
+        }
+        let mut domain = Vec::with_capacity(schema.domain.dimensions.len());
+        for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
+            let (low, high) = dimension.domain.clone().unwrap_or_default();
+            let mut bounds = Range::new(low, high);
+            if let Some(current) =
+                schema.current_domain.as_ref().and_then(|current| current.ranges.get(index))
+            {
+                bounds.clone_from(current);
+            }
+            let mut range = bounds.clone();
+            for (_, asked) in self.ranges.iter().filter(|(name, _)| *name == dimension.name) {
+                let ends = asked.resolve(dimension)?;
+                range.low = ends.low.unwrap_or(range.low);
+                range.high = ends.high.unwrap_or(range.high);
+                let size = dimension.datatype.size();
+                if range.low.len() != size || range.high.len() != size {
+                    let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
+                    return Err(QueryError::RangeType { dimension, datatype }.into());
+                }
+            }
+            let show = |value: &[u8]| show_coordinate(dimension, value);
+            let inverted = Range::compare(dimension.datatype, &range.low, &range.high).is_gt();
+            if inverted {
+                let (low, high) = (show(&range.low), show(&range.high));
+                return Err(QueryError::InvertedRange { dimension: dimension.name.clone(), low, high }.into());
+            }
+            if !bounds.covers(dimension.datatype, &range) {
+                let (low, high) = (show(&bounds.low), show(&bounds.high));
+                return Err(QueryError::OutsideDomain { dimension: dimension.name.clone(), low, high }.into());
+            }
+            domain.push(range);
+        }
+        Ok(domain)
+    }
+}

@@ -1,0 +1,217 @@
+//! One tile of one field: its cells, and the bytes they become.
+
+use core::ops::Range as Cells;
+
+use tdb_codec::{Datatype, Gate, to_u64};
+use tdb_filters::{Encoder, Key, Overrides, Pipeline, Scratch, TileContext};
+use tdb_schema::{ArraySchema, Field, FieldKind, Range};
+use tdb_tile::split;
+use tdb_tile::{EMPTY_TILE, encode_string_tile, encode_tile};
+
+use super::statistics::{self, Rule, TileStatistics};
+use crate::{Result, WriteError};
+
+/// Cells of one tile in the order they are stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TileCells<'a> {
+    /// Number of cells, padding included.
+    pub(crate) count: usize,
+    pub(crate) values: &'a [u8],
+    /// For var-length fields where each cell begins in `values`; the first at 0.
+    pub(crate) offsets: &'a [u64],
+    /// For nullable fields a byte for each cell.
+    pub(crate) validity: &'a [u8],
+    /// Runs of cells that are not padding, ascending; `None` if all are.
+    pub(crate) runs: Option<&'a [Cells<usize>]>,
+}
+
+impl<'a> TileCells<'a> {
+    /// The runs of cells that are not padding.
+    pub(crate) fn written(&self) -> impl Iterator<Item = Cells<usize>> + use<'a> {
+        let all = self.runs.is_none().then_some(0..self.count);
+        self.runs.unwrap_or_default().iter().cloned().chain(all)
+    }
+
+    /// A cell of a var-length field.
+    pub(crate) fn var_cell(&self, index: usize) -> Option<&'a [u8]> {
+        let start = tdb_codec::to_usize(*self.offsets.get(index)?)?;
+        let end = match self.offsets.get(index.checked_add(1)?) {
+            Some(end) => tdb_codec::to_usize(*end)?,
+            None => self.values.len(),
+        };
+        self.values.get(start..end)
+    }
+}
+
+/// Where a writer gets the cells of a tile from.
+pub(crate) trait TileSource: Sync {
+    /// The cells of tile `tile` of the source in a field, either where they lie or put together in `room`.
+    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>>;
+}
+
+/// What a thread keeps between tiles.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    pub(crate) values: Vec<u8>,
+    pub(crate) offsets: Vec<u64>,
+    pub(crate) validity: Vec<u8>,
+    pub(crate) runs: Vec<Cells<usize>>,
+}
+
+/// What a thread filters with.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) room: Room,
+    pub(crate) encoding: Encoding,
+}
+
+/// Working memory of the filters.
+#[derive(Debug)]
+pub(crate) struct Encoding {
+    pub(crate) scratch: Scratch,
+    offsets: Vec<u8>,
+}
+
+impl Encoding {
+    pub(crate) const fn new(scratch: Scratch) -> Self {
+        Self { scratch, offsets: Vec::new() }
+    }
+}
+
+/// How the tiles of a field are filtered.
+#[derive(Debug)]
+pub(crate) struct FieldEncoder {
+    pub(crate) kind: FieldKind,
+    name: String,
+    pub(crate) datatype: Datatype,
+    /// `None` for var-length fields.
+    pub(crate) cell_size: Option<usize>,
+    pub(crate) rule: Rule,
+    /// Values of fixed size, or offsets.
+    fixed: Encoder,
+    values: Option<Encoder>,
+    validity: Option<Encoder>,
+    /// Whether chunks of var-length values begin at cells.
+    whole_cells: bool,
+}
+
+/// The filtered bytes of a tile and what is known of it.
+#[derive(Debug)]
+pub(crate) struct EncodedTile {
+    pub(crate) field: usize,
+    pub(crate) cells: usize,
+    pub(crate) fixed: Vec<u8>,
+    /// With the unfiltered size.
+    pub(crate) values: Option<(Vec<u8>, u64)>,
+    pub(crate) validity: Option<Vec<u8>>,
+    pub(crate) statistics: TileStatistics,
+}
+
+impl FieldEncoder {
+    pub(crate) fn new(schema: &ArraySchema, field: &Field<'_>, key: Option<&Key>) -> Result<Self> {
+        let encoder = |pipeline: &Pipeline, datatype, cell_size: usize, var| {
+            let context = TileContext {
+                datatype,
+                cell_size: to_u64(cell_size),
+                schema_version: schema.version,
+                fragment_version: schema.version,
+                var,
+                overrides: Overrides::default(),
+            };
+            pipeline.encoder_with_key(context, key).map_err(|error| {
+                let error =
+                    tdb_tile::Error { offset: 0, chunk: None, kind: tdb_tile::ErrorKind::Filter(error) };
+                WriteError::Filter { field: field.name.to_owned(), error: error.into() }
+            })
+        };
+        let size = field.datatype.size();
+        let (fixed, values) = match field.cell_size() {
+            Some(cell_size) => (encoder(field.filters, field.datatype, cell_size, false)?, None),
+            None => {
+                let offsets = encoder(&schema.offsets_filters, Datatype::Uint64, 8, false)?;
+                (offsets, Some(encoder(field.filters, field.datatype, size, true)?))
+            }
+        };
+        let validity = field
+            .nullable
+            .then(|| encoder(&schema.validity_filters, Datatype::Uint8, 1, false))
+            .transpose()?;
+        let rule = match field.kind {
+            FieldKind::Attribute(_) => Rule::attribute(field.datatype, field.cell_val_num, field.nullable),
+            FieldKind::Dimension(_) => Rule::dimension(field.datatype, field.cell_val_num),
+        };
+        Ok(Self {
+            kind: field.kind,
+            name: field.name.to_owned(),
+            datatype: field.datatype,
+            cell_size: field.cell_size(),
+            rule,
+            fixed,
+            values,
+            validity,
+            whole_cells: schema.version.has(Gate::WholeCellChunks),
+        })
+    }
+
+    /// Whether cells may be null.
+    pub(crate) const fn is_nullable(&self) -> bool {
+        self.validity.is_some()
+    }
+
+    /// Filters a tile, and looks at its cells.
+    pub(crate) fn encode(
+        &self,
+        field: usize,
+        cells: &TileCells<'_>,
+        encoding: &mut Encoding,
+    ) -> Result<EncodedTile> {
+        let failed =
+            |error: tdb_tile::Error| WriteError::Filter { field: self.name.clone(), error: error.into() };
+        let Encoding { scratch, offsets: offset_bytes } = encoding;
+        let statistics = statistics::of_tile(self.rule, self.datatype, cells, self.cell_size);
+        let (fixed, values) = match &self.values {
+            None => {
+                let size = to_u64(self.cell_size.unwrap_or(1));
+                let tile = encode_tile(&self.fixed, cells.values, split::Cells::Fixed { size }, scratch);
+                (tile.map_err(failed)?, None)
+            }
+            Some(encoder) if encoder.encodes_strings() => {
+                let tile = encode_string_tile(encoder, cells.values, cells.offsets, scratch);
+                (EMPTY_TILE.to_vec(), Some(tile.map_err(failed)?))
+            }
+            Some(encoder) => {
+                offset_bytes.clear();
+                offset_bytes.extend(cells.offsets.iter().flat_map(|offset| offset.to_le_bytes()));
+                let offsets =
+                    encode_tile(&self.fixed, offset_bytes, split::Cells::Fixed { size: 8 }, scratch);
+                let value_size = to_u64(self.datatype.size());
+                let tile = match self.whole_cells {
+                    true => {
+                        let split = split::Cells::Var { offsets: cells.offsets, value_size };
+                        encode_tile(encoder, cells.values, split, scratch)
+                    }
+                    // libtiledb up to 2.6 cut values anywhere, and refuses chunks without bytes.
+                    false if cells.values.is_empty() => Ok(EMPTY_TILE.to_vec()),
+                    false => {
+                        let split = split::Cells::Fixed { size: value_size };
+                        encode_tile(encoder, cells.values, split, scratch)
+                    }
+                };
+                (offsets.map_err(failed)?, Some(tile.map_err(failed)?))
+            }
+        };
+        let validity = self.validity.as_ref();
+        let validity = validity
+            .map(|encoder| encode_tile(encoder, cells.validity, split::Cells::Fixed { size: 1 }, scratch))
+            .transpose()
+            .map_err(failed)?;
+        let values = values.map(|tile| (tile, to_u64(cells.values.len())));
+        Ok(EncodedTile { field, cells: cells.count, fixed, values, validity, statistics })
+    }
+}
+
+/// The interval that a dimension's coordinates in a tile span; `None` if there are none.
+pub(crate) fn interval(statistics: &TileStatistics) -> Option<Range> {
+    let (low, high) = statistics.extremes.clone()?;
+    Some(Range::new(low, high))
+}

@@ -1,0 +1,111 @@
+//! Where libtiledb's encoder loses data, crashes, or writes what it cannot read, and what this one does instead. The
+//! cases are listed in `docs/format/filters.md`.
+
+use tdb_codec::{Datatype, FormatVersion};
+
+use super::{POSITIVE_DELTA, context, decode, encode};
+use crate::{ByteWidth, ErrorKind, Filter, Pipeline, ScaleFloat, TileContext};
+
+const DELTA: Filter = Filter::Delta { level: -1, reinterpret: None };
+const DOUBLE_DELTA: Filter = Filter::DoubleDelta { level: -1, reinterpret: None };
+const NARROW: Filter = Filter::BitWidthReduction { max_window: 256 };
+
+#[test]
+fn data_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_its_tail() {
+    // The type is reinterpreted as a wider one than the cells have.
+    let wide = Some(Datatype::Int32);
+    for (filter, datatype) in [
+        (Filter::Xor, Datatype::Int32),
+        (DELTA, Datatype::Int32),
+        (DOUBLE_DELTA, Datatype::Int32),
+        (Filter::Delta { level: -1, reinterpret: wide }, Datatype::Int16),
+        (Filter::DoubleDelta { level: -1, reinterpret: wide }, Datatype::Int16),
+    ] {
+        let error = encode(&Pipeline::new(vec![filter]), context(datatype), &[0; 6]).unwrap_err();
+        assert_eq!((error.position, error.kind), (1, ErrorKind::PartialValue { bytes: 6, size: 4 }));
+    }
+}
+
+#[test]
+fn metadata_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_its_tail() {
+    // Of bit-width reduction: 8 bytes and 13 a window. Of byteshuffle: 8 bytes, which are one value.
+    for filter in [DELTA, DOUBLE_DELTA, Filter::Rle { level: -1 }] {
+        let pipeline = Pipeline::new(vec![NARROW, filter.clone()]);
+        let error = encode(&pipeline, context(Datatype::Int64), &[0; 80]).unwrap_err();
+        assert_eq!((error.position, error.kind), (2, ErrorKind::PartialValue { bytes: 21, size: 8 }));
+        let pipeline = Pipeline::new(vec![Filter::ByteShuffle, filter]);
+        let (metadata, data) = encode(&pipeline, context(Datatype::Int64), &[1; 80]).unwrap();
+        let decoder = pipeline.decoder(context(Datatype::Int64)).unwrap();
+        assert_eq!(decode(&decoder, &metadata, &data, 80).unwrap(), [1; 80]);
+    }
+    // XOR after narrowing: the metadata is left alone, but ten values of one byte are no whole number of values.
+    let pipeline = Pipeline::new(vec![NARROW, Filter::Xor]);
+    let error = encode(&pipeline, context(Datatype::Int64), &[0; 80]).unwrap_err();
+    assert_eq!((error.position, error.kind), (2, ErrorKind::PartialValue { bytes: 10, size: 8 }));
+}
+
+#[test]
+fn nothing_is_encoded_as_nothing_where_libtiledb_divides_by_zero_or_adds_garbage() {
+    let expected: [(Filter, &[u8], &[u8]); 4] = [
+        // No windows; libtiledb divides by a window of no bytes.
+        (NARROW, &[0; 8], &[]),
+        (POSITIVE_DELTA, &[0; 4], &[]),
+        // n = 0 and nothing behind it; libtiledb adds a value, and cannot read the part back.
+        (DELTA, &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0], &[0; 8]),
+        (DOUBLE_DELTA, &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0], &[0; 9]),
+    ];
+    for (filter, metadata, data) in expected {
+        let pipeline = Pipeline::new(vec![filter]);
+        let context = TileContext::values(Datatype::Int32, FormatVersion::CURRENT);
+        let encoded = encode(&pipeline, context, &[]).unwrap();
+        assert_eq!((encoded.0.as_slice(), encoded.1.as_slice()), (metadata, data), "{pipeline:?}");
+        let decoder = pipeline.decoder(context).unwrap();
+        assert_eq!(decode(&decoder, metadata, data, 0).unwrap(), []);
+    }
+}
+
+#[test]
+fn differences_past_64_bits_are_stored_raw_where_libtiledb_gives_up() {
+    let input: Vec<u8> =
+        [i64::MIN, i64::MAX, i64::MIN, 0].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let pipeline = Pipeline::new(vec![DOUBLE_DELTA]);
+    let (metadata, data) = encode(&pipeline, context(Datatype::Int64), &input).unwrap();
+    assert_eq!((data[0], &data[9..]), (63, input.as_slice()));
+    let decoder = pipeline.decoder(context(Datatype::Int64)).unwrap();
+    assert_eq!(decode(&decoder, &metadata, &data, 32).unwrap(), input);
+}
+
+#[test]
+fn the_first_difference_counts_as_it_does_in_libtiledb_2_30() {
+    // A constant step of 10: the differences of differences are 0, and four bits are used nevertheless.
+    let input: Vec<u8> = [0i32, 10, 20, 30].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let (_, data) = encode(&Pipeline::new(vec![DOUBLE_DELTA]), context(Datatype::Int32), &input).unwrap();
+    assert_eq!(data[0], 4);
+}
+
+#[test]
+fn floats_that_no_integer_holds_are_refused_where_libtiledb_stores_anything() {
+    let filter = Filter::ScaleFloat(ScaleFloat { scale: 1.0, offset: 0.0, byte_width: ByteWidth::One });
+    for value in [128.0, -129.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let input = [0.0, value].map(f64::to_le_bytes).concat();
+        let pipeline = Pipeline::new(vec![filter.clone()]);
+        let error = encode(&pipeline, context(Datatype::Float64), &input).unwrap_err();
+        assert_eq!((error.filter, error.kind), ("scale-float", ErrorKind::OutOfRange { index: 1 }));
+    }
+}
+
+#[test]
+fn old_arrays_get_the_string_form_that_their_readers_expect() {
+    // libtiledb 2.30 writes runs of strings into arrays of versions 7 to 11, and cannot read them.
+    let rle = Pipeline::new(vec![Filter::Rle { level: -1 }]);
+    let strings = |version| {
+        let context = TileContext::values(Datatype::StringAscii, FormatVersion::parse(version).unwrap());
+        rle.encoder(context).unwrap().encodes_strings()
+    };
+    assert_eq!([7, 11, 12].map(strings), [false, false, true]);
+    // UTF-8 with a dictionary cannot be written before there is a form for it.
+    let dictionary = Pipeline::new(vec![Filter::Dictionary { level: -1 }]);
+    let context = TileContext::values(Datatype::StringUtf8, FormatVersion::parse(16).unwrap());
+    let error = dictionary.encoder(context).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InputType { datatype: Datatype::StringUtf8 });
+}

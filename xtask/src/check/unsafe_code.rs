@@ -1,0 +1,86 @@
+//! Unsafe code is in one file; every library but that file's forbids it.
+
+use super::tokens::Token;
+use super::{Violation, matches};
+
+/// The one file that may contain unsafe code: the calls of functions compiled for detected features.
+const EXCEPTION: &str = "crates/tdb-filters/src/kernels.rs";
+/// The library it belongs to. `forbid` cannot be lifted for a module, so that it has to `deny`.
+const DENYING: &str = "crates/tdb-filters/src/lib.rs";
+
+/// Looks for the attribute in the tokens of a `lib.rs`.
+pub(super) fn check_library(file: &str, tokens: &[Token<'_>]) -> Option<Violation> {
+    let level = if file == DENYING { "deny" } else { "forbid" };
+    let attribute = ["#", "!", "[", level, "(", "unsafe_code", ")", "]"];
+    let found = (0..tokens.len()).any(|at| matches(tokens, at, &attribute));
+    (!found).then(|| Violation::new(file, 1, format!("#![{level}(unsafe_code)] is missing")))
+}
+
+/// Looks for `unsafe`, and for what lifts the lint, in the tokens of any source file, its tests included.
+pub(super) fn check_file(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
+    if file == EXCEPTION {
+        return Vec::new();
+    }
+    let mut violations = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let lifts = ["allow", "expect", "warn"].iter().any(|level| {
+            token.text == *level
+                && tokens
+                    .iter()
+                    .skip(at)
+                    .take_while(|token| token.text != ")")
+                    .any(|token| token.text == "unsafe_code")
+        });
+        if token.text == "unsafe" || lifts {
+            let what = format!("unsafe code belongs to {EXCEPTION} and to no other file");
+            violations.push(Violation::new(file, token.line, what));
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::tokenize;
+    use super::*;
+
+    fn lines(file: &str, source: &str) -> Vec<usize> {
+        check_file(file, &tokenize(source)).iter().map(|violation| violation.line).collect()
+    }
+
+    #[test]
+    fn a_library_without_the_attribute_is_refused_even_if_a_comment_has_it() {
+        assert_eq!(check_library("lib.rs", &tokenize("#![forbid(unsafe_code)]\nmod a;")), None);
+        let violation = check_library("lib.rs", &tokenize("// #![forbid(unsafe_code)]\nmod a;")).unwrap();
+        assert_eq!((violation.file.as_str(), violation.line), ("lib.rs", 1));
+    }
+
+    #[test]
+    fn deny_is_enough_for_the_library_of_the_exception_and_for_no_other() {
+        let tokens = tokenize("#![deny(unsafe_code)]\nmod kernels;");
+        assert_eq!(check_library(DENYING, &tokens), None);
+        assert!(check_library("crates/tdb-tile/src/lib.rs", &tokens).is_some());
+        assert!(check_library(DENYING, &tokenize("mod kernels;")).is_some());
+    }
+
+    #[test]
+    fn unsafe_code_is_found_in_every_file_but_one() {
+        let source = "fn f() {\n    unsafe { g() }\n}";
+        assert!(lines(EXCEPTION, source).is_empty());
+        for file in
+            ["crates/tdb-filters/src/kernels/xor.rs", "crates/tdb-filters/src/xor.rs", "xtask/src/main.rs"]
+        {
+            assert_eq!(lines(file, source), [2], "{file}");
+        }
+    }
+
+    #[test]
+    fn lifting_the_lint_is_found_alone_and_among_others() {
+        let file = "crates/tdb-filters/src/xor.rs";
+        assert_eq!(lines(file, "#[allow(unsafe_code)]\nmod a;"), [1]);
+        assert_eq!(lines(file, "\n#![expect(dead_code, unsafe_code, reason = \"x\")]"), [2]);
+        assert_eq!(lines(file, "#[cfg_attr(test, warn(unsafe_code))]"), [1]);
+        let harmless = "#[allow(dead_code)]\n#[deny(unsafe_code)]\n// unsafe\nconst A: &str = \"unsafe\";";
+        assert!(lines(file, harmless).is_empty());
+    }
+}

@@ -1,0 +1,269 @@
+//! Some cases at a time, written by one library and read by the other, in both directions at once.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tdb_array::{Durability, Layout, OpenOptions, WriteColumn, WriteOptions};
+use tdb_codec::{FormatVersion, to_u64};
+use tdb_filters::Key;
+
+use super::cases::{Case, Cells, KEY};
+
+/// What the peer says of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) outcome: Outcome,
+    pub(super) what: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Equal,
+    Refused,
+    Differs,
+    /// It wrote cells that it cannot read.
+    SelfRefused,
+    /// It wrote cells and reads others.
+    SelfDiffers,
+    Crashed,
+}
+
+/// What came of one case in both directions; `None` where a step before failed.
+#[derive(Debug)]
+pub(super) struct Result2 {
+    /// tdb writes, …
+    pub(super) written: Result<(), String>,
+    /// … the peer reads.
+    pub(super) read_by_peer: Option<Answer>,
+    /// The peer writes and reads, …
+    pub(super) written_by_peer: Answer,
+    /// … tdb reads: how the cells differ, or what failed.
+    pub(super) read: Option<Result<Option<String>, String>>,
+}
+
+/// Where batches run.
+pub(super) struct Bench {
+    pub(super) script: PathBuf,
+    pub(super) library: PathBuf,
+    pub(super) folder: PathBuf,
+    /// The version of the arrays that tdb writes, if not the current one.
+    pub(super) version: Option<FormatVersion>,
+}
+
+impl Bench {
+    /// Runs a batch.
+    pub(super) fn run(&self, cases: &[&Case]) -> Result<Vec<Result2>, String> {
+        let cells: Vec<Vec<Cells>> = cases.iter().map(|case| case.cells()).collect();
+        self.prepare(cases, &cells)?;
+        let (ours, theirs) = (self.folder.join("tdb"), self.folder.join("peer"));
+
+        let peer = self.start("write", &theirs, cases.len())?;
+        let written: Vec<Result<(), String>> = cases
+            .iter()
+            .zip(&cells)
+            .enumerate()
+            .map(|(number, (case, cells))| write(&ours.join(number.to_string()), case, cells, self.version))
+            .collect();
+        let written_by_peer = peer.finish()?;
+
+        let peer = self.start("read", &ours, cases.len())?;
+        let mut read = Vec::with_capacity(cases.len());
+        for (number, (case, (cells, answer))) in
+            cases.iter().zip(cells.iter().zip(&written_by_peer)).enumerate()
+        {
+            let there = !matches!(answer.outcome, Outcome::Refused | Outcome::Crashed);
+            read.push(there.then(|| self::read(&theirs.join(number.to_string()), case, cells)));
+        }
+        let read_by_peer = peer.finish()?;
+
+        let all = written.into_iter().zip(read_by_peer).zip(written_by_peer).zip(read);
+        let results = all.map(|(((written, read_by_peer), written_by_peer), read)| Result2 {
+            read_by_peer: written.is_ok().then_some(read_by_peer),
+            written,
+            written_by_peer,
+            read,
+        });
+        Ok(results.collect())
+    }
+
+    /// Writes the cases and their cells for the peer.
+    fn prepare(&self, cases: &[&Case], cells: &[Vec<Cells>]) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", self.folder.display());
+        if self.folder.exists() {
+            fs::remove_dir_all(&self.folder).map_err(failed)?;
+        }
+        for part in ["tdb", "peer"] {
+            fs::create_dir_all(self.folder.join(part)).map_err(failed)?;
+        }
+        let (mut blob, mut list) = (Vec::<u8>::new(), Vec::new());
+        for (number, (case, cells)) in cases.iter().zip(cells).enumerate() {
+            let mut described = case.for_peer();
+            let mut fields = serde_json::Map::new();
+            for column in cells {
+                let mut put = |bytes: &[u8]| {
+                    let at = blob.len();
+                    blob.extend_from_slice(bytes);
+                    json!([at, bytes.len()])
+                };
+                let mut field = json!({"data": put(&column.data)});
+                let Some(field_object) = field.as_object_mut() else { continue };
+                if let Some(offsets) = &column.offsets {
+                    let (_, starts) = offsets.split_last().unwrap_or((&0, &[]));
+                    let bytes: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
+                    field_object.insert("offsets".into(), put(&bytes));
+                }
+                if let Some(validity) = &column.validity {
+                    field_object.insert("validity".into(), put(validity));
+                }
+                fields.insert(column.name.into(), field);
+            }
+            if let Some(object) = described.as_object_mut() {
+                object.insert("number".into(), number.into());
+                object.insert("fields".into(), fields.into());
+                object.insert("key".into(), if case.chain.encrypted { KEY.into() } else { Value::Null });
+            }
+            list.push(described);
+        }
+        fs::write(self.folder.join("cells"), blob).map_err(failed)?;
+        fs::write(self.folder.join("cases.json"), Value::from(list).to_string()).map_err(failed)
+    }
+
+    fn start(&self, op: &'static str, arrays: &Path, cases: usize) -> Result<Peer<'_>, String> {
+        let mut peer = Peer { bench: self, op, arrays: arrays.to_owned(), cases, child: None };
+        peer.child = Some(peer.spawn(0)?);
+        Ok(peer)
+    }
+}
+
+/// A running peer.
+struct Peer<'b> {
+    bench: &'b Bench,
+    op: &'static str,
+    arrays: PathBuf,
+    cases: usize,
+    child: Option<Child>,
+}
+
+impl Peer<'_> {
+    fn spawn(&self, skip: usize) -> Result<Child, String> {
+        Command::new("python3")
+            .arg(&self.bench.script)
+            .arg("--lib")
+            .arg(&self.bench.library)
+            .arg("--batch")
+            .arg(&self.bench.folder)
+            .arg("--arrays")
+            .arg(&self.arrays)
+            .args(["--op", self.op, "--skip", &skip.to_string()])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("cannot run python3: {error}"))
+    }
+
+    /// All answers. A case on which the peer crashes is one more answer; it is started again behind it.
+    fn finish(mut self) -> Result<Vec<Answer>, String> {
+        let mut answers = Vec::with_capacity(self.cases);
+        loop {
+            let mut child = match self.child.take() {
+                Some(child) => child,
+                None => self.spawn(answers.len())?,
+            };
+            let before = answers.len();
+            let output = child.stdout.take().ok_or("no pipe from python3")?;
+            for line in BufReader::new(output).lines() {
+                answers.push(parse(&line.map_err(|error| error.to_string())?)?);
+            }
+            let status = child.wait().map_err(|error| error.to_string())?;
+            if answers.len() >= self.cases {
+                break;
+            }
+            if status.success() || status.code().is_some() && before == answers.len() && before == 0 {
+                return Err(format!("conform_peer.py {} ended early: {status}", self.op));
+            }
+            answers.push(Answer { outcome: Outcome::Crashed, what: status.to_string() });
+            if answers.len() >= self.cases {
+                break;
+            }
+        }
+        Ok(answers)
+    }
+}
+
+fn parse(line: &str) -> Result<Answer, String> {
+    let value: Value = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let outcome = match text("outcome").as_str() {
+        "equal" => Outcome::Equal,
+        "refused" => Outcome::Refused,
+        "differs" => Outcome::Differs,
+        "self-refused" => Outcome::SelfRefused,
+        "self-differs" => Outcome::SelfDiffers,
+        other => return Err(format!("unknown outcome {other:?}")),
+    };
+    Ok(Answer { outcome, what: text("what") })
+}
+
+fn key(case: &Case) -> Option<Key> {
+    let bytes: Option<[u8; 32]> = KEY.as_bytes().try_into().ok();
+    bytes.filter(|_| case.chain.encrypted).map(Key::new)
+}
+
+fn write(path: &Path, case: &Case, cells: &[Cells], version: Option<FormatVersion>) -> Result<(), String> {
+    let mut options = WriteOptions::new().threads(1).durability(Durability::Buffered);
+    if let Some(key) = key(case) {
+        options = options.key(key);
+    }
+    let mut schema = case.schema();
+    schema.version = version.unwrap_or(schema.version);
+    options.clone().create(path, &schema).map_err(|error| error.to_string())?;
+    let writer = options.open(path).map_err(|error| error.to_string())?;
+    let mut write = writer.write();
+    if !case.is_dense() {
+        write = write.order(Layout::GlobalOrder);
+    }
+    for column in cells {
+        let mut given = match &column.offsets {
+            Some(offsets) => WriteColumn::var(column.name, &column.data, offsets),
+            None => WriteColumn::bytes(column.name, &column.data),
+        };
+        if let Some(validity) = &column.validity {
+            given = given.nullable(validity);
+        }
+        write = write.column(given);
+    }
+    write.commit().map(drop).map_err(|error| error.to_string())
+}
+
+/// How the cells differ from those expected, if they do.
+fn read(path: &Path, case: &Case, expected: &[Cells]) -> Result<Option<String>, String> {
+    let mut options = OpenOptions::new().threads(1);
+    if let Some(key) = key(case) {
+        options = options.key(key);
+    }
+    let array = options.open(path).map_err(|error| error.to_string())?;
+    let fields: Vec<&str> = expected.iter().map(|cells| cells.name).collect();
+    let order = if case.is_dense() { Layout::RowMajor } else { Layout::GlobalOrder };
+    let cells = array.read().fields(fields).order(order).collect().map_err(|error| error.to_string())?;
+    for expected in expected {
+        let column = cells.field(expected.name).map_err(|error| error.to_string())?;
+        let name = expected.name;
+        if column.bytes() != expected.data {
+            let at = column.bytes().iter().zip(&expected.data).position(|(a, b)| a != b);
+            let at = at.map_or_else(|| "the end".to_owned(), |at| format!("byte {}", to_u64(at)));
+            return Ok(Some(format!("values of {name} differ from {at} on")));
+        }
+        if column.offsets() != expected.offsets.as_deref() {
+            return Ok(Some(format!("offsets of {name} differ")));
+        }
+        if column.validity() != expected.validity.as_deref() {
+            return Ok(Some(format!("validity of {name} differs")));
+        }
+    }
+    Ok(None)
+}
