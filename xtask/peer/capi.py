@@ -211,7 +211,7 @@ class Lib:
         offs = base64.b64decode(e["offsets"]) if e.get("offsets") else None
         cvn = VAR if e["cell_val_num"] == "var" else e["cell_val_num"]
         return self.new("enumeration_alloc", e["name"].encode(), DT[e["type"]], u32(cvn),
-                        C.c_int(1 if e["ordered"] else 0), cbytes(data), u64(len(data)),
+                        C.c_int(1 if e["ordered"] else 0), cbytes(data) if data else None, u64(len(data)),
                         cbytes(offs) if offs is not None else None, u64(len(offs) if offs is not None else 0))
 
     def domain(self, s):

@@ -1,6 +1,6 @@
 """Writes the arrays of a file of cases with one library.
 
-    python3 write.py --lib LIBTILEDB.so --case CASES.json --out DIR [--by writer|reader] [--only SUBSTRING]
+    python3 write.py --lib LIBTILEDB.so --case CASES.json --out DIR [--by writer|reader|VERSION] [--only SUBSTRING]
 
 CASES.json is one case or a list of cases (see cases.py). Every array becomes DIR/<name>. Steps carry "by": those of the
 other party are skipped, so that a second run with another library can continue an array.
@@ -17,6 +17,7 @@ import sys
 import time
 
 import capi
+import objects
 
 
 def b64(text):
@@ -106,7 +107,9 @@ def extend_enumeration(lib, uri, evolution, e):
 def run_step(lib, uri, case, step):
     op = step["op"]
     before = listing(uri) if op in ("write", "meta") else None
-    if op == "create":
+    if objects.run(lib, uri, case, step):
+        pass
+    elif op == "create":
         lib.create(uri, lib.schema(case["schema"], step.get("t")))
     elif op == "write":
         write_cells(lib, uri, case, step)
