@@ -110,7 +110,7 @@ class Lib:
 
     @property
     def key_in_config(self):
-        return not self.has("tiledb_array_open_with_key") or self.version >= (2, 3)
+        return not self.has("tiledb_array_open_with_key") or self.version >= (2, 4)
 
     def make_config(self, entries):
         cfg, err = C.c_void_p(), C.c_void_p()
@@ -295,7 +295,10 @@ class Lib:
                 self.call("array_set_open_timestamp_start", h, u64(start))
             if end is not None:
                 self.call("array_set_open_timestamp_end", h, u64(end))
-            self.call("array_open", h, mode)
+            if self.key and not self.key_in_config:
+                self.call("array_open_with_key", h, mode, 1, self.key.encode(), u32(len(self.key)))
+            else:
+                self.call("array_open", h, mode)
         elif self.key:
             key = (1, self.key.encode(), u32(len(self.key)))
             if end is None:

@@ -16,6 +16,7 @@ import struct
 import sys
 
 import capi
+import fetch
 import objects
 
 BUFFER = 4 << 20
@@ -393,7 +394,7 @@ def windows(case):
 
 def schema_of(case):
     """The schema as the case has it, for releases that cannot tell all of theirs."""
-    out = dict(case["schema"])
+    out = dict(case["schema"], version=fetch.PEERS[case["lib"]][2])
     string = lambda d: d["type"] == "STRING_ASCII"
     out["dimensions"] = [dict(d, cell_val_num="var" if string(d) else 1) for d in out["dimensions"]]
     return out

@@ -7,10 +7,12 @@ use std::path::Path;
 
 use serde_json::Value;
 use tdb_array::{Array, Cells, Layout, OpenOptions, TimeWindow};
+use tdb_codec::Datatype;
 use tdb_filters::Key;
+use tdb_schema::Range;
 
 /// A cell as the bytes of its fields; `None` is null.
-type Cell = Vec<Option<Vec<u8>>>;
+pub(crate) type Cell = Vec<Option<Vec<u8>>>;
 
 /// What was compared, and what differed.
 #[derive(Debug, Default)]
@@ -50,8 +52,62 @@ pub(crate) fn same_query<'a>(query: &Value, others: &'a Value) -> Option<&'a Val
     list(others, "queries").iter().find(|other| asks(other) == asks(query))
 }
 
-/// Runs one query and compares its cells.
+/// Whether libtiledb returned several cells of the same coordinates although the array does not allow that.
+pub(crate) fn has_duplicates(expected: &Value, query: &Value) -> bool {
+    let schema = expected.get("schema").unwrap_or(&Value::Null);
+    let allowed = schema.get("allows_dups").and_then(Value::as_bool) != Some(false);
+    let Ok(mut cells) = wanted_cells(query) else { return false };
+    if allowed || text(schema, "array_type") == "dense" {
+        return false;
+    }
+    cells.iter_mut().for_each(|cell| cell.truncate(list(schema, "dimensions").len()));
+    cells.sort();
+    cells.windows(2).any(|pair| pair.first() == pair.last())
+}
+
+/// The cells of a range query by libtiledb's reading of the whole array, if they are not those it returned for the
+/// query: it contradicts itself then, and what it returned for the query proves nothing.
+pub(crate) fn contradiction(expected: &Value, query: &Value) -> Option<Vec<Cell>> {
+    let schema = expected.get("schema")?;
+    if text(schema, "array_type") != "sparse" || query.get("ranges")?.is_null() {
+        return None;
+    }
+    let whole = list(expected, "queries").iter().find(|whole| {
+        let same = |part| whole.get(part) == query.get(part);
+        whole.get("ranges").is_some_and(Value::is_null) && same("layout") && same("timestamps")
+    })?;
+    let mut cells = wanted_cells(whole).ok()?;
+    cells.retain(|cell| {
+        cell.iter().zip(list(schema, "dimensions")).zip(list(query, "ranges")).all(
+            |((value, dimension), range)| {
+                let Some([low, high]) = range.as_array().map(Vec::as_slice) else { return true };
+                let end = |end: &Value| hex(end.as_str().unwrap_or_default()).unwrap_or_default();
+                let datatype = Datatype::from_name(text(dimension, "type"));
+                datatype.zip(value.as_ref()).is_some_and(|(datatype, value)| {
+                    Range::compare(datatype, value, &end(low)).is_ge()
+                        && Range::compare(datatype, value, &end(high)).is_le()
+                })
+            },
+        )
+    });
+    let (mut before, mut after) = (wanted_cells(query).ok()?, cells.clone());
+    before.sort();
+    after.sort();
+    (before != after).then_some(cells)
+}
+
+/// Runs one query and compares its cells with those libtiledb returned.
 pub(crate) fn check(array: &Path, expected: &Value, query: &Value) -> Result<(), String> {
+    check_against(array, expected, query, wanted_cells(query)?)
+}
+
+/// Runs one query and compares its cells with others.
+pub(crate) fn check_against(
+    array: &Path,
+    expected: &Value,
+    query: &Value,
+    wanted: Vec<Cell>,
+) -> Result<(), String> {
     let array = open(array, expected, query)?;
     let mut read = array.read().order(match text(query, "layout") {
         "row-major" => Layout::RowMajor,
@@ -67,7 +123,7 @@ pub(crate) fn check(array: &Path, expected: &Value, query: &Value) -> Result<(),
         }
     }
     let cells = read.collect().map_err(|error| error.to_string())?;
-    compare_cells(&cells, dimensions, query)
+    compare_cells(&cells, dimensions.len(), query, wanted)
 }
 
 fn open(array: &Path, expected: &Value, query: &Value) -> Result<Array, String> {
@@ -119,52 +175,60 @@ fn check_facts(array: &Path, expected: &Value, then: &Value) -> Result<(), Strin
     }
 }
 
-fn compare_cells(cells: &Cells, dimensions: &[Value], query: &Value) -> Result<(), String> {
+fn compare_cells(
+    cells: &Cells,
+    dimensions: usize,
+    query: &Value,
+    mut wanted: Vec<Cell>,
+) -> Result<(), String> {
     let none = serde_json::Map::new();
-    let wanted = query.get("fields").and_then(Value::as_object).unwrap_or(&none);
-    let count = query.get("cells").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or("the query has no cells")?;
-    if cells.len() != count {
-        return Err(format!("{} cells instead of {count}", cells.len()));
+    let fields = query.get("fields").and_then(Value::as_object).unwrap_or(&none);
+    if cells.len() != wanted.len() {
+        return Err(format!("{} cells instead of {}", cells.len(), wanted.len()));
     }
-    if cells.columns().len() != wanted.len() {
-        return Err(format!("{} fields instead of {}", cells.columns().len(), wanted.len()));
+    if cells.columns().len() != fields.len() {
+        return Err(format!("{} fields instead of {}", cells.columns().len(), fields.len()));
     }
-    let mut found = vec![Cell::new(); count];
-    let mut expected = vec![Cell::new(); count];
-    let mut coordinates = 0usize;
-    for column in cells.columns() {
-        let want = wanted.get(&column.name).ok_or_else(|| format!("no field {:?}", column.name))?;
-        if dimensions.iter().any(|dimension| text(dimension, "name") == column.name) {
-            coordinates = coordinates.saturating_add(1);
-        }
-        if column.datatype.name() != text(want, "type") {
-            return Err(format!("{}: {} instead of {}", column.name, column.datatype, text(want, "type")));
+    let mut found = vec![Cell::new(); cells.len()];
+    for (name, field) in fields {
+        let column = cells.field(name).map_err(|error| error.to_string())?;
+        if column.datatype.name() != text(field, "type") {
+            return Err(format!("{name}: {} instead of {}", column.datatype, text(field, "type")));
         }
         for (index, cell) in found.iter_mut().enumerate() {
-            let value = column.cell(index).ok_or_else(|| format!("{}: no cell {index}", column.name))?;
+            let value = column.cell(index).ok_or_else(|| format!("{name}: no cell {index}"))?;
             cell.push((!column.is_null(index)).then(|| value.to_vec()));
         }
-        push_wanted(&mut expected, want)?;
     }
     match text(query, "order") {
         "canonical" => {
             found.sort();
-            expected.sort();
+            wanted.sort();
         }
         "layout" => {
-            // Only runs of equal coordinates may differ in order.
-            for cells in [&mut found, &mut expected] {
-                let same = |a: &Cell, b: &Cell| a.get(..coordinates) == b.get(..coordinates);
+            // Only runs of equal coordinates, which come first in a sparse cell, may differ in order.
+            for cells in [&mut found, &mut wanted] {
+                let same = |a: &Cell, b: &Cell| a.get(..dimensions) == b.get(..dimensions);
                 cells.chunk_by_mut(same).for_each(<[Cell]>::sort);
             }
         }
         _ => {}
     }
-    match found.iter().zip(&expected).position(|(found, expected)| found != expected) {
+    match found.iter().zip(&wanted).position(|(found, wanted)| found != wanted) {
         None => Ok(()),
-        Some(at) => Err(format!("cell {at} is {:?} instead of {:?}", found.get(at), expected.get(at))),
+        Some(at) => Err(format!("cell {at} is {:?} instead of {:?}", found.get(at), wanted.get(at))),
     }
+}
+
+/// The cells that libtiledb returned; their fields are in the file's order, dimensions first.
+fn wanted_cells(query: &Value) -> Result<Vec<Cell>, String> {
+    let count = query.get("cells").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+    let mut cells = vec![Cell::new(); count.ok_or("the query has no cells")?];
+    for field in query.get("fields").and_then(Value::as_object).into_iter().flat_map(serde_json::Map::values)
+    {
+        push_wanted(&mut cells, field)?;
+    }
+    Ok(cells)
 }
 
 /// Adds a field, as the file has it, to every cell.
@@ -263,6 +327,35 @@ mod tests {
         assert_eq!(differing(&|e| e["queries"][0]["fields"]["k"]["data"] = "AAAAAAAAAAAAAAAAAAAA".into()), 1);
         assert_eq!(differing(&|e| e["non_empty_domain"] = Value::Null), 1);
         assert_eq!(differing(&|e| e["metadata"] = serde_json::json!([{"key": "k", "type": "INT8"}])), 1);
+    }
+
+    #[test]
+    fn a_range_query_that_contradicts_the_whole_array_is_found_out() {
+        let (array, expected) = fixture();
+        let ranged = expected["queries"].as_array().unwrap().iter();
+        let query = ranged.clone().find(|query| !query["ranges"].is_null() && query["layout"] == "unordered");
+        let query = query.expect("an unordered query with ranges").clone();
+        assert_eq!(contradiction(&expected, &query), None);
+        let mut other = query.clone();
+        other["ranges"][0][1] = other["ranges"][0][0].clone();
+        let cells = contradiction(&expected, &other).expect("fewer cells are in the smaller range");
+        assert_eq!(cells.len(), 1);
+        assert_eq!(check_against(&array, &expected, &other, cells), Ok(()));
+        assert!(check(&array, &expected, &other).is_err());
+    }
+
+    #[test]
+    fn repeated_coordinates_are_noticed_where_they_are_not_allowed() {
+        let (_, mut expected) = fixture();
+        let mut query = expected["queries"][0].clone();
+        assert!(!has_duplicates(&expected, &query));
+        let first = query["fields"]["x"]["data"].as_str().unwrap()[..16].to_owned();
+        let rest = query["fields"]["x"]["data"].as_str().unwrap()[16..].to_owned();
+        // twelve bytes are sixteen letters: three coordinates, now twice
+        query["fields"]["x"]["data"] = format!("{first}{first}{}", &rest[16..]).into();
+        assert!(has_duplicates(&expected, &query));
+        expected["schema"]["allows_dups"] = true.into();
+        assert!(!has_duplicates(&expected, &query));
     }
 
     #[test]
