@@ -197,6 +197,9 @@ class Run:
             if own:
                 last = case["steps"][-1].get("by", "writer")
                 version = case["lib"] if last == "writer" else last
+                if version < "2":
+                    # what 1.x returns for empty cells of variable length is a pointer of its own
+                    raise Failed("unreadable", report["message"])
                 report["reader"] = version
                 self.ask(version, "unreadable", do="expect", case=case, own=True)
             if any("t.tdb" in names for _, _, names in os.walk(os.path.join(self.arrays, case["name"]))):

@@ -657,7 +657,7 @@ class Maker:
         # 2.30 reads garbage from what was consolidated after an upgrade when it travels to before it
         if count < 2 or theme in ("sparse in dense", "label", "upgraded"):
             return
-        if self.version == "2.2.2" and any(a["nullable"] for a in c.attrs):
+        if self.n == (2, 2) and any(a["nullable"] for a in c.attrs):
             return  # "Cannot set buffer"
         names = ["%s %s" % (kind, x) for x in ("none", "consolidated", "vacuumed")]
         name = self.least("consolidation", names[1:] if theme == "timestamps" else names).split(" ")[1]
