@@ -193,6 +193,13 @@ class Group(Case):
                          puts=[{"key": k, "type": d, "num": len(x), "value": b64(pack(d, x))} for k, d, x in puts])
 
 
+def nullable_global(v):
+    """2.2 lists more tiles than there are when it writes nullable attributes in global order."""
+    c = Case(v, "dense_global_nullable", ["nullable", "write:global"], xy((3,), (12,)),
+             [attr("a", nullable=True), attr("s", "STRING_ASCII", "var", nullable=True), attr("b", "UINT8")])
+    return [c.dense(10, [[1, 12]], "global-order", words=WORDS).dense(20, [[4, 8]])]
+
+
 def groups(v):
     out = [Group(v, "group_empty", [])]
     if vt(v) < (2, 8):
@@ -235,6 +242,8 @@ def cases(v):
     out = mixed(v)
     if v in ("2.0.8", "2.3.3", "2.4.3"):
         out += old_metadata(v)
+    if v == "2.2.9":
+        out += nullable_global(v)
     if v in ("2.12.3", "2.17.4", READER):
         out += deletes(v)
     if v in ("2.4.3", "2.12.3", "2.19.2", READER):
