@@ -29,7 +29,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "conform",
-        "write and read the matrix of filters with tdb and libtiledb, each what the other wrote",
+        "read fresh arrays of released libraries, and have them read ours; `filters`, `versions`",
         conform::run,
     ),
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),

@@ -278,7 +278,7 @@ impl Fragment {
         if let Some(list) = cache().get(&section) {
             return Ok(list.clone());
         }
-        let list = match self.section(context, section)? {
+        let mut list = match self.section(context, section)? {
             Some(payload) => parse_u64_list(Reader::new(&payload), section.name()).map_err(|error| {
                 let offset = self.footer.sections.get(section).unwrap_or(0);
                 let detail = format!("{error} (of the section's payload)");
@@ -286,6 +286,13 @@ impl Fragment {
             })?,
             None => Vec::new(),
         };
+        // Libtiledb 2.2 lists half as many again where it wrote nullable attributes in global order: a dense
+        // fragment's tiles follow from its domain, and what is listed beyond them is no tile's.
+        if self.footer.dense
+            && let Some(count) = self.footer.tile_count(&self.schema).ok().and_then(to_usize)
+        {
+            list.truncate(count);
+        }
         let list = Arc::new(list);
         cache().insert(section, list.clone());
         Ok(list)

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, fixture, fixtures, has_tag, json_file, manifest, tdb, text};
+use common::{Scratch, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
 use serde_json::Value;
 
 /// Features that this build refuses by name. Their fixtures must not be readable.
@@ -87,6 +87,36 @@ fn info_describes_every_fixture() {
         let keys = expected["metadata"].as_array().map_or(0, Vec::len);
         assert_eq!(info["metadata"].as_object().unwrap().len(), keys, "{id}");
         assert!(key.run(&["info", text(&fixture(id))]).out.contains("format version"), "{id}");
+    }
+}
+
+#[test]
+fn every_format_version_has_dense_arrays_sparse_arrays_and_strings() {
+    if std::env::var_os("TDB_FIXTURES").is_some() {
+        return; // another collection need not be complete
+    }
+    let manifest = manifest();
+    for version in 1..=22 {
+        let of_version: Vec<&Value> =
+            manifest.iter().filter(|entry| entry["format_version"] == version).collect();
+        assert!(of_version.len() >= 3, "{} arrays of version {version}", of_version.len());
+        for kind in [&["dense"][..], &["sparse"], &["var", "dim:string"]] {
+            assert!(of_version.iter().any(|entry| has_tag(entry, kind)), "version {version}: no {kind:?}");
+        }
+        let nullable = of_version.iter().any(|entry| has_tag(entry, &["nullable"]));
+        assert_eq!(nullable, version >= 7, "version {version}");
+    }
+}
+
+#[test]
+fn key_value_objects_are_refused_by_name() {
+    for entry in objects("kv") {
+        let id = entry["id"].as_str().unwrap();
+        for command in ["read", "info"] {
+            let outcome = tdb(&[command, text(&fixture(id))]);
+            assert_eq!(outcome.code, 1, "{id}: {}{}", outcome.out, outcome.err);
+            assert!(outcome.err.contains("key-value"), "{id}: {}", outcome.err);
+        }
     }
 }
 
