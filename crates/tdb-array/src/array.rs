@@ -8,7 +8,7 @@ use std::thread;
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
 use tdb_fragment::{Condition, is_plain_name};
-use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, MetadataEntry, Range};
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 
 use crate::context::Context;
 use crate::directory::{DeleteEntry, Directory, OLD_SCHEMA, SCHEMA_FOLDER};
@@ -109,18 +109,28 @@ impl OpenOptions {
         self.open_storage(LocalStorage::new(path))
     }
 
+    /// The settings beside a storage.
+    pub(crate) fn context(&self, storage: Box<dyn Storage>) -> Context {
+        Context {
+            storage,
+            threads: self.threads.max(1),
+            limits: self.limits,
+            budget: Budget::new(self.limits.scratch_bytes),
+            key: self.key.clone(),
+        }
+    }
+
+    /// The window to open in.
+    pub(crate) const fn time_window(&self) -> TimeWindow {
+        self.window
+    }
+
     /// Opens the array in a storage.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Array> {
-        let context = Context {
-            storage: Box::new(storage),
-            threads: self.threads.max(1),
-            limits: self.limits,
-            budget: Budget::new(self.limits.scratch_bytes),
-            key: self.key,
-        };
+        let context = self.context(Box::new(storage));
         let directory = Directory::load(&*context.storage)?;
         let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();
         let schema = Arc::new(load_schema(&context, &schema_key)?);
@@ -246,14 +256,7 @@ impl Array {
     /// # Errors
     /// A damaged metadata file.
     pub fn metadata(&self) -> Result<ArrayMetadata> {
-        let mut metadata = ArrayMetadata::default();
-        for key in self.directory.visible_metadata(self.window) {
-            let payload = self.context.generic_file(key)?;
-            let entries = MetadataEntry::parse_all(&payload)
-                .map_err(|error| Error::corrupt(self.context.describe(key), error))?;
-            metadata.apply(entries);
-        }
-        Ok(metadata)
+        self.directory.metadata.metadata(&self.context, self.window)
     }
 
     /// An enumeration of the schema, by name; `None` if the schema has none of that name.

@@ -7,8 +7,11 @@ use tdb_codec::{FormatVersion, Gate};
 use tdb_fragment::{
     CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines, vacuum_target,
 };
+use tdb_schema::ObjectType;
 
+use crate::object::list_root;
 use crate::storage::{Entry, Storage, join};
+use crate::timed::{METADATA, PARTIAL, TimedFiles};
 use crate::{Error, Result, TimeWindow};
 
 /// The schema file of arrays of version 9 and before.
@@ -20,14 +23,8 @@ pub(crate) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
 const ENUMERATIONS: &str = "__enumerations";
 const FRAGMENTS: &str = "__fragments";
 const COMMITS: &str = "__commits";
-const METADATA: &str = "__meta";
 /// Folders in an array's root that are not fragments.
 const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, "__labels", FRAGMENTS, COMMITS, "__fragment_meta"];
-/// Suffix of partly written metadata files.
-const PARTIAL: &str = ".tmp";
-const KV_SCHEMA: &str = "__kv_schema.tdb";
-const GROUP_MARKER: &str = "__tiledb_group.tdb";
-const GROUP_FOLDER: &str = "__group";
 
 /// A committed fragment, before its metadata is read.
 #[derive(Clone, Debug)]
@@ -85,9 +82,8 @@ pub(crate) struct Directory {
     deletes: Vec<DeleteEntry>,
     /// Update files with the timestamp of each.
     updates: Vec<(String, u64)>,
-    /// Array metadata files, oldest first.
-    metadata: Vec<(String, TimestampedName)>,
-    metadata_vacuums: Vec<(TimestampedName, Vec<String>)>,
+    /// Array metadata files.
+    pub(crate) metadata: TimedFiles,
     /// Whether there is an empty lock file (version 10 and before).
     pub(crate) has_lock: bool,
 }
@@ -96,18 +92,8 @@ impl Directory {
     /// Lists the array's folders and reads its commit files.
     pub(crate) fn load(storage: &dyn Storage) -> Result<Self> {
         let fail = |key: &str, error| Error::io(storage.describe(key), error);
-        let root = storage.list("").map_err(|error| fail("", error))?;
+        let (root, _) = list_root(storage, &[ObjectType::Array])?;
         let has = |name: &str, folder| root.iter().any(|e| e.name == name && e.is_folder == folder);
-        if !has(SCHEMA_FOLDER, true) && !has(OLD_SCHEMA, false) {
-            let why = if has(GROUP_MARKER, false) || has(GROUP_FOLDER, true) {
-                "this is a group, not an array"
-            } else if has(KV_SCHEMA, false) {
-                "this is a key-value object of TileDB 1.x, which is not supported"
-            } else {
-                "this folder is not a TileDB array (it has neither __schema nor __array_schema.tdb)"
-            };
-            return Err(Error::NotAnArray { path: storage.describe(""), why });
-        }
         let list = |folder: &str| -> Result<Vec<Entry>> {
             if !has(folder, true) {
                 return Ok(Vec::new());
@@ -125,7 +111,9 @@ impl Directory {
         schemas.extend(
             named
                 .iter()
-                .filter(|entry| entry.name != ENUMERATIONS && !entry.is_folder)
+                .filter(|entry| {
+                    entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL)
+                })
                 .map(|entry| join(SCHEMA_FOLDER, &entry.name)),
         );
         if schemas.is_empty() {
@@ -136,9 +124,9 @@ impl Directory {
         }
 
         let Commits { fragments, vacuums, deletes, updates } = commits(storage, &root, &list(COMMITS)?)?;
-        let (metadata, metadata_vacuums) = metadata_files(storage, &list(METADATA)?)?;
+        let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has("__lock.tdb", false);
-        Ok(Self { schemas, fragments, vacuums, deletes, updates, metadata, metadata_vacuums, has_lock })
+        Ok(Self { schemas, fragments, vacuums, deletes, updates, metadata, has_lock })
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
@@ -185,21 +173,6 @@ impl Directory {
     /// The deletes visible in `window`, oldest first.
     pub(crate) fn visible_deletes(&self, window: TimeWindow) -> impl Iterator<Item = &DeleteEntry> {
         self.deletes.iter().filter(move |delete| window.contains((delete.time, delete.time)))
-    }
-
-    /// Keys of the metadata files visible in `window`, oldest first.
-    pub(crate) fn visible_metadata(&self, window: TimeWindow) -> impl Iterator<Item = &str> {
-        let replaced: HashSet<&str> = self
-            .metadata_vacuums
-            .iter()
-            .filter(|(name, _)| window.contains(name.timestamps))
-            .flat_map(|(_, keys)| keys.iter().map(String::as_str))
-            .collect();
-        self.metadata
-            .iter()
-            .filter(move |(_, name)| window.contains(name.timestamps))
-            .map(|(key, _)| key.as_str())
-            .filter(move |key| !replaced.contains(key))
     }
 }
 
@@ -326,26 +299,4 @@ fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io(storage.describe(&key), error)),
     }
-}
-
-type MetadataFiles = (Vec<(String, TimestampedName)>, Vec<(TimestampedName, Vec<String>)>);
-
-fn metadata_files(storage: &dyn Storage, entries: &[Entry]) -> Result<MetadataFiles> {
-    let mut files = Vec::new();
-    let mut vacuums = Vec::new();
-    for entry in entries.iter().filter(|entry| !entry.is_folder && !entry.name.ends_with(PARTIAL)) {
-        let key = join(METADATA, &entry.name);
-        let corrupt = |error: tdb_fragment::NameError| Error::corrupt(storage.describe(&key), error);
-        match CommitKind::of(&entry.name) {
-            Some((CommitKind::Vacuum, stem)) => {
-                let name = TimestampedName::parse(stem).map_err(corrupt)?;
-                let lines = parse_path_lines(&read_all(storage, &key)?)
-                    .map_err(|error| Error::corrupt(storage.describe(&key), error))?;
-                vacuums.push((name, lines.iter().map(|line| vacuum_target(line).to_owned()).collect()));
-            }
-            _ => files.push((key.clone(), TimestampedName::parse(&entry.name).map_err(corrupt)?)),
-        }
-    }
-    files.sort_by_key(|(_, name)| name.timestamps.0);
-    Ok((files, vacuums))
 }

@@ -1,4 +1,4 @@
-//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata.
+//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata. And what a group is.
 //!
 //! A schema file is one generic tile (crate `tdb-tile`); its unfiltered payload is what [`ArraySchema::parse`]
 //! reads. In the order of the bytes (specification, "Array schema"):
@@ -48,6 +48,7 @@ mod dimension;
 mod domain;
 mod enumeration;
 mod error;
+mod group;
 mod label;
 mod metadata;
 mod range;
@@ -60,6 +61,7 @@ pub use dimension::Dimension;
 pub use domain::Domain;
 pub use enumeration::Enumeration;
 pub use error::{Error, Result};
+pub use group::{GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 pub use label::DimensionLabel;
 pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
 pub use range::Range;

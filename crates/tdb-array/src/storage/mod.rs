@@ -2,6 +2,7 @@
 
 mod local;
 mod memory;
+mod places;
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -11,6 +12,7 @@ use bytes::Bytes;
 
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
+pub use places::{LocalPlaces, Places};
 
 /// A file or folder in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
