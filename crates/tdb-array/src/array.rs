@@ -1,8 +1,7 @@
 //! An open array.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use tdb_codec::{ArrayType, Budget, Limits};
@@ -11,9 +10,10 @@ use tdb_fragment::{Condition, is_plain_name};
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 
 use crate::context::Context;
-use crate::directory::{DeleteEntry, Directory, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::directory::{DeleteEntry, Directory, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
-use crate::storage::{LocalStorage, Storage, join};
+use crate::schemas::Schemas;
+use crate::storage::{LocalStorage, Storage};
 use crate::{Error, Read, Result, TimeWindow, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
@@ -41,7 +41,7 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    fn load(context: &Context, entry: &DeleteEntry) -> Result<Self> {
+    pub(crate) fn load(context: &Context, entry: &DeleteEntry) -> Result<Self> {
         let payload = match &entry.inside {
             Some((offset, bytes)) => context.generic_tile(&entry.key, bytes, *offset)?,
             None => context.generic_file(&entry.key)?,
@@ -133,29 +133,11 @@ impl OpenOptions {
         let context = self.context(Box::new(storage));
         let directory = Directory::load(&*context.storage)?;
         let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();
-        let schema = Arc::new(load_schema(&context, &schema_key)?);
+        let schemas = Schemas::new(&context);
+        let schema = schemas.at(&schema_key)?;
         let dense = schema.array_type == ArrayType::Dense;
         let entries = directory.visible(&*context.storage, self.window, dense)?;
-        let known = Mutex::new(HashMap::from([(schema_key.clone(), schema.clone())]));
-        // Fragments name their schema's file; the few different ones are loaded once each.
-        let schemas = |name: Option<&str>| {
-            let key = match name {
-                Some(name) if name != OLD_SCHEMA => join(SCHEMA_FOLDER, name),
-                _ => OLD_SCHEMA.to_owned(),
-            };
-            if let Some(name) = name.filter(|name| !is_plain_name(name)) {
-                let detail = format!("\"{}\" is no file name", name.escape_debug());
-                return Err(Error::inconsistent(context.describe(""), "schema name", 0, detail));
-            }
-            let cache = || known.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(schema) = cache().get(&key) {
-                return Ok(schema.clone());
-            }
-            let schema = Arc::new(load_schema(&context, &key)?);
-            cache().insert(key, schema.clone());
-            Ok(schema)
-        };
-        let open = |entry, (): &mut ()| Fragment::open(&context, entry, &schemas);
+        let open = |entry, (): &mut ()| Fragment::open(&context, entry, &|name| schemas.named(name));
         let threads = if entries.len() < FEW_FRAGMENTS { 1 } else { context.threads };
         let fragments = parallel::run(threads, entries, || (), open)?;
         let deletes = directory.visible_deletes(self.window);
@@ -173,7 +155,7 @@ impl Default for OpenOptions {
     }
 }
 
-fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
+pub(crate) fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
     let payload = context.generic_file(key)?;
     ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
 }

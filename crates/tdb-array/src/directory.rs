@@ -20,11 +20,13 @@ pub(crate) const OLD_SCHEMA: &str = "__array_schema.tdb";
 pub(crate) const SCHEMA_FOLDER: &str = "__schema";
 /// The metadata file of a fragment.
 pub(crate) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
-const ENUMERATIONS: &str = "__enumerations";
-const FRAGMENTS: &str = "__fragments";
-const COMMITS: &str = "__commits";
+pub(crate) const ENUMERATIONS: &str = "__enumerations";
+pub(crate) const FRAGMENTS: &str = "__fragments";
+pub(crate) const COMMITS: &str = "__commits";
+/// Consolidated fragment metadata.
+pub(crate) const FRAGMENT_META: &str = "__fragment_meta";
 /// Folders in an array's root that are not fragments.
-const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, "__labels", FRAGMENTS, COMMITS, "__fragment_meta"];
+const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, "__labels", FRAGMENTS, COMMITS, FRAGMENT_META];
 
 /// A committed fragment, before its metadata is read.
 #[derive(Clone, Debug)]
@@ -38,7 +40,7 @@ pub(crate) struct FragmentEntry {
 }
 
 impl FragmentEntry {
-    fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
+    pub(crate) fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
         let name = folder.rsplit('/').next().unwrap_or_default().to_owned();
         let parsed = TimestampedName::parse(&name)
             .map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
@@ -76,10 +78,10 @@ pub(crate) struct Directory {
     pub(crate) schemas: Vec<String>,
     /// All committed fragments, oldest first: by first timestamp, then by key.
     pub(crate) fragments: Vec<FragmentEntry>,
-    /// For each vacuum file the time range of its name and the folders it lists.
-    vacuums: Vec<(TimestampedName, Vec<String>)>,
+    /// For each vacuum file its key, its name, and the folders it lists.
+    pub(crate) vacuums: Vec<(String, TimestampedName, Vec<String>)>,
     /// Delete conditions, oldest first.
-    deletes: Vec<DeleteEntry>,
+    pub(crate) deletes: Vec<DeleteEntry>,
     /// Update files with the timestamp of each.
     updates: Vec<(String, u64)>,
     /// Array metadata files.
@@ -163,8 +165,8 @@ impl Directory {
         let replaced: HashSet<&str> = self
             .vacuums
             .iter()
-            .filter(|(name, _)| sees(name))
-            .flat_map(|(_, folders)| folders.iter().map(String::as_str))
+            .filter(|(_, name, _)| sees(name))
+            .flat_map(|(_, _, folders)| folders.iter().map(String::as_str))
             .collect();
         let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
         Ok(seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect())
@@ -194,7 +196,7 @@ fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
 #[derive(Default)]
 struct Commits {
     fragments: Vec<FragmentEntry>,
-    vacuums: Vec<(TimestampedName, Vec<String>)>,
+    vacuums: Vec<(String, TimestampedName, Vec<String>)>,
     deletes: Vec<DeleteEntry>,
     updates: Vec<(String, u64)>,
 }
@@ -245,7 +247,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
                 let lines =
                     parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
                 let folders = lines.iter().map(|line| vacuum_target(line).to_owned()).collect();
-                vacuums.push((name_of(key, stem)?, folders));
+                vacuums.push((key.clone(), name_of(key, stem)?, folders));
             }
             _ => {}
         }
@@ -290,6 +292,13 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
     deletes.dedup_by(|a, b| a.path == b.path);
     Ok(Commits { fragments, vacuums, deletes, updates })
+}
+
+/// Keys of the folders that look like fragments, committed or not.
+pub(crate) fn fragment_folders(root: &[Entry], fragments: &[Entry]) -> Vec<String> {
+    let named = |entry: &&Entry| entry.is_folder && TimestampedName::parse(&entry.name).is_ok();
+    let old = root.iter().filter(named).map(|entry| entry.name.clone());
+    old.chain(fragments.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name))).collect()
 }
 
 fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {

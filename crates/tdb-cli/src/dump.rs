@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use tdb_schema::{ArraySchema, Enumeration, MetadataEntry};
+use tdb_schema::{ArraySchema, Enumeration, GroupDetails, MetadataEntry};
 
 use self::block::{Block, Row, Trouble};
 use crate::args::{DumpArgs, Kind};
@@ -36,6 +36,10 @@ pub(crate) fn run(args: &DumpArgs, out: &mut dyn Write) -> Result {
         Some(Kind::Metadata) => tile::explain("array metadata", &bytes, |reader| {
             MetadataEntry::parse_all_from(reader).map(|_| ()).map_err(Trouble::from)
         }),
+        Some(Kind::Group) => tile::explain("group", &bytes, |reader| {
+            GroupDetails::parse_from(reader).map(|_| ()).map_err(Trouble::from)
+        }),
+        Some(Kind::Raw) => vec![Block::whole("bytes", &bytes)],
         Some(Kind::GenericTile) => tile::explain("payload", &bytes, |mut reader| {
             reader.take(reader.remaining(), "payload").map(|_| ()).map_err(Trouble::from)
         }),

@@ -32,7 +32,7 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
         (_, FRAGMENT_METADATA) => Kind::FragmentMetadata,
         ("__enumerations", _) => Kind::Enumeration,
         ("__meta", _) => Kind::Metadata,
-        ("__group", _) => Kind::GenericTile,
+        ("__group", _) => Kind::Group,
         _ if name.ends_with(".tdb") => Kind::Data,
         _ => return None,
     })
@@ -64,6 +64,7 @@ mod tests {
             ("/a/__commits/__1_1_x_22.con", Some(Kind::Commits)),
             ("/a/__fragment_meta/__1_1_x_22.meta", Some(Kind::ConsolidatedMetadata)),
             ("/a/__commits/__1_1_x_22.del", Some(Kind::Condition)),
+            ("/a/__group/__1_1_x_2", Some(Kind::Group)),
             ("/a/readme.txt", None),
         ];
         for (path, kind) in cases {

@@ -7,8 +7,9 @@ use tdb_codec::{CellValNum, DataOrder};
 use tdb_schema::{ArraySchema, Dimension, Range};
 
 use super::Info;
-use crate::calendar;
+use crate::calendar::{self, time_text};
 use crate::describe::pipeline_text;
+use crate::meta;
 use crate::table::{self, Heading};
 use crate::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 
@@ -38,8 +39,8 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     line("schema", format!("{}{latest}", array.schema_key()))?;
     let window = array.window();
     if window != tdb_array::TimeWindow::ALL {
-        let end = if window.end == u64::MAX { "now".to_owned() } else { time(window.end) };
-        line("opened between", format!("{} and {end}", time(window.start)))?;
+        let end = if window.end == u64::MAX { "now".to_owned() } else { time_text(window.end) };
+        line("opened between", format!("{} and {end}", time_text(window.start)))?;
     }
     line("tile order", schema.tile_order.to_string())?;
     line("cell order", schema.cell_order.to_string())?;
@@ -165,14 +166,13 @@ fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     ];
     let row = |fragment: &Fragment| {
         let (start, end) = fragment.timestamps();
-        let written = if start == end { time(start) } else { format!("{} to {}", time(start), time(end)) };
         vec![
             name(fragment.name()),
             kind(fragment).to_string(),
             fragment.version().to_string(),
             fragment.cell_count().to_string(),
             fragment.size().to_string(),
-            written,
+            calendar::span_text(start, end),
             fragment.non_empty_domain().map_or("none".to_owned(), |domain| ranges(fragment.schema(), domain)),
         ]
     };
@@ -184,20 +184,7 @@ fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn metadata(info: &Info, out: &mut dyn Write) -> io::Result<()> {
-    let headings = ["metadata key", "type", "value"].map(Heading::left);
-    let rows: Vec<_> = info
-        .metadata
-        .iter()
-        .map(|(key, value)| {
-            let count = if value.count() == 1 { CellValNum::ONE } else { CellValNum::Var };
-            vec![
-                cell_text(tdb_codec::Datatype::StringUtf8, CellValNum::Var, key),
-                value.datatype.to_string(),
-                cell_text(value.datatype, count, &value.data),
-            ]
-        })
-        .collect();
-    section(out, &headings, &rows)
+    section(out, &meta::headings(), &meta::rows(&info.metadata))
 }
 
 /// A table after a blank line; nothing without rows.
@@ -216,11 +203,6 @@ pub(super) const fn kind(fragment: &Fragment) -> ArrayType {
 fn ranges(schema: &ArraySchema, ranges: &[Range]) -> String {
     let range = |(range, dimension): (&Range, &Dimension)| interval_text(dimension, &range.low, &range.high);
     ranges.iter().zip(&schema.domain.dimensions).map(range).collect::<Vec<_>>().join(", ")
-}
-
-/// Milliseconds with their date.
-fn time(millis: u64) -> String {
-    format!("{millis} ({})", calendar::format_millis(millis))
 }
 
 fn name(name: &str) -> String {
