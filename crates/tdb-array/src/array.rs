@@ -6,7 +6,7 @@ use std::thread;
 
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
-use tdb_fragment::{Condition, is_plain_name};
+use tdb_fragment::{CommitKind, Condition, Update, is_plain_name};
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 
 use crate::context::Context;
@@ -30,6 +30,9 @@ pub struct Array {
 }
 
 /// A delete condition.
+///
+/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells an update is about and never looks at the new
+/// values, so that is what an array with updates holds for everybody.
 #[derive(Debug)]
 pub(crate) struct Delete {
     /// When cells were deleted.
@@ -46,8 +49,12 @@ impl Delete {
             Some((offset, bytes)) => context.generic_tile(&entry.key, bytes, *offset)?,
             None => context.generic_file(&entry.key)?,
         };
-        let condition = Condition::parse(&payload)
-            .map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
+        let condition = if entry.is_update() {
+            Update::parse(&payload).map(|update| update.condition)
+        } else {
+            Condition::parse(&payload)
+        };
+        let condition = condition.map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
         Ok(Self { time: entry.time, path: entry.path.clone(), condition })
     }
 }
@@ -136,7 +143,7 @@ impl OpenOptions {
         let schemas = Schemas::new(&context);
         let schema = schemas.at(&schema_key)?;
         let dense = schema.array_type == ArrayType::Dense;
-        let entries = directory.visible(&*context.storage, self.window, dense)?;
+        let entries = directory.visible(self.window, dense);
         let open = |entry, (): &mut ()| Fragment::open(&context, entry, &|name| schemas.named(name));
         let threads = if entries.len() < FEW_FRAGMENTS { 1 } else { context.threads };
         let fragments = parallel::run(threads, entries, || (), open)?;
@@ -212,10 +219,18 @@ impl Array {
         &self.fragments
     }
 
-    /// Whether the folder has the empty lock file of version 10 and before.
+    /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an
+    /// array without it; others ignore it.
     #[must_use]
     pub const fn has_lock_file(&self) -> bool {
         self.directory.has_lock
+    }
+
+    /// Keys of the update files in the window. They are read as libtiledb reads them: cells that an update is about are
+    /// gone, and its new values are not used.
+    pub fn updates(&self) -> impl Iterator<Item = &str> {
+        let paths = self.deletes.iter().map(|delete| delete.path.as_str());
+        paths.filter(|path| path.ends_with(CommitKind::Update.suffix()))
     }
 
     /// What the visible fragments cover, one interval a dimension; `None` if there are none.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use tdb_codec::{FormatVersion, Gate};
+use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
 use tdb_fragment::{
     CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines, vacuum_target,
 };
@@ -45,8 +45,8 @@ impl FragmentEntry {
         let parsed = TimestampedName::parse(&name)
             .map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
         if parsed.version.is_none() {
-            let version = name.rsplit('_').next().unwrap_or_default();
-            let what = format!("fragments of format version {version} are not supported");
+            let number = name.rsplit('_').next().and_then(|number| number.parse().ok());
+            let what = format!("a fragment of {}", UnsupportedVersion(number.unwrap_or_default()));
             return Err(Error::unsupported(storage.describe(&folder), what));
         }
         Ok(Self { name, folder, parsed })
@@ -58,17 +58,24 @@ impl FragmentEntry {
     }
 }
 
-/// A delete condition, before it is read.
+/// A delete condition (or that of an update), before it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct DeleteEntry {
     /// When cells were deleted.
     pub(crate) time: u64,
-    /// The array-relative path of the delete file: its identity, even after it was consolidated.
+    /// The array-relative path of its file: its identity, even after it was consolidated.
     pub(crate) path: String,
     /// The file that holds it.
     pub(crate) key: String,
     /// Its offset and bytes in a consolidated commits file.
     pub(crate) inside: Option<(u64, bytes::Bytes)>,
+}
+
+impl DeleteEntry {
+    /// Whether the file is an update.
+    pub(crate) fn is_update(&self) -> bool {
+        self.path.ends_with(CommitKind::Update.suffix())
+    }
 }
 
 /// What an array's folder holds, as far as listings and commit files say.
@@ -82,8 +89,6 @@ pub(crate) struct Directory {
     pub(crate) vacuums: Vec<(String, TimestampedName, Vec<String>)>,
     /// Delete conditions, oldest first.
     pub(crate) deletes: Vec<DeleteEntry>,
-    /// Update files with the timestamp of each.
-    updates: Vec<(String, u64)>,
     /// Array metadata files.
     pub(crate) metadata: TimedFiles,
     /// Whether there is an empty lock file (version 10 and before).
@@ -125,10 +130,10 @@ impl Directory {
             });
         }
 
-        let Commits { fragments, vacuums, deletes, updates } = commits(storage, &root, &list(COMMITS)?)?;
+        let Commits { fragments, vacuums, deletes } = commits(storage, &root, &list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has("__lock.tdb", false);
-        Ok(Self { schemas, fragments, vacuums, deletes, updates, metadata, has_lock })
+        Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock })
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
@@ -148,20 +153,12 @@ impl Directory {
     ///
     /// Fragments of dense arrays, and those of versions before 15, must lie inside the window; others need
     /// only overlap it. Fragments that a visible consolidated one replaces are left out.
-    pub(crate) fn visible(
-        &self,
-        storage: &dyn Storage,
-        window: TimeWindow,
-        dense: bool,
-    ) -> Result<Vec<FragmentEntry>> {
+    pub(crate) fn visible(&self, window: TimeWindow, dense: bool) -> Vec<FragmentEntry> {
         let sees = |name: &TimestampedName| {
             let overlap =
                 !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
             if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
         };
-        if let Some((key, _)) = self.updates.iter().find(|(_, time)| window.contains((*time, *time))) {
-            return Err(Error::unsupported(storage.describe(key), "update files are not supported yet"));
-        }
         let replaced: HashSet<&str> = self
             .vacuums
             .iter()
@@ -169,7 +166,7 @@ impl Directory {
             .flat_map(|(_, _, folders)| folders.iter().map(String::as_str))
             .collect();
         let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
-        Ok(seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect())
+        seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect()
     }
 
     /// The deletes visible in `window`, oldest first.
@@ -198,7 +195,6 @@ struct Commits {
     fragments: Vec<FragmentEntry>,
     vacuums: Vec<(String, TimestampedName, Vec<String>)>,
     deletes: Vec<DeleteEntry>,
-    updates: Vec<(String, u64)>,
 }
 
 /// Committed fragments, vacuum files and condition files of all eras.
@@ -207,7 +203,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     // even if it is ignored, as in libtiledb.
     let mut ignored = HashSet::new();
     let mut listed = Vec::new();
-    let Commits { mut fragments, mut vacuums, mut deletes, mut updates } = Commits::default();
+    let Commits { mut fragments, mut vacuums, mut deletes } = Commits::default();
     let in_commits = commits.iter().filter(|e| !e.is_folder).map(|e| (join(COMMITS, &e.name), &e.name));
     let in_root = root.iter().filter(|e| !e.is_folder).map(|e| (e.name.clone(), &e.name));
     let files: Vec<_> = in_root.chain(in_commits).collect();
@@ -236,13 +232,13 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
                     }
                 }
             }
-            Some((CommitKind::Delete, stem)) => deletes.push(DeleteEntry {
+            // libtiledb reads an update as a delete of what it updates; see `Delete`.
+            Some((CommitKind::Delete | CommitKind::Update, stem)) => deletes.push(DeleteEntry {
                 time: name_of(key, stem)?.timestamps.0,
                 path: key.clone(),
                 key: key.clone(),
                 inside: None,
             }),
-            Some((CommitKind::Update, stem)) => updates.push((key.clone(), name_of(key, stem)?.timestamps.0)),
             Some((CommitKind::Vacuum, stem)) => {
                 let lines =
                     parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
@@ -291,7 +287,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     // A delete that is in a `.con` and in a file of its own counts once.
     deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
     deletes.dedup_by(|a, b| a.path == b.path);
-    Ok(Commits { fragments, vacuums, deletes, updates })
+    Ok(Commits { fragments, vacuums, deletes })
 }
 
 /// Keys of the folders that look like fragments, committed or not.

@@ -51,7 +51,7 @@ pub enum EventKind {
     Fragment(Option<ArrayType>),
     /// Cells were deleted: those for which the condition does not hold.
     Delete(Option<Condition>),
-    /// Cells were updated, which libtiledb reads as a delete.
+    /// Cells were updated, which libtiledb, and this crate, read as a delete.
     Update(Option<Condition>),
     /// Key-value pairs were written or deleted.
     Metadata,
@@ -252,7 +252,7 @@ impl Log<'_> {
     }
 
     fn fragments(&mut self, root: &[Entry], dense: bool) -> Result<()> {
-        let visible = self.directory.visible(&*self.context.storage, TimeWindow::ALL, dense)?;
+        let visible = self.directory.visible(TimeWindow::ALL, dense);
         let visible: HashSet<String> = visible.into_iter().map(|entry| entry.folder).collect();
         let mut opened: Vec<(Fragment, usize)> = Vec::new();
         for entry in &self.directory.fragments {
@@ -349,8 +349,8 @@ impl Log<'_> {
             Err(error) => (None, State::Damaged(error)),
         };
         let inside = entry.inside.as_ref().map(|(_, bytes)| to_u64(bytes.len()));
-        let update = matches!(CommitKind::of(&entry.path), Some((CommitKind::Update, _)));
-        let kind = if update { EventKind::Update(condition) } else { EventKind::Delete(condition) };
+        let kind =
+            if entry.is_update() { EventKind::Update(condition) } else { EventKind::Delete(condition) };
         let name = TimestampedName::parse(name_of(&entry.path)).ok();
         self.events.push(Event {
             timestamps: Some((entry.time, entry.time)),

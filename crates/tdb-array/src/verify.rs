@@ -221,7 +221,10 @@ impl Verifier {
             let domain = &fragment.schema().domain;
             let parsed = match section {
                 Section::RTree => RTree::parse_from(reader, footer.version, domain).map(|_| ()),
-                Section::Mins(_) | Section::Maxes(_) => TileValues::parse(reader, section.name()).map(|_| ()),
+                Section::Mins(_)
+                | Section::Maxes(_)
+                | Section::GlobalOrderMins(_)
+                | Section::GlobalOrderMaxes(_) => TileValues::parse(reader, section.name()).map(|_| ()),
                 Section::Sums(_) => parse_words(reader, section.name()).map(|_| ()),
                 Section::FragmentStatistics => {
                     parse_fragment_statistics(reader, footer.slots.len()).map(|_| ())

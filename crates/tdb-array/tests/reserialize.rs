@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tdb_array::{Array, ArraySchema, Key, OpenOptions};
-use tdb_codec::{Budget, Limits};
+use tdb_codec::{Budget, FormatVersion, Limits};
 use tdb_fragment::{Condition, Footer, RTree, Section};
 use tdb_schema::{Enumeration, MetadataEntry};
 use tdb_tile::GenericTile;
@@ -65,7 +65,10 @@ fn every_enumeration_metadata_file_and_delete_condition_is_written_as_it_was_rea
     for (array, key) in arrays() {
         for path in files(&array.join("__schema/__enumerations")) {
             let payload = payload(&fs::read(&path).unwrap(), key.as_ref());
-            assert_eq!(Enumeration::parse(&payload).unwrap().to_bytes().unwrap(), payload);
+            assert_eq!(
+                Enumeration::parse(&payload).unwrap().to_bytes(FormatVersion::CURRENT).unwrap(),
+                payload
+            );
             enumerations += 1;
         }
         for path in files(&array.join("__meta")) {
@@ -79,7 +82,10 @@ fn every_enumeration_metadata_file_and_delete_condition_is_written_as_it_was_rea
         for path in files(&array.join("__commits")) {
             if path.extension().is_some_and(|extension| extension == "del") {
                 let payload = payload(&fs::read(&path).unwrap(), key.as_ref());
-                assert_eq!(Condition::parse(&payload).unwrap().to_bytes().unwrap(), payload);
+                assert_eq!(
+                    Condition::parse(&payload).unwrap().to_bytes(FormatVersion::CURRENT).unwrap(),
+                    payload
+                );
                 conditions += 1;
             }
         }

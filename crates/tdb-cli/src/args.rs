@@ -95,7 +95,8 @@ pub(crate) struct ReadArgs {
 #[derive(Debug, Group)]
 #[command(after_help = "\
 What the file is follows from its name and its neighbours; --kind says so where it stands alone. Damaged files are \
-explained as far as they make sense, and the first byte that does not is named.
+explained as far as they make sense, and the first byte that does not is named. --json leaves no byte out: each field has \
+its bytes in hexadecimal and, if it is more than bytes, its exact value.
 
 Examples:
   tdb dump weather/__schema/__1577836800000_1577836800000_0123456789abcdef0123456789abcdef
@@ -107,6 +108,8 @@ pub(crate) struct DumpArgs {
     /// What the file is.
     #[arg(long, value_enum)]
     pub(crate) kind: Option<Kind>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -309,6 +312,8 @@ pub(crate) enum Kind {
     Paths,
     /// A delete condition (.del).
     Condition,
+    /// An update (.upd).
+    Update,
     /// Consolidated fragment metadata (.meta).
     ConsolidatedMetadata,
     /// A group's members.

@@ -15,7 +15,9 @@ pub(crate) fn text(condition: &Condition, schema: Option<&ArraySchema>) -> Strin
             let word = match junction {
                 Junction::And => " and ",
                 Junction::Or => " or ",
-                Junction::Not => return children.first().map_or(String::new(), |child| format!("not ({})", text(child))),
+                Junction::Not => {
+                    return children.first().map_or(String::new(), |child| format!("not ({})", text(child)));
+                }
             };
             let part = |child: &Condition| match child {
                 Condition::Value { .. } => text(child),
@@ -39,7 +41,8 @@ pub(crate) fn text(condition: &Condition, schema: Option<&ArraySchema>) -> Strin
             let known = schema.and_then(|schema| schema.field(field));
             let shown: Vec<String> =
                 operands.iter().map(|operand| operand_text(operand, known.as_ref())).collect();
-            let shown = if comparison.takes_list() { format!("({})", shown.join(", ")) } else { shown.join(", ") };
+            let shown =
+                if comparison.takes_list() { format!("({})", shown.join(", ")) } else { shown.join(", ") };
             format!("{} {sign} {shown}", escape_bytes(field.as_bytes()))
         }
     }

@@ -14,7 +14,8 @@ use crate::table::{self, Heading};
 /// Runs the command.
 pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let History { schema, events } = history(LocalStorage::new(&args.array), args.key.key()?).map_err(failed)?;
+    let History { schema, events } =
+        history(LocalStorage::new(&args.array), args.key.key()?).map_err(failed)?;
     let schema = schema.as_deref();
     if args.json {
         let object = json!({

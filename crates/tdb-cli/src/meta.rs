@@ -24,7 +24,8 @@ pub(crate) fn run(args: &MetaArgs, out: &mut dyn Write) -> Result {
         }
         return Ok(());
     };
-    let key = unescape(text).map_err(|error| Failure::Usage(format!("{}: {error}", args.object.display())))?;
+    let key =
+        unescape(text).map_err(|error| Failure::Usage(format!("{}: {error}", args.object.display())))?;
     let Some(value) = metadata.get(&key) else {
         return Err(Failure::at(&args.object, format!("there is no metadata key {text:?}")));
     };

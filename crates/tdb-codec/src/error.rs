@@ -2,6 +2,8 @@
 
 use thiserror::Error as ThisError;
 
+use crate::FormatVersion;
+
 /// Result of a parse.
 pub type Result<T> = core::result::Result<T, Error>;
 
@@ -81,9 +83,15 @@ pub enum ErrorKind {
         valid_up_to: u64,
     },
     /// A format version that this build does not read.
-    #[error("format version {version} is not supported")]
+    #[error("{} is not supported", crate::version::version_text(*version))]
     UnsupportedVersion {
         /// The version as read.
+        version: u32,
+    },
+    /// Something to be written that the format version to write cannot say.
+    #[error("format version {version} cannot hold it")]
+    NotInVersion {
+        /// The version to write.
         version: u32,
     },
 }
@@ -93,6 +101,12 @@ impl Error {
     #[must_use]
     pub const fn new(what: &'static str, offset: u64, kind: ErrorKind) -> Self {
         Self { what, offset, kind }
+    }
+
+    /// The error of a writer that was given a value for the field `what`, which `version` does not have.
+    #[must_use]
+    pub const fn not_in_version(what: &'static str, version: FormatVersion) -> Self {
+        Self::new(what, 0, ErrorKind::NotInVersion { version: version.number() })
     }
 
     /// The same error `base` bytes further on: turns an offset inside a region into a file offset.

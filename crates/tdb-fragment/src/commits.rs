@@ -1,6 +1,45 @@
 //! Files that say which fragments count: consolidated commits, ignore and vacuum files.
 
-use tdb_codec::{ErrorKind, Reader, Result, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
+
+/// The table of a consolidated commits file. It is no generic tile.
+pub(crate) static CONSOLIDATED: Structure = Structure::new(
+    "consolidated commits",
+    &[FieldRow::new("records", Wire::Structure(&RECORD)).each("commit, to the file's end")],
+)
+.since(Gate::FragmentFolders)
+.code("parse_consolidated_commits", "write_consolidated_commits");
+
+static RECORD: Structure = Structure::new(
+    "consolidated commit",
+    &[
+        FieldRow::new("consolidated commit", Wire::Bytes).note("array-relative path"),
+        FieldRow::new("end of line", Wire::U8).note("a newline"),
+        FieldRow::new("consolidated delete size", Wire::U64)
+            .since(Gate::DeleteFiles)
+            .when("the path ends in `.del`"),
+        FieldRow::new("consolidated delete", Wire::Bytes)
+            .since(Gate::DeleteFiles)
+            .when("the path ends in `.del`")
+            .note("the whole `.del` file"),
+    ],
+);
+
+/// The table of an ignore or vacuum file. It is no generic tile.
+pub(crate) static PATH_LINES: Structure =
+    Structure::new("ignore and vacuum files", &[FieldRow::new("lines", Wire::Structure(&LINE)).each("path")])
+        .since(Gate::CommitFiles)
+        .code("parse_path_lines", "write_path_lines");
+
+static LINE: Structure = Structure::new(
+    "path line",
+    &[FieldRow::new("path", Wire::Bytes), FieldRow::new("end of line", Wire::U8).when("not cut off")],
+);
+
+/// What ends a path.
+const END_OF_LINE: &str = "end of line";
 
 /// What a file in `__commits` (or, before version 12, in the array's folder) says, by its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,8 +103,15 @@ pub struct CommitRecord<'a> {
 /// # Errors
 /// A path without newline, a path that is not UTF-8, or a truncated delete.
 pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>> {
+    parse_consolidated_commits_from(Reader::new(bytes))
+}
+
+/// Reads the records with a reader of the caller's, e.g. a traced one.
+///
+/// # Errors
+/// As [`parse_consolidated_commits`].
+pub fn parse_consolidated_commits_from(mut reader: Reader<'_>) -> Result<Vec<CommitRecord<'_>>> {
     const WHAT: &str = "consolidated commit";
-    let mut reader = Reader::new(bytes);
     let mut records = Vec::new();
     while !reader.is_empty() {
         let start = reader;
@@ -73,7 +119,7 @@ pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>>
             return Err(start.error(WHAT, ErrorKind::UnexpectedEnd { missing: 1 }));
         };
         let path = utf8(start, reader.take(len, WHAT)?, WHAT)?;
-        reader.u8(WHAT)?;
+        reader.u8(END_OF_LINE)?;
         let delete = if path.ends_with(CommitKind::Delete.suffix()) {
             let size = reader.u64("consolidated delete size")?;
             let offset = reader.offset();
@@ -86,26 +132,95 @@ pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>>
     Ok(records)
 }
 
+/// The `.con` file with these records, which [`parse_consolidated_commits`] reads, for an array of `version`.
+///
+/// # Errors
+/// [`ErrorKind::NotInVersion`] for a delete before there were delete files; a path that holds a newline, or ends in
+/// `.del` and comes without the delete file, or the other way round.
+pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatVersion) -> Result<Vec<u8>> {
+    const WHAT: &str = "consolidated commit";
+    let mut writer = Writer::new();
+    for CommitRecord { path, delete } in records {
+        if path.ends_with(CommitKind::Delete.suffix()) != delete.is_some() {
+            return Err(unwritable(WHAT, path));
+        }
+        write_line(&mut writer, path, WHAT)?;
+        if let Some((_, file)) = delete {
+            if !version.has(Gate::DeleteFiles) {
+                return Err(Error::not_in_version("consolidated delete", version));
+            }
+            writer.bytes_u64(file);
+        }
+    }
+    Ok(writer.into_vec())
+}
+
 /// Reads an ignore or vacuum file: one path a line.
 ///
 /// # Errors
 /// A path that is not UTF-8.
 pub fn parse_path_lines(bytes: &[u8]) -> Result<Vec<String>> {
+    parse_path_lines_from(Reader::new(bytes))
+}
+
+/// Reads the lines with a reader of the caller's, e.g. a traced one.
+///
+/// # Errors
+/// As [`parse_path_lines`].
+pub fn parse_path_lines_from(mut reader: Reader<'_>) -> Result<Vec<String>> {
     const WHAT: &str = "path";
-    let mut reader = Reader::new(bytes);
     let mut lines = Vec::new();
     while !reader.is_empty() {
         let start = reader;
         let len = reader.rest().iter().position(|byte| *byte == b'\n');
         let line = reader.take(len.unwrap_or(reader.remaining()), WHAT)?;
         if len.is_some() {
-            reader.u8(WHAT)?;
+            reader.u8(END_OF_LINE)?;
         }
         if !line.is_empty() {
             lines.push(utf8(start, line, WHAT)?);
         }
     }
     Ok(lines)
+}
+
+/// The ignore or vacuum file with these lines, which [`parse_path_lines`] reads. An ignore file holds array-relative
+/// paths of commits in every version, a vacuum file what [`vacuum_line`] makes of them.
+///
+/// # Errors
+/// An empty path, or one that holds a newline.
+pub fn write_path_lines(lines: &[String]) -> Result<Vec<u8>> {
+    const WHAT: &str = "path";
+    let mut writer = Writer::new();
+    for line in lines {
+        if line.is_empty() {
+            return Err(unwritable(WHAT, line));
+        }
+        write_line(&mut writer, line, WHAT)?;
+    }
+    Ok(writer.into_vec())
+}
+
+/// The line of a vacuum file of `version` that means `path` (`__fragments/…`, `__meta/…`, or a name in the array's folder):
+/// from version 19 on the path behind a `/`, before the whole URI. Group metadata keeps whole URIs in all versions.
+///
+/// ```
+/// use tdb_codec::FormatVersion;
+/// use tdb_fragment::{vacuum_line, vacuum_target};
+///
+/// let line = vacuum_line("__fragments/__1_1_a_22", "file:///x/arr", FormatVersion::CURRENT);
+/// assert_eq!(line, "/__fragments/__1_1_a_22");
+/// let line = vacuum_line("__1_1_a", "file:///x/arr", FormatVersion::OLDEST);
+/// assert_eq!(line, "file:///x/arr/__1_1_a");
+/// assert_eq!(vacuum_target(&line), "__1_1_a");
+/// ```
+#[must_use]
+pub fn vacuum_line(path: &str, array_uri: &str, version: FormatVersion) -> String {
+    if version.has(Gate::RelativeVacuumFiles) {
+        format!("/{path}")
+    } else {
+        format!("{}/{path}", array_uri.trim_end_matches('/'))
+    }
 }
 
 /// The array-relative path a vacuum file's line means. Lines are absolute URIs before version 19 and
@@ -119,6 +234,20 @@ pub fn vacuum_target(line: &str) -> &str {
     }
     let len = name.len().saturating_add(1).saturating_add(folder.len());
     line.len().checked_sub(len).and_then(|at| line.get(at..)).unwrap_or(name)
+}
+
+fn write_line(writer: &mut Writer, line: &str, what: &'static str) -> Result<()> {
+    if line.contains('\n') {
+        return Err(unwritable(what, line));
+    }
+    writer.bytes(line.as_bytes());
+    writer.u8(b'\n');
+    Ok(())
+}
+
+/// A path that would read back as another one.
+const fn unwritable(what: &'static str, path: &str) -> Error {
+    Error::new(what, 0, ErrorKind::WrongLength { value: to_u64(path.len()) })
 }
 
 fn utf8(start: Reader<'_>, bytes: &[u8], what: &'static str) -> Result<String> {
@@ -142,6 +271,49 @@ mod tests {
         assert_eq!(records[2].path, "__3_3_c_9.ok");
         assert!(parse_consolidated_commits(&bytes[..bytes.len() - 1]).is_err());
         assert!(parse_consolidated_commits(&bytes[..55]).is_err());
+    }
+
+    #[test]
+    fn consolidated_commits_are_written_as_they_were_read() {
+        let mut bytes = b"__commits/__1_1_a_22.wrt\n__commits/__2_2_b_22.del\n".to_vec();
+        bytes.extend(3u64.to_le_bytes());
+        bytes.extend(b"x\ny__3_3_c_9.ok\n");
+        let records = parse_consolidated_commits(&bytes).unwrap();
+        assert_eq!(write_consolidated_commits(&records, FormatVersion::CURRENT).unwrap(), bytes);
+        let old = FormatVersion::all().find(|version| version.has(Gate::FragmentFolders)).unwrap();
+        let error = write_consolidated_commits(&records, old).unwrap_err();
+        assert_eq!(error, Error::not_in_version("consolidated delete", old));
+        assert!(write_consolidated_commits(&records[..1], old).is_ok());
+    }
+
+    #[test]
+    fn paths_that_would_read_back_as_others_are_not_written() {
+        let delete = |path: &str, file| CommitRecord { path: path.into(), delete: file };
+        for record in [delete("a\nb.wrt", None), delete("a.del", None), delete("a.wrt", Some((0, &b"x"[..])))]
+        {
+            let error = write_consolidated_commits(&[record], FormatVersion::CURRENT).unwrap_err();
+            assert_eq!(error.what, "consolidated commit");
+        }
+        let lines = vec!["/__fragments/a".to_owned(), "__commits/b.wrt".to_owned()];
+        let bytes = write_path_lines(&lines).unwrap();
+        assert_eq!(bytes, b"/__fragments/a\n__commits/b.wrt\n");
+        assert_eq!(parse_path_lines(&bytes).unwrap(), lines);
+        for line in ["", "a\nb"] {
+            assert_eq!(write_path_lines(&[line.to_owned()]).unwrap_err().what, "path");
+        }
+    }
+
+    #[test]
+    fn a_hostile_delete_size_and_a_path_that_is_not_utf8_are_refused_where_they_stand() {
+        let mut bytes = b"a.del\n".to_vec();
+        bytes.extend(u64::MAX.to_le_bytes());
+        let error = parse_consolidated_commits(&bytes).unwrap_err();
+        assert_eq!((error.what, error.offset), ("consolidated delete", 14));
+        assert_eq!(error.kind, ErrorKind::UnexpectedEnd { missing: u64::MAX });
+        let error = parse_consolidated_commits(b"a\n\xff\n").unwrap_err();
+        assert_eq!((error.offset, error.kind), (2, ErrorKind::InvalidUtf8 { valid_up_to: 0 }));
+        let error = parse_path_lines(b"a\nb\xff").unwrap_err();
+        assert_eq!((error.offset, error.kind), (2, ErrorKind::InvalidUtf8 { valid_up_to: 1 }));
     }
 
     #[test]

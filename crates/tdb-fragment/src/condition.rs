@@ -1,6 +1,32 @@
 //! Delete conditions: the serialized tree of comparisons in a `.del` file (version 16 on).
 
-use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
+
+/// The table of a delete file.
+pub(crate) static TABLE: Structure = Structure::new(
+    "delete condition",
+    &[FieldRow::new("condition", Wire::Structure(&NODE)).note("the negation of what was to be deleted")],
+)
+.since(Gate::DeleteFiles)
+.code("Condition::parse", "Condition::to_bytes");
+
+/// The table of a node of the tree.
+pub(crate) static NODE: Structure = Structure::new(
+    "condition node",
+    &[
+        FieldRow::new("condition node", Wire::U8).note("0 expression, 1 value"),
+        FieldRow::new("condition operator", Wire::U8)
+            .note("expression: 0 AND, 1 OR, 2 NOT; value: 0 <, 1 ≤, 2 >, 3 ≥, 4 =, 5 ≠, 6 IN, 7 NOT IN"),
+        FieldRow::new("condition child count", Wire::U64).when("expression"),
+        FieldRow::new("children", Wire::Structure(&NODE)).each("child of an expression"),
+        FieldRow::new("condition field name", Wire::String32).when("value"),
+        FieldRow::new("condition value", Wire::String64).when("value").note("empty for null"),
+        FieldRow::new("condition value offsets size", Wire::U64).when("IN, NOT IN").note("bytes"),
+        FieldRow::new("condition value offsets", Wire::Words).when("IN, NOT IN").note("starts; no end"),
+    ],
+);
 
 /// How an expression joins its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,9 +156,14 @@ impl Condition {
     /// # Errors
     /// As [`Self::parse`].
     pub fn parse_from(mut reader: Reader<'_>) -> Result<Self> {
-        let condition = Self::node(&mut reader, MAX_DEPTH)?;
+        let condition = Self::parse_tree(&mut reader)?;
         reader.finish("condition")?;
         Ok(condition)
+    }
+
+    /// Reads one tree and leaves what follows it: updates have values there.
+    pub(crate) fn parse_tree(reader: &mut Reader<'_>) -> Result<Self> {
+        Self::node(reader, MAX_DEPTH)
     }
 
     fn node(reader: &mut Reader<'_>, depth: usize) -> Result<Self> {
@@ -178,25 +209,45 @@ impl Condition {
         Ok(Self::Value { field, comparison, operands })
     }
 
-    /// The payload [`Self::parse`] reads.
+    /// The payload [`Self::parse`] reads, for a delete file of `version`.
     ///
     /// # Errors
-    /// A name of 4 GiB or more.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+    /// [`ErrorKind::NotInVersion`] before there were delete files; what [`Self::parse`] would refuse: an expression
+    /// without children, NOT of several, a comparison that takes one operand with another number of them, or a tree over
+    /// 64 levels deep; a name of 4 GiB or more.
+    pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         let mut writer = Writer::new();
-        self.write(&mut writer)?;
+        self.write_to(&mut writer, version)?;
         Ok(writer.into_vec())
     }
 
-    fn write(&self, writer: &mut Writer) -> Result<()> {
+    pub(crate) fn write_to(&self, writer: &mut Writer, version: FormatVersion) -> Result<()> {
+        if !version.has(Gate::DeleteFiles) {
+            return Err(Error::not_in_version("condition", version));
+        }
+        self.write(writer, MAX_DEPTH)
+    }
+
+    fn write(&self, writer: &mut Writer, depth: usize) -> Result<()> {
+        let wrong = |what, value: usize| {
+            Err(Error::new(what, to_u64(writer.len()), ErrorKind::InvalidValue { value: to_u64(value) }))
+        };
+        let Some(depth) = depth.checked_sub(1) else { return wrong("condition depth", MAX_DEPTH) };
         match self {
             Self::Expression { junction, children } => {
+                let count = children.len();
+                if count == 0 || (*junction == Junction::Not && count != 1) {
+                    return wrong("condition child count", count);
+                }
                 writer.u8(0);
                 writer.u8(junction.code());
                 writer.u64(to_u64(children.len()));
-                children.iter().try_for_each(|child| child.write(writer))
+                children.iter().try_for_each(|child| child.write(writer, depth))
             }
             Self::Value { field, comparison, operands } => {
+                if !comparison.takes_list() && operands.len() != 1 {
+                    return wrong("condition value", operands.len());
+                }
                 writer.u8(1);
                 writer.u8(comparison.code());
                 writer.bytes_u32(field.as_bytes(), "condition field name")?;
@@ -247,7 +298,7 @@ mod tests {
 
     #[test]
     fn trees_round_trip_and_every_truncation_is_refused() {
-        let bytes = sample().to_bytes().unwrap();
+        let bytes = sample().to_bytes(FormatVersion::CURRENT).unwrap();
         assert_eq!(Condition::parse(&bytes).unwrap(), sample());
         for len in 0..bytes.len() {
             assert!(Condition::parse(&bytes[..len]).is_err(), "{len}");

@@ -1,6 +1,29 @@
 //! Consolidated fragment metadata: the footers of many fragments in one file (`.meta`).
 
-use tdb_codec::{ErrorKind, Reader, Result, to_u64, to_usize};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+    to_usize,
+};
+
+/// The table of a `.meta` file's payload.
+pub(crate) static TABLE: Structure = Structure::new(
+    "consolidated fragment metadata",
+    &[
+        FieldRow::new("consolidated footer count", Wire::U32),
+        FieldRow::new("entries", Wire::Structure(&ENTRY)).each("fragment"),
+        FieldRow::new("consolidated footers", Wire::Bytes).each("fragment").note("without their length"),
+    ],
+)
+.since(Gate::CommitFiles)
+.code("parse_consolidated_footers", "write_consolidated_footers");
+
+static ENTRY: Structure = Structure::new(
+    "consolidated footer",
+    &[
+        FieldRow::new("consolidated footer name", Wire::String64).note("a bare name from 9 on, before a URI"),
+        FieldRow::new("consolidated footer offset", Wire::U64).note("in this payload"),
+    ],
+);
 
 /// A footer inside a `.meta` payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +43,7 @@ pub struct ConsolidatedFooter<'a> {
 /// Truncation, or an offset past the end.
 pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<ConsolidatedFooter<'_>>> {
     let payload = reader.rest();
-    let count = reader.count_u32(16, "consolidated footer count")?;
+    let count = reader.count_u32(MIN_ENTRY, "consolidated footer count")?;
     let mut entries = Vec::with_capacity(count);
     for _ in 0..count {
         let name = reader.string_u64("consolidated footer name")?;
@@ -42,9 +65,73 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
     Ok(entries)
 }
 
+/// The payload of a `.meta` file of `version` with these footers (as [`Footer::to_bytes`](crate::Footer::to_bytes) makes
+/// them), each under its fragment's name: a bare name from version 9 on, before a URI.
+///
+/// ```
+/// use tdb_codec::{FormatVersion, Reader};
+/// use tdb_fragment::{parse_consolidated_footers, write_consolidated_footers};
+///
+/// let footers = [("__1_1_a_22", &b"one"[..]), ("__2_2_b_22", &b"other"[..])];
+/// let payload = write_consolidated_footers(&footers, FormatVersion::CURRENT)?;
+/// let read = parse_consolidated_footers(Reader::new(&payload))?;
+/// assert_eq!((read[1].name.as_str(), read[1].bytes), footers[1]);
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::NotInVersion`] for a name of the other era; more than 2³² footers.
+pub fn write_consolidated_footers(footers: &[(&str, &[u8])], version: FormatVersion) -> Result<Vec<u8>> {
+    const COUNT: &str = "consolidated footer count";
+    let mut writer = Writer::new();
+    writer.len_u32(footers.len(), COUNT)?;
+    let names: usize = footers.iter().map(|(name, _)| name.len().saturating_add(MIN_ENTRY)).sum();
+    let mut offset = to_u64(names.saturating_add(4));
+    for (name, bytes) in footers {
+        if name.contains('/') == version.has(Gate::RelativeConsolidatedNames) {
+            return Err(Error::not_in_version("consolidated footer name", version));
+        }
+        writer.bytes_u64(name.as_bytes());
+        writer.u64(offset);
+        offset = offset.saturating_add(to_u64(bytes.len()));
+    }
+    footers.iter().for_each(|(_, bytes)| writer.bytes(bytes));
+    Ok(writer.into_vec())
+}
+
+/// Bytes an entry takes beside its name: two integers.
+const MIN_ENTRY: usize = 16;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn footers_are_written_as_they_were_read_under_names_of_the_versions_era() {
+        let old = FormatVersion::OLDEST;
+        let footers = [("file:///x/arr/__1_1_a", &b"xy"[..]), ("file:///x/arr/__2_2_b", &b"abc"[..])];
+        let payload = write_consolidated_footers(&footers, old).unwrap();
+        let read = parse_consolidated_footers(Reader::new(&payload)).unwrap();
+        let again: Vec<_> = read.iter().map(|entry| (entry.name.as_str(), entry.bytes)).collect();
+        assert_eq!(again, footers);
+        for len in 0..payload.len() {
+            // A footer's own length is not stored: only its parser can miss bytes of the last one.
+            let read = parse_consolidated_footers(Reader::new(&payload[..len]));
+            assert_eq!(read.is_ok(), len + 3 >= payload.len(), "{len}");
+        }
+        let current = FormatVersion::CURRENT;
+        let wrong = Error::not_in_version("consolidated footer name", current);
+        assert_eq!(write_consolidated_footers(&footers, current), Err(wrong));
+        let wrong = Error::not_in_version("consolidated footer name", old);
+        assert_eq!(write_consolidated_footers(&[("__1_1_a_5", b"")], old), Err(wrong));
+    }
+
+    #[test]
+    fn a_hostile_footer_count_is_refused_before_it_becomes_a_capacity() {
+        let error = parse_consolidated_footers(Reader::new(&[0xff; 20])).unwrap_err();
+        assert_eq!((error.what, error.offset), ("consolidated footer count", 0));
+        assert_eq!(error.kind, ErrorKind::CountTooLarge { count: u64::from(u32::MAX) });
+    }
 
     #[test]
     fn offsets_past_the_payload_are_refused() {

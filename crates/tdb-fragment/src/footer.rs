@@ -2,18 +2,80 @@
 
 use core::ops::Range as ByteRange;
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
+use crate::legacy::check_len;
 use crate::{Section, SectionOffsets, Slots};
 
-/// An optional section of a version 23 footer, kept as read.
+/// The table of a footer.
+pub(crate) static TABLE: Structure = Structure::new(
+    "footer",
+    &[
+        FieldRow::new("fragment version", Wire::U32),
+        FieldRow::new("schema name", Wire::String64).since(Gate::SchemaFolder),
+        FieldRow::new("dense", Wire::U8),
+        FieldRow::new("null non-empty domain", Wire::U8).note("1: empty"),
+        FieldRow::new("non-empty domain", Wire::Ranges).note("one a dimension; zeros if empty"),
+        FieldRow::new("sparse tile num", Wire::U64).note("0 if dense"),
+        FieldRow::new("last tile cell num", Wire::U64).note("cells of every tile if dense"),
+        FieldRow::new("has timestamps", Wire::U8).since(Gate::CellTimestamps),
+        FieldRow::new("has delete metadata", Wire::U8).since(Gate::DeleteMetadata),
+        FieldRow::new("file sizes", Wire::Words).note("one a slot"),
+        FieldRow::new("file var sizes", Wire::Words).note("one a slot; up to 4 one an attribute"),
+        FieldRow::new("file validity sizes", Wire::Words).each("slot").since(Gate::Nullable),
+        FieldRow::new("R-tree", Wire::U64).note("this and the following: offsets of sections"),
+        FieldRow::new("tile offsets", Wire::U64).each("slot"),
+        FieldRow::new("tile var offsets", Wire::U64).each("slot; up to 4 attribute"),
+        FieldRow::new("tile var sizes", Wire::U64).each("slot; up to 4 attribute"),
+        FieldRow::new("tile validity offsets", Wire::U64).each("slot").since(Gate::Nullable),
+        FieldRow::new("tile mins", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("tile maxes", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("tile sums", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("tile null counts", Wire::U64).each("slot").since(Gate::TileStatistics),
+        FieldRow::new("fragment statistics", Wire::U64).since(Gate::FragmentStatistics),
+        FieldRow::new("processed conditions", Wire::U64).since(Gate::DeleteFiles),
+        FieldRow::new("optional section count", Wire::U32).since(Gate::OptionalSections),
+        FieldRow::new("optional sections", Wire::Structure(&OPTIONAL))
+            .since(Gate::OptionalSections)
+            .each("optional section"),
+    ],
+)
+.since(Gate::FragmentFooter)
+.code("Footer::parse", "Footer::to_bytes");
+
+static OPTIONAL: Structure = Structure::new(
+    "optional section",
+    &[
+        FieldRow::new("optional section identifier", Wire::U64)
+            .note("0: offsets of global-order mins, then maxes, one a dimension"),
+        FieldRow::new("optional section", Wire::String32),
+    ],
+);
+
+/// An optional section of a version 23 footer, kept as read: no released library writes version 23, and readers pass over
+/// identifiers they do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionalSection {
-    /// What it is; 0 = offsets of the global-order bounds.
+    /// What it is: [`Self::GLOBAL_ORDER_BOUNDS`], or something newer.
     pub identifier: u64,
     /// Its bytes.
     pub data: Vec<u8>,
+}
+
+impl OptionalSection {
+    /// The section with the offsets of [`Section::GlobalOrderMins`] and [`Section::GlobalOrderMaxes`].
+    pub const GLOBAL_ORDER_BOUNDS: u64 = 0;
+
+    /// The section that says where the bounds of each dimension lie: all minimums, then all maximums.
+    #[must_use]
+    pub fn global_order_bounds(mins: &[u64], maxes: &[u64]) -> Self {
+        let mut writer = Writer::new();
+        mins.iter().chain(maxes).for_each(|offset| writer.u64(*offset));
+        Self { identifier: Self::GLOBAL_ORDER_BOUNDS, data: writer.into_vec() }
+    }
 }
 
 /// The footer: what the fragment covers, how large its files are, and where its sections lie.
@@ -114,13 +176,24 @@ impl Footer {
         let file_var_sizes = reader.u64s(slots.var_len(version), "file var sizes")?;
         let validity = if version.has(Gate::Nullable) { slots.len() } else { 0 };
         let file_validity_sizes = reader.u64s(validity, "file validity sizes")?;
-        let sections = SectionOffsets::parse(reader, version, slots)?;
+        let mut sections = SectionOffsets::parse(reader, version, slots)?;
         let mut optional = Vec::new();
         if version.has(Gate::OptionalSections) {
             let count = reader.count_u32(12, "optional section count")?;
             for _ in 0..count {
                 let identifier = reader.u64("optional section identifier")?;
+                let start = *reader;
                 let data = reader.bytes_u32("optional section")?.to_vec();
+                if identifier == OptionalSection::GLOBAL_ORDER_BOUNDS {
+                    let (offsets, rest) = data.as_chunks::<8>();
+                    let offsets: Vec<u64> = offsets.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+                    let (mins, maxes) = offsets.split_at(dimensions.len().min(offsets.len()));
+                    if mins.len() != dimensions.len() || maxes.len() != mins.len() || !rest.is_empty() {
+                        let kind = ErrorKind::WrongLength { value: to_u64(data.len()) };
+                        return Err(start.error("optional section", kind));
+                    }
+                    sections.set_global_order_bounds(mins, maxes);
+                }
                 optional.push(OptionalSection { identifier, data });
             }
         }
@@ -143,11 +216,16 @@ impl Footer {
         })
     }
 
-    /// The footer's bytes, without the length that follows it in the file.
+    /// The footer's bytes, without the length that may follow it in the file ([`FooterLocation::end`]). The version to
+    /// write is the footer's own.
     ///
     /// # Errors
-    /// A schema name or section too long for its length field.
+    /// [`ErrorKind::NotInVersion`] for what the version cannot say, [`ErrorKind::WrongLength`] for a list that is not as long
+    /// as the schema and the flags say; an optional section of 4 GiB or more.
+    ///
+    /// [`FooterLocation::end`]: crate::FooterLocation::end
     pub fn to_bytes(&self, schema: &ArraySchema) -> Result<Vec<u8>> {
+        self.check_for_writing(schema)?;
         let mut writer = Writer::new();
         writer.u32(self.version.number());
         if let Some(name) = &self.schema_name {
@@ -187,6 +265,42 @@ impl Footer {
             }
         }
         Ok(writer.into_vec())
+    }
+
+    /// What would not read back as it is.
+    fn check_for_writing(&self, schema: &ArraySchema) -> Result<()> {
+        let version = self.version;
+        for (what, said, gate) in [
+            ("fragment version", true, Gate::FragmentFooter),
+            ("schema name", self.schema_name.is_some(), Gate::SchemaFolder),
+            ("has timestamps", self.has_timestamps, Gate::CellTimestamps),
+            ("has delete metadata", self.has_delete_metadata, Gate::DeleteMetadata),
+            ("optional section", !self.optional.is_empty(), Gate::OptionalSections),
+        ] {
+            if said && !version.has(gate) {
+                return Err(Error::not_in_version(what, version));
+            }
+        }
+        if self.schema_name.as_deref().unwrap_or_default().is_empty() && version.has(Gate::SchemaFolder) {
+            return Err(Error::new("schema name", 0, ErrorKind::WrongLength { value: 0 }));
+        }
+        let dimensions = &schema.domain.dimensions;
+        if let Some(ranges) = &self.non_empty_domain {
+            check_len("non-empty domain", ranges.len(), dimensions.len())?;
+            for (range, dimension) in
+                ranges.iter().zip(dimensions).filter(|(_, dimension)| !dimension.is_var())
+            {
+                check_len("non-empty domain", range.low.len(), dimension.datatype.size())?;
+                check_len("non-empty domain", range.high.len(), dimension.datatype.size())?;
+            }
+        }
+        let slots = Slots::new(schema, version, self.has_timestamps, self.has_delete_metadata);
+        let validity = if version.has(Gate::Nullable) { slots.len() } else { 0 };
+        check_len("file sizes", self.file_sizes.len(), slots.len())?;
+        check_len("file var sizes", self.file_var_sizes.len(), slots.var_len(version))?;
+        check_len("file validity sizes", self.file_validity_sizes.len(), validity)?;
+        let (found, expected) = self.sections.counts(version, slots);
+        check_len("section offset", found, expected)
     }
 
     /// Byte range of a section in the metadata file: from its offset to the next section or the footer.

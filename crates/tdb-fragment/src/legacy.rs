@@ -1,7 +1,31 @@
 //! Fragment metadata of versions 1 and 2: one generic tile, no footer.
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
+};
 use tdb_schema::{ArraySchema, Range};
+
+/// The table of fragment metadata without a footer.
+pub(crate) static TABLE: Structure = Structure::new(
+    "legacy fragment metadata",
+    &[
+        FieldRow::new("fragment version", Wire::U32),
+        FieldRow::new("non-empty domain size", Wire::U64).note("bytes; 0 if empty"),
+        FieldRow::new("non-empty domain", Wire::Ranges).when("not empty").note("one a dimension"),
+        FieldRow::new("MBR count", Wire::U64).note("0 if dense"),
+        FieldRow::new("MBR", Wire::Ranges).when("sparse").note("one a dimension, for each data tile"),
+        FieldRow::new("bounding coords count", Wire::U64),
+        FieldRow::new("bounding coords", Wire::Bytes).each("tile").note("first cell's and last cell's tuple"),
+        FieldRow::new("tile offsets", Wire::List).each("attribute, then of `__coords`"),
+        FieldRow::new("tile var offsets", Wire::List).each("attribute"),
+        FieldRow::new("tile var sizes", Wire::List).each("attribute"),
+        FieldRow::new("last tile cell num", Wire::U64),
+        FieldRow::new("file sizes", Wire::Words).note("one an attribute, then of `__coords.tdb`"),
+        FieldRow::new("file var sizes", Wire::Words).note("one an attribute"),
+    ],
+)
+.until(Gate::FragmentFooter)
+.code("LegacyMetadata::parse", "LegacyMetadata::to_bytes");
 
 /// The payload of a version 1 or 2 metadata file.
 ///
@@ -107,4 +131,71 @@ impl LegacyMetadata {
             file_var_sizes,
         })
     }
+
+    /// The payload [`Self::parse`] reads, for a fragment of `version` written with `schema`. The layouts of versions 1 and
+    /// 2 differ in the number only: how `__coords.tdb` is cut is another matter.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotInVersion`] for a version that has a footer instead; lists whose number does not fit the schema.
+    pub fn to_bytes(&self, version: FormatVersion, schema: &ArraySchema) -> Result<Vec<u8>> {
+        const WHAT: &str = "fragment metadata";
+        if version.has(Gate::FragmentFooter) {
+            return Err(Error::not_in_version(WHAT, version));
+        }
+        let dimensions = &schema.domain.dimensions;
+        let rectangle: usize =
+            dimensions.iter().map(|dimension| dimension.datatype.size().saturating_mul(2)).sum();
+        let attributes = schema.attributes.len();
+        let fields = attributes.saturating_add(1);
+        for (what, len, expected) in [
+            ("tile offsets", self.tile_offsets.len(), fields),
+            ("tile var offsets", self.var_offsets.len(), attributes),
+            ("tile var sizes", self.var_sizes.len(), attributes),
+            ("file sizes", self.file_sizes.len(), fields),
+            ("file var sizes", self.file_var_sizes.len(), attributes),
+        ] {
+            check_len(what, len, expected)?;
+        }
+        let mut writer = Writer::new();
+        let out = &mut writer;
+        let ranges = |out: &mut Writer, ranges: &[Range], what| -> Result<()> {
+            let before = out.len();
+            ranges.iter().zip(dimensions).for_each(|(range, dimension)| range.write(out, dimension));
+            check_len(what, out.len().saturating_sub(before), rectangle)
+        };
+        out.u32(version.number());
+        match &self.non_empty_domain {
+            Some(domain) => {
+                out.u64(to_u64(rectangle));
+                ranges(out, domain, "non-empty domain")?;
+            }
+            None => out.u64(0),
+        }
+        out.u64(to_u64(self.mbrs.len()));
+        self.mbrs.iter().try_for_each(|mbr| ranges(out, mbr, "MBR"))?;
+        out.u64(to_u64(self.bounding_coords.len()));
+        for pair in &self.bounding_coords {
+            check_len("bounding coords", pair.len(), rectangle)?;
+            out.bytes(pair);
+        }
+        for list in self.tile_offsets.iter().chain(&self.var_offsets).chain(&self.var_sizes) {
+            out.u64(to_u64(list.len()));
+            list.iter().for_each(|value| out.u64(*value));
+        }
+        out.u64(self.last_tile_cell_num);
+        self.file_sizes.iter().chain(&self.file_var_sizes).for_each(|size| out.u64(*size));
+        Ok(writer.into_vec())
+    }
 }
+
+/// Refuses a list that is not as long as the schema says.
+pub(crate) const fn check_len(what: &'static str, len: usize, expected: usize) -> Result<()> {
+    if len == expected {
+        Ok(())
+    } else {
+        Err(Error::new(what, 0, ErrorKind::WrongLength { value: to_u64(len) }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -30,6 +30,8 @@
 //! What this crate does not know: which fragments of an array are visible, cell order, queries, files.
 #![forbid(unsafe_code)]
 
+use tdb_codec::Structure;
+
 mod commits;
 mod condition;
 mod consolidated;
@@ -42,10 +44,14 @@ mod rtree;
 mod sections;
 mod slots;
 mod stats;
+mod update;
 
-pub use commits::{CommitKind, CommitRecord, parse_consolidated_commits, parse_path_lines, vacuum_target};
+pub use commits::{
+    CommitKind, CommitRecord, parse_consolidated_commits, parse_consolidated_commits_from, parse_path_lines,
+    parse_path_lines_from, vacuum_line, vacuum_target, write_consolidated_commits, write_path_lines,
+};
 pub use condition::{Comparison, Condition, Junction};
-pub use consolidated::{ConsolidatedFooter, parse_consolidated_footers};
+pub use consolidated::{ConsolidatedFooter, parse_consolidated_footers, write_consolidated_footers};
 pub use data_file::{DataFile, DataFilePart};
 pub use footer::{Footer, OptionalSection};
 pub use legacy::LegacyMetadata;
@@ -56,4 +62,30 @@ pub use sections::{Section, SectionOffsets};
 pub use slots::Slots;
 pub use stats::{
     FieldStatistics, TileValues, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,
+    write_fragment_statistics, write_names, write_u64_list, write_words,
 };
+pub use update::Update;
+
+/// The tables of this crate's structures, one for each parser.
+pub static STRUCTURES: [&Structure; 20] = [
+    &legacy::TABLE,
+    &footer::TABLE,
+    &rtree::TABLE,
+    &stats::TILE_OFFSETS,
+    &stats::VAR_OFFSETS,
+    &stats::VAR_SIZES,
+    &stats::VALIDITY_OFFSETS,
+    &stats::MINS,
+    &stats::MAXES,
+    &stats::GLOBAL_ORDER_MINS,
+    &stats::GLOBAL_ORDER_MAXES,
+    &stats::SUMS,
+    &stats::NULL_COUNTS,
+    &stats::FRAGMENT_STATISTICS,
+    &stats::PROCESSED_CONDITIONS,
+    &consolidated::TABLE,
+    &commits::CONSOLIDATED,
+    &commits::PATH_LINES,
+    &condition::TABLE,
+    &update::TABLE,
+];

@@ -52,6 +52,22 @@ impl FooterLocation {
         Ok(Self::Length(length))
     }
 
+    /// What stands at the end of the file: the footer, and its length where that is stored.
+    ///
+    /// # Errors
+    /// A footer that is not as long as it would have to be to be found.
+    pub fn end(self, mut footer: Vec<u8>) -> Result<Vec<u8>> {
+        let length = to_u64(footer.len());
+        match self {
+            Self::LengthAtEnd => footer.extend(length.to_le_bytes()),
+            Self::Length(expected) if expected != length => {
+                return Err(Error::new("footer length", 0, ErrorKind::WrongLength { value: length }));
+            }
+            Self::Length(_) => {}
+        }
+        Ok(footer)
+    }
+
     /// The footer's byte range in a file of `file_size` bytes, of which `tail` are the last ones.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! Names of fragments and of every other timestamped file (specification, "Timestamped name").
 
-use tdb_codec::FormatVersion;
+use core::fmt;
+
+use tdb_codec::{FormatVersion, Gate};
 use thiserror::Error as ThisError;
 
 /// Version assumed for names of the first era, which do not say: the metadata file tells 1 from 2.
@@ -42,9 +44,33 @@ pub struct TimestampedName {
     pub version: Option<FormatVersion>,
     /// Whether the name itself states the version.
     pub states_version: bool,
+    /// When a fragment of versions 1 and 2 was consolidated, by the clock; says nothing about its cells.
+    pub consolidated_at: Option<u64>,
 }
 
 impl TimestampedName {
+    /// A name of today's shape: with a version for fragments and commits, without one for schemas and metadata.
+    pub fn new(timestamps: (u64, u64), uuid: impl Into<String>, version: Option<FormatVersion>) -> Self {
+        let (uuid, states_version) = (uuid.into(), version.is_some());
+        Self { timestamps, uuid, version, states_version, consolidated_at: None }
+    }
+
+    /// The name of a fragment or commit in the shape of its version's era.
+    ///
+    /// ```
+    /// use tdb_codec::FormatVersion;
+    /// use tdb_fragment::TimestampedName;
+    ///
+    /// let name = TimestampedName::of_fragment((10, 20), "0123", FormatVersion::OLDEST);
+    /// assert_eq!(name.to_string(), "__0123_20");
+    /// let name = TimestampedName::of_fragment((10, 20), "0123", FormatVersion::CURRENT);
+    /// assert_eq!(name.to_string(), "__10_20_0123_22");
+    /// ```
+    pub fn of_fragment(timestamps: (u64, u64), uuid: impl Into<String>, version: FormatVersion) -> Self {
+        let states_version = version.has(Gate::CommitFiles);
+        Self { states_version, ..Self::new(timestamps, uuid, Some(version)) }
+    }
+
     /// Takes a file or folder name apart.
     ///
     /// # Errors
@@ -61,20 +87,43 @@ impl TimestampedName {
                 Err(bad())
             }
         };
+        let mut consolidated_at = None;
         let (timestamps, uuid, version, states_version) = match *parts.as_slice() {
             [t1, t2, uuid, version] => {
                 let version = version.parse().map_err(|_| bad())?;
                 ((time(t1)?, time(t2)?), uuid, version, true)
             }
             [t1, t2, uuid] if uuid.len() == UUID_DIGITS => ((time(t1)?, time(t2)?), uuid, SECOND_ERA, false),
-            [uuid, _, t] | [uuid, t] => ((time(t)?, time(t)?), uuid, FIRST_ERA, false),
+            [uuid, now, t] => {
+                consolidated_at = Some(time(now)?);
+                ((time(t)?, time(t)?), uuid, FIRST_ERA, false)
+            }
+            [uuid, t] => ((time(t)?, time(t)?), uuid, FIRST_ERA, false),
             _ => return Err(bad()),
         };
         if timestamps.0 > timestamps.1 {
             return Err(bad());
         }
         let version = FormatVersion::parse(version).ok();
-        Ok(Self { timestamps, uuid: uuid.to_owned(), version, states_version })
+        Ok(Self { timestamps, uuid: uuid.to_owned(), version, states_version, consolidated_at })
+    }
+}
+
+/// The name in the shape of its era. Of the times of a name of versions 1 and 2 only the last one can be said.
+impl fmt::Display for TimestampedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = self.timestamps;
+        if self.version.is_some_and(|version| !version.has(Gate::FragmentFooter)) && !self.states_version {
+            return match self.consolidated_at {
+                Some(time) => write!(f, "__{}_{time}_{last}", self.uuid),
+                None => write!(f, "__{}_{last}", self.uuid),
+            };
+        }
+        write!(f, "__{first}_{last}_{}", self.uuid)?;
+        match self.version {
+            Some(version) if self.states_version => write!(f, "_{version}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -95,6 +144,28 @@ mod tests {
         let third = TimestampedName::parse(&format!("__5_7_{UUID}_12.wrt")).unwrap();
         assert_eq!((third.version.unwrap().number(), third.states_version), (12, true));
         assert_eq!(third.uuid, UUID);
+    }
+
+    #[test]
+    fn names_read_back_as_written() {
+        for version in [None, Some(FormatVersion::CURRENT)] {
+            let text = TimestampedName::new((5, 7), UUID, version).to_string();
+            assert_eq!(TimestampedName::parse(&text).unwrap().to_string(), text);
+            assert_eq!(TimestampedName::parse(&text).unwrap().states_version, version.is_some());
+        }
+    }
+
+    #[test]
+    fn fragments_of_every_version_are_named_in_the_shape_of_its_era() {
+        let shapes = [(1, "__{}_7"), (2, "__{}_7"), (3, "__5_7_{}"), (4, "__5_7_{}"), (5, "__5_7_{}_5")];
+        for (number, shape) in shapes {
+            let version = FormatVersion::parse(number).unwrap();
+            let name = TimestampedName::of_fragment((5, 7), UUID, version).to_string();
+            assert_eq!(name, shape.replace("{}", UUID));
+            assert_eq!(TimestampedName::parse(&name).unwrap().to_string(), name);
+        }
+        let consolidated = format!("__{UUID}_1795_99");
+        assert_eq!(TimestampedName::parse(&consolidated).unwrap().to_string(), consolidated);
     }
 
     #[test]

@@ -1,7 +1,31 @@
 //! The R-tree: minimum bounding rectangles (MBRs) of all data tiles, and of groups of them.
 
-use tdb_codec::{Error, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u32, to_u64};
+use tdb_codec::{
+    Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u32, to_u64,
+};
 use tdb_schema::{Domain, Range};
+
+/// The table of an R-tree.
+pub(crate) static TABLE: Structure = Structure::new(
+    "R-tree",
+    &[
+        FieldRow::new("R-tree dimension count", Wire::U32).until(Gate::DimensionFiles),
+        FieldRow::new("R-tree fanout", Wire::U32).note("always 10"),
+        FieldRow::new("R-tree domain datatype", Wire::U8).until(Gate::DimensionFiles),
+        FieldRow::new("R-tree level count", Wire::U32),
+        FieldRow::new("levels", Wire::Structure(&LEVEL)).each("level, root first"),
+    ],
+)
+.since(Gate::FragmentFooter)
+.code("RTree::parse", "RTree::to_bytes");
+
+static LEVEL: Structure = Structure::new(
+    "R-tree level",
+    &[
+        FieldRow::new("MBR count", Wire::U64),
+        FieldRow::new("MBRs", Wire::Bytes).note("one range a dimension each"),
+    ],
+);
 
 /// Children a node has in every tree libtiledb writes.
 const FANOUT: u32 = 10;
@@ -80,31 +104,31 @@ impl Level {
             None => {
                 let least = sizes.iter().map(|size| size.map_or(16, |size| size.saturating_mul(2))).sum();
                 let count = reader.count_u64(least, "MBR count")?;
-                let before = *reader;
+                // A trace gets all MBRs of a level as one field, as it does for dimensions of fixed size.
+                let mut walk = reader.untraced();
                 let mut starts = Vec::with_capacity(count.saturating_mul(sizes.len()));
-                let base = reader.remaining();
+                let base = walk.remaining();
                 for _ in 0..count {
                     for size in sizes {
-                        starts.push(base.saturating_sub(reader.remaining()));
+                        starts.push(base.saturating_sub(walk.remaining()));
                         match size {
                             Some(size) => {
-                                reader.take(size.saturating_mul(2), "MBR")?;
+                                walk.take(size.saturating_mul(2), "MBR")?;
                             }
                             None => {
-                                let at = *reader;
-                                let total = reader.u64("MBR")?;
-                                let low = reader.u64("MBR")?;
+                                let at = walk;
+                                let total = walk.u64("MBR")?;
+                                let low = walk.u64("MBR")?;
                                 if low > total {
                                     return Err(at.error("MBR", ErrorKind::WrongLength { value: low }));
                                 }
-                                reader.take_u64(total, "MBR")?;
+                                walk.take_u64(total, "MBR")?;
                             }
                         }
                     }
                 }
-                let used = base.saturating_sub(reader.remaining());
-                let mut region = before;
-                let bytes = region.take(used, "MBRs")?.to_vec();
+                let used = base.saturating_sub(walk.remaining());
+                let bytes = reader.take(used, "MBRs")?.to_vec();
                 Ok(Self { bytes, starts, count })
             }
         }

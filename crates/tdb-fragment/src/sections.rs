@@ -30,6 +30,10 @@ pub enum Section {
     FragmentStatistics,
     /// Delete conditions that were already applied.
     ProcessedConditions,
+    /// A dimension's coordinate of each tile's first cell in global order (version 23, unreleased).
+    GlobalOrderMins(usize),
+    /// The same of each tile's last cell.
+    GlobalOrderMaxes(usize),
 }
 
 impl Section {
@@ -48,6 +52,8 @@ impl Section {
             Self::NullCounts(_) => "tile null counts",
             Self::FragmentStatistics => "fragment statistics",
             Self::ProcessedConditions => "processed conditions",
+            Self::GlobalOrderMins(_) => "tile global order mins",
+            Self::GlobalOrderMaxes(_) => "tile global order maxes",
         }
     }
 
@@ -63,7 +69,11 @@ impl Section {
             | Self::Maxes(slot)
             | Self::Sums(slot)
             | Self::NullCounts(slot) => Some(slot),
-            Self::RTree | Self::FragmentStatistics | Self::ProcessedConditions => None,
+            Self::RTree
+            | Self::FragmentStatistics
+            | Self::ProcessedConditions
+            | Self::GlobalOrderMins(_)
+            | Self::GlobalOrderMaxes(_) => None,
         }
     }
 }
@@ -102,31 +112,75 @@ pub struct SectionOffsets {
     ascending: Vec<u64>,
     /// Index in `offsets` of the first slot of each table row, and its slot count.
     rows: Vec<(usize, usize)>,
+    /// Offsets of the global-order bounds, which an optional section tells: minimums, then maximums.
+    bounds: (Vec<u64>, Vec<u64>),
+}
+
+impl Count {
+    fn number(self, gate: Gate, version: FormatVersion, slots: Slots) -> usize {
+        match self {
+            _ if !version.has(gate) => 0,
+            Self::Once => 1,
+            Self::PerField => slots.len(),
+            Self::PerVarField => slots.var_len(version),
+        }
+    }
 }
 
 impl SectionOffsets {
-    pub(crate) fn parse(reader: &mut Reader<'_>, version: FormatVersion, slots: Slots) -> Result<Self> {
+    /// The offset of every section that a fragment of `version` has, as `offset` tells it. It is asked in the footer's
+    /// order, which is also the order in which libtiledb writes the sections.
+    ///
+    /// # Errors
+    /// The first error of `offset`.
+    pub fn build<E>(
+        version: FormatVersion,
+        slots: Slots,
+        mut offset: impl FnMut(Section) -> core::result::Result<u64, E>,
+    ) -> core::result::Result<Self, E> {
         let mut offsets = Vec::new();
         let mut rows = Vec::with_capacity(TABLE.len());
         for (section, gate, count) in &TABLE {
-            let count = match count {
-                _ if !version.has(*gate) => 0,
-                Count::Once => 1,
-                Count::PerField => slots.len(),
-                Count::PerVarField => slots.var_len(version),
-            };
+            let count = count.number(*gate, version, slots);
             rows.push((offsets.len(), count));
-            let name = section(0).name();
-            offsets.extend(reader.u64s(count, name)?);
+            for slot in 0..count {
+                offsets.push(offset(section(slot))?);
+            }
         }
+        Ok(Self::new(offsets, rows))
+    }
+
+    pub(crate) fn parse(reader: &mut Reader<'_>, version: FormatVersion, slots: Slots) -> Result<Self> {
+        Self::build(version, slots, |section| reader.u64(section.name()))
+    }
+
+    fn new(offsets: Vec<u64>, rows: Vec<(usize, usize)>) -> Self {
         let mut ascending = offsets.clone();
         ascending.sort_unstable();
-        Ok(Self { offsets, ascending, rows })
+        Self { offsets, ascending, rows, bounds: Default::default() }
+    }
+
+    /// Notes what the footer's optional section says.
+    pub(crate) fn set_global_order_bounds(&mut self, mins: &[u64], maxes: &[u64]) {
+        self.bounds = (mins.to_vec(), maxes.to_vec());
+        self.ascending.extend(mins.iter().chain(maxes));
+        self.ascending.sort_unstable();
+    }
+
+    /// How many offsets there are, and how many a footer of `version` has.
+    pub(crate) fn counts(&self, version: FormatVersion, slots: Slots) -> (usize, usize) {
+        let expected = TABLE.iter().map(|(_, gate, count)| count.number(*gate, version, slots)).sum();
+        (self.offsets.len(), expected)
     }
 
     /// Offset of a section; `None` if the file's version does not have it.
     #[must_use]
     pub fn get(&self, section: Section) -> Option<u64> {
+        match section {
+            Section::GlobalOrderMins(dimension) => return self.bounds.0.get(dimension).copied(),
+            Section::GlobalOrderMaxes(dimension) => return self.bounds.1.get(dimension).copied(),
+            _ => {}
+        }
         let row = TABLE
             .iter()
             .position(|(make, ..)| core::mem::discriminant(&make(0)) == core::mem::discriminant(&section))?;
@@ -146,10 +200,15 @@ impl SectionOffsets {
 
     /// All sections with their offsets, in the footer's order.
     pub fn iter(&self) -> impl Iterator<Item = (Section, u64)> {
-        TABLE.iter().zip(&self.rows).flat_map(move |((make, ..), (start, count))| {
+        let (mins, maxes) = &self.bounds;
+        let mins = mins.iter().enumerate().map(|(dimension, at)| (Section::GlobalOrderMins(dimension), *at));
+        let maxes =
+            maxes.iter().enumerate().map(|(dimension, at)| (Section::GlobalOrderMaxes(dimension), *at));
+        let table = TABLE.iter().zip(&self.rows).flat_map(move |((make, ..), (start, count))| {
             let offsets = self.offsets.get(*start..start.saturating_add(*count)).unwrap_or_default();
             offsets.iter().enumerate().map(move |(slot, offset)| (make(slot), *offset))
-        })
+        });
+        table.chain(mins).chain(maxes)
     }
 
     pub(crate) fn write(&self, writer: &mut tdb_codec::Writer) {

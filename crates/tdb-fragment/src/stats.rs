@@ -1,6 +1,79 @@
 //! Payloads of the list-shaped sections: offsets, statistics, processed conditions.
 
-use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64, to_usize};
+use tdb_codec::{ErrorKind, FieldRow, Gate, Reader, Result, Structure, Wire, Writer, to_u64, to_usize};
+
+/// The table of a section that is a list of 64-bit integers.
+macro_rules! list {
+    ($name:literal, $gate:ident) => {
+        Structure::new($name, &[FieldRow::new($name, Wire::List).note("one a tile")])
+            .since(Gate::$gate)
+            .code("parse_u64_list", "write_u64_list")
+    };
+}
+
+/// The table of a section with a value a tile.
+macro_rules! values {
+    ($name:literal, $gate:ident) => {
+        Structure::new(
+            $name,
+            &[
+                FieldRow::new($name, Wire::U64).note("size of the fixed part, in bytes"),
+                FieldRow::new($name, Wire::U64).note("size of the var part"),
+                FieldRow::new($name, Wire::Bytes)
+                    .note("fixed part: a value a tile, or u64 starts into the var part"),
+                FieldRow::new($name, Wire::Bytes).note("var part"),
+            ],
+        )
+        .since(Gate::$gate)
+        .code("TileValues::parse", "TileValues::to_bytes")
+    };
+}
+
+pub(crate) static TILE_OFFSETS: Structure = list!("tile offsets", FragmentFooter);
+pub(crate) static VAR_OFFSETS: Structure = list!("tile var offsets", FragmentFooter);
+pub(crate) static VAR_SIZES: Structure = list!("tile var sizes", FragmentFooter);
+pub(crate) static VALIDITY_OFFSETS: Structure = list!("tile validity offsets", Nullable);
+pub(crate) static NULL_COUNTS: Structure = list!("tile null counts", TileStatistics);
+pub(crate) static SUMS: Structure = Structure::new(
+    "tile sums",
+    &[FieldRow::new("tile sums", Wire::List)
+        .note("one a tile: i64, u64 or f64; none if the field has no sum")],
+)
+.since(Gate::TileStatistics)
+.code("parse_words", "write_words");
+pub(crate) static MINS: Structure = values!("tile mins", TileStatistics);
+pub(crate) static MAXES: Structure = values!("tile maxes", TileStatistics);
+pub(crate) static GLOBAL_ORDER_MINS: Structure = values!("tile global order mins", OptionalSections);
+pub(crate) static GLOBAL_ORDER_MAXES: Structure = values!("tile global order maxes", OptionalSections);
+
+/// The table of the statistics of a whole fragment.
+pub(crate) static FRAGMENT_STATISTICS: Structure = Structure::new(
+    "fragment statistics",
+    &[FieldRow::new("fragment statistics", Wire::Structure(&FIELD_STATISTICS)).each("slot")],
+)
+.since(Gate::FragmentStatistics)
+.code("parse_fragment_statistics", "write_fragment_statistics");
+
+static FIELD_STATISTICS: Structure = Structure::new(
+    "field statistics",
+    &[
+        FieldRow::new("fragment statistics", Wire::String64).note("smallest value"),
+        FieldRow::new("fragment statistics", Wire::String64).note("largest value"),
+        FieldRow::new("fragment statistics", Wire::U64).note("sum: i64, u64 or f64"),
+        FieldRow::new("fragment statistics", Wire::U64).note("number of nulls"),
+    ],
+);
+
+/// The table of the delete conditions that were applied.
+pub(crate) static PROCESSED_CONDITIONS: Structure = Structure::new(
+    "processed conditions",
+    &[
+        FieldRow::new("processed conditions", Wire::U64).note("count"),
+        FieldRow::new("processed conditions", Wire::String64).each("condition").note("array-relative path"),
+    ],
+)
+.since(Gate::DeleteMetadata)
+.code("parse_names", "write_names");
 
 /// Reads `u64 n` and `n` × `u64`: tile offsets, var offsets, var sizes, validity offsets, null counts.
 ///
@@ -13,12 +86,39 @@ pub fn parse_u64_list(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<
     Ok(values)
 }
 
+/// The payload [`parse_u64_list`] reads.
+#[must_use]
+pub fn write_u64_list(values: &[u64]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.u64(to_u64(values.len()));
+    values.iter().for_each(|value| writer.u64(*value));
+    writer.into_vec()
+}
+
 /// Reads `u64 n` and `n` × 8 raw bytes: tile sums, whose type follows from the field's.
 ///
 /// # Errors
 /// As [`parse_u64_list`].
 pub fn parse_words(reader: Reader<'_>, what: &'static str) -> Result<Vec<[u8; 8]>> {
     Ok(parse_u64_list(reader, what)?.into_iter().map(u64::to_le_bytes).collect())
+}
+
+/// The payload [`parse_words`] reads.
+#[must_use]
+pub fn write_words(words: &[[u8; 8]]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.u64(to_u64(words.len()));
+    words.iter().for_each(|word| writer.bytes(word));
+    writer.into_vec()
+}
+
+/// The payload [`parse_names`] reads.
+#[must_use]
+pub fn write_names(names: &[String]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.u64(to_u64(names.len()));
+    names.iter().for_each(|name| writer.bytes_u64(name.as_bytes()));
+    writer.into_vec()
 }
 
 /// Reads `u64 n` and `n` × (`u64` length, name): the paths of processed delete conditions.
@@ -85,7 +185,7 @@ impl TileValues {
 }
 
 /// Statistics of a whole fragment for one field slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldStatistics {
     /// Smallest value; empty if there is none.
     pub min: Vec<u8>,
@@ -119,9 +219,36 @@ pub fn parse_fragment_statistics(mut reader: Reader<'_>, slots: usize) -> Result
     Ok(statistics)
 }
 
+/// The payload [`parse_fragment_statistics`] reads.
+#[must_use]
+pub fn write_fragment_statistics(statistics: &[FieldStatistics]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    for FieldStatistics { min, max, sum, null_count } in statistics {
+        writer.bytes_u64(min);
+        writer.bytes_u64(max);
+        writer.bytes(sum);
+        writer.u64(*null_count);
+    }
+    writer.into_vec()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn payloads_read_back_as_written() {
+        let statistics = vec![
+            FieldStatistics { min: vec![1], max: vec![2, 3], sum: [4; 8], null_count: 5 },
+            FieldStatistics::default(),
+        ];
+        let payload = write_fragment_statistics(&statistics);
+        assert_eq!(parse_fragment_statistics(Reader::new(&payload), 2).unwrap(), statistics);
+        let names = vec!["__commits/x.del".to_owned(), String::new()];
+        assert_eq!(parse_names(Reader::new(&write_names(&names)), "names").unwrap(), names);
+        assert_eq!(parse_u64_list(Reader::new(&write_u64_list(&[7, 9])), "list").unwrap(), [7, 9]);
+        assert_eq!(parse_words(Reader::new(&write_words(&[[7; 8]])), "words").unwrap(), [[7; 8]]);
+    }
 
     #[test]
     fn lists_are_bounded_by_their_payload_and_leave_nothing_over() {

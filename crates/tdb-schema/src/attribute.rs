@@ -1,7 +1,32 @@
 //! An attribute: what each cell holds (specification, "Array schema": attribute).
 
-use tdb_codec::{CellValNum, DataOrder, Datatype, ErrorKind, FormatVersion, Gate, Reader, Result, Writer};
+use tdb_codec::{
+    CellValNum, DataOrder, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure,
+    Wire, Writer,
+};
 use tdb_filters::Pipeline;
+
+use crate::schema;
+
+/// The table of an attribute.
+pub(crate) static TABLE: Structure = Structure::new(
+    "attribute",
+    &[
+        FieldRow::new("attribute name", Wire::String32).note("empty, or `__attr` by 1.x, if anonymous"),
+        FieldRow::new("attribute datatype", Wire::U8),
+        FieldRow::new("attribute cell val num", Wire::U32).note("0xFFFFFFFF for variable length"),
+        FieldRow::new("attribute filters", Wire::Structure(&schema::PIPELINE)),
+        FieldRow::new("fill value", Wire::String64)
+            .since(Gate::FillValues)
+            .note("a cell, or one value for variable length"),
+        FieldRow::new("nullable", Wire::U8).since(Gate::Nullable),
+        FieldRow::new("fill value validity", Wire::U8).since(Gate::Nullable),
+        FieldRow::new("attribute order", Wire::U8).since(Gate::OrderedAttributes),
+        FieldRow::new("attribute enumeration name", Wire::String32)
+            .since(Gate::Enumerations)
+            .note("empty for none"),
+    ],
+);
 
 /// Largest number of values a fixed-size cell may hold: such a cell is buffered whole, so a hostile count must
 /// not become an allocation (the fill value of old schemas is built from it).
@@ -152,7 +177,7 @@ fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: CellValNum) -
 }
 
 /// The default fill of a whole cell: repeated for multi-value cells, one element for var-length ones.
-fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
+pub(crate) fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
     let one = datatype.default_fill();
     match cell_val_num {
         CellValNum::Fixed(count) => one.repeat(usize::try_from(count.get()).unwrap_or(usize::MAX)),

@@ -3,7 +3,9 @@
 use core::cmp::Ordering;
 use std::collections::HashSet;
 
-use tdb_codec::{ArrayType, CellValNum, Datatype, DatatypeClass, Layout, Native, PhysicalVisitor};
+use tdb_codec::{
+    ArrayType, CellValNum, Datatype, DatatypeClass, FormatVersion, Layout, Native, PhysicalVisitor,
+};
 use thiserror::Error as ThisError;
 
 use crate::dimension::show;
@@ -53,6 +55,8 @@ pub enum SchemaProblem {
     UnknownEnumeration { attribute: String, enumeration: String },
     #[error("label \"{label}\" names dimension {dimension}, which does not exist")]
     LabelDimension { label: String, dimension: u32 },
+    #[error("format version {version} cannot hold the {what} \"{name}\"")]
+    NotInVersion { what: &'static str, name: String, version: FormatVersion },
 }
 
 impl ArraySchema {

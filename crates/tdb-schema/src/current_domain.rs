@@ -1,8 +1,22 @@
 //! The current domain: the part of the domain that may be written (version 22 on).
 
-use tdb_codec::{ErrorKind, Reader, Result, Writer};
+use tdb_codec::{ErrorKind, FieldRow, Gate, Reader, Result, Structure, Wire, Writer};
 
 use crate::{Domain, Range};
+
+/// The table of a current domain.
+pub(crate) static TABLE: Structure = Structure::new(
+    "current domain",
+    &[
+        FieldRow::new("current domain version", Wire::U32).note("of this structure: 0"),
+        FieldRow::new("current domain is empty", Wire::U8).note("**1: there is none, nothing follows**"),
+        FieldRow::new("current domain type", Wire::U8).when("not empty").note("0: one range a dimension"),
+        FieldRow::new("current domain range", Wire::Ranges)
+            .when("not empty")
+            .note("one a dimension, no count"),
+    ],
+)
+.since(Gate::CurrentDomain);
 
 /// The format version of this structure itself; only 0 exists.
 const STRUCTURE_VERSION: u32 = 0;

@@ -1,10 +1,33 @@
 //! A dimension: name, type, domain, tile extent, filters (specification, "Array schema": dimension).
 
 use tdb_codec::{
-    CellValNum, Datatype, ErrorKind, FormatVersion, Gate, Native, PhysicalVisitor, Reader, Result, Writer,
-    to_u64,
+    CellValNum, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Native, PhysicalVisitor, Reader, Result,
+    Structure, Wire, Writer, to_u64,
 };
 use tdb_filters::Pipeline;
+
+use crate::schema;
+
+/// The table of a dimension.
+pub(crate) static TABLE: Structure = Structure::new(
+    "dimension",
+    &[
+        FieldRow::new("dimension name", Wire::String32),
+        FieldRow::new("dimension datatype", Wire::U8).since(Gate::DimensionFiles),
+        FieldRow::new("dimension cell val num", Wire::U32)
+            .since(Gate::DimensionFiles)
+            .note("1, or 0xFFFFFFFF for strings"),
+        FieldRow::new("dimension filters", Wire::Structure(&schema::PIPELINE))
+            .since(Gate::DimensionFiles)
+            .note("none means the coords filters"),
+        FieldRow::new("dimension domain size", Wire::U64)
+            .since(Gate::DimensionFiles)
+            .note("bytes; before, low and high of the domain's datatype"),
+        FieldRow::new("dimension domain", Wire::Bytes).each("low and high end; none for strings"),
+        FieldRow::new("null tile extent", Wire::U8),
+        FieldRow::new("tile extent", Wire::Bytes).when("the flag before is 0"),
+    ],
+);
 
 /// One dimension of an array's domain.
 ///

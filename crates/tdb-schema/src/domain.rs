@@ -1,8 +1,18 @@
 //! The domain: the list of dimensions (specification, "Array schema": domain).
 
-use tdb_codec::{FormatVersion, Gate, Reader, Result, Writer};
+use tdb_codec::{FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer};
 
-use crate::Dimension;
+use crate::{Dimension, dimension};
+
+/// The table of a domain.
+pub(crate) static TABLE: Structure = Structure::new(
+    "domain",
+    &[
+        FieldRow::new("domain datatype", Wire::U8).until(Gate::DimensionFiles).note("of all dimensions"),
+        FieldRow::new("dimension count", Wire::U32),
+        FieldRow::new("dimensions", Wire::Structure(&dimension::TABLE)).each("dimension"),
+    ],
+);
 
 /// The dimensions of an array, in order.
 ///

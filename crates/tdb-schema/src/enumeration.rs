@@ -1,6 +1,27 @@
 //! Enumerations: the named values that an integer attribute indexes (version 20 on).
 
-use tdb_codec::{CellValNum, Datatype, ErrorKind, Reader, Result, Writer, to_u64, to_usize};
+use tdb_codec::{
+    CellValNum, Datatype, Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire,
+    Writer, to_u64, to_usize,
+};
+
+/// The table of an enumeration.
+pub(crate) static TABLE: Structure = Structure::new(
+    "enumeration",
+    &[
+        FieldRow::new("enumeration version", Wire::U32).note("of this structure: 0"),
+        FieldRow::new("enumeration name", Wire::String32).note("what attributes refer to"),
+        FieldRow::new("enumeration file name", Wire::String32).note("its own"),
+        FieldRow::new("enumeration datatype", Wire::U8),
+        FieldRow::new("enumeration cell val num", Wire::U32),
+        FieldRow::new("enumeration is ordered", Wire::U8),
+        FieldRow::new("enumeration data", Wire::String64),
+        FieldRow::new("enumeration offsets size", Wire::U64).when("of variable length").note("bytes"),
+        FieldRow::new("enumeration offsets", Wire::Words).when("of variable length").note("starts; no end"),
+    ],
+)
+.since(Gate::Enumerations)
+.code("Enumeration::parse", "Enumeration::to_bytes");
 
 /// The format version of this structure itself; only 0 exists.
 const STRUCTURE_VERSION: u32 = 0;
@@ -51,7 +72,7 @@ impl Enumeration {
         let version = reader.u32("enumeration version")?;
         if version != STRUCTURE_VERSION {
             let kind = ErrorKind::UnsupportedVersion { version };
-            return Err(tdb_codec::Error::new("enumeration version", 0, kind));
+            return Err(Error::new("enumeration version", 0, kind));
         }
         let name = reader.string_u32("enumeration name")?;
         let file_name = reader.string_u32("enumeration file name")?;
@@ -87,11 +108,19 @@ impl Enumeration {
         Ok(Self { name, file_name, datatype, cell_val_num, ordered, data, offsets })
     }
 
-    /// The payload [`Self::parse`] reads.
+    /// The payload [`Self::parse`] reads, for an array of `version`.
     ///
     /// # Errors
-    /// A name of 4 GiB or more.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+    /// [`ErrorKind::NotInVersion`] before there were enumerations; offsets that do not go with the cell val num; a name of 4
+    /// GiB or more.
+    pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
+        if !version.has(Gate::Enumerations) {
+            return Err(Error::not_in_version("enumeration", version));
+        }
+        if self.cell_val_num.is_var() != self.offsets.is_some() {
+            let value = to_u64(self.offsets.as_ref().map_or(0, Vec::len));
+            return Err(Error::new("enumeration offsets", 0, ErrorKind::WrongLength { value }));
+        }
         let mut writer = Writer::new();
         writer.u32(STRUCTURE_VERSION);
         writer.bytes_u32(self.name.as_bytes(), "enumeration name")?;
@@ -170,7 +199,7 @@ mod tests {
 
     #[test]
     fn entries_read_back_and_the_last_may_be_empty() {
-        let bytes = sample().to_bytes().unwrap();
+        let bytes = sample().to_bytes(FormatVersion::CURRENT).unwrap();
         let read = Enumeration::parse(&bytes).unwrap();
         assert_eq!(read, sample());
         assert_eq!(read.value(1), Some(&b"green"[..]));
@@ -185,7 +214,7 @@ mod tests {
     fn offsets_past_the_data_are_refused() {
         let mut bad = sample();
         bad.offsets = Some(vec![0, 9, 8]);
-        let error = Enumeration::parse(&bad.to_bytes().unwrap()).unwrap_err();
+        let error = Enumeration::parse(&bad.to_bytes(FormatVersion::CURRENT).unwrap()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::WrongLength { value: 9 });
     }
 }

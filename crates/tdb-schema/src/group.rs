@@ -2,7 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64};
+use tdb_codec::{ErrorKind, FieldRow, Reader, Result, Structure, Wire, Writer, to_u64};
+
+/// The table of a file in `__group`.
+pub(crate) static TABLE: Structure = Structure::new(
+    "group details",
+    &[
+        FieldRow::new("group version", Wire::U32).note("of this structure: 1 or 2"),
+        FieldRow::new("member count", Wire::U64),
+        FieldRow::new("members", Wire::Structure(&MEMBER)).each("member, in no order that means anything"),
+    ],
+)
+.code("GroupDetails::parse", "GroupDetails::to_bytes");
+
+static MEMBER: Structure = Structure::new(
+    "group member",
+    &[
+        FieldRow::new("member version", Wire::U32).note("of this structure: 1 or 2"),
+        FieldRow::new("member object type", Wire::U8).note("0 invalid, 1 group, 2 array"),
+        FieldRow::new("member is relative", Wire::U8).note("whether the URI counts from the group's folder"),
+        FieldRow::new("member URI", Wire::String64),
+        FieldRow::new("member has a name", Wire::U8),
+        FieldRow::new("member name", Wire::String64).when("it has one"),
+        FieldRow::new("member is deleted", Wire::U8).when("member version is 2"),
+    ],
+);
 
 /// How a group's file, or one member in it, is laid out. Counts on its own: it is no format version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -319,6 +343,16 @@ mod tests {
         members.apply(later);
         let left: Vec<_> = members.iter().map(|member| (member.key(), member.object)).collect();
         assert_eq!(left, [("file:///x/inner", ObjectType::Array)]);
+    }
+
+    #[test]
+    fn the_table_says_what_the_parser_reads() {
+        for version in [GroupVersion::V1, GroupVersion::V2] {
+            let bytes = sample(version).to_bytes().unwrap();
+            let trace = tdb_codec::Trace::new();
+            GroupDetails::parse_from(Reader::new(&bytes).traced(&trace)).unwrap();
+            assert_eq!(TABLE.check(tdb_codec::FormatVersion::CURRENT, &trace.fields()), Ok(()));
+        }
     }
 
     #[test]

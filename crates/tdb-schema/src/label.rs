@@ -1,6 +1,26 @@
 //! Dimension labels: names for the positions of a dimension, kept in an array of their own.
 
-use tdb_codec::{CellValNum, DataOrder, Datatype, ErrorKind, Reader, Result, Writer, to_u64};
+use tdb_codec::{
+    CellValNum, DataOrder, Datatype, ErrorKind, FieldRow, Gate, Reader, Result, Structure, Wire, Writer,
+    to_u64,
+};
+
+/// The table of a dimension label.
+pub(crate) static TABLE: Structure = Structure::new(
+    "dimension label",
+    &[
+        FieldRow::new("label dimension index", Wire::U32),
+        FieldRow::new("label name", Wire::String32),
+        FieldRow::new("label URI is relative", Wire::U8),
+        FieldRow::new("label URI", Wire::String64),
+        FieldRow::new("label attribute name", Wire::String32),
+        FieldRow::new("label order", Wire::U8).note("1 increasing, 2 decreasing"),
+        FieldRow::new("label datatype", Wire::U8),
+        FieldRow::new("label cell val num", Wire::U32),
+        FieldRow::new("label is external", Wire::U8),
+    ],
+)
+.since(Gate::DimensionLabels);
 
 /// A dimension label (version 18 on). The label's values live in a 1-D dense array below the array's folder.
 ///

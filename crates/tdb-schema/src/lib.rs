@@ -41,6 +41,8 @@
 //! What this crate does not know: fragments, where tiles lie, timestamps of schemas, files.
 #![forbid(unsafe_code)]
 
+use tdb_codec::Structure;
+
 mod attribute;
 mod check;
 mod current_domain;
@@ -48,6 +50,7 @@ mod dimension;
 mod domain;
 mod enumeration;
 mod error;
+mod express;
 mod group;
 mod label;
 mod metadata;
@@ -66,3 +69,7 @@ pub use label::DimensionLabel;
 pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
 pub use range::Range;
 pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};
+
+/// The tables of this crate's structures, one for each parser.
+pub static STRUCTURES: [&Structure; 4] =
+    [&schema::TABLE, &enumeration::TABLE, &metadata::TABLE, &group::TABLE];

@@ -2,7 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use tdb_codec::{Datatype, ErrorKind, Reader, Result, Writer, to_u32, to_u64};
+use tdb_codec::{Datatype, ErrorKind, FieldRow, Reader, Result, Structure, Wire, Writer, to_u32, to_u64};
+
+/// The table of a metadata file.
+pub(crate) static TABLE: Structure = Structure::new(
+    "array metadata",
+    &[FieldRow::new("records", Wire::Structure(&RECORD)).each("key, to the payload's end")],
+)
+.code("MetadataEntry::parse_all", "MetadataEntry::write_all");
+
+static RECORD: Structure = Structure::new(
+    "metadata record",
+    &[
+        FieldRow::new("metadata key", Wire::String32),
+        FieldRow::new("metadata deleted", Wire::U8),
+        FieldRow::new("metadata datatype", Wire::U8).when("not deleted"),
+        FieldRow::new("metadata value count", Wire::U32).when("not deleted"),
+        FieldRow::new("metadata value", Wire::Bytes).when("not deleted").note("count × size of the datatype"),
+    ],
+);
 
 /// A typed metadata value.
 #[derive(Clone, Debug, PartialEq, Eq)]

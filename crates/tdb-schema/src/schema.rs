@@ -1,9 +1,87 @@
 //! The array schema itself.
 
-use tdb_codec::{ArrayType, CellValNum, Datatype, ErrorKind, FormatVersion, Gate, Layout, Reader, Writer};
+use tdb_codec::{
+    ArrayType, CellValNum, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Layout, Reader, Structure,
+    Wire, Writer,
+};
 use tdb_filters::Pipeline;
 
-use crate::{Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Result};
+use crate::{
+    Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Result, attribute, current_domain, domain,
+    label,
+};
+
+/// The table of a schema file's payload.
+pub(crate) static TABLE: Structure = Structure::new(
+    "array schema",
+    &[
+        FieldRow::new("schema version", Wire::U32),
+        FieldRow::new("allows duplicates", Wire::U8).since(Gate::AllowsDuplicates),
+        FieldRow::new("array type", Wire::U8).note("0 dense, 1 sparse"),
+        FieldRow::new("tile order", Wire::U8),
+        FieldRow::new("cell order", Wire::U8).note("0 row-major, 1 column-major, 4 Hilbert"),
+        FieldRow::new("capacity", Wire::U64),
+        FieldRow::new("coords filters", Wire::Structure(&PIPELINE)),
+        FieldRow::new("offsets filters", Wire::Structure(&PIPELINE)),
+        FieldRow::new("validity filters", Wire::Structure(&PIPELINE)).since(Gate::Nullable),
+        FieldRow::new("domain", Wire::Structure(&domain::TABLE)),
+        FieldRow::new("attribute count", Wire::U32),
+        FieldRow::new("attributes", Wire::Structure(&attribute::TABLE)).each("attribute"),
+        FieldRow::new("dimension label count", Wire::U32).since(Gate::DimensionLabels),
+        FieldRow::new("dimension labels", Wire::Structure(&label::TABLE))
+            .since(Gate::DimensionLabels)
+            .each("label"),
+        FieldRow::new("enumeration count", Wire::U32).since(Gate::Enumerations),
+        FieldRow::new("enumerations", Wire::Structure(&ENUMERATION_NAME))
+            .since(Gate::Enumerations)
+            .each("enumeration, in no particular order"),
+        FieldRow::new("current domain", Wire::Structure(&current_domain::TABLE)).since(Gate::CurrentDomain),
+    ],
+)
+.code("ArraySchema::parse", "ArraySchema::to_bytes");
+
+/// The table of a pipeline. Its parser is `tdb_filters::Pipeline`.
+pub(crate) static PIPELINE: Structure = Structure::new(
+    "filter pipeline",
+    &[
+        FieldRow::new("max chunk size", Wire::U32),
+        FieldRow::new("filter count", Wire::U32),
+        FieldRow::new("filters", Wire::Structure(&FILTER)).each("filter"),
+    ],
+);
+
+static FILTER: Structure = Structure::new(
+    "filter",
+    &[
+        FieldRow::new("filter type", Wire::U8),
+        FieldRow::new("filter options length", Wire::U32),
+        FieldRow::new("filter options", Wire::OneOf(&OPTIONS)).when("it has options"),
+    ],
+);
+
+/// The names of all filters' options.
+const OPTIONS: [&str; 12] = [
+    "compressor",
+    "compression level",
+    "reinterpret datatype",
+    "max window size",
+    "scale",
+    "offset",
+    "byte width",
+    "pixel format",
+    "lossless",
+    "y extent",
+    "x extent",
+    "filter options",
+];
+
+static ENUMERATION_NAME: Structure = Structure::new(
+    "enumeration name",
+    &[
+        FieldRow::new("enumeration name", Wire::String32),
+        FieldRow::new("enumeration file name", Wire::String32).note("in `__schema/__enumerations`"),
+    ],
+);
 
 /// Capacity libtiledb gives schemas that do not set one.
 const DEFAULT_CAPACITY: u64 = 10_000;
@@ -197,13 +275,14 @@ impl ArraySchema {
         Ok(schema)
     }
 
-    /// The payload of a schema file at `version`. Fields that version does not have are left out; the caller
-    /// decides whether that loses something.
+    /// The payload of a schema file at `version`.
     ///
     /// # Errors
-    /// A schema that breaks a rule ([`Self::check`]), or a name or list too long for its length field.
+    /// A schema that breaks a rule ([`Self::check`]) or says what `version` cannot ([`Self::check_version`]), filter options
+    /// that `version` cannot store, or a name or list too long for its length field.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         self.check()?;
+        self.check_version(version)?;
         let mut writer = Writer::new();
         let out = &mut writer;
         out.u32(version.number());

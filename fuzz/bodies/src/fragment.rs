@@ -1,6 +1,6 @@
 //! What a fragment says about its data.
 
-use tdb_codec::{Reader, to_u64};
+use tdb_codec::{FormatVersion, Reader, to_u64};
 use tdb_fragment::{
     Condition, Footer, FooterLocation, LegacyMetadata, RTree, TileValues, TimestampedName,
     parse_consolidated_commits, parse_consolidated_footers, parse_fragment_statistics, parse_names,
@@ -91,7 +91,7 @@ pub fn fragment_statistics(data: &[u8]) {
 /// Delete conditions: read, written, read again.
 pub fn condition(data: &[u8]) {
     let Ok(condition) = Condition::parse(data) else { return };
-    let again = condition.to_bytes().map(|bytes| Condition::parse(&bytes));
+    let again = condition.to_bytes(FormatVersion::CURRENT).map(|bytes| Condition::parse(&bytes));
     assert_same(&again, &Ok(Ok(condition)));
 }
 

@@ -27,7 +27,7 @@ pub fn enumeration(data: &[u8]) {
     for index in 0..=enumeration.len() {
         assert_eq!(enumeration.value(index).is_some(), index < enumeration.len(), "entry {index}");
     }
-    let again = enumeration.to_bytes().map(|bytes| Enumeration::parse(&bytes));
+    let again = enumeration.to_bytes(FormatVersion::CURRENT).map(|bytes| Enumeration::parse(&bytes));
     assert_same(&again, &Ok(Ok(enumeration)));
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use tdb_codec::to_u64;
 use tdb_fragment::CommitKind;
+use tdb_tile::GenericTile;
 
 use crate::args::Kind;
 
@@ -24,7 +26,7 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
         Some((CommitKind::Ignore | CommitKind::Vacuum, _)) => return Some(Kind::Paths),
         Some((CommitKind::ConsolidatedMetadata, _)) => return Some(Kind::ConsolidatedMetadata),
         Some((CommitKind::Delete, _)) => return Some(Kind::Condition),
-        Some((CommitKind::Update, _)) => return Some(Kind::GenericTile),
+        Some((CommitKind::Update, _)) => return Some(Kind::Update),
         _ => {}
     }
     Some(match (folder, name) {
@@ -36,6 +38,12 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
         _ if name.ends_with(".tdb") => Kind::Data,
         _ => return None,
     })
+}
+
+/// What a file looks like that no name explains.
+pub(super) fn sniff(bytes: &[u8]) -> Option<Kind> {
+    let tile = GenericTile::parse(bytes, 0).ok()?;
+    (tile.total_len() == to_u64(bytes.len())).then_some(Kind::GenericTile)
 }
 
 /// The array's folder, given the one of a fragment.

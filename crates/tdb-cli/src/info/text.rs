@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use tdb_array::{ArrayType, Fragment};
-use tdb_codec::{CellValNum, DataOrder};
+use tdb_codec::{DataOrder, Gate};
 use tdb_schema::{ArraySchema, Dimension, Range};
 
 use super::Info;
 use crate::calendar::{self, time_text};
 use crate::describe::pipeline_text;
+use crate::failure::one_line;
 use crate::meta;
 use crate::table::{self, Heading};
 use crate::value::{cell_text, coordinate_text, escape_bytes, interval_text};
@@ -53,6 +54,11 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     line("validity filters", pipeline_text(&schema.validity_filters))?;
     if array.has_lock_file() {
         line("lock file", "__lock.tdb".to_owned())?;
+    } else if !schema.version.has(Gate::NoLockFile) {
+        line("lock file", "missing (libtiledb 1.7 to 2.5 do not open the array)".to_owned())?;
+    }
+    for update in array.updates() {
+        line("update", format!("{} (its cells read as deleted)", one_line(update)))?;
     }
     let domain = array.non_empty_domain();
     line("non-empty domain", domain.map_or("none".to_owned(), |domain| ranges(schema, &domain)))?;

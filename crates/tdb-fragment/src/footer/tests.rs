@@ -41,7 +41,7 @@ fn bytes(version: FormatVersion) -> Vec<u8> {
     let rest =
         usize::from(version.has(Gate::FragmentStatistics)) + usize::from(version.has(Gate::DeleteFiles));
     let words = 2 * all + 3 * var + 1 + validity + statistics + rest;
-    (0..words).for_each(|word| writer.u64(tdb_codec::to_u64(word)));
+    (0..words).for_each(|word| writer.u64(to_u64(word)));
     if version.has(Gate::OptionalSections) {
         writer.u32(1);
         writer.u64(7);
@@ -63,7 +63,70 @@ fn a_footer_of_every_version_takes_all_its_bytes_and_writes_them_again() {
         assert_eq!(footer.to_bytes(&schema()).unwrap(), bytes, "version {version}");
         assert_eq!(footer.file_sizes[0], 0);
         let words = footer.file_sizes.len() + footer.file_var_sizes.len() + footer.file_validity_sizes.len();
-        assert_eq!(footer.sections.get(Section::RTree), Some(tdb_codec::to_u64(words)), "version {version}");
+        assert_eq!(footer.sections.get(Section::RTree), Some(to_u64(words)), "version {version}");
+    }
+}
+
+/// A footer of version 23 with bounds in global order, and its bytes.
+fn with_bounds(mins: &[u64], maxes: &[u64]) -> (Footer, Vec<u8>) {
+    let mut footer = Footer::parse(&bytes(FormatVersion::NEWEST), 1000, &schema()).unwrap();
+    footer.optional.push(OptionalSection::global_order_bounds(mins, maxes));
+    let bytes = footer.to_bytes(&schema()).unwrap();
+    (footer, bytes)
+}
+
+#[test]
+fn bounds_in_global_order_are_sections_like_the_others_and_unknown_optional_sections_are_kept() {
+    let (_, bytes) = with_bounds(&[500, 600], &[700, 800]);
+    let read = Footer::parse(&bytes, 1000, &schema()).unwrap();
+    assert_eq!(read.optional.len(), 2, "the other has an unknown identifier");
+    assert_eq!(read.to_bytes(&schema()).unwrap(), bytes);
+    assert_eq!(read.section(Section::GlobalOrderMins(1)).unwrap(), Some(600..700));
+    assert_eq!(read.section(Section::GlobalOrderMaxes(1)).unwrap(), Some(800..1000));
+    assert_eq!(read.section(Section::GlobalOrderMaxes(2)).unwrap(), None);
+    assert_eq!(read.sections.iter().filter(|(_, offset)| *offset >= 500).count(), 4);
+}
+
+#[test]
+fn bounds_for_another_number_of_dimensions_are_refused() {
+    let (_, bytes) = with_bounds(&[500], &[700]);
+    let error = Footer::parse(&bytes, 1000, &schema()).unwrap_err();
+    assert_eq!((error.what, error.kind), ("optional section", ErrorKind::WrongLength { value: 16 }));
+    assert_eq!(error.offset, 1000 + to_u64(bytes.len()) - 20);
+}
+
+#[test]
+fn a_footer_that_says_what_its_version_cannot_is_not_written() {
+    type Break = fn(&mut Footer);
+    let not_in = |version| ErrorKind::NotInVersion { version };
+    let wrong = |value| ErrorKind::WrongLength { value };
+    let cases: [(u32, Break, &str, ErrorKind); 9] = [
+        (9, |footer| footer.schema_name = Some("__schema_name".into()), "schema name", not_in(9)),
+        (10, |footer| footer.schema_name = None, "schema name", wrong(0)),
+        (13, |footer| footer.has_timestamps = true, "has timestamps", not_in(13)),
+        (14, |footer| footer.has_delete_metadata = true, "has delete metadata", not_in(14)),
+        (
+            22,
+            |footer| footer.optional = vec![OptionalSection::global_order_bounds(&[], &[])],
+            "optional section",
+            not_in(22),
+        ),
+        (22, |footer| footer.file_sizes.truncate(4), "file sizes", wrong(4)),
+        (6, |footer| footer.file_validity_sizes.push(0), "file validity sizes", wrong(1)),
+        (
+            22,
+            |footer| footer.non_empty_domain.as_mut().unwrap()[1].low.truncate(7),
+            "non-empty domain",
+            wrong(7),
+        ),
+        (11, |footer| footer.version = FormatVersion::parse(12).unwrap(), "section offset", wrong(41)),
+    ];
+    for (number, damage, what, kind) in cases {
+        let version = FormatVersion::parse(number).unwrap();
+        let mut footer = Footer::parse(&bytes(version), 1000, &schema()).unwrap();
+        damage(&mut footer);
+        let error = footer.to_bytes(&schema()).unwrap_err();
+        assert_eq!((error.what, error.kind), (what, kind), "version {number}");
     }
 }
 
@@ -73,7 +136,7 @@ fn a_footer_cut_off_anywhere_is_refused_and_bytes_behind_it_are_tolerated() {
         let bytes = bytes(version);
         for len in 0..bytes.len() {
             let error = Footer::parse(&bytes[..len], 1000, &schema()).unwrap_err();
-            assert!(error.offset >= 1000 && error.offset <= 1000 + tdb_codec::to_u64(len), "{error}");
+            assert!(error.offset >= 1000 && error.offset <= 1000 + to_u64(len), "{error}");
         }
         let longer = [bytes.as_slice(), &[0xee; 8]].concat();
         assert!(Footer::parse(&longer, 1000, &schema()).is_ok(), "version 11 footers may be longer");
@@ -88,9 +151,10 @@ fn the_footer_is_found_by_its_length_or_by_computing_it() {
         file.extend(&footer);
         let location = FooterLocation::of(version, Some(&schema())).unwrap();
         if location == FooterLocation::LengthAtEnd {
-            file.extend(tdb_codec::to_u64(footer.len()).to_le_bytes());
+            file.extend(to_u64(footer.len()).to_le_bytes());
         }
-        let size = tdb_codec::to_u64(file.len());
+        assert_eq!(location.end(footer.clone()).unwrap(), file[500..], "version {version}");
+        let size = to_u64(file.len());
         let (range, found) = location.slice(size, &file).unwrap();
         assert_eq!((range.start, found), (500, Some(footer.as_slice())), "version {version}");
         let (_, none) = location.slice(size, &file[file.len() - 8..]).unwrap();
@@ -99,6 +163,7 @@ fn the_footer_is_found_by_its_length_or_by_computing_it() {
     let hostile = u64::MAX.to_le_bytes();
     assert!(FooterLocation::LengthAtEnd.range(8, &hostile).is_err());
     assert!(FooterLocation::Length(9).range(8, &hostile).is_err());
+    assert_eq!(FooterLocation::Length(9).end(vec![0; 8]).unwrap_err().what, "footer length");
     assert!(FooterLocation::of(FormatVersion::OLDEST, Some(&schema())).is_err());
 }
 

@@ -1,0 +1,384 @@
+//! Tables of fields: what stands in a structure's bytes, for the documentation and for a test that proves it.
+
+use core::fmt;
+
+use crate::{FormatVersion, Gate, TracedField};
+
+/// How a field stands in the bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Wire {
+    /// One byte.
+    U8,
+    /// A 32-bit integer.
+    U32,
+    /// A 64-bit integer.
+    U64,
+    /// Bytes whose number follows from what came before.
+    Bytes,
+    /// A 32-bit length and that many bytes.
+    String32,
+    /// A 64-bit length and that many bytes.
+    String64,
+    /// 64-bit integers whose number follows from what came before.
+    Words,
+    /// A 64-bit count and that many 64-bit integers.
+    List,
+    /// Intervals: low and high end of fixed size, or for strings two 64-bit lengths and both ends.
+    Ranges,
+    /// Fields that depend on another one, under any of these names.
+    OneOf(&'static [&'static str]),
+    /// A structure with a table of its own.
+    Structure(&'static Structure),
+}
+
+impl Wire {
+    /// As the documentation says it.
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::U8 => "u8".to_owned(),
+            Self::U32 => "u32".to_owned(),
+            Self::U64 => "u64".to_owned(),
+            Self::Bytes => "bytes".to_owned(),
+            Self::String32 => "u32 length, bytes".to_owned(),
+            Self::String64 => "u64 length, bytes".to_owned(),
+            Self::Words => "u64 × n".to_owned(),
+            Self::List => "u64 count, u64 × count".to_owned(),
+            Self::Ranges => "ranges".to_owned(),
+            Self::OneOf(names) => names.join(", "),
+            Self::Structure(structure) => format!("*{}*", structure.name),
+        }
+    }
+
+    /// Lengths of the notes a trace has of one such field; `None` for any.
+    const fn notes(self) -> &'static [Option<u64>] {
+        match self {
+            Self::U8 => &[Some(1)],
+            Self::U32 => &[Some(4)],
+            Self::U64 => &[Some(8)],
+            Self::Bytes | Self::Words => &[None],
+            Self::String32 => &[Some(4), None],
+            Self::String64 | Self::List => &[Some(8), None],
+            Self::Ranges | Self::OneOf(_) | Self::Structure(_) => &[],
+        }
+    }
+}
+
+/// How often a field stands there.
+#[derive(Clone, Copy, Debug)]
+pub enum Times {
+    /// Once.
+    Once,
+    /// Once or not at all: if what the text says holds.
+    If(&'static str),
+    /// Any number of times: once for each of what the text names.
+    Each(&'static str),
+}
+
+/// A row of a [`Structure`]'s table.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldRow {
+    /// The field's name: the one its parser gives to the [`Reader`](crate::Reader).
+    pub name: &'static str,
+    /// How it stands in the bytes.
+    pub wire: Wire,
+    /// How often.
+    pub times: Times,
+    /// What it came with; `None` for a field that the structure always had.
+    pub since: Option<Gate>,
+    /// What it went with.
+    pub until: Option<Gate>,
+    /// What else there is to say.
+    pub note: &'static str,
+}
+
+impl FieldRow {
+    /// A field that stands once in every version.
+    #[must_use]
+    pub const fn new(name: &'static str, wire: Wire) -> Self {
+        Self { name, wire, times: Times::Once, since: None, until: None, note: "" }
+    }
+
+    /// The same field, since a gate opened.
+    #[must_use]
+    pub const fn since(self, gate: Gate) -> Self {
+        Self { since: Some(gate), ..self }
+    }
+
+    /// The same field, until a gate opened.
+    #[must_use]
+    pub const fn until(self, gate: Gate) -> Self {
+        Self { until: Some(gate), ..self }
+    }
+
+    /// The same field, if something holds.
+    #[must_use]
+    pub const fn when(self, condition: &'static str) -> Self {
+        Self { times: Times::If(condition), ..self }
+    }
+
+    /// The same field, once for each of something.
+    #[must_use]
+    pub const fn each(self, item: &'static str) -> Self {
+        Self { times: Times::Each(item), ..self }
+    }
+
+    /// The same field with a remark.
+    #[must_use]
+    pub const fn note(self, note: &'static str) -> Self {
+        Self { note, ..self }
+    }
+
+    /// Whether `version` has the field.
+    #[must_use]
+    pub fn is_in(&self, version: FormatVersion) -> bool {
+        is_open(version, self.since, self.until)
+    }
+}
+
+/// The table of a structure's fields, in the order of the bytes.
+///
+/// It stands next to the parser and does not drive it: `tdb-array`'s test of all fixtures compares the fields that the
+/// parser notes in a [`Trace`](crate::Trace) with the table of that version.
+///
+/// ```
+/// use tdb_codec::{FieldRow, FormatVersion, Gate, Reader, Structure, Trace, Wire};
+///
+/// static ROWS: [FieldRow; 2] = [
+///     FieldRow::new("name", Wire::String32),
+///     FieldRow::new("nullable", Wire::U8).since(Gate::Nullable),
+/// ];
+/// static FIELD: Structure = Structure::new("field", &ROWS);
+///
+/// let trace = Trace::new();
+/// let mut reader = Reader::new(&[1, 0, 0, 0, b'a', 1]).traced(&trace);
+/// reader.string_u32("name")?;
+/// reader.bool("nullable")?;
+/// assert_eq!(FIELD.check(FormatVersion::CURRENT, &trace.fields()), Ok(()));
+/// // Version 1 has no second field.
+/// assert_eq!(FIELD.check(FormatVersion::OLDEST, &trace.fields()).unwrap_err().found, Some("nullable"));
+/// # Ok::<(), tdb_codec::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Structure {
+    /// Its name.
+    pub name: &'static str,
+    /// Its fields.
+    pub rows: &'static [FieldRow],
+    /// What it came with.
+    pub since: Option<Gate>,
+    /// What it went with.
+    pub until: Option<Gate>,
+    /// The functions that read and write it; empty for a part of another structure.
+    pub code: (&'static str, &'static str),
+}
+
+/// Where a trace is not what a table says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableMismatch {
+    /// Index in the trace.
+    pub at: usize,
+    /// Name of the field the table has there; `None` at its end.
+    pub expected: Option<&'static str>,
+    /// Name of the field the parser read there; `None` at the end.
+    pub found: Option<&'static str>,
+}
+
+impl fmt::Display for TableMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |name: Option<&'static str>| name.unwrap_or("the end");
+        let (expected, found) = (name(self.expected), name(self.found));
+        write!(f, "field {}: the table has {expected}, the parser read {found}", self.at)
+    }
+}
+
+impl Structure {
+    /// A structure that every version has.
+    #[must_use]
+    pub const fn new(name: &'static str, rows: &'static [FieldRow]) -> Self {
+        Self { name, rows, since: None, until: None, code: ("", "") }
+    }
+
+    /// The same structure, since a gate opened.
+    #[must_use]
+    pub const fn since(self, gate: Gate) -> Self {
+        Self { since: Some(gate), ..self }
+    }
+
+    /// The same structure, until a gate opened.
+    #[must_use]
+    pub const fn until(self, gate: Gate) -> Self {
+        Self { until: Some(gate), ..self }
+    }
+
+    /// The same structure with the names of what reads and writes it.
+    #[must_use]
+    pub const fn code(self, read: &'static str, write: &'static str) -> Self {
+        Self { code: (read, write), ..self }
+    }
+
+    /// Whether `version` has the structure.
+    #[must_use]
+    pub fn is_in(&self, version: FormatVersion) -> bool {
+        is_open(version, self.since, self.until)
+    }
+
+    /// Whether the structure has another layout in `version` than in the version before, parts of it included.
+    #[must_use]
+    pub fn changes_in(&self, version: FormatVersion) -> bool {
+        self.rows.iter().any(|row| {
+            let gates = [row.since, row.until];
+            let own = gates.into_iter().flatten().any(|gate| gate.since() == version.number());
+            own || matches!(row.wire, Wire::Structure(part) if !core::ptr::eq(part, self)
+                && row.is_in(version) && part.changes_in(version))
+        })
+    }
+
+    /// Compares what a parser noted with the table of `version`: names, order, and lengths.
+    ///
+    /// # Errors
+    /// The first field that differs.
+    pub fn check(&self, version: FormatVersion, fields: &[TracedField]) -> Result<(), TableMismatch> {
+        let mut walk = Walk { version, fields, at: 0 };
+        walk.structure(self)?;
+        if walk.at < fields.len() { Err(walk.mismatch(None)) } else { Ok(()) }
+    }
+}
+
+fn is_open(version: FormatVersion, since: Option<Gate>, until: Option<Gate>) -> bool {
+    since.is_none_or(|gate| version.has(gate)) && until.is_none_or(|gate| !version.has(gate))
+}
+
+/// A place in a trace.
+struct Walk<'a> {
+    version: FormatVersion,
+    fields: &'a [TracedField],
+    at: usize,
+}
+
+impl Walk<'_> {
+    fn next(&self) -> Option<TracedField> {
+        self.fields.get(self.at).copied()
+    }
+
+    fn mismatch(&self, expected: Option<&'static str>) -> TableMismatch {
+        TableMismatch { at: self.at, expected, found: self.next().map(|field| field.what) }
+    }
+
+    fn structure(&mut self, structure: &Structure) -> Result<(), TableMismatch> {
+        let version = self.version;
+        for row in structure.rows.iter().filter(|row| row.is_in(version)) {
+            match row.times {
+                Times::Once => self.field(row)?,
+                Times::If(_) if self.begins(row) => self.field(row)?,
+                Times::Each(_) => {
+                    while self.begins(row) {
+                        self.field(row)?;
+                    }
+                }
+                Times::If(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the next field is the first one of this row.
+    fn begins(&self, row: &FieldRow) -> bool {
+        let Some(next) = self.next() else { return false };
+        match row.wire {
+            Wire::OneOf(names) => names.contains(&next.what),
+            Wire::Structure(part) => {
+                for row in part.rows.iter().filter(|row| row.is_in(self.version)) {
+                    if self.begins(row) {
+                        return true;
+                    }
+                    if matches!(row.times, Times::Once) {
+                        return false;
+                    }
+                }
+                false
+            }
+            _ => row.name == next.what,
+        }
+    }
+
+    fn field(&mut self, row: &FieldRow) -> Result<(), TableMismatch> {
+        if let Wire::Structure(part) = row.wire {
+            return self.structure(part);
+        }
+        if !self.begins(row) {
+            return Err(self.mismatch(Some(row.name)));
+        }
+        if matches!(row.wire, Wire::Ranges | Wire::OneOf(_)) {
+            while self.begins(row) {
+                self.at = self.at.saturating_add(1);
+            }
+            return Ok(());
+        }
+        for len in row.wire.notes() {
+            match self.next() {
+                Some(field) if field.what == row.name && len.is_none_or(|len| len == field.len) => {
+                    self.at = self.at.saturating_add(1);
+                }
+                _ => return Err(self.mismatch(Some(row.name))),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static PART: Structure = Structure::new(
+        "part",
+        &[FieldRow::new("key", Wire::String32), FieldRow::new("value", Wire::U8).when("there is one")],
+    );
+    static WHOLE: Structure = Structure::new(
+        "whole",
+        &[
+            FieldRow::new("count", Wire::U32),
+            FieldRow::new("parts", Wire::Structure(&PART)).each("part"),
+            FieldRow::new("old", Wire::U8).until(Gate::Nullable),
+            FieldRow::new("new", Wire::U64).since(Gate::Nullable),
+        ],
+    );
+
+    fn trace(fields: &[(&'static str, u64)]) -> Vec<TracedField> {
+        fields.iter().map(|(what, len)| TracedField { offset: 0, len: *len, what }).collect()
+    }
+
+    #[test]
+    fn repeated_optional_and_versioned_fields_are_followed() {
+        let parts = [("count", 4), ("key", 4), ("key", 2), ("value", 1), ("key", 4), ("key", 0)];
+        let old = trace(&[&parts[..], &[("old", 1)]].concat());
+        let new = trace(&[&parts[..], &[("new", 8)]].concat());
+        assert_eq!(WHOLE.check(FormatVersion::OLDEST, &old), Ok(()));
+        assert_eq!(WHOLE.check(FormatVersion::CURRENT, &new), Ok(()));
+        let error = WHOLE.check(FormatVersion::CURRENT, &old).unwrap_err();
+        assert_eq!((error.at, error.expected, error.found), (6, Some("new"), Some("old")));
+    }
+
+    #[test]
+    fn a_missing_a_further_and_a_field_of_another_size_are_found() {
+        let missing = trace(&[("count", 4)]);
+        let error = WHOLE.check(FormatVersion::OLDEST, &missing).unwrap_err();
+        assert_eq!((error.expected, error.found), (Some("old"), None));
+        let further = trace(&[("count", 4), ("old", 1), ("old", 1)]);
+        let error = WHOLE.check(FormatVersion::OLDEST, &further).unwrap_err();
+        assert_eq!((error.at, error.expected), (2, None));
+        let wide = trace(&[("count", 8), ("old", 1)]);
+        assert_eq!(WHOLE.check(FormatVersion::OLDEST, &wide).unwrap_err().at, 0);
+        assert!(error.to_string().contains("the table has the end, the parser read old"));
+    }
+
+    #[test]
+    fn layouts_change_where_a_row_or_a_part_of_it_comes_or_goes() {
+        let changed: Vec<u32> = FormatVersion::all()
+            .filter(|version| WHOLE.changes_in(*version))
+            .map(FormatVersion::number)
+            .collect();
+        assert_eq!(changed, [Gate::Nullable.since()]);
+    }
+}
