@@ -3,6 +3,8 @@
 mod check;
 mod compare;
 mod fixtures;
+mod layouts;
+mod markdown;
 mod peer;
 mod seeds;
 mod tables;
@@ -25,7 +27,7 @@ const COMMANDS: [Command; 5] = [
     ),
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),
-    ("tables", "write docs/tables from the code; --check compares instead", tables::run),
+    ("tables", "write the tables in docs from the code; --check compares instead", tables::run),
 ];
 
 fn main() -> ExitCode {

@@ -11,7 +11,7 @@ pub(crate) static TABLE: Structure = Structure::new(
     &[
         FieldRow::new("consolidated footer count", Wire::U32),
         FieldRow::new("entries", Wire::Structure(&ENTRY)).each("fragment"),
-        FieldRow::new("consolidated footers", Wire::Bytes).each("fragment").note("without their length"),
+        FieldRow::new("consolidated footers", Wire::Bytes).note("back to back, without their length"),
     ],
 )
 .since(Gate::CommitFiles)
@@ -54,6 +54,7 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
         })?;
         entries.push(ConsolidatedFooter { name, offset, bytes });
     }
+    reader.take(reader.remaining(), "consolidated footers")?;
     // Each footer ends where the next one begins; overlong ones are tolerated, as in fragment files.
     let mut starts: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
     starts.sort_unstable();

@@ -25,7 +25,7 @@ pub(crate) static TABLE: Structure = Structure::new(
         FieldRow::new("has delete metadata", Wire::U8).since(Gate::DeleteMetadata),
         FieldRow::new("file sizes", Wire::Words).note("one a slot"),
         FieldRow::new("file var sizes", Wire::Words).note("one a slot; up to 4 one an attribute"),
-        FieldRow::new("file validity sizes", Wire::Words).each("slot").since(Gate::Nullable),
+        FieldRow::new("file validity sizes", Wire::Words).since(Gate::Nullable).note("one a slot"),
         FieldRow::new("R-tree", Wire::U64).note("this and the following: offsets of sections"),
         FieldRow::new("tile offsets", Wire::U64).each("slot"),
         FieldRow::new("tile var offsets", Wire::U64).each("slot; up to 4 attribute"),
@@ -174,8 +174,11 @@ impl Footer {
         let slots = Slots::new(schema, version, has_timestamps, has_delete_metadata);
         let file_sizes = reader.u64s(slots.len(), "file sizes")?;
         let file_var_sizes = reader.u64s(slots.var_len(version), "file var sizes")?;
-        let validity = if version.has(Gate::Nullable) { slots.len() } else { 0 };
-        let file_validity_sizes = reader.u64s(validity, "file validity sizes")?;
+        let file_validity_sizes = if version.has(Gate::Nullable) {
+            reader.u64s(slots.len(), "file validity sizes")?
+        } else {
+            Vec::new()
+        };
         let mut sections = SectionOffsets::parse(reader, version, slots)?;
         let mut optional = Vec::new();
         if version.has(Gate::OptionalSections) {

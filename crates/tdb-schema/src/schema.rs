@@ -60,7 +60,7 @@ static FILTER: Structure = Structure::new(
 );
 
 /// The names of all filters' options.
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 13] = [
     "compressor",
     "compression level",
     "reinterpret datatype",
@@ -68,6 +68,7 @@ const OPTIONS: [&str; 12] = [
     "scale",
     "offset",
     "byte width",
+    "quality",
     "pixel format",
     "lossless",
     "y extent",
