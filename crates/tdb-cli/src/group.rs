@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::{Found, Group, ObjectType, TimeWindow, Visited};
+use tdb_array::{Found, Group, GroupVersion, ObjectType, TimeWindow, Visited};
 use tdb_schema::ArrayMetadata;
 
 use crate::args::GroupArgs;
@@ -94,7 +94,7 @@ fn describe(group: &Group, members: &[Visited], metadata: &ArrayMetadata) -> Val
     let window = group.window();
     json!({
         "group": group.location(),
-        "version": group.version().map(|version| version.number()),
+        "version": group.version().map(GroupVersion::number),
         "timestamps": [window.start, window.end],
         "members": members.iter().map(member_json).collect::<Vec<_>>(),
         "metadata": meta::all_json(metadata),

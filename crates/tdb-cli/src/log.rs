@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tdb_array::{ArraySchema, ArrayType, Event, EventKind, History, LocalStorage, State, history};
+use tdb_codec::FormatVersion;
 
 use crate::args::LogArgs;
 use crate::calendar::{self, span_text};
@@ -103,19 +104,27 @@ fn state_parts(state: &State) -> (&'static str, Option<String>) {
 fn state_text(state: &State) -> String {
     match state_parts(state) {
         (word, Some(about)) if matches!(state, State::Damaged(_)) => format!("{word}: {about}"),
-        (word, Some(by)) => format!("{word} by {by}"),
+        // The vacuum file is named after what stands there instead.
+        (word, Some(by)) => {
+            let name = by.rsplit('/').next().unwrap_or_default();
+            format!("{word} by {}", name.strip_suffix(".vac").unwrap_or(name))
+        }
         (word, None) => word.to_owned(),
     }
 }
 
 fn event_json(event: &Event, schema: Option<&ArraySchema>) -> Value {
     let (state, about) = state_parts(&event.state);
+    let number = |version: Option<FormatVersion>| match version {
+        Some(version) => json!(version.number()),
+        None => Value::Null,
+    };
     let mut object = json!({
         "timestamps": event.timestamps.map(|(first, last)| [first, last]),
         "dates": event.timestamps.map(|(first, last)| [first, last].map(calendar::format_millis)),
         "what": kind_word(&event.kind),
         "name": event.key,
-        "version": event.version.map(|version| version.number()),
+        "version": number(event.version),
         "cells": event.cells,
         "bytes": event.bytes,
         "state": state,

@@ -58,6 +58,9 @@ fn fragments_behind_a_vacuum_file_are_shadowed_and_vacuumed_ones_still_have_a_li
             .iter()
             .all(|event| event["by"].as_str().unwrap().ends_with(".vac") && event["cells"].is_u64())
     );
+    let shown = tdb(&["log", text(array.path())]).out;
+    let by = consolidated["name"].as_str().unwrap().rsplit('/').next().unwrap();
+    assert_eq!(shown.matches(&format!("shadowed by {by} ")).count(), shadowed.len(), "{shown}");
     let name = shadowed[0]["name"].as_str().unwrap();
     fs::remove_dir_all(array.path().join(name)).unwrap();
     let commit = name.replace("__fragments", "__commits") + ".wrt";

@@ -85,6 +85,16 @@ fn sections(
         tile::generic(blocks, &what, (tile, offset), key, |reader| {
             section_payload(section, reader, schema, footer)
         });
+        // Footers with delete metadata do not locate the processed conditions yet: they follow the last section.
+        let end = GenericTile::parse(tile, offset).map_or(u64::MAX, |tile| tile.total_len());
+        let rest = to_usize(end).and_then(|end| tile.get(end..)).unwrap_or_default();
+        let unlocated = footer.version.has(Gate::DeleteMetadata) && !footer.version.has(Gate::DeleteFiles);
+        if unlocated && !rest.is_empty() {
+            let what = format!("{} (the footer does not say where)", Section::ProcessedConditions.name());
+            tile::generic(blocks, &what, (rest, offset.saturating_add(end)), key, |reader| {
+                section_payload(Section::ProcessedConditions, reader, schema, footer)
+            });
+        }
     }
 }
 
@@ -98,7 +108,7 @@ fn section_payload(
     match section {
         Section::RTree => RTree::parse_from(reader, footer.version, &schema.domain).map(|_| ())?,
         Section::Mins(_) | Section::Maxes(_) | Section::GlobalOrderMins(_) | Section::GlobalOrderMaxes(_) => {
-            TileValues::parse(reader, name).map(|_| ())?
+            TileValues::parse(reader, name).map(|_| ())?;
         }
         Section::Sums(_) => parse_words(reader, name).map(|_| ())?,
         Section::FragmentStatistics => parse_fragment_statistics(reader, footer.slots.len()).map(|_| ())?,
