@@ -45,7 +45,7 @@ fn write(
 ) -> std::io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "{name:<14} {value}");
     line("group", one_line(group.location()))?;
-    let version = group.version().map_or("none".to_owned(), |version| version.number().to_string());
+    let version = group.version().map_or_else(|| "none".to_owned(), |version| format!("{version}"));
     line("group version", version)?;
     let window = group.window();
     if window != TimeWindow::ALL {

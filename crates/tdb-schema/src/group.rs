@@ -1,5 +1,6 @@
 //! Groups: which arrays and groups belong together (specification, "Group file").
 
+use core::fmt;
 use std::collections::BTreeMap;
 
 use tdb_codec::{ErrorKind, FieldRow, Reader, Result, Structure, Wire, Writer, to_u64};
@@ -71,6 +72,12 @@ impl GroupVersion {
         known
             .map(|row| row.1)
             .ok_or_else(|| start.error(what, ErrorKind::UnsupportedVersion { version: number }))
+    }
+}
+
+impl fmt::Display for GroupVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.number().fmt(f)
     }
 }
 
