@@ -82,6 +82,41 @@ impl Attribute {
         }
     }
 
+    /// The same attribute with filters.
+    #[must_use]
+    pub fn with_filters(mut self, filters: Pipeline) -> Self {
+        self.filters = filters;
+        self
+    }
+
+    /// The same attribute with cells that may be null, and are where nothing was written.
+    #[must_use]
+    pub const fn with_nulls(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    /// The same attribute with another value where nothing was written: the little-endian bytes of a cell.
+    #[must_use]
+    pub fn with_fill(mut self, value: impl Into<Vec<u8>>) -> Self {
+        self.fill_value = value.into();
+        self
+    }
+
+    /// The same attribute with cells that index an enumeration.
+    #[must_use]
+    pub fn with_enumeration(mut self, name: impl Into<String>) -> Self {
+        self.enumeration = Some(name.into());
+        self
+    }
+
+    /// The same attribute with the promise of an order.
+    #[must_use]
+    pub const fn with_order(mut self, order: DataOrder) -> Self {
+        self.order = order;
+        self
+    }
+
     /// Whether cells are of variable length.
     #[must_use]
     pub const fn is_var(&self) -> bool {
@@ -166,7 +201,7 @@ impl Attribute {
     }
 }
 
-fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: CellValNum) -> bool {
+pub(crate) fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: CellValNum) -> bool {
     match cell_val_num {
         CellValNum::Fixed(count) => {
             usize::try_from(count.get()).ok().and_then(|count| count.checked_mul(datatype.size()))

@@ -4,12 +4,16 @@ use core::cmp::Ordering;
 use std::collections::HashSet;
 
 use tdb_codec::{
-    ArrayType, CellValNum, Datatype, DatatypeClass, FormatVersion, Layout, Native, PhysicalVisitor,
+    ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, FormatVersion, Layout, Native, PhysicalVisitor,
 };
+use tdb_filters::Filter;
 use thiserror::Error as ThisError;
 
+use crate::attribute::fill_len_is_right;
 use crate::dimension::show;
-use crate::{ArraySchema, Attribute, Dimension, Range};
+use crate::{ArraySchema, Attribute, CurrentDomain, Dimension, Range};
+
+mod new;
 
 /// Largest number of dimensions a Hilbert order can have.
 const MAX_HILBERT_DIMENSIONS: usize = 16;
@@ -32,7 +36,7 @@ pub enum SchemaProblem {
     #[error("dimension \"{dimension}\" has the inverted or undefined domain [{low}, {high}]")]
     DimensionDomain { dimension: String, low: String, high: String },
     #[error(
-        "dimension \"{dimension}\" has the tile extent {extent}, which is not positive or exceeds the domain"
+        "dimension \"{dimension}\" has the tile extent {extent}, which is not positive, exceeds the domain, or makes the last tile end past the largest number"
     )]
     TileExtent { dimension: String, extent: String },
     #[error("dimension \"{0}\" of a dense array has another type than the first one")]
@@ -55,6 +59,44 @@ pub enum SchemaProblem {
     UnknownEnumeration { attribute: String, enumeration: String },
     #[error("label \"{label}\" names dimension {dimension}, which does not exist")]
     LabelDimension { label: String, dimension: u32 },
+    #[error("attribute \"{0}\" has a fill value of another size than its cells")]
+    FillValue(String),
+    #[error("attribute \"{0}\" is ordered, which only attributes of dense arrays with one dimension can be")]
+    OrderedArray(String),
+    #[error(
+        "the current domain of dimension \"{dimension}\", [{low}, {high}], is no interval inside its domain"
+    )]
+    CurrentDomain { dimension: String, low: String, high: String },
+    #[error("the current domain has {count} intervals, which is not one a dimension")]
+    CurrentDomainCount { count: usize },
+    #[error(
+        "dimension \"{0}\" is real and inherits coords filters with double delta, which is for integers only"
+    )]
+    RealDoubleDelta(String),
+    #[error("the name \"{0}\" begins with \"__\", which is reserved")]
+    ReservedName(String),
+    #[error("dimension \"{0}\" has all values of its type as its domain: one has to be left out")]
+    WholeType(String),
+    #[error("dimension \"{0}\" is a string and cannot have a domain or a tile extent")]
+    StringDimension(String),
+    #[error("attribute \"{0}\" has a fill validity that is neither null nor valid, or is not nullable")]
+    FillValidity(String),
+    #[error(
+        "attribute \"{0}\" is ordered and must have one value a cell, or be an ASCII string, and no nulls"
+    )]
+    OrderedAttribute(String),
+    #[error(
+        "attribute \"{attribute}\" indexes the enumeration \"{enumeration}\" and must have one integer a cell"
+    )]
+    EnumerationType { attribute: String, enumeration: String },
+    #[error("attribute \"{attribute}\" cannot index the {count} values of the enumeration \"{enumeration}\"")]
+    EnumerationSize { attribute: String, enumeration: String, count: usize },
+    #[error("the enumeration \"{enumeration}\" {reason}")]
+    EnumerationValues { enumeration: String, reason: &'static str },
+    #[error("label \"{0}\" needs an order, a type that can be ordered, and a URI")]
+    Label(String),
+    #[error("the filters of \"{field}\" do not fit: {reason}")]
+    Filters { field: String, reason: String },
     #[error("format version {version} cannot hold the {what} \"{name}\"")]
     NotInVersion { what: &'static str, name: String, version: FormatVersion },
 }
@@ -101,6 +143,8 @@ impl ArraySchema {
             ArrayType::Sparse => {}
         }
         self.attributes.iter().try_for_each(|attribute| self.check_attribute(attribute))?;
+        self.check_inherited_filters()?;
+        self.check_current_domain()?;
         for label in &self.labels {
             if usize::try_from(label.dimension).map_or(true, |index| index >= dimensions.len()) {
                 let (label, dimension) = (label.name.clone(), label.dimension);
@@ -114,6 +158,13 @@ impl ArraySchema {
         if attribute.datatype == Datatype::Any && !attribute.is_var() {
             return Err(SchemaProblem::FixedAny(attribute.name.clone()));
         }
+        if !fill_len_is_right(attribute.fill_value.len(), attribute.datatype, attribute.cell_val_num) {
+            return Err(SchemaProblem::FillValue(attribute.name.clone()));
+        }
+        let ordered = attribute.order != DataOrder::Unordered;
+        if ordered && (self.array_type != ArrayType::Dense || self.domain.dimensions.len() != 1) {
+            return Err(SchemaProblem::OrderedArray(attribute.name.clone()));
+        }
         match &attribute.enumeration {
             Some(name) if !self.enumerations.iter().any(|known| known.name == *name) => {
                 Err(SchemaProblem::UnknownEnumeration {
@@ -125,12 +176,62 @@ impl ArraySchema {
         }
     }
 
+    fn check_inherited_filters(&self) -> Result<(), SchemaProblem> {
+        let filters = &self.coords_filters.filters;
+        let double_delta = filters.iter().any(|filter| matches!(filter, Filter::DoubleDelta { .. }));
+        let inherits = |dimension: &&Dimension| {
+            dimension.datatype.physical().is_float() && dimension.filters.filters.is_empty()
+        };
+        match self.domain.dimensions.iter().find(inherits).filter(|_| double_delta) {
+            Some(dimension) => Err(SchemaProblem::RealDoubleDelta(dimension.name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_current_domain(&self) -> Result<(), SchemaProblem> {
+        let Some(CurrentDomain { ranges }) = &self.current_domain else { return Ok(()) };
+        let dimensions = &self.domain.dimensions;
+        if ranges.len() != dimensions.len() {
+            return Err(SchemaProblem::CurrentDomainCount { count: ranges.len() });
+        }
+        for (range, dimension) in ranges.iter().zip(dimensions) {
+            let datatype = dimension.datatype;
+            let ordered = Range::compare(datatype, &range.low, &range.high) != Ordering::Greater;
+            let fits = match &dimension.domain {
+                Some((low, high)) => {
+                    let size = datatype.size();
+                    let domain = Range::new(low.as_slice(), high.as_slice());
+                    range.low.len() == size
+                        && range.high.len() == size
+                        && domain.covers(datatype, range)
+                        && ordered
+                }
+                // An empty end of a string interval is an open one.
+                None => ordered || range.high.is_empty(),
+            };
+            if !fits {
+                return Err(SchemaProblem::CurrentDomain {
+                    dimension: dimension.name.clone(),
+                    low: show(datatype, &range.low),
+                    high: show(datatype, &range.high),
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn check_names(&self) -> Result<(), SchemaProblem> {
         // An attribute and a dimension may share a name in old arrays (the attribute wins the lookup), and
         // anonymous fields share the empty one; within a kind names are unique.
         let mut seen = HashSet::new();
         for name in self.domain.dimensions.iter().map(|dimension| &dimension.name) {
             if !seen.insert(name) {
+                return Err(SchemaProblem::DuplicateName(name.clone()));
+            }
+        }
+        // Labels came late and share names with nothing.
+        for name in self.labels.iter().map(|label| &label.name) {
+            if self.attribute(name).is_some() || !seen.insert(name) {
                 return Err(SchemaProblem::DuplicateName(name.clone()));
             }
         }
@@ -181,13 +282,20 @@ fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
             _ => Range::compare(dimension.datatype, extent, &vec![0; size]) == Ordering::Greater,
         };
         if extent.len() != size || !fits || !is_finite(dimension.datatype, extent) {
-            return Err(SchemaProblem::TileExtent {
-                dimension: dimension.name.clone(),
-                extent: show(dimension.datatype, extent),
-            });
+            return Err(wrong_extent(dimension));
         }
     }
     Ok(())
+}
+
+fn wrong_extent(dimension: &Dimension) -> SchemaProblem {
+    let extent = dimension.tile_extent.as_deref().unwrap_or_default();
+    SchemaProblem::TileExtent { dimension: dimension.name.clone(), extent: show(dimension.datatype, extent) }
+}
+
+/// Whether a cell has one value.
+pub(crate) fn is_single(cell_val_num: CellValNum) -> bool {
+    cell_val_num == CellValNum::ONE
 }
 
 fn wrong_domain(dimension: &Dimension, low: &[u8], high: &[u8]) -> SchemaProblem {
@@ -199,12 +307,17 @@ fn wrong_domain(dimension: &Dimension, low: &[u8], high: &[u8]) -> SchemaProblem
 }
 
 fn is_finite(datatype: Datatype, value: &[u8]) -> bool {
-    struct IsFinite<'a>(&'a [u8]);
-    impl PhysicalVisitor for IsFinite<'_> {
-        type Output = bool;
-        fn visit<T: Native>(self) -> bool {
-            T::from_le(self.0).is_some_and(|value| value.to_f64().is_finite())
+    to_f64(datatype, value).is_some_and(f64::is_finite)
+}
+
+/// A value as the nearest `f64`; `None` if it has the wrong length.
+fn to_f64(datatype: Datatype, value: &[u8]) -> Option<f64> {
+    struct ToF64<'a>(&'a [u8]);
+    impl PhysicalVisitor for ToF64<'_> {
+        type Output = Option<f64>;
+        fn visit<T: Native>(self) -> Option<f64> {
+            T::from_le(self.0).map(Native::to_f64)
         }
     }
-    datatype.physical().visit(IsFinite(value))
+    datatype.physical().visit(ToF64(value))
 }

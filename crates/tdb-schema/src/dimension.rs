@@ -1,8 +1,10 @@
 //! A dimension: name, type, domain, tile extent, filters (specification, "Array schema": dimension).
 
+use core::ops::RangeInclusive;
+
 use tdb_codec::{
-    CellValNum, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Native, PhysicalVisitor, Reader, Result,
-    Structure, Wire, Writer, to_u64,
+    CellValNum, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Native, Physical, PhysicalVisitor,
+    Reader, Result, Structure, Wire, Writer, to_u64,
 };
 use tdb_filters::Pipeline;
 
@@ -58,6 +60,33 @@ pub struct Dimension {
 }
 
 impl Dimension {
+    /// A dimension of numbers with an inclusive domain and no tile extent. For dates and times, which are 64-bit numbers, say
+    /// so with [`Self::with_datatype`].
+    ///
+    /// ```
+    /// use tdb_codec::Datatype;
+    /// use tdb_schema::Dimension;
+    ///
+    /// let day = Dimension::new("day", 0i64..=36_524).with_datatype(Datatype::DatetimeDay).with_tile(365i64);
+    /// assert_eq!((day.last_ordinal(), day.extent_cells()), (Some(36_524), Some(365)));
+    /// ```
+    pub fn new<T: Native>(name: impl Into<String>, domain: RangeInclusive<T>) -> Self {
+        let datatype = match T::PHYSICAL {
+            Physical::I8 => Datatype::Int8,
+            Physical::U8 => Datatype::Uint8,
+            Physical::I16 => Datatype::Int16,
+            Physical::U16 => Datatype::Uint16,
+            Physical::I32 => Datatype::Int32,
+            Physical::U32 => Datatype::Uint32,
+            Physical::I64 => Datatype::Int64,
+            Physical::U64 => Datatype::Uint64,
+            Physical::F32 => Datatype::Float32,
+            Physical::F64 => Datatype::Float64,
+        };
+        let (low, high) = domain.into_inner();
+        Self::fixed(name, datatype, le_bytes(low), le_bytes(high))
+    }
+
     /// A dimension of a fixed-size type with an inclusive domain and no tile extent.
     pub fn fixed(
         name: impl Into<String>,
@@ -91,6 +120,26 @@ impl Dimension {
     #[must_use]
     pub fn with_extent(mut self, extent: impl Into<Vec<u8>>) -> Self {
         self.tile_extent = Some(extent.into());
+        self
+    }
+
+    /// The same dimension with a tile extent of its type.
+    #[must_use]
+    pub fn with_tile<T: Native>(self, extent: T) -> Self {
+        self.with_extent(le_bytes(extent))
+    }
+
+    /// The same dimension with another type of the same size.
+    #[must_use]
+    pub const fn with_datatype(mut self, datatype: Datatype) -> Self {
+        self.datatype = datatype;
+        self
+    }
+
+    /// The same dimension with filters of its own.
+    #[must_use]
+    pub fn with_filters(mut self, filters: Pipeline) -> Self {
+        self.filters = filters;
         self
     }
 
@@ -201,6 +250,12 @@ impl Dimension {
         let bits = u32::try_from(self.datatype.size().saturating_mul(8)).ok()?;
         Some(if bits >= 64 { extent } else { extent & ((1u64 << bits) - 1) })
     }
+}
+
+fn le_bytes<T: Native>(value: T) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(T::SIZE);
+    value.write_le(&mut bytes);
+    bytes
 }
 
 /// The value sign- or zero-extended to 64 bits.

@@ -1,9 +1,13 @@
 //! Enumerations: the named values that an integer attribute indexes (version 20 on).
 
+use std::collections::HashSet;
+
 use tdb_codec::{
     CellValNum, Datatype, Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire,
     Writer, to_u64, to_usize,
 };
+
+use crate::SchemaProblem;
 
 /// The table of an enumeration.
 pub(crate) static TABLE: Structure = Structure::new(
@@ -136,6 +140,80 @@ impl Enumeration {
         Ok(writer.into_vec())
     }
 
+    /// An enumeration of values of fixed size (`size` bytes each, back to back) or, with [`CellValNum::Var`], of any size.
+    ///
+    /// ```
+    /// use tdb_codec::{CellValNum, Datatype};
+    /// use tdb_schema::Enumeration;
+    ///
+    /// let colours = ["red", "green"];
+    /// let colours = Enumeration::new("colours", "__0123_0", Datatype::StringUtf8, CellValNum::Var, colours)?;
+    /// assert_eq!(colours.value(1), Some(&b"green"[..]));
+    /// # Ok::<(), tdb_schema::SchemaProblem>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A value that occurs twice, or that has another size than the type says.
+    pub fn new<T: AsRef<[u8]>>(
+        name: impl Into<String>,
+        file_name: impl Into<String>,
+        datatype: Datatype,
+        cell_val_num: CellValNum,
+        values: impl IntoIterator<Item = T>,
+    ) -> core::result::Result<Self, SchemaProblem> {
+        let (mut data, mut offsets) = (Vec::new(), Vec::new());
+        let name = name.into();
+        let size = entry_size(datatype, cell_val_num);
+        for value in values {
+            let value = value.as_ref();
+            if size.is_some_and(|size| size != value.len()) {
+                return Err(problem(&name, "has a value of another size than its type says"));
+            }
+            offsets.push(to_u64(data.len()));
+            data.extend_from_slice(value);
+        }
+        let offsets = cell_val_num.is_var().then_some(offsets);
+        let file_name = file_name.into();
+        let enumeration = Self { name, file_name, datatype, cell_val_num, ordered: false, data, offsets };
+        enumeration.check()?;
+        Ok(enumeration)
+    }
+
+    /// Checks what a new enumeration must be: its values differ. Reading one does not need that.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::EnumerationValues`].
+    pub fn check(&self) -> core::result::Result<(), SchemaProblem> {
+        let mut seen = HashSet::with_capacity(self.len());
+        if (0..self.len()).filter_map(|index| self.value(index)).all(|value| seen.insert(value)) {
+            Ok(())
+        } else {
+            Err(problem(&self.name, "has a value twice"))
+        }
+    }
+
+    /// Whether this enumeration may replace `old`: it begins with the same values, and says the same of them. The extended
+    /// one gets a file of its own.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::EnumerationValues`].
+    pub fn check_extends(&self, old: &Self) -> core::result::Result<(), SchemaProblem> {
+        let same = self.name == old.name
+            && self.datatype == old.datatype
+            && self.cell_val_num == old.cell_val_num
+            && self.ordered == old.ordered;
+        if !same {
+            return Err(problem(&self.name, "has another name, type or order than the one it extends"));
+        }
+        if (0..old.len()).any(|index| self.value(index) != old.value(index)) {
+            return Err(problem(&self.name, "does not begin with the values of the one it extends"));
+        }
+        if self.file_name == old.file_name {
+            return Err(problem(&self.name, "has the file name of the one it extends"));
+        }
+        Ok(())
+    }
+
     /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -174,6 +252,10 @@ impl Enumeration {
     }
 }
 
+fn problem(enumeration: &str, reason: &'static str) -> SchemaProblem {
+    SchemaProblem::EnumerationValues { enumeration: enumeration.to_owned(), reason }
+}
+
 fn entry_size(datatype: Datatype, cell_val_num: CellValNum) -> Option<usize> {
     match cell_val_num {
         CellValNum::Fixed(count) => usize::try_from(count.get()).ok()?.checked_mul(datatype.size()),
@@ -183,6 +265,8 @@ fn entry_size(datatype: Datatype, cell_val_num: CellValNum) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use core::result::Result;
+
     use super::*;
 
     fn sample() -> Enumeration {
@@ -208,6 +292,72 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(Enumeration::parse(&bytes[..len]).is_err(), "{len}");
         }
+    }
+
+    fn colours(values: &[&str]) -> Result<Enumeration, SchemaProblem> {
+        Enumeration::new("color", "__0_0", Datatype::StringAscii, CellValNum::Var, values)
+    }
+
+    #[test]
+    fn values_differ_and_have_the_size_of_their_type() {
+        let reason = |problem| match problem {
+            SchemaProblem::EnumerationValues { reason, .. } => reason,
+            other => panic!("{other}"),
+        };
+        assert_eq!(reason(colours(&["red", "", "red"]).unwrap_err()), "has a value twice");
+        let odd = Enumeration::new("e", "f", Datatype::Int32, CellValNum::ONE, [[1u8, 2, 3]]);
+        assert_eq!(reason(odd.unwrap_err()), "has a value of another size than its type says");
+        assert_eq!(colours(&["red", ""]).unwrap().len(), 2);
+        let bytes = colours(&[]).unwrap().to_bytes(FormatVersion::CURRENT).unwrap();
+        assert_eq!(Enumeration::parse(&bytes).unwrap().len(), 0, "an enumeration may be empty");
+    }
+
+    #[test]
+    fn an_enumeration_is_extended_at_its_end_only() {
+        let old = colours(&["red", "green"]).unwrap();
+        let with_file =
+            |values: &[&str]| Enumeration { file_name: "__1_0".into(), ..colours(values).unwrap() };
+        assert_eq!(with_file(&["red", "green", "blue"]).check_extends(&old), Ok(()));
+        for bad in [
+            with_file(&["green", "red", "blue"]),
+            with_file(&["red"]),
+            Enumeration { ordered: true, ..with_file(&["red", "green"]) },
+            colours(&["red", "green", "blue"]).unwrap(),
+        ] {
+            assert!(bad.check_extends(&old).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn enumerations_of_versions_before_them_and_offsets_of_fixed_sizes_are_not_written() {
+        let old = FormatVersion::OLDEST;
+        assert_eq!(sample().to_bytes(old), Err(Error::not_in_version("enumeration", old)));
+        let bad = Enumeration { cell_val_num: CellValNum::ONE, ..sample() };
+        assert_eq!(bad.to_bytes(FormatVersion::CURRENT).unwrap_err().what, "enumeration offsets");
+    }
+
+    #[test]
+    fn hostile_sizes_trailing_bytes_and_unknown_codes_are_refused_where_they_stand() {
+        let good = sample().to_bytes(FormatVersion::CURRENT).unwrap();
+        // version, name, file name; then type at 25, cell val num at 26, ordered at 30, data length at 31
+        for (at, byte, what, kind) in [
+            (0, 1, "enumeration version", ErrorKind::UnsupportedVersion { version: 1 }),
+            (25, 200, "enumeration datatype", ErrorKind::InvalidValue { value: 200 }),
+            (30, 2, "enumeration is ordered", ErrorKind::InvalidValue { value: 2 }),
+        ] {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            let error = Enumeration::parse(&bytes).unwrap_err();
+            assert_eq!((error.what, error.offset, error.kind), (what, to_u64(at), kind));
+        }
+        let mut bytes = good.clone();
+        bytes[31..39].fill(0xff);
+        let error = Enumeration::parse(&bytes).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::UnexpectedEnd { .. }) && error.offset == 39, "{error}");
+        let mut bytes = good;
+        bytes.push(0);
+        let error = Enumeration::parse(&bytes).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::TrailingBytes { count: 1 });
     }
 
     #[test]

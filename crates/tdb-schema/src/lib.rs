@@ -44,6 +44,7 @@
 use tdb_codec::Structure;
 
 mod attribute;
+mod builder;
 mod check;
 mod current_domain;
 mod dimension;
@@ -58,6 +59,7 @@ mod range;
 mod schema;
 
 pub use attribute::Attribute;
+pub use builder::SchemaBuilder;
 pub use check::SchemaProblem;
 pub use current_domain::CurrentDomain;
 pub use dimension::Dimension;

@@ -22,7 +22,7 @@ pub use array::whole_array;
 pub use filters::{filter, pipeline, round_trip};
 pub use fragment::{
     condition, consolidated_commits, consolidated_footers, footer, fragment_statistics, legacy_metadata,
-    names, path_lines, rtree, tile_values, timestamped_name, u64_list,
+    names, path_lines, rtree, tile_values, timestamped_name, u64_list, update,
 };
 pub use input::{FilterInput, pack_files, version_byte, with_schema};
 pub use schema::{array_metadata, array_schema, enumeration, group_details};
@@ -57,6 +57,7 @@ const PARSERS: [Parser; 21] = [
     ("tile_values", tile_values),
     ("timestamped_name", timestamped_name),
     ("u64_list", u64_list),
+    ("update", update),
     ("whole_array", whole_array),
 ];
 

@@ -63,6 +63,18 @@ fn read_files(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<(), 
     Ok(())
 }
 
+/// An update of two fields under a condition: no fixture has one.
+fn update(condition: &[u8]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.bytes(condition);
+    writer.u64(2);
+    for (field, value) in [("a", &[1, 2, 3, 4][..]), ("name", b"value")] {
+        writer.bytes_u64(field.as_bytes());
+        writer.bytes_u64(value);
+    }
+    writer.into_vec()
+}
+
 /// The payload of the generic tile that some bytes begin with.
 fn payload(bytes: &[u8]) -> Option<Vec<u8>> {
     GenericTile::parse(bytes, 0).ok()?.decode(None, &Limits::default(), &Budget::unlimited()).ok()
@@ -83,6 +95,7 @@ fn one_file(from: &str, (key, bytes): &File, seeds: &mut Seeds) {
         }
         Some(CommitKind::Delete) => {
             if let Some(payload) = payload(bytes) {
+                seeds.add("update", from, update(&payload));
                 seeds.add("condition", from, payload);
             }
         }

@@ -1,0 +1,194 @@
+//! Making a schema.
+
+use tdb_codec::{ArrayType, FormatVersion, Layout, Native, Physical, PhysicalVisitor, to_u64};
+use tdb_filters::{Filter, Pipeline};
+
+use crate::{
+    ArraySchema, Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Enumeration, EnumerationName,
+    Range, SchemaProblem,
+};
+
+/// Makes an [`ArraySchema`] and refuses an invalid one with a reason.
+///
+/// What is not said is what libtiledb takes: row-major orders, a capacity of 10,000, Zstandard for coordinates and offsets,
+/// RLE for validity, and the whole domain as the tile extent of a dimension without one (not in Hilbert order).
+///
+/// ```
+/// use tdb_codec::{CellValNum, Datatype, Layout};
+/// use tdb_schema::{ArraySchema, Attribute, Dimension, SchemaProblem};
+///
+/// let schema = ArraySchema::sparse()
+///     .dimension(Dimension::new("x", 1i32..=1000).with_tile(10i32))
+///     .dimension(Dimension::string("name"))
+///     .attribute(Attribute::new("a", Datatype::Float64, CellValNum::ONE).with_nulls())
+///     .cell_order(Layout::Hilbert)
+///     .capacity(500)
+///     .build()?;
+/// assert_eq!(schema.domain.dimensions.len(), 2);
+///
+/// let twice = ArraySchema::dense()
+///     .dimension(Dimension::new("x", 1i32..=1000))
+///     .attribute(Attribute::new("x", Datatype::Float64, CellValNum::ONE));
+/// assert_eq!(twice.build(), Err(SchemaProblem::DuplicateName("x".into())));
+/// # Ok::<(), SchemaProblem>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SchemaBuilder {
+    schema: ArraySchema,
+    enumerations: Vec<Enumeration>,
+}
+
+impl ArraySchema {
+    /// Begins the schema of a dense array.
+    pub fn dense() -> SchemaBuilder {
+        SchemaBuilder::new(ArrayType::Dense)
+    }
+
+    /// Begins the schema of a sparse array.
+    pub fn sparse() -> SchemaBuilder {
+        SchemaBuilder::new(ArrayType::Sparse)
+    }
+}
+
+impl SchemaBuilder {
+    fn new(array_type: ArrayType) -> Self {
+        let mut schema = ArraySchema::new(array_type, Domain::default());
+        schema.coords_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
+        schema.offsets_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
+        schema.validity_filters = Pipeline::new(vec![Filter::Rle { level: -1 }]);
+        Self { schema, enumerations: Vec::new() }
+    }
+
+    /// Adds a dimension; the first one is the slowest in row-major order.
+    pub fn dimension(mut self, dimension: Dimension) -> Self {
+        self.schema.domain.dimensions.push(dimension);
+        self
+    }
+
+    /// Adds an attribute.
+    pub fn attribute(mut self, attribute: Attribute) -> Self {
+        self.schema.attributes.push(attribute);
+        self
+    }
+
+    /// Adds an enumeration. Its file has to be written beside the schema's.
+    pub fn enumeration(mut self, enumeration: &Enumeration) -> Self {
+        let (name, file_name) = (enumeration.name.clone(), enumeration.file_name.clone());
+        self.schema.enumerations.push(EnumerationName { name, file_name });
+        self.enumerations.push(enumeration.clone());
+        self
+    }
+
+    /// Adds a dimension label. Its array has to be made below the array's folder.
+    pub fn label(mut self, label: DimensionLabel) -> Self {
+        self.schema.labels.push(label);
+        self
+    }
+
+    /// Sets the part of the domain that may be written: one interval a dimension.
+    pub fn current_domain(mut self, ranges: Vec<Range>) -> Self {
+        self.schema.current_domain = Some(CurrentDomain { ranges });
+        self
+    }
+
+    /// Sets the order of space tiles.
+    pub fn tile_order(mut self, order: Layout) -> Self {
+        self.schema.tile_order = order;
+        self
+    }
+
+    /// Sets the order of cells in a space tile.
+    pub fn cell_order(mut self, order: Layout) -> Self {
+        self.schema.cell_order = order;
+        self
+    }
+
+    /// Sets how many cells a sparse data tile holds.
+    pub fn capacity(mut self, cells: u64) -> Self {
+        self.schema.capacity = cells;
+        self
+    }
+
+    /// Lets several cells have the same coordinates.
+    pub fn allow_duplicates(mut self) -> Self {
+        self.schema.allows_duplicates = true;
+        self
+    }
+
+    /// Sets the filters of dimensions without their own.
+    pub fn coords_filters(mut self, filters: Pipeline) -> Self {
+        self.schema.coords_filters = filters;
+        self
+    }
+
+    /// Sets the filters of the offsets of cells of variable length.
+    pub fn offsets_filters(mut self, filters: Pipeline) -> Self {
+        self.schema.offsets_filters = filters;
+        self
+    }
+
+    /// Sets the filters of the validity of nullable attributes.
+    pub fn validity_filters(mut self, filters: Pipeline) -> Self {
+        self.schema.validity_filters = filters;
+        self
+    }
+
+    /// Sets the format version, for deployments that stayed behind.
+    pub fn version(mut self, version: FormatVersion) -> Self {
+        self.schema.version = version;
+        self
+    }
+
+    /// The schema, with the extents that were left open.
+    ///
+    /// # Errors
+    /// The first rule that is broken ([`ArraySchema::check_new`]).
+    pub fn build(mut self) -> Result<ArraySchema, SchemaProblem> {
+        if self.schema.cell_order != Layout::Hilbert {
+            self.schema.domain.dimensions.iter_mut().try_for_each(fill_extent)?;
+        }
+        self.schema.check_new()?;
+        self.enumerations.iter().try_for_each(|enumeration| self.schema.check_enumeration(enumeration))?;
+        let mut seen = std::collections::HashSet::new();
+        match self.enumerations.iter().find(|enumeration| !seen.insert(&enumeration.name)) {
+            Some(enumeration) => Err(SchemaProblem::DuplicateName(enumeration.name.clone())),
+            None => Ok(self.schema),
+        }
+    }
+}
+
+/// Makes the whole domain the tile extent of a dimension that has none: its number of cells, or the difference of real ends.
+fn fill_extent(dimension: &mut Dimension) -> Result<(), SchemaProblem> {
+    struct Difference<'a>(&'a [u8], &'a [u8]);
+    impl PhysicalVisitor for Difference<'_> {
+        type Output = Option<Vec<u8>>;
+        fn visit<T: Native>(self) -> Option<Vec<u8>> {
+            let difference = T::from_le(self.1)?.to_f64() - T::from_le(self.0)?.to_f64();
+            #[expect(clippy::cast_possible_truncation, reason = "the ends are of the same type")]
+            match T::PHYSICAL {
+                Physical::F32 => Some((difference as f32).to_le_bytes().to_vec()),
+                Physical::F64 => Some(difference.to_le_bytes().to_vec()),
+                _ => None,
+            }
+        }
+    }
+    let (Some((low, high)), None) = (&dimension.domain, &dimension.tile_extent) else { return Ok(()) };
+    let physical = dimension.datatype.physical();
+    dimension.tile_extent = match dimension.last_ordinal() {
+        Some(last) => {
+            let size = dimension.datatype.size();
+            let bits = to_u64(size).saturating_mul(8).saturating_sub(u64::from(physical.is_signed_integer()));
+            let cells = u128::from(last).saturating_add(1);
+            if cells >> bits != 0 {
+                return Err(SchemaProblem::WholeType(dimension.name.clone()));
+            }
+            cells.to_le_bytes().get(..size).map(<[u8]>::to_vec)
+        }
+        None => physical.visit(Difference(low, high)),
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+use core::num::NonZeroU32;
+
+use tdb_codec::{CellValNum, DataOrder, Datatype};
+
+use super::*;
+use crate::SchemaProblem as P;
+
+fn rows() -> Dimension {
+    Dimension::new("rows", 1i32..=100).with_tile(10i32)
+}
+
+fn cells() -> Attribute {
+    Attribute::new("a", Datatype::Int32, CellValNum::ONE)
+}
+
+fn sparse() -> SchemaBuilder {
+    ArraySchema::sparse().dimension(rows()).attribute(cells())
+}
+
+fn dense() -> SchemaBuilder {
+    ArraySchema::dense().dimension(rows()).attribute(cells())
+}
+
+fn pipeline(filter: Filter) -> Pipeline {
+    Pipeline::new(vec![filter])
+}
+
+fn double_delta() -> Pipeline {
+    pipeline(Filter::DoubleDelta { level: -1, reinterpret: None })
+}
+
+fn label(name: &str, order: DataOrder) -> DimensionLabel {
+    DimensionLabel {
+        dimension: 0,
+        name: name.into(),
+        relative: true,
+        uri: "__labels/l0".into(),
+        attribute: "label".into(),
+        order,
+        datatype: Datatype::Float64,
+        cell_val_num: CellValNum::ONE,
+        external: false,
+    }
+}
+
+fn colours(count: u16) -> Enumeration {
+    let values = (0..count).map(u16::to_le_bytes);
+    Enumeration::new("colours", "__0_0", Datatype::Uint16, CellValNum::ONE, values).unwrap()
+}
+
+#[test]
+fn defaults_are_those_of_libtiledb() {
+    let schema = sparse().build().unwrap();
+    assert_eq!((schema.capacity, schema.version), (10_000, FormatVersion::CURRENT));
+    assert_eq!(schema.coords_filters, pipeline(Filter::Zstd { level: -1 }));
+    assert_eq!(schema.validity_filters, pipeline(Filter::Rle { level: -1 }));
+    let open = ArraySchema::sparse()
+        .dimension(Dimension::new("i", -5i16..=5))
+        .dimension(Dimension::new("f", 0.5f32..=2.0))
+        .dimension(Dimension::string("s"));
+    let schema = open.clone().build().unwrap();
+    let extents: Vec<_> =
+        schema.domain.dimensions.iter().map(|dimension| dimension.tile_extent.clone()).collect();
+    let expected = [Some(11i16.to_le_bytes().to_vec()), Some(1.5f32.to_le_bytes().to_vec()), None];
+    assert_eq!(extents, expected, "real extents lack the one");
+    let hilbert = open.cell_order(Layout::Hilbert).build().unwrap();
+    assert!(hilbert.domain.dimensions.iter().all(|dimension| dimension.tile_extent.is_none()));
+}
+
+#[test]
+fn what_is_built_is_written_and_read_at_every_version_that_can_say_it() {
+    for version in FormatVersion::all() {
+        let schema = sparse().version(version).build().unwrap();
+        let read = ArraySchema::parse(&schema.to_bytes(version).unwrap()).unwrap();
+        let unsaid = if version.has(tdb_codec::Gate::Nullable) {
+            read.validity_filters.clone()
+        } else {
+            schema.validity_filters.clone()
+        };
+        assert_eq!(ArraySchema { validity_filters: unsaid, ..read }, schema);
+    }
+    let old = FormatVersion::parse(6).unwrap();
+    let nullable = sparse().attribute(Attribute::new("n", Datatype::Int8, CellValNum::ONE).with_nulls());
+    let lost = P::NotInVersion { what: "nullable attribute", name: "n".into(), version: old };
+    assert_eq!(nullable.version(old).build(), Err(lost));
+}
+
+#[test]
+fn names_are_unique_across_kinds_and_not_reserved() {
+    let twice = |name: &str| Err(P::DuplicateName(name.into()));
+    assert_eq!(sparse().attribute(cells()).build(), twice("a"));
+    assert_eq!(sparse().dimension(rows()).build(), twice("rows"));
+    let rows_again = Attribute::new("rows", Datatype::Int8, CellValNum::ONE);
+    assert_eq!(sparse().attribute(rows_again).build(), twice("rows"));
+    for name in ["rows", "a"] {
+        assert_eq!(dense().label(label(name, DataOrder::Increasing)).build(), twice(name));
+    }
+    let reserved = Attribute::new("__a", Datatype::Int8, CellValNum::ONE);
+    assert_eq!(sparse().attribute(reserved).build(), Err(P::ReservedName("__a".into())));
+    assert_eq!(sparse().enumeration(&colours(2)).enumeration(&colours(3)).build(), twice("colours"));
+}
+
+#[test]
+fn domains_and_extents_stay_inside_their_type() {
+    let build = |dimension: Dimension| ArraySchema::sparse().dimension(dimension).build().map(|_| ());
+    let whole = Err(P::WholeType("x".into()));
+    assert_eq!(build(Dimension::new("x", u8::MIN..=u8::MAX).with_tile(1u8)), whole);
+    assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX).with_tile(1i64)), whole);
+    // An open extent is a number of cells, which must fit the type.
+    assert_eq!(build(Dimension::new("x", 0i8..=127)), whole);
+    assert_eq!(build(Dimension::new("x", 1i8..=127)), Ok(()));
+    let extent = |extent: &str| Err(P::TileExtent { dimension: "x".into(), extent: extent.into() });
+    assert_eq!(build(Dimension::new("x", 1i32..=9).with_tile(0i32)), extent("0"));
+    assert_eq!(build(Dimension::new("x", 1i32..=9).with_tile(10i32)), extent("10"));
+    assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 1).with_tile(10u64)), extent("10"));
+    assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 6).with_tile(10u64)), Ok(()));
+    assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX - 2).with_tile(1000i64)), extent("1000"));
+    assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(2.5f64)), extent("2.5"));
+    assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(2.0f64)), Ok(()));
+    let inverted = build(Dimension::new("x", 0.0f64..=f64::NAN));
+    assert!(matches!(inverted, Err(P::DimensionDomain { .. })), "{inverted:?}");
+    let string = Dimension::string("x").with_extent([1]);
+    assert_eq!(build(string), Err(P::StringDimension("x".into())));
+}
+
+#[test]
+fn dense_arrays_have_integers_of_one_type_row_or_column_major() {
+    let real = ArraySchema::dense().dimension(Dimension::new("x", 0.0f64..=1.0)).attribute(cells());
+    assert!(matches!(real.build(), Err(P::DimensionType { .. })));
+    let mixed = dense().dimension(Dimension::new("y", 0u8..=9));
+    assert_eq!(mixed.build(), Err(P::MixedDenseDimensions("y".into())));
+    assert_eq!(dense().cell_order(Layout::Hilbert).build(), Err(P::CellOrder(Layout::Hilbert)));
+    assert_eq!(dense().tile_order(Layout::Unordered).build(), Err(P::TileOrder(Layout::Unordered)));
+    assert_eq!(dense().allow_duplicates().build(), Err(P::DenseDuplicates));
+    assert_eq!(ArraySchema::dense().dimension(rows()).build(), Err(P::NoAttributes));
+    assert_eq!(ArraySchema::sparse().build(), Err(P::NoDimensions));
+    assert_eq!(sparse().capacity(0).build(), Err(P::ZeroCapacity));
+}
+
+#[test]
+fn fill_values_have_the_size_of_a_cell_and_validity_is_for_nullable_attributes() {
+    let a = || "a".to_owned();
+    let build = |attribute| ArraySchema::dense().dimension(rows()).attribute(attribute).build().map(|_| ());
+    assert_eq!(build(cells().with_fill([0; 3])), Err(P::FillValue(a())));
+    assert_eq!(build(cells().with_fill([0; 4])), Ok(()));
+    let text = Attribute::new("a", Datatype::Uint16, CellValNum::Var);
+    assert_eq!(build(text.clone().with_fill([])), Err(P::FillValue(a())));
+    assert_eq!(build(text.with_fill([1, 2, 3, 4])), Ok(()), "several elements");
+    let valid = |attribute: Attribute, fill_validity| build(Attribute { fill_validity, ..attribute });
+    assert_eq!(valid(cells(), 1), Err(P::FillValidity(a())));
+    assert_eq!(valid(cells().with_nulls(), 1), Ok(()));
+    assert_eq!(valid(cells().with_nulls(), 2), Err(P::FillValidity(a())));
+}
+
+#[test]
+fn ordered_attributes_are_single_values_of_dense_arrays_with_one_dimension() {
+    let ordered =
+        || Attribute::new("o", Datatype::Float64, CellValNum::ONE).with_order(DataOrder::Increasing);
+    assert!(dense().attribute(ordered()).build().is_ok());
+    let array = Err(P::OrderedArray("o".into()));
+    assert_eq!(sparse().attribute(ordered()).build(), array);
+    assert_eq!(dense().dimension(Dimension::new("y", 0i32..=9)).attribute(ordered()).build(), array);
+    let attribute = Err(P::OrderedAttribute("o".into()));
+    assert_eq!(dense().attribute(ordered().with_nulls()).build(), attribute);
+    let two = CellValNum::Fixed(NonZeroU32::new(2).unwrap());
+    let pairs = Attribute::new("o", Datatype::Float64, two).with_order(DataOrder::Decreasing);
+    assert_eq!(dense().attribute(pairs).build(), attribute);
+}
+
+#[test]
+fn enumerations_are_listed_and_indexed_by_integers_that_are_large_enough() {
+    let index = |datatype| Attribute::new("e", datatype, CellValNum::ONE).with_enumeration("colours");
+    let build = |datatype, count| sparse().enumeration(&colours(count)).attribute(index(datatype)).build();
+    assert!(build(Datatype::Int8, 126).is_ok());
+    let size = P::EnumerationSize { attribute: "e".into(), enumeration: "colours".into(), count: 127 };
+    assert_eq!(build(Datatype::Int8, 127), Err(size));
+    let (attribute, enumeration) = ("e".to_owned(), "colours".to_owned());
+    let kind = P::EnumerationType { attribute: attribute.clone(), enumeration: enumeration.clone() };
+    for datatype in [Datatype::Float32, Datatype::Bool, Datatype::DatetimeDay] {
+        assert_eq!(build(datatype, 2), Err(kind.clone()), "{datatype}");
+    }
+    let unknown = P::UnknownEnumeration { attribute, enumeration };
+    assert_eq!(sparse().attribute(index(Datatype::Int8)).build(), Err(unknown));
+    let mut twice = colours(2);
+    twice.data = vec![7; 4];
+    assert!(matches!(sparse().enumeration(&twice).build(), Err(P::EnumerationValues { .. })));
+}
+
+#[test]
+fn labels_have_an_order_and_an_existing_dimension() {
+    assert!(dense().label(label("l", DataOrder::Increasing)).build().is_ok());
+    assert_eq!(dense().label(label("l", DataOrder::Unordered)).build(), Err(P::Label("l".into())));
+    let text = DimensionLabel { datatype: Datatype::StringAscii, ..label("l", DataOrder::Increasing) };
+    assert_eq!(dense().label(text.clone()).build(), Err(P::Label("l".into())), "strings vary in length");
+    assert!(dense().label(DimensionLabel { cell_val_num: CellValNum::Var, ..text }).build().is_ok());
+    let far = DimensionLabel { dimension: 1, ..label("l", DataOrder::Increasing) };
+    assert_eq!(dense().label(far).build(), Err(P::LabelDimension { label: "l".into(), dimension: 1 }));
+}
+
+#[test]
+fn a_current_domain_lies_inside_the_domain() {
+    let build = |ranges| sparse().current_domain(ranges).build().map(|_| ());
+    let range = |low: i32, high: i32| Range::new(low.to_le_bytes(), high.to_le_bytes());
+    assert_eq!(build(vec![range(1, 100)]), Ok(()));
+    assert_eq!(build(vec![]), Err(P::CurrentDomainCount { count: 0 }));
+    for (low, high) in [(0, 5), (5, 101), (6, 5)] {
+        let (dimension, low_text, high_text) = ("rows".into(), low.to_string(), high.to_string());
+        let problem = P::CurrentDomain { dimension, low: low_text, high: high_text };
+        assert_eq!(build(vec![range(low, high)]), Err(problem));
+    }
+    assert!(build(vec![Range::new([1], [2])]).is_err(), "ends of another size");
+    let string =
+        |range| ArraySchema::sparse().dimension(Dimension::string("s")).current_domain(vec![range]).build();
+    assert!(string(Range::new(*b"a", *b"b")).is_ok() && string(Range::new(*b"a", [])).is_ok());
+    assert!(string(Range::new(*b"b", *b"a")).is_err());
+}
+
+#[test]
+fn filters_go_with_the_types_they_see() {
+    let refused = |builder: SchemaBuilder, field: &str| match builder.build() {
+        Err(P::Filters { field: found, .. }) => assert_eq!(found, field),
+        other => panic!("{other:?}"),
+    };
+    let real = Attribute::new("f", Datatype::Float64, CellValNum::ONE);
+    refused(sparse().attribute(real.with_filters(double_delta())), "f");
+    let window = pipeline(Filter::BitWidthReduction { max_window: 256 });
+    let with_window = |datatype| {
+        let attribute = Attribute::new("w", datatype, CellValNum::ONE);
+        sparse().attribute(attribute.with_filters(window.clone()))
+    };
+    refused(with_window(Datatype::Float64), "w");
+    assert!(with_window(Datatype::DatetimeDay).build().is_ok());
+    let coordinate = Dimension::new("x", 0.0f64..=1.0);
+    let inherits = ArraySchema::sparse().dimension(coordinate.clone()).coords_filters(double_delta());
+    assert_eq!(inherits.build(), Err(P::RealDoubleDelta("x".into())));
+    let own = coordinate.with_filters(pipeline(Filter::Zstd { level: 1 }));
+    assert!(ArraySchema::sparse().dimension(own).coords_filters(double_delta()).build().is_ok());
+    let text = |filters| Attribute::new("s", Datatype::StringAscii, CellValNum::Var).with_filters(filters);
+    let (rle, zstd) = (Filter::Rle { level: -1 }, Filter::Zstd { level: 1 });
+    assert!(sparse().attribute(text(Pipeline::new(vec![rle.clone(), zstd.clone()]))).build().is_ok());
+    refused(sparse().attribute(text(Pipeline::new(vec![zstd, rle]))), "s");
+}

@@ -1,0 +1,226 @@
+//! Rules for schemas that are made: more than reading one needs, as in libtiledb.
+
+use tdb_codec::{CellValNum, DataOrder, Datatype, DatatypeClass, Gate, Physical, to_u64};
+use tdb_filters::{Filter, Pipeline, TileContext};
+
+use super::{SchemaProblem, is_single, wrong_extent};
+use crate::{ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, Field, FieldKind};
+
+/// What names of attributes must not begin with.
+const RESERVED: &str = "__";
+
+impl ArraySchema {
+    /// Checks a schema that is to be made: the rules of [`Self::check`], those for new arrays, and whether the schema's version
+    /// can say it. [`SchemaBuilder::build`](crate::SchemaBuilder::build) calls this.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check_new(&self) -> Result<(), SchemaProblem> {
+        self.check()?;
+        self.check_version(self.version)?;
+        self.check_shared_names()?;
+        self.domain.dimensions.iter().try_for_each(check_dimension)?;
+        self.attributes.iter().try_for_each(check_attribute)?;
+        self.labels.iter().try_for_each(check_label)?;
+        self.fields().try_for_each(|field| self.check_filters(field))?;
+        self.check_pipeline("offsets", &self.offsets_filters, TileContext::offsets(self.version))?;
+        self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
+    }
+
+    /// Checks an enumeration of a schema that is to be made: its values differ, and the attributes that index it can tell
+    /// them apart.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check_enumeration(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
+        enumeration.check()?;
+        let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
+        for attribute in self.attributes.iter().filter(uses) {
+            // One value is kept back: as many values as the type has are too many.
+            let most = largest(attribute.datatype.physical());
+            if most.is_none_or(|most| u128::from(to_u64(enumeration.len())) >= most) {
+                return Err(SchemaProblem::EnumerationSize {
+                    attribute: attribute.name.clone(),
+                    enumeration: enumeration.name.clone(),
+                    count: enumeration.len(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_shared_names(&self) -> Result<(), SchemaProblem> {
+        for attribute in &self.attributes {
+            if attribute.name.starts_with(RESERVED) {
+                return Err(SchemaProblem::ReservedName(attribute.name.clone()));
+            }
+            if self.dimension(&attribute.name).is_some() {
+                return Err(SchemaProblem::DuplicateName(attribute.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_filters(&self, field: Field<'_>) -> Result<(), SchemaProblem> {
+        let cell_size = field.cell_size().unwrap_or_else(|| field.datatype.size());
+        let context = TileContext::new(field.datatype, to_u64(cell_size), self.version);
+        let refuse = |reason: &str| {
+            Err(SchemaProblem::Filters { field: field.name.to_owned(), reason: reason.to_owned() })
+        };
+        let filters = &field.filters.filters;
+        let strings =
+            matches!(field.datatype, Datatype::StringAscii | Datatype::StringUtf8) && field.is_var();
+        let holds_strings =
+            |filter: &Filter| matches!(filter, Filter::Rle { .. } | Filter::Dictionary { .. });
+        if strings && filters.iter().skip(1).any(holds_strings) {
+            return refuse("RLE and dictionary filters of strings must come first");
+        }
+        if filters.iter().any(|filter| matches!(filter, Filter::WebP(_))) {
+            let pixels = matches!(field.kind, FieldKind::Attribute(_)) && field.datatype == Datatype::Uint8;
+            let image = self.array_type == tdb_codec::ArrayType::Dense && self.domain.dimensions.len() == 2;
+            if !pixels || !image {
+                return refuse("WebP is for UINT8 attributes of dense arrays with two dimensions");
+            }
+        }
+        // Readers let these two pass over types they cannot work on, as old libraries wrote them there.
+        let mut datatype = field.datatype;
+        for filter in filters {
+            let windows = matches!(filter, Filter::BitWidthReduction { .. } | Filter::PositiveDelta { .. });
+            if windows && !has_integers(datatype) {
+                return refuse("bit-width reduction and positive delta are for integers, dates and times");
+            }
+            if self.version.has(Gate::TypePropagation) {
+                datatype = filter.output_type(datatype);
+            }
+        }
+        if strings && filters.iter().any(holds_strings) {
+            // How strings are held is decided tile by tile.
+            return Ok(());
+        }
+        self.check_pipeline(field.name, field.filters, context)
+    }
+
+    #[expect(clippy::unused_self, reason = "reads like its neighbours")]
+    fn check_pipeline(
+        &self,
+        field: &str,
+        pipeline: &Pipeline,
+        context: TileContext,
+    ) -> Result<(), SchemaProblem> {
+        match pipeline.decoder(context) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(SchemaProblem::Filters { field: field.to_owned(), reason: error.to_string() }),
+        }
+    }
+}
+
+/// Whether windows of integers can be made of values of a type.
+const fn has_integers(datatype: Datatype) -> bool {
+    use DatatypeClass::{Byte, Datetime, Integer, Time};
+    matches!(datatype.class(), Integer | Datetime | Time | Byte)
+}
+
+/// The number of the largest value of an integer type.
+const fn largest(physical: Physical) -> Option<u128> {
+    Some(match physical {
+        Physical::I8 => i8::MAX as u128,
+        Physical::U8 => u8::MAX as u128,
+        Physical::I16 => i16::MAX as u128,
+        Physical::U16 => u16::MAX as u128,
+        Physical::I32 => i32::MAX as u128,
+        Physical::U32 => u32::MAX as u128,
+        Physical::I64 => i64::MAX as u128,
+        Physical::U64 => u64::MAX as u128,
+        _ => return None,
+    })
+}
+
+fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
+    let Some(last) = dimension.last_ordinal() else { return check_real_extent(dimension) };
+    let physical = dimension.datatype.physical();
+    let bits = u32::try_from(dimension.datatype.size().saturating_mul(8)).unwrap_or(64);
+    if u128::from(last).saturating_add(1) == 1u128 << bits {
+        return Err(SchemaProblem::WholeType(dimension.name.clone()));
+    }
+    let Some(extent) = dimension.extent_cells() else { return Ok(()) };
+    // The last tile may stick out of the domain, and its end must still be a number of 64 bits.
+    let room = match (physical.is_signed_integer(), &dimension.domain) {
+        (true, Some((low, _))) => signed(low).map(|low| i128::from(i64::MAX).saturating_sub(low)),
+        (false, Some((low, _))) => unsigned(low).map(|low| i128::from(u64::MAX).saturating_sub(low)),
+        (_, None) => None,
+    };
+    let end = last.checked_div(extent).map(|tiles| {
+        (i128::from(tiles).saturating_add(1)).saturating_mul(i128::from(extent)).saturating_sub(1)
+    });
+    match (end, room) {
+        (Some(end), Some(room)) if end > room => Err(wrong_extent(dimension)),
+        _ => Ok(()),
+    }
+}
+
+/// The value of a little-endian signed integer.
+fn signed(bytes: &[u8]) -> Option<i128> {
+    let negative = bytes.last()? & 0x80 != 0;
+    let mut wide = if negative { [0xff; 16] } else { [0; 16] };
+    wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(i128::from_le_bytes(wide))
+}
+
+/// The value of a little-endian unsigned integer.
+fn unsigned(bytes: &[u8]) -> Option<i128> {
+    let mut wide = [0; 16];
+    wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(i128::from_le_bytes(wide))
+}
+
+fn check_real_extent(dimension: &Dimension) -> Result<(), SchemaProblem> {
+    if dimension.is_var() {
+        let plain = dimension.domain.is_none() && dimension.tile_extent.is_none();
+        return if plain { Ok(()) } else { Err(SchemaProblem::StringDimension(dimension.name.clone())) };
+    }
+    let (Some((low, high)), Some(extent)) = (&dimension.domain, &dimension.tile_extent) else {
+        return Ok(());
+    };
+    let number = |bytes: &[u8]| super::to_f64(dimension.datatype, bytes);
+    match (number(low), number(high), number(extent)) {
+        (Some(low), Some(high), Some(extent)) if extent <= high - low + 1.0 => Ok(()),
+        _ => Err(wrong_extent(dimension)),
+    }
+}
+
+fn check_attribute(attribute: &Attribute) -> Result<(), SchemaProblem> {
+    let name = || attribute.name.clone();
+    if attribute.fill_validity > u8::from(attribute.nullable) {
+        return Err(SchemaProblem::FillValidity(name()));
+    }
+    if attribute.order != DataOrder::Unordered {
+        let var = attribute.datatype == Datatype::StringAscii;
+        let cell = if var { attribute.is_var() } else { attribute.cell_val_num == CellValNum::ONE };
+        if attribute.nullable || !cell {
+            return Err(SchemaProblem::OrderedAttribute(name()));
+        }
+    }
+    if let Some(enumeration) = &attribute.enumeration {
+        let integer =
+            attribute.datatype.class() == DatatypeClass::Integer && attribute.datatype != Datatype::Bool;
+        if !integer || !is_single(attribute.cell_val_num) {
+            let (attribute, enumeration) = (name(), enumeration.clone());
+            return Err(SchemaProblem::EnumerationType { attribute, enumeration });
+        }
+    }
+    Ok(())
+}
+
+fn check_label(label: &DimensionLabel) -> Result<(), SchemaProblem> {
+    let string = label.datatype.is_string();
+    let legal_type = match label.datatype.class() {
+        DatatypeClass::Integer => label.datatype != Datatype::Bool,
+        DatatypeClass::Real | DatatypeClass::Datetime | DatatypeClass::Time => true,
+        _ => label.datatype == Datatype::StringAscii,
+    };
+    let legal_cell = if string { label.cell_val_num.is_var() } else { is_single(label.cell_val_num) };
+    if label.order == DataOrder::Unordered || !legal_type || !legal_cell || label.uri.is_empty() {
+        return Err(SchemaProblem::Label(label.name.clone()));
+    }
+    Ok(())
+}
