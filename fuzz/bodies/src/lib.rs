@@ -36,7 +36,7 @@ pub const BUDGET: u64 = 16 << 20;
 
 type Parser = (&'static str, fn(&[u8]));
 
-const PARSERS: [Parser; 21] = [
+const PARSERS: [Parser; 22] = [
     ("array_metadata", array_metadata),
     ("array_schema", array_schema),
     ("condition", condition),
