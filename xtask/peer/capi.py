@@ -211,16 +211,11 @@ class Lib:
         offs = base64.b64decode(e["offsets"]) if e.get("offsets") else None
         cvn = VAR if e["cell_val_num"] == "var" else e["cell_val_num"]
         return self.new("enumeration_alloc", e["name"].encode(), DT[e["type"]], u32(cvn),
-                        C.c_int(1 if e["ordered"] else 0), cbytes(data), u64(len(data)),
+                        C.c_int(1 if e["ordered"] else 0), cbytes(data) if data else None, u64(len(data)),
                         cbytes(offs) if offs is not None else None, u64(len(offs) if offs is not None else 0))
 
-    def schema(self, s, timestamp=None):
-        """A schema from the "schema" part of a case."""
-        kind = 0 if s["array_type"] == "dense" else 1
-        if timestamp is not None and self.has("tiledb_array_schema_alloc_at_timestamp"):
-            h = self.new("array_schema_alloc_at_timestamp", kind, u64(timestamp))
-        else:
-            h = self.new("array_schema_alloc", kind)
+    def domain(self, s):
+        """The domain of a schema."""
         dom = self.new("domain_alloc")
         for d in s["dimensions"]:
             lo_hi = cbytes(bytes.fromhex("".join(d["domain"]))) if d.get("domain") else None
@@ -229,6 +224,30 @@ class Lib:
             if d.get("filters"):
                 self.call("dimension_set_filter_list", dim, self.chunked_filter_list(d["filters"]))
             self.call("domain_add_dimension", dom, dim)
+        return dom
+
+    def current_domain(self, dom, ranges):
+        """A current domain of pairs of hex, one a dimension."""
+        ndr = self.new("ndrectangle_alloc", dom)
+        keep = []
+        for i, (lo, hi) in enumerate(ranges):
+            lo, hi = bytes.fromhex(lo), bytes.fromhex(hi)
+            a, b = cbytes(lo), cbytes(hi)
+            keep.append((a, b))
+            r = Range(C.addressof(a), len(lo), C.addressof(b), len(hi))
+            self.call("ndrectangle_set_range", ndr, u32(i), C.byref(r))
+        cd = self.new("current_domain_create")
+        self.call("current_domain_set_ndrectangle", cd, ndr)
+        return cd
+
+    def schema(self, s, timestamp=None):
+        """A schema from the "schema" part of a case."""
+        kind = 0 if s["array_type"] == "dense" else 1
+        if timestamp is not None and self.has("tiledb_array_schema_alloc_at_timestamp"):
+            h = self.new("array_schema_alloc_at_timestamp", kind, u64(timestamp))
+        else:
+            h = self.new("array_schema_alloc", kind)
+        dom = self.domain(s)
         self.call("array_schema_set_domain", h, dom)
         for e in s.get("enumerations", []):
             self.call("array_schema_add_enumeration", h, self.enumeration(e))
@@ -248,16 +267,7 @@ class Lib:
                 self.call("array_schema_set_%s_filter_list" % which, h,
                           self.chunked_filter_list(s[which + "_filters"]))
         if s.get("current_domain"):
-            ndr = self.new("ndrectangle_alloc", dom)
-            keep = []
-            for i, (lo, hi) in enumerate(s["current_domain"]):
-                lo, hi = bytes.fromhex(lo), bytes.fromhex(hi)
-                a, b = cbytes(lo), cbytes(hi)
-                keep.append((a, b))
-                r = Range(C.addressof(a), len(lo), C.addressof(b), len(hi))
-                self.call("ndrectangle_set_range", ndr, u32(i), C.byref(r))
-            cd = self.new("current_domain_create")
-            self.call("current_domain_set_ndrectangle", cd, ndr)
+            cd = self.current_domain(dom, s["current_domain"])
             self.call("array_schema_set_current_domain", h, cd)
         self.call("array_schema_check", h)
         return h
@@ -318,6 +328,13 @@ class Lib:
                     self.call("subarray_add_range", sub, u32(i), cbytes(lo), cbytes(hi), None)
             self.call("query_set_subarray_t", query, sub)
             self.dll.tiledb_subarray_free(C.byref(sub))
+        elif any(r is None for r in box):
+            for i, r in enumerate(box):
+                if r is not None and r[2]:
+                    self.call("query_add_range_var", query, u32(i), cbytes(r[0]), u64(len(r[0])), cbytes(r[1]),
+                              u64(len(r[1])))
+                elif r is not None:
+                    self.call("query_add_range", query, u32(i), cbytes(r[0]), cbytes(r[1]), None)
         else:
             # old write path: homogeneous fixed dimensions
             self.call("query_set_subarray", query, cbytes(b"".join(lo + hi for lo, hi, _ in box)))
@@ -342,13 +359,24 @@ class Lib:
             self.call("query_set_buffer", query, n, data, C.byref(data_size))
 
     def condition(self, c):
-        """["and"|"or", c...] or [field, op, hex]."""
+        """["and"|"or", c...], ["not", c], [field, "in"|"not-in", [hex...]], [field, op, hex], or null for hex: is null."""
         if c[0] in ("and", "or"):
             left = self.condition(c[1])
             for nxt in c[2:]:
                 left = self.new("query_condition_combine", left, self.condition(nxt), 0 if c[0] == "and" else 1)
             return left
+        if c[0] == "not":
+            return self.new("query_condition_negate", self.condition(c[1]))
+        if c[1] in ("in", "not-in"):
+            cells = [bytes.fromhex(x) for x in c[2]]
+            data, starts = b"".join(cells), [sum(map(len, cells[:i])) for i in range(len(cells))]
+            offsets = (C.c_uint64 * len(cells))(*starts)
+            return self.new("query_condition_alloc_set_membership", c[0].encode(), cbytes(data), u64(len(data)), offsets,
+                            u64(8 * len(cells)), 6 if c[1] == "in" else 7)
         h = self.new("query_condition_alloc")
+        if c[2] is None:
+            self.call("query_condition_init", h, c[0].encode(), None, u64(0), OPS[c[1]])
+            return h
         data = bytes.fromhex(c[2])
         self.call("query_condition_init", h, c[0].encode(), cbytes(data), u64(len(data)), OPS[c[1]])
         return h

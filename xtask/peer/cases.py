@@ -5,6 +5,8 @@
 writes DIR/<library version>.json, a list of cases. A case is a dict that JSON can hold:
 
     {"id": "2.30.0/dense2d_rr", "name": "dense2d_rr", "lib": "2.30.0", "features": [...], "key": null or text,
+     "object": "array" if it is not there,             others: structure_cases.py
+     "oracle": release to read it                      if it is not 2.30.0
      "notes": [...],
      "schema": {"array_type", "tile_order", "cell_order", "capacity", "allows_dups",
                 "coords_filters", "offsets_filters", "validity_filters",   lists of {"type", options...}
@@ -19,10 +21,11 @@ writes DIR/<library version>.json, a list of cases. A case is a dict that JSON c
                {"op": "consolidate" or "vacuum", "config": {...}},
                {"op": "delete", "t", "condition"}, {"op": "evolve", "t", "add", "drop"}, {"op": "upgrade"}],
      "queries": [{"kind", "ranges", "layout"}],        more queries to record
-     "light": true}                                    record fewer layouts, boxes and time windows
+     "light": true,                                    record fewer layouts, boxes and time windows
+     "now_only": true}                                 record no time windows
 
-Scalars are hex of little-endian bytes. A step with "by": "reader" is executed by the reading library after all steps of
-the writer.
+Scalars are hex of little-endian bytes. A step with "by": "reader", or the number of a release, is executed by that library
+after all steps of the writer, in the order in which they are first named.
 """
 
 import argparse
@@ -933,6 +936,8 @@ def newest(v):
 
 
 def cases(v):
+    import structure_cases  # which needs this module
+
     out = base(v)
     n = vt(v)
     if v in FULL:
@@ -963,6 +968,7 @@ def cases(v):
     out += modern_extras(v)
     if v == READER:
         out += newest(v)
+    out += structure_cases.cases(v)
     if v == "2.8.2":  # some of the chains, offsets and coordinates pipelines are enough here
         out = [c for c in out if not c.d["name"].startswith(("filter_chain_", "offsets_filters_", "coords_filters_"))
                or c.d["name"] in ("filter_chain_pd_bwr_zstd", "filter_chain_checksums", "offsets_filters_2",
@@ -977,10 +983,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--not-in", help="a manifest of cases to leave out")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
+    known = set()
+    if args.not_in:
+        with open(args.not_in) as handle:
+            known = {entry["id"] for entry in json.load(handle)}
     for v in VERSIONS:
-        chosen = [c for c in cases(v) if args.only in c["id"]]
+        chosen = [c for c in cases(v) if args.only in c["id"] and c["id"] not in known]
         names = [c["name"] for c in chosen]
         assert len(names) == len(set(names)), [x for x in names if names.count(x) > 1]
         if chosen:

@@ -1,6 +1,6 @@
 """Writes the arrays of a file of cases with one library.
 
-    python3 write.py --lib LIBTILEDB.so --case CASES.json --out DIR [--by writer|reader] [--only SUBSTRING]
+    python3 write.py --lib LIBTILEDB.so --case CASES.json --out DIR [--by writer|reader|VERSION] [--only SUBSTRING]
 
 CASES.json is one case or a list of cases (see cases.py). Every array becomes DIR/<name>. Steps carry "by": those of the
 other party are skipped, so that a second run with another library can continue an array.
@@ -17,6 +17,7 @@ import sys
 import time
 
 import capi
+import objects
 
 
 def b64(text):
@@ -92,10 +93,23 @@ def put_metadata(lib, uri, step):
     lib.close(array)
 
 
+def extend_enumeration(lib, uri, evolution, e):
+    """Adds values to an enumeration of the newest schema."""
+    array = lib.open(uri, capi.READ)
+    old = lib.new("array_get_enumeration", array, e["name"].encode())
+    data, offsets = b64(e["data"]), b64(e["offsets"]) if e.get("offsets") else None
+    new = lib.new("enumeration_extend", old, capi.cbytes(data), capi.u64(len(data)),
+                  capi.cbytes(offsets) if offsets is not None else None, capi.u64(len(offsets or b"")))
+    lib.close(array)
+    lib.call("array_schema_evolution_extend_enumeration", evolution, new)
+
+
 def run_step(lib, uri, case, step):
     op = step["op"]
     before = listing(uri) if op in ("write", "meta") else None
-    if op == "create":
+    if objects.run(lib, uri, case, step):
+        pass
+    elif op == "create":
         lib.create(uri, lib.schema(case["schema"], step.get("t")))
     elif op == "write":
         write_cells(lib, uri, case, step)
@@ -119,6 +133,11 @@ def run_step(lib, uri, case, step):
             lib.call("array_schema_evolution_add_enumeration", evo, lib.enumeration(e))
         for name in step.get("drop", []):
             lib.call("array_schema_evolution_drop_attribute", evo, name.encode())
+        for e in step.get("extend_enumerations", []):
+            extend_enumeration(lib, uri, evo, e)
+        if step.get("current_domain"):
+            lib.call("array_schema_evolution_expand_current_domain", evo,
+                     lib.current_domain(lib.domain(case["schema"]), step["current_domain"]))
         for a in step.get("add", []):
             lib.call("array_schema_evolution_add_attribute", evo, lib.attribute(a))
         time.sleep(0.02)

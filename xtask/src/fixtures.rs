@@ -1,7 +1,8 @@
-//! `cargo xtask fixtures [--check] [--only SUBSTRING] [--corpus DIR]`: the arrays under `xtask/fixtures`.
+//! `cargo xtask fixtures [--check | --new] [--only SUBSTRING] [--corpus DIR]`: the arrays under `xtask/fixtures`.
 //!
-//! Without `--check` the arrays are written anew by the released libraries and replace those in the tree. With it
-//! they are written to a temporary folder and compared with the tree. See `xtask/fixtures/README.md`.
+//! Without `--check` the arrays are written anew by the released libraries and replace those in the tree; with `--new`
+//! only those are written that the tree does not have. With `--check` they are written to a temporary folder and
+//! compared with the tree. See `xtask/fixtures/README.md`.
 
 use crate::peer;
 use serde_json::{Value, json};
@@ -28,12 +29,14 @@ const UNSTABLE: &[&str] = &["2.16.3/filter_delta"];
 /// Entry point: `args` are the words after `cargo xtask fixtures`.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut check = false;
+    let mut new = false;
     let mut only = String::new();
     let mut corpus = std::env::var_os("TDB_CORPUS").map(PathBuf::from);
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--check" => check = true,
+            "--new" => new = true,
             "--only" => only = words.next().ok_or("--only needs a substring of case ids")?.clone(),
             "--corpus" => corpus = Some(PathBuf::from(words.next().ok_or("--corpus needs a folder")?)),
             other => return Err(format!("unknown argument {other}")),
@@ -41,12 +44,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     let root = peer::repository_root()?;
     let scratch = std::env::temp_dir().join(format!("tdb-fixtures-{}", std::process::id()));
-    let result = generate(&root, &scratch, &only).and_then(|manifest| {
-        let fixtures = root.join("xtask/fixtures");
+    let fixtures = root.join("xtask/fixtures");
+    let result = generate(&root, &scratch, &only, new.then(|| fixtures.join("manifest.json")));
+    let result = result.and_then(|manifest| {
         if check {
             compare(&fixtures, &scratch, &only, &manifest)
+        } else if new {
+            install(&fixtures, &scratch, None, manifest, None)
         } else {
-            install(&fixtures, &scratch, &only, manifest, corpus.as_deref())
+            install(&fixtures, &scratch, Some(&only), manifest, corpus.as_deref())
         }
     });
     let cleaned =
@@ -54,25 +60,28 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     result.and(cleaned)
 }
 
-/// Writes and reads the chosen cases below `scratch`; returns their manifest entries.
-fn generate(root: &Path, scratch: &Path, only: &str) -> Result<Vec<Value>, String> {
+/// Writes and reads the chosen cases below `scratch`, but none of `not_in`; returns their manifest entries.
+fn generate(root: &Path, scratch: &Path, only: &str, not_in: Option<PathBuf>) -> Result<Vec<Value>, String> {
     let cases = scratch.join("cases");
-    peer::python(root, "cases.py", &["--out", text(&cases)?, "--only", only])?;
+    let mut words = vec!["--out", text(&cases)?, "--only", only];
+    if let Some(manifest) = &not_in {
+        words.extend(["--not-in", text(manifest)?]);
+    }
+    peer::python(root, "cases.py", &words)?;
     let mut versions = Vec::new();
     for name in names(&cases)? {
         if let Some(version) = name.strip_suffix(".json") {
             versions.push(version.to_owned());
         }
     }
-    let mut wanted = versions.clone();
-    if !wanted.iter().any(|v| v == peer::READER) {
-        wanted.push(peer::READER.to_owned());
-    }
-    let libraries = peer::libraries(root, &wanted)?;
-    let reader = libraries.get(peer::READER).ok_or("no reading library")?;
+    let libraries = peer::libraries(root, &peer::releases(root)?)?;
+    let library = |version: &str| {
+        let version = if version == "reader" { peer::READER } else { version };
+        libraries.get(version).ok_or_else(|| format!("no library {version}"))
+    };
     let mut manifest = Vec::new();
     for version in &versions {
-        let writer = libraries.get(version).ok_or_else(|| format!("no library {version}"))?;
+        let writer = library(version)?;
         let file = cases.join(format!("{version}.json"));
         let arrays = scratch.join("arrays").join(version);
         let expected = scratch.join("expected").join(version);
@@ -80,18 +89,31 @@ fn generate(root: &Path, scratch: &Path, only: &str) -> Result<Vec<Value>, Strin
         // released libraries crash now and then in dense writes; a second run starts every array afresh
         let first = ["--lib", text(writer)?, "--case", file_arg, "--out", arrays_arg];
         peer::python(root, "write.py", &first).or_else(|_| peer::python(root, "write.py", &first))?;
-        peer::python(
-            root,
-            "write.py",
-            &["--lib", text(reader)?, "--case", file_arg, "--out", arrays_arg, "--by", "reader"],
-        )?;
-        peer::python(
-            root,
-            "expect.py",
-            &["--lib", text(reader)?, "--case", file_arg, "--arrays", arrays_arg, "--out", text(&expected)?],
-        )?;
-        for case in array(&read_json(&file)?)? {
+        let list = read_json(&file)?;
+        let list = array(&list)?;
+        for by in later(list) {
+            let words = ["--lib", text(library(&by)?)?, "--case", file_arg, "--out", arrays_arg, "--by", &by];
+            peer::python(root, "write.py", &words)?;
+        }
+        let oracles: BTreeSet<&str> =
+            list.iter().filter_map(|case| case.get("oracle").and_then(Value::as_str)).collect();
+        for oracle in std::iter::once(peer::READER).chain(oracles) {
+            let (lib, expected) = (text(library(oracle)?)?, text(&expected)?);
+            let words = ["--lib", lib, "--case", file_arg, "--arrays", arrays_arg, "--out", expected];
+            peer::python(root, "expect.py", &[&words[..], &["--release", oracle]].concat())?;
+        }
+        for case in list {
             let name = string(case, "name")?;
+            if let Some(object) = case.get("object") {
+                manifest.push(json!({
+                    "id": string(case, "id")?,
+                    "writer": format!("libtiledb {version}"),
+                    "object": object,
+                    "features": case.get("features").cloned().unwrap_or_default(),
+                    "bytes": size(&arrays.join(name))?,
+                }));
+                continue;
+            }
             let answer = read_json(&expected.join(format!("{name}.json")))?;
             manifest.push(json!({
                 "id": string(case, "id")?,
@@ -107,11 +129,20 @@ fn generate(root: &Path, scratch: &Path, only: &str) -> Result<Vec<Value>, Strin
     Ok(manifest)
 }
 
-/// Puts freshly written arrays into the tree, replacing those of the same ids (all generated ones without `only`).
+/// Who goes on with the arrays of a list of cases, after their writers: releases by age.
+fn later(cases: &[Value]) -> Vec<String> {
+    let steps = cases.iter().filter_map(|case| case.get("steps").and_then(Value::as_array)).flatten();
+    let by: BTreeSet<&str> = steps.filter_map(|step| step.get("by").and_then(Value::as_str)).collect();
+    let mut by: Vec<String> = by.into_iter().map(str::to_owned).collect();
+    by.sort_by_key(|by| order(if by == "reader" { peer::READER } else { by }));
+    by
+}
+
+/// Puts freshly written arrays into the tree, replacing those whose ids contain `only`, if there is one.
 fn install(
     fixtures: &Path,
     scratch: &Path,
-    only: &str,
+    only: Option<&str>,
     fresh: Vec<Value>,
     corpus: Option<&Path>,
 ) -> Result<(), String> {
@@ -121,7 +152,7 @@ fn install(
     for entry in old {
         let id = string(&entry, "id")?.to_owned();
         let copied = entry.get("corpus").is_some();
-        if (copied && corpus.is_none()) || (!copied && !id.contains(only)) {
+        if (copied && corpus.is_none()) || (!copied && !only.is_some_and(|only| id.contains(only))) {
             manifest.push(entry);
         } else {
             remove(&fixtures.join("arrays").join(&id))?;
@@ -134,7 +165,10 @@ fn install(
         remove(&array_dir)?;
         copy(&scratch.join("arrays").join(&id), &array_dir)?;
         let json_name = format!("{id}.json");
-        copy(&scratch.join("expected").join(&json_name), &fixtures.join("expected").join(&json_name))?;
+        let expected = scratch.join("expected").join(&json_name);
+        if expected.is_file() {
+            copy(&expected, &fixtures.join("expected").join(&json_name))?;
+        }
         manifest.push(entry);
     }
     if let Some(corpus) = corpus {

@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod conform;
 mod fixtures;
 mod layouts;
 mod markdown;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 /// A subcommand: its name, what it does, and its entry point.
 type Command = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const COMMANDS: [Command; 5] = [
+const COMMANDS: [Command; 6] = [
     (
         "fixtures",
         "write the fixture arrays with many libtiledb releases; --check compares instead",
@@ -25,6 +26,7 @@ const COMMANDS: [Command; 5] = [
         "time tdb and libtiledb on the same reads; --write-docs writes docs/performance.md",
         compare::run,
     ),
+    ("conform", "read fresh arrays of released libraries; `conform versions`, …", conform::run),
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),
     ("tables", "write the tables in docs from the code; --check compares instead", tables::run),

@@ -51,3 +51,11 @@ pub(crate) fn libraries(root: &Path, versions: &[String]) -> Result<BTreeMap<Str
         })
         .collect()
 }
+
+/// The releases that `xtask/peer` knows, oldest first.
+pub(crate) fn releases(root: &Path) -> Result<Vec<String>, String> {
+    let answer = python(root, "fetch.py", &[])?;
+    let paths: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&answer).map_err(|e| format!("fetch.py: {e}"))?;
+    Ok(paths.keys().cloned().collect())
+}

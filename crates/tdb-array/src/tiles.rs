@@ -115,7 +115,11 @@ impl FieldTiles {
             }
             _ => CoordsPart::Alone,
         };
-        let filters = if old_coords { &schema.coords_filters } else { field.filters };
+        // Schemas that know no dimension files say nothing of their filters; who wrote the fragment decides.
+        let inherits = matches!(kind, FieldKind::Dimension(_))
+            && !schema.version.has(Gate::DimensionFiles)
+            && !version.has(Gate::UnfilteredOldDimensions);
+        let filters = if old_coords || inherits { &schema.coords_filters } else { field.filters };
         let mut strings = None;
         let (fixed, values) = match field.cell_size() {
             None => {

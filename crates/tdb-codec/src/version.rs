@@ -145,6 +145,7 @@ gates! {
     Enumerations = 20, "The schema lists enumerations; attributes name theirs";
     DoubleDeltaReinterpret = 20, "DOUBLE_DELTA options end in a reinterpret datatype";
     TypePropagation = 20, "Each filter's output type is the next filter's input type";
+    UnfilteredOldDimensions = 20, "Dimension files in arrays of before `DimensionFiles` are unfiltered (before: coords filters)";
     FilterDates = 20, "Bit-width reduction and positive delta work on date and time types";
     NullableStringStatistics = 21, "Statistics of nullable fixed-length strings in dense arrays are right";
     CurrentDomain = 22, "The schema holds the current domain";

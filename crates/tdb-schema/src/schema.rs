@@ -364,8 +364,8 @@ impl ArraySchema {
             }
             FieldKind::Dimension(index) => {
                 let dimension = self.domain.dimensions.get(index)?;
-                // Schemas before version 5 give dimensions no pipeline at all, not even by inheritance:
-                // newer fragments in such arrays hold unfiltered coordinates.
+                // Schemas before version 5 give dimensions no pipeline at all, not even by inheritance: the newest
+                // fragments in such arrays hold unfiltered coordinates (`Gate::UnfilteredOldDimensions`).
                 let inherits = dimension.filters.filters.is_empty() && self.version.has(Gate::DimensionFiles);
                 Field {
                     kind,

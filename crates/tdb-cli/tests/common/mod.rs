@@ -30,7 +30,21 @@ pub(crate) fn manifest() -> Vec<Value> {
     if !path.exists() {
         return unlisted();
     }
-    let manifest = json_file(&path);
+    let mut manifest = listed(&path);
+    manifest.retain(|entry| entry["object"].is_null());
+    manifest
+}
+
+/// What the fixtures have beside arrays: entries of the manifest whose `object` is this kind.
+pub(crate) fn objects(kind: &str) -> Vec<Value> {
+    let path = fixtures().join("manifest.json");
+    let mut manifest = if path.exists() { listed(&path) } else { Vec::new() };
+    manifest.retain(|entry| entry["object"] == kind);
+    manifest
+}
+
+fn listed(path: &Path) -> Vec<Value> {
+    let manifest = json_file(path);
     manifest.as_array().expect("the manifest is a list").clone()
 }
 

@@ -1,0 +1,20 @@
+//! `cargo xtask conform <part>`: fresh arrays of released libraries, read by tdb and compared.
+
+mod expected;
+mod versions;
+
+/// A part: its name, its arguments, and its entry point.
+type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
+
+const PARTS: [Part; 1] = [("versions", versions::USAGE, versions::run)];
+
+/// Entry point: the first word names the part.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let part = args.first().and_then(|name| PARTS.iter().find(|part| part.0 == name));
+    let Some((_, _, run)) = part else {
+        let usages: Vec<String> =
+            PARTS.iter().map(|(name, usage, _)| format!("  conform {name} {usage}")).collect();
+        return Err(format!("usage: cargo xtask conform <part> …\n{}", usages.join("\n")));
+    };
+    run(args.get(1..).unwrap_or_default())
+}

@@ -1,0 +1,285 @@
+//! What libtiledb read from an array, as `xtask/peer/expect.py` writes it, against what tdb reads.
+//!
+//! The rules are those of `xtask/fixtures/README.md`: floats by their bits, no value under validity 0, and positions
+//! as far as the query's order fixes them.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tdb_array::{Array, Cells, Layout, OpenOptions, TimeWindow};
+use tdb_filters::Key;
+
+/// A cell as the bytes of its fields; `None` is null.
+type Cell = Vec<Option<Vec<u8>>>;
+
+/// What was compared, and what differed.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Queries whose cells are equal.
+    pub(crate) equal: usize,
+    /// Queries whose cells are not: where they stand in the file, and how they differ.
+    pub(crate) differing: Vec<(usize, String)>,
+    /// How often array metadata and non-empty domain, at some time, are equal.
+    pub(crate) facts_equal: usize,
+    /// Array metadata and non-empty domains that are not equal.
+    pub(crate) facts: Vec<String>,
+}
+
+/// Reads the array for every query of `expected` and compares.
+pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
+    let mut outcome = Outcome::default();
+    for (index, query) in list(expected, "queries").iter().enumerate() {
+        match check(array, expected, query) {
+            Ok(()) => outcome.equal = outcome.equal.saturating_add(1),
+            Err(error) => outcome.differing.push((index, error)),
+        }
+    }
+    let now = std::iter::once(expected).filter(|now| now.get("metadata").is_some_and(Value::is_array));
+    for then in now.chain(list(expected, "time_travel")) {
+        match check_facts(array, expected, then) {
+            Ok(()) => outcome.facts_equal = outcome.facts_equal.saturating_add(1),
+            Err(error) => outcome.facts.push(error),
+        }
+    }
+    outcome
+}
+
+/// The query of another reading that asks the same.
+pub(crate) fn same_query<'a>(query: &Value, others: &'a Value) -> Option<&'a Value> {
+    let asks = |query: &Value| ["ranges", "layout", "timestamps"].map(|part| query.get(part).cloned());
+    list(others, "queries").iter().find(|other| asks(other) == asks(query))
+}
+
+/// Runs one query and compares its cells.
+pub(crate) fn check(array: &Path, expected: &Value, query: &Value) -> Result<(), String> {
+    let array = open(array, expected, query)?;
+    let mut read = array.read().order(match text(query, "layout") {
+        "row-major" => Layout::RowMajor,
+        "col-major" => Layout::ColMajor,
+        "global-order" => Layout::GlobalOrder,
+        _ => Layout::Unordered,
+    });
+    let dimensions = expected.get("schema").map_or(&[][..], |schema| list(schema, "dimensions"));
+    for (dimension, range) in dimensions.iter().zip(list(query, "ranges")) {
+        if let Some([low, high]) = range.as_array().map(Vec::as_slice) {
+            let end = |end: &Value| hex(end.as_str().unwrap_or_default());
+            read = read.range_bytes(text(dimension, "name"), Some(end(low)?), Some(end(high)?));
+        }
+    }
+    let cells = read.collect().map_err(|error| error.to_string())?;
+    compare_cells(&cells, dimensions, query)
+}
+
+fn open(array: &Path, expected: &Value, query: &Value) -> Result<Array, String> {
+    let mut options = OpenOptions::new().threads(1);
+    if let Some(key) = expected.get("key").and_then(Value::as_str) {
+        let key: [u8; 32] = key.as_bytes().try_into().map_err(|_| "a key of another length".to_owned())?;
+        options = options.key(Key::new(key));
+    }
+    if let [start, end] = list(query, "timestamps") {
+        let (start, end) = (start.as_u64().unwrap_or(0), end.as_u64().unwrap_or(u64::MAX));
+        options = options.window(TimeWindow::between(start, end));
+    }
+    options.open(array).map_err(|error| error.to_string())
+}
+
+/// Compares array metadata and the non-empty domain.
+fn check_facts(array: &Path, expected: &Value, then: &Value) -> Result<(), String> {
+    let array = open(array, expected, then)?;
+    let window = then.get("timestamps").map_or(String::new(), |window| format!(" within {window}"));
+    let found = array.metadata().map_err(|error| error.to_string())?;
+    let found: Vec<(Vec<u8>, String, Vec<u8>)> = found
+        .iter()
+        .map(|(key, value)| (key.to_vec(), value.datatype.name().to_owned(), value.data.clone()))
+        .collect();
+    let mut wanted = Vec::new();
+    for entry in list(then, "metadata") {
+        let key = text(entry, "key").as_bytes().to_vec();
+        wanted.push((key, text(entry, "type").to_owned(), base64(text(entry, "value"))?));
+    }
+    if found != wanted {
+        return Err(format!("array metadata{window} is {found:?} instead of {wanted:?}"));
+    }
+    let found = array.non_empty_domain();
+    let wanted = match then.get("non_empty_domain").and_then(Value::as_array) {
+        None => None,
+        Some(ranges) => {
+            let end =
+                |range: &Value, at: usize| hex(range.get(at).and_then(Value::as_str).ok_or("no range")?);
+            let ranges: Result<Vec<_>, String> =
+                ranges.iter().map(|range| Ok((end(range, 0)?, end(range, 1)?))).collect();
+            Some(ranges?)
+        }
+    };
+    let found = found.map(|ranges| ranges.into_iter().map(|range| (range.low, range.high)).collect());
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("the non-empty domain{window} is {found:?} instead of {wanted:?}"))
+    }
+}
+
+fn compare_cells(cells: &Cells, dimensions: &[Value], query: &Value) -> Result<(), String> {
+    let none = serde_json::Map::new();
+    let wanted = query.get("fields").and_then(Value::as_object).unwrap_or(&none);
+    let count = query.get("cells").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+    let count = count.ok_or("the query has no cells")?;
+    if cells.len() != count {
+        return Err(format!("{} cells instead of {count}", cells.len()));
+    }
+    if cells.columns().len() != wanted.len() {
+        return Err(format!("{} fields instead of {}", cells.columns().len(), wanted.len()));
+    }
+    let mut found = vec![Cell::new(); count];
+    let mut expected = vec![Cell::new(); count];
+    let mut coordinates = 0usize;
+    for column in cells.columns() {
+        let want = wanted.get(&column.name).ok_or_else(|| format!("no field {:?}", column.name))?;
+        if dimensions.iter().any(|dimension| text(dimension, "name") == column.name) {
+            coordinates = coordinates.saturating_add(1);
+        }
+        if column.datatype.name() != text(want, "type") {
+            return Err(format!("{}: {} instead of {}", column.name, column.datatype, text(want, "type")));
+        }
+        for (index, cell) in found.iter_mut().enumerate() {
+            let value = column.cell(index).ok_or_else(|| format!("{}: no cell {index}", column.name))?;
+            cell.push((!column.is_null(index)).then(|| value.to_vec()));
+        }
+        push_wanted(&mut expected, want)?;
+    }
+    match text(query, "order") {
+        "canonical" => {
+            found.sort();
+            expected.sort();
+        }
+        "layout" => {
+            // Only runs of equal coordinates may differ in order.
+            for cells in [&mut found, &mut expected] {
+                let same = |a: &Cell, b: &Cell| a.get(..coordinates) == b.get(..coordinates);
+                cells.chunk_by_mut(same).for_each(<[Cell]>::sort);
+            }
+        }
+        _ => {}
+    }
+    match found.iter().zip(&expected).position(|(found, expected)| found != expected) {
+        None => Ok(()),
+        Some(at) => Err(format!("cell {at} is {:?} instead of {:?}", found.get(at), expected.get(at))),
+    }
+}
+
+/// Adds a field, as the file has it, to every cell.
+fn push_wanted(cells: &mut [Cell], field: &Value) -> Result<(), String> {
+    let count = cells.len();
+    let data = base64(text(field, "data"))?;
+    let validity = field.get("validity").and_then(Value::as_str).map(base64).transpose()?;
+    let starts: Vec<usize> = match field.get("offsets").and_then(Value::as_str) {
+        Some(offsets) => {
+            let offsets = base64(offsets)?;
+            let (words, _) = offsets.as_chunks::<8>();
+            let starts = words.iter().map(|word| usize::try_from(u64::from_le_bytes(*word)));
+            starts.chain([Ok(data.len())]).collect::<Result<_, _>>().map_err(|error| error.to_string())?
+        }
+        None => {
+            let size = data.len().checked_div(count).unwrap_or(0);
+            (0..=count).map(|cell| cell.saturating_mul(size)).collect()
+        }
+    };
+    for (index, (cell, ends)) in cells.iter_mut().zip(starts.windows(2)).enumerate() {
+        let valid = validity.as_ref().is_none_or(|validity| validity.get(index) != Some(&0));
+        let [start, end] = ends else { continue };
+        let value = data.get(*start..*end).ok_or("offsets leave the data")?;
+        cell.push(valid.then(|| value.to_vec()));
+    }
+    if starts.len() == count.saturating_add(1) { Ok(()) } else { Err("not one offset a cell".into()) }
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn hex(text: &str) -> Result<Vec<u8>, String> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let digits = |pair: &[u8; 2]| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    };
+    let bytes = if rest.is_empty() { pairs.iter().map(digits).collect() } else { None };
+    bytes.ok_or_else(|| format!("{text:?} is not hex"))
+}
+
+fn base64(text: &str) -> Result<Vec<u8>, String> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = Vec::with_capacity(text.len());
+    let (mut bits, mut len) = (0u32, 0u32);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        let digit = ALPHABET.iter().position(|letter| *letter == byte);
+        let digit = digit.and_then(|digit| u32::try_from(digit).ok()).ok_or("not base64")?;
+        bits = (bits << 6) | digit;
+        len = len.saturating_add(6);
+        if len >= 8 {
+            len = len.saturating_sub(8);
+            out.push(u8::try_from((bits >> len) & 0xff).map_err(|error| error.to_string())?);
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn fixture() -> (PathBuf, Value) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        let expected = std::fs::read(root.join("expected/2.8.2/base_nullable_sparse.json")).unwrap();
+        (root.join("arrays/2.8.2/base_nullable_sparse"), serde_json::from_slice(&expected).unwrap())
+    }
+
+    #[test]
+    fn a_fixture_is_equal_in_all_its_queries_and_facts() {
+        let (array, expected) = fixture();
+        let outcome = compare(&array, &expected);
+        assert_eq!(outcome.equal, expected["queries"].as_array().unwrap().len());
+        assert!(outcome.differing.is_empty() && outcome.facts.is_empty(), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_changed_cell_order_type_or_domain_is_found() {
+        let (array, expected) = fixture();
+        let differing = |change: &dyn Fn(&mut Value)| {
+            let mut changed = expected.clone();
+            change(&mut changed);
+            let outcome = compare(&array, &changed);
+            outcome.differing.len() + outcome.facts.len()
+        };
+        assert_eq!(differing(&|_| ()), 0);
+        assert_eq!(differing(&|e| e["queries"][0]["cells"] = 1.into()), 1);
+        assert_eq!(differing(&|e| e["queries"][0]["fields"]["k"]["type"] = "INT8".into()), 1);
+        assert_eq!(differing(&|e| e["queries"][0]["fields"]["k"]["data"] = "AAAAAAAAAAAAAAAAAAAA".into()), 1);
+        assert_eq!(differing(&|e| e["non_empty_domain"] = Value::Null), 1);
+        assert_eq!(differing(&|e| e["metadata"] = serde_json::json!([{"key": "k", "type": "INT8"}])), 1);
+    }
+
+    #[test]
+    fn the_same_question_is_found_in_another_reading() {
+        let (_, expected) = fixture();
+        let queries = expected["queries"].as_array().unwrap();
+        assert_eq!(same_query(&queries[1], &expected), Some(&queries[1]));
+        let mut other = queries[1].clone();
+        other["layout"] = "diagonal".into();
+        assert_eq!(same_query(&other, &expected), None);
+    }
+
+    #[test]
+    fn what_is_no_hex_or_base64_is_refused() {
+        assert_eq!(hex("00ff"), Ok(vec![0, 255]));
+        assert!(hex("0").is_err() && hex("zz").is_err());
+        assert_eq!(base64("AQID/w=="), Ok(vec![1, 2, 3, 255]));
+        assert!(base64("?").is_err());
+    }
+}

@@ -1,0 +1,356 @@
+//! `cargo xtask conform versions`: fresh random arrays of every released library, read live.
+//!
+//! `xtask/peer/version_cases.py` chooses what the arrays hold, so that everything a release can store is in one of
+//! them; `live.py` has them written by that release and read by libtiledb 2.30.0, or by the release that wrote them
+//! where 2.30.0 cannot. tdb reads the same queries. What no equal array holds although the release supports it fails.
+
+mod coverage;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use self::coverage::Coverage;
+use super::expected;
+use crate::peer;
+
+pub(super) const USAGE: &str =
+    "[--per N] [--seed S] [--library VERSION]… [--only CASE] [--keep DIR] [--bins]";
+
+/// Releases that run at the same time.
+const AT_ONCE: usize = 2;
+
+struct Options {
+    per: usize,
+    seed: String,
+    libraries: Vec<String>,
+    only: Option<String>,
+    keep: Option<PathBuf>,
+    bins: bool,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let mut options =
+            Self { per: 50, seed: "1".into(), libraries: Vec::new(), only: None, keep: None, bins: false };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
+            match arg.as_str() {
+                "--per" => options.per = number(value()?)?,
+                "--seed" => options.seed = number(value()?)?.to_string(),
+                "--library" => options.libraries.push(value()?.clone()),
+                "--only" => options.only = Some(value()?.clone()),
+                "--keep" => options.keep = Some(value()?.into()),
+                "--bins" => options.bins = true,
+                _ => return Err(format!("unknown argument {arg}: {USAGE}")),
+            }
+        }
+        if options.only.is_some() && options.libraries.len() != 1 {
+            return Err("--only wants one --library: each release has cases of its own".into());
+        }
+        Ok(options)
+    }
+
+    /// The command that makes and reads one array again.
+    fn again(&self, library: &str, case: &str) -> String {
+        let seed = &self.seed;
+        format!("cargo xtask conform versions --seed {seed} --library {library} --only {case} --keep DIR")
+    }
+}
+
+fn number(word: &str) -> Result<usize, String> {
+    word.parse().map_err(|_| format!("{word:?} is no number"))
+}
+
+/// Entry point: `args` are the words after `versions`.
+pub(super) fn run(args: &[String]) -> Result<(), String> {
+    let options = Options::parse(args)?;
+    let root = peer::repository_root()?;
+    let libraries = match options.libraries.as_slice() {
+        [] => peer::releases(&root)?,
+        chosen => chosen.to_vec(),
+    };
+    let scratch = std::env::temp_dir().join(format!("tdb-conform-{}", std::process::id()));
+    let folder = options.keep.clone().unwrap_or_else(|| scratch.clone());
+    let queue = Mutex::new(libraries.iter().enumerate().rev().collect::<Vec<_>>());
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((place, library)) = queue.lock().ok().and_then(|mut queue| queue.pop()) {
+                    let result = Library::run(&root, &folder.join(library), library, &options);
+                    if let Ok(library) = &result {
+                        print!("{}", library.text(options.bins));
+                    }
+                    if let Ok(mut results) = results.lock() {
+                        results.push((place, library, result));
+                    }
+                }
+            });
+        }
+    });
+    if options.keep.is_none() {
+        let _ = fs::remove_dir_all(&scratch);
+    }
+    let mut results = results.into_inner().map_err(|_| "a thread died".to_owned())?;
+    results.sort_by_key(|(place, ..)| *place);
+    summary(&libraries, results, &options)
+}
+
+/// Prints the sums; fails for whatever is not as it should be.
+fn summary(
+    libraries: &[String],
+    results: Vec<(usize, &String, Result<Library, String>)>,
+    options: &Options,
+) -> Result<(), String> {
+    let mut sum = Counts::default();
+    let mut wrong = Vec::new();
+    for (_, name, result) in results {
+        match result {
+            Err(error) => wrong.push(format!("libtiledb {name}: {error}")),
+            Ok(library) => {
+                sum.add(&library.counts);
+                wrong.extend(library.differences);
+                if options.only.is_none() {
+                    let empty = library.coverage.empty();
+                    wrong.extend(empty.into_iter().map(|bin| format!("libtiledb {name}: no array of {bin}")));
+                    if library.counts.equal < options.per {
+                        let Counts { equal, .. } = library.counts;
+                        wrong.push(format!("libtiledb {name}: only {equal} of {} arrays", options.per));
+                    }
+                }
+            }
+        }
+    }
+    let Counts { equal, queries, out_of_order, odd_queries, by_writer, facts, .. } = sum;
+    println!(
+        "{} libraries: {equal} arrays and {queries} queries equal ({by_writer} arrays read by the release that \
+         wrote them), {facts} array metadata and domains; {out_of_order} arrays with {odd_queries} more queries \
+         stored out of order by the writer",
+        libraries.len()
+    );
+    if wrong.is_empty() { Ok(()) } else { Err(format!("{} failures:\n{}", wrong.len(), wrong.join("\n"))) }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// Arrays all of whose queries are equal, or stored out of order by their writer.
+    equal: usize,
+    queries: usize,
+    /// Equal looks at array metadata and non-empty domains.
+    facts: usize,
+    by_writer: usize,
+    /// Of the equal arrays, those with a fragment that is not in the order its schema names.
+    out_of_order: usize,
+    /// Queries of theirs where libtiledb does not return what it does when it writes the same cells itself.
+    odd_queries: usize,
+    refused: usize,
+    unreadable: usize,
+    crashed: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.equal, other.equal),
+            (&mut self.queries, other.queries),
+            (&mut self.facts, other.facts),
+            (&mut self.by_writer, other.by_writer),
+            (&mut self.out_of_order, other.out_of_order),
+            (&mut self.odd_queries, other.odd_queries),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+/// What came of one release.
+struct Library {
+    name: String,
+    counts: Counts,
+    coverage: Coverage,
+    differences: Vec<String>,
+}
+
+impl Library {
+    /// Has the arrays written and read, and reads them.
+    fn run(root: &Path, folder: &Path, name: &str, options: &Options) -> Result<Self, String> {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let cases = folder.join("cases.json");
+        let cases = path(&cases)?;
+        let words = ["--version", name, "--seed", &options.seed, "--out", cases];
+        peer::python(root, "version_cases.py", &words)?;
+        let per = options.per.to_string();
+        let mut words = vec!["--cases", cases, "--out", path(folder)?, "--count", &per];
+        if let Some(only) = &options.only {
+            words.extend(["--only", only]);
+        }
+        let reports = peer::python(root, "live.py", &words)?;
+        let supported = read_json(Path::new(cases))?;
+        let mut library = Self {
+            name: name.to_owned(),
+            counts: Counts::default(),
+            coverage: Coverage::new(strings(&supported, "supported")),
+            differences: Vec::new(),
+        };
+        for report in reports.lines() {
+            let report: Value = serde_json::from_str(report).map_err(|error| format!("live.py: {error}"))?;
+            library.array(root, folder, &report, options)?;
+        }
+        Ok(library)
+    }
+
+    /// Compares one array with what libtiledb read.
+    fn array(&mut self, root: &Path, folder: &Path, report: &Value, options: &Options) -> Result<(), String> {
+        let of = |part: &str| report.get(part).and_then(Value::as_str).unwrap_or_default();
+        let case = of("name");
+        let counts = &mut self.counts;
+        let failures = match of("outcome") {
+            "good" => None,
+            "refused" => Some(&mut counts.refused),
+            "unreadable" => Some(&mut counts.unreadable),
+            _ => Some(&mut counts.crashed),
+        };
+        if let Some(failures) = failures {
+            *failures = failures.saturating_add(1);
+            if options.only.is_some() {
+                println!("{case} {}: {}", of("outcome"), of("message"));
+            }
+            return Ok(());
+        }
+        let array = folder.join("arrays").join(case);
+        let expected = read_json(&folder.join("expected").join(format!("{case}.json")))?;
+        let outcome = expected::compare(&array, &expected);
+        let mut wrong = outcome.facts;
+        if !outcome.differing.is_empty() {
+            let odd = stored_out_of_order(root, folder, case, &expected, &outcome.differing)?;
+            if odd.is_ok() {
+                counts.out_of_order = counts.out_of_order.saturating_add(1);
+                counts.odd_queries = counts.odd_queries.saturating_add(outcome.differing.len());
+            } else {
+                wrong.extend(odd.err());
+                wrong.extend(outcome.differing.iter().map(|(index, how)| format!("query {index}: {how}")));
+            }
+        }
+        counts.queries = counts.queries.saturating_add(outcome.equal);
+        if wrong.is_empty() {
+            counts.equal = counts.equal.saturating_add(1);
+            counts.facts = counts.facts.saturating_add(outcome.facts_equal);
+            if of("reader") != peer::READER {
+                counts.by_writer = counts.by_writer.saturating_add(1);
+            }
+            self.coverage.add(strings(report, "bins"));
+        } else {
+            let (name, again) = (&self.name, options.again(&self.name, case));
+            self.differences.push(format!("{name}/{case}: {}\n    {again}", wrong.join("\n    ")));
+        }
+        Ok(())
+    }
+
+    /// A paragraph on the release.
+    fn text(&self, bins: bool) -> String {
+        let Counts { equal, queries, by_writer, out_of_order, refused, unreadable, crashed, .. } =
+            self.counts;
+        format!(
+            "libtiledb {:7} {equal:3} arrays equal, {queries:4} queries; {by_writer} read by the release itself, \
+             {out_of_order} stored out of order, {} differ; not made: {refused} refused, {crashed} crashed, \
+             {unreadable} unreadable\n{}",
+            self.name,
+            self.differences.len(),
+            self.coverage.text(bins)
+        )
+    }
+}
+
+/// Whether the queries that differ do so because of how the array was stored.
+///
+/// Two things must be shown, both by libtiledb 2.30.0 alone: that it stores the cells of a fragment in another order
+/// than they are stored in; and that an array it makes of the same steps itself answers these queries as tdb does.
+/// The inner error says which of the two failed.
+fn stored_out_of_order(
+    root: &Path,
+    folder: &Path,
+    case: &str,
+    expected: &Value,
+    differing: &[(usize, String)],
+) -> Result<Result<(), String>, String> {
+    let cases = folder.join("cases.json");
+    let again = folder.join("rewritten");
+    let call = |out: &Path, flag: &str| {
+        let words = ["--cases", path(&cases)?, "--out", path(out)?, "--only", case, flag];
+        let answer = peer::python(root, "live.py", &words)?;
+        serde_json::from_str::<Value>(&answer).map_err(|error| format!("live.py: {error}"))
+    };
+    if strings(&call(folder, "--stored")?, "stored").next().is_none() {
+        return Ok(Err("all fragments are stored in their order".into()));
+    }
+    let report = call(&again, "--rewrite")?;
+    if report.get("outcome").and_then(Value::as_str) != Some("good") {
+        return Ok(Err(format!("fragments are stored out of order, but 2.30.0 cannot write them: {report}")));
+    }
+    let rewritten = read_json(&again.join("expected").join(format!("{case}.json")))?;
+    let queries = expected.get("queries").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for (index, _) in differing {
+        let same = queries.get(*index).and_then(|query| expected::same_query(query, &rewritten));
+        let Some(query) = same else {
+            return Ok(Err(format!("query {index} is not asked of the array written anew")));
+        };
+        if let Err(error) = expected::check(&folder.join("arrays").join(case), expected, query) {
+            return Ok(Err(format!("written anew by 2.30.0, query {index}: {error}")));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn strings<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a str> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn read_json(file: &Path) -> Result<Value, String> {
+    let content = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    serde_json::from_slice(&content).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn path(path: &Path) -> Result<&str, String> {
+    path.to_str().ok_or_else(|| format!("{} is not UTF-8", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &str) -> Vec<String> {
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn arguments_are_read_and_wrong_ones_refused() {
+        let options = Options::parse(&words("--per 7 --seed 3 --library 2.8.2 --only v001_plain")).unwrap();
+        assert_eq!((options.per, options.seed.as_str(), options.libraries.len()), (7, "3", 1));
+        assert!(options.again("2.8.2", "v001_plain").contains("--seed 3 --library 2.8.2 --only v001_plain"));
+        for wrong in ["--per", "--per many", "--only v001_plain", "--all"] {
+            assert!(Options::parse(&words(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_empty_bin_too_few_arrays_and_a_difference_each_fail() {
+        let library = |bins: &[&str], equal, differences: &[&str]| {
+            let mut coverage = Coverage::new(["order/a", "order/b"].into_iter());
+            coverage.add(bins.iter().copied());
+            let counts = Counts { equal, ..Counts::default() };
+            let differences = differences.iter().map(|text| (*text).to_owned()).collect();
+            Library { name: "2.8.2".into(), counts, coverage, differences }
+        };
+        let options = Options::parse(&words("--per 2")).unwrap();
+        let name = "2.8.2".to_owned();
+        let failure = |library| summary(&[], vec![(0, &name, Ok(library))], &options).err();
+        assert_eq!(failure(library(&["order/a", "order/b"], 2, &[])), None);
+        assert!(failure(library(&["order/a"], 2, &[])).unwrap().contains("no array of order/b"));
+        assert!(failure(library(&["order/a", "order/b"], 1, &[])).unwrap().contains("only 1 of 2"));
+        assert!(failure(library(&["order/a", "order/b"], 2, &["cell 3"])).unwrap().contains("cell 3"));
+    }
+}
