@@ -12,6 +12,8 @@ use crate::args::Kind;
 pub(super) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
 /// Name of the schema file of old arrays.
 pub(super) const OLD_SCHEMA: &str = "__array_schema.tdb";
+/// What a key-value object of TileDB 1.x has instead: not supported, but wrapped like everything else.
+const KV_SCHEMA: &str = "__kv_schema.tdb";
 /// Folder of the schema files of new ones.
 pub(super) const SCHEMA_FOLDER: &str = "__schema";
 
@@ -31,6 +33,7 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
     }
     Some(match (folder, name) {
         (_, OLD_SCHEMA) | (SCHEMA_FOLDER, _) => Kind::Schema,
+        (_, KV_SCHEMA) => Kind::GenericTile,
         (_, FRAGMENT_METADATA) => Kind::FragmentMetadata,
         ("__enumerations", _) => Kind::Enumeration,
         ("__meta", _) => Kind::Metadata,
