@@ -129,6 +129,7 @@ gates! {
     NoLockFile = 11, "Arrays are created without an empty `__lock.tdb`";
     WholeCellChunks = 11, "Chunks of var-length values begin at a cell";
     FragmentFolders = 12, "`__fragments`, `__commits` (`.wrt`) and `__fragment_meta` folders";
+    Groups = 12, "Groups list their members in `__group`, in files with versions of their own";
     FragmentStatistics = 12, "Fragment metadata holds the whole fragment's min, max, sum and null count";
     AsciiRleStrings = 12, "RLE on var-length `STRING_ASCII` holds the strings' lengths; the offsets tile is empty";
     AsciiDictionaryStrings = 13, "DICTIONARY on var-length `STRING_ASCII` holds the strings' lengths";

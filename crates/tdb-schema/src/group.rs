@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use tdb_codec::{ErrorKind, FieldRow, Reader, Result, Structure, Wire, Writer, to_u64};
+use tdb_codec::{ErrorKind, FieldRow, Gate, Reader, Result, Structure, Wire, Writer, to_u64};
 
 /// The table of a file in `__group`.
 pub(crate) static TABLE: Structure = Structure::new(
@@ -14,6 +14,7 @@ pub(crate) static TABLE: Structure = Structure::new(
         FieldRow::new("members", Wire::Structure(&MEMBER)).each("member, in no order that means anything"),
     ],
 )
+.since(Gate::Groups)
 .code("GroupDetails::parse", "GroupDetails::to_bytes");
 
 static MEMBER: Structure = Structure::new(
