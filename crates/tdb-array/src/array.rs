@@ -1,19 +1,19 @@
 //! An open array.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
-use tdb_fragment::{Condition, is_plain_name};
-use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, MetadataEntry, Range};
+use tdb_fragment::{CommitKind, Condition, Update, is_plain_name};
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 
 use crate::context::Context;
-use crate::directory::{DeleteEntry, Directory, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::directory::{DeleteEntry, Directory, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
-use crate::storage::{LocalStorage, Storage, join};
+use crate::schemas::Schemas;
+use crate::storage::{LocalStorage, Storage};
 use crate::{Error, Read, Result, TimeWindow, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
@@ -30,6 +30,9 @@ pub struct Array {
 }
 
 /// A delete condition.
+///
+/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells an update is about and never looks at the new
+/// values, so that is what an array with updates holds for everybody.
 #[derive(Debug)]
 pub(crate) struct Delete {
     /// When cells were deleted.
@@ -41,13 +44,17 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    fn load(context: &Context, entry: &DeleteEntry) -> Result<Self> {
+    pub(crate) fn load(context: &Context, entry: &DeleteEntry) -> Result<Self> {
         let payload = match &entry.inside {
             Some((offset, bytes)) => context.generic_tile(&entry.key, bytes, *offset)?,
             None => context.generic_file(&entry.key)?,
         };
-        let condition = Condition::parse(&payload)
-            .map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
+        let condition = if entry.is_update() {
+            Update::parse(&payload).map(|update| update.condition)
+        } else {
+            Condition::parse(&payload)
+        };
+        let condition = condition.map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
         Ok(Self { time: entry.time, path: entry.path.clone(), condition })
     }
 }
@@ -109,43 +116,35 @@ impl OpenOptions {
         self.open_storage(LocalStorage::new(path))
     }
 
+    /// The settings beside a storage.
+    pub(crate) fn context(&self, storage: Box<dyn Storage>) -> Context {
+        Context {
+            storage,
+            threads: self.threads.max(1),
+            limits: self.limits,
+            budget: Budget::new(self.limits.scratch_bytes),
+            key: self.key.clone(),
+        }
+    }
+
+    /// The window to open in.
+    pub(crate) const fn time_window(&self) -> TimeWindow {
+        self.window
+    }
+
     /// Opens the array in a storage.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Array> {
-        let context = Context {
-            storage: Box::new(storage),
-            threads: self.threads.max(1),
-            limits: self.limits,
-            budget: Budget::new(self.limits.scratch_bytes),
-            key: self.key,
-        };
+        let context = self.context(Box::new(storage));
         let directory = Directory::load(&*context.storage)?;
         let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();
-        let schema = Arc::new(load_schema(&context, &schema_key)?);
+        let schemas = Schemas::new(&context);
+        let schema = schemas.at(&schema_key)?;
         let dense = schema.array_type == ArrayType::Dense;
-        let entries = directory.visible(&*context.storage, self.window, dense)?;
-        let known = Mutex::new(HashMap::from([(schema_key.clone(), schema.clone())]));
-        // Fragments name their schema's file; the few different ones are loaded once each.
-        let schemas = |name: Option<&str>| {
-            let key = match name {
-                Some(name) if name != OLD_SCHEMA => join(SCHEMA_FOLDER, name),
-                _ => OLD_SCHEMA.to_owned(),
-            };
-            if let Some(name) = name.filter(|name| !is_plain_name(name)) {
-                let detail = format!("\"{}\" is no file name", name.escape_debug());
-                return Err(Error::inconsistent(context.describe(""), "schema name", 0, detail));
-            }
-            let cache = || known.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(schema) = cache().get(&key) {
-                return Ok(schema.clone());
-            }
-            let schema = Arc::new(load_schema(&context, &key)?);
-            cache().insert(key, schema.clone());
-            Ok(schema)
-        };
-        let open = |entry, (): &mut ()| Fragment::open(&context, entry, &schemas);
+        let entries = directory.visible(self.window, dense);
+        let open = |entry, (): &mut ()| Fragment::open(&context, entry, &|name| schemas.named(name));
         let threads = if entries.len() < FEW_FRAGMENTS { 1 } else { context.threads };
         let fragments = parallel::run(threads, entries, || (), open)?;
         let deletes = directory.visible_deletes(self.window);
@@ -220,10 +219,18 @@ impl Array {
         &self.fragments
     }
 
-    /// Whether the folder has the empty lock file of version 10 and before.
+    /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an
+    /// array without it; others ignore it.
     #[must_use]
     pub const fn has_lock_file(&self) -> bool {
         self.directory.has_lock
+    }
+
+    /// Keys of the update files in the window. They are read as libtiledb reads them: cells that an update is about are
+    /// gone, and its new values are not used.
+    pub fn updates(&self) -> impl Iterator<Item = &str> {
+        let paths = self.deletes.iter().map(|delete| delete.path.as_str());
+        paths.filter(|path| path.ends_with(CommitKind::Update.suffix()))
     }
 
     /// What the visible fragments cover, one interval a dimension; `None` if there are none.
@@ -246,14 +253,7 @@ impl Array {
     /// # Errors
     /// A damaged metadata file.
     pub fn metadata(&self) -> Result<ArrayMetadata> {
-        let mut metadata = ArrayMetadata::default();
-        for key in self.directory.visible_metadata(self.window) {
-            let payload = self.context.generic_file(key)?;
-            let entries = MetadataEntry::parse_all(&payload)
-                .map_err(|error| Error::corrupt(self.context.describe(key), error))?;
-            metadata.apply(entries);
-        }
-        Ok(metadata)
+        self.directory.metadata.metadata(&self.context, self.window)
     }
 
     /// An enumeration of the schema, by name; `None` if the schema has none of that name.

@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::io;
 
-use tdb_codec::{FormatVersion, Gate};
+use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
 use tdb_fragment::{
     CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines, vacuum_target,
 };
+use tdb_schema::ObjectType;
 
+use crate::object::list_root;
 use crate::storage::{Entry, Storage, join};
+use crate::timed::{METADATA, PARTIAL, TimedFiles};
 use crate::{Error, Result, TimeWindow};
 
 /// The schema file of arrays of version 9 and before.
@@ -20,7 +23,6 @@ pub(crate) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
 pub(crate) const ENUMERATIONS: &str = "__enumerations";
 pub(crate) const FRAGMENTS: &str = "__fragments";
 pub(crate) const COMMITS: &str = "__commits";
-pub(crate) const METADATA: &str = "__meta";
 pub(crate) const LABELS: &str = "__labels";
 /// Consolidated fragment metadata.
 pub(crate) const FRAGMENT_META: &str = "__fragment_meta";
@@ -28,11 +30,6 @@ pub(crate) const FRAGMENT_META: &str = "__fragment_meta";
 const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, LABELS, FRAGMENTS, COMMITS, FRAGMENT_META];
 /// The empty file of arrays of version 10 and before.
 pub(crate) const LOCK_FILE: &str = "__lock.tdb";
-/// Suffix of partly written metadata files.
-const PARTIAL: &str = ".tmp";
-const KV_SCHEMA: &str = "__kv_schema.tdb";
-const GROUP_MARKER: &str = "__tiledb_group.tdb";
-const GROUP_FOLDER: &str = "__group";
 
 /// A committed fragment, before its metadata is read.
 #[derive(Clone, Debug)]
@@ -46,13 +43,13 @@ pub(crate) struct FragmentEntry {
 }
 
 impl FragmentEntry {
-    fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
+    pub(crate) fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
         let name = folder.rsplit('/').next().unwrap_or_default().to_owned();
         let parsed = TimestampedName::parse(&name)
             .map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
         if parsed.version.is_none() {
-            let version = name.rsplit('_').next().unwrap_or_default();
-            let what = format!("fragments of format version {version} are not supported");
+            let number = name.rsplit('_').next().and_then(|number| number.parse().ok());
+            let what = format!("a fragment of {}", UnsupportedVersion(number.unwrap_or_default()));
             return Err(Error::unsupported(storage.describe(&folder), what));
         }
         Ok(Self { name, folder, parsed })
@@ -64,17 +61,24 @@ impl FragmentEntry {
     }
 }
 
-/// A delete condition, before it is read.
+/// A delete condition (or that of an update), before it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct DeleteEntry {
     /// When cells were deleted.
     pub(crate) time: u64,
-    /// The array-relative path of the delete file: its identity, even after it was consolidated.
+    /// The array-relative path of its file: its identity, even after it was consolidated.
     pub(crate) path: String,
     /// The file that holds it.
     pub(crate) key: String,
     /// Its offset and bytes in a consolidated commits file.
     pub(crate) inside: Option<(u64, bytes::Bytes)>,
+}
+
+impl DeleteEntry {
+    /// Whether the file is an update.
+    pub(crate) fn is_update(&self) -> bool {
+        self.path.ends_with(CommitKind::Update.suffix())
+    }
 }
 
 /// What an array's folder holds, as far as listings and commit files say.
@@ -84,15 +88,12 @@ pub(crate) struct Directory {
     pub(crate) schemas: Vec<String>,
     /// All committed fragments, oldest first: by first timestamp, then by key.
     pub(crate) fragments: Vec<FragmentEntry>,
-    /// For each vacuum file the time range of its name and the folders it lists.
-    vacuums: Vec<(TimestampedName, Vec<String>)>,
+    /// For each vacuum file its key, its name, and the folders it lists.
+    pub(crate) vacuums: Vec<(String, TimestampedName, Vec<String>)>,
     /// Delete conditions, oldest first.
-    deletes: Vec<DeleteEntry>,
-    /// Update files with the timestamp of each.
-    updates: Vec<(String, u64)>,
-    /// Array metadata files, oldest first.
-    metadata: Vec<(String, TimestampedName)>,
-    metadata_vacuums: Vec<(TimestampedName, Vec<String>)>,
+    pub(crate) deletes: Vec<DeleteEntry>,
+    /// Array metadata files.
+    pub(crate) metadata: TimedFiles,
     /// Whether there is an empty lock file (version 10 and before).
     pub(crate) has_lock: bool,
 }
@@ -101,18 +102,8 @@ impl Directory {
     /// Lists the array's folders and reads its commit files.
     pub(crate) fn load(storage: &dyn Storage) -> Result<Self> {
         let fail = |key: &str, error| Error::io(storage.describe(key), error);
-        let root = storage.list("").map_err(|error| fail("", error))?;
+        let (root, _) = list_root(storage, &[ObjectType::Array])?;
         let has = |name: &str, folder| root.iter().any(|e| e.name == name && e.is_folder == folder);
-        if !has(SCHEMA_FOLDER, true) && !has(OLD_SCHEMA, false) {
-            let why = if has(GROUP_MARKER, false) || has(GROUP_FOLDER, true) {
-                "this is a group, not an array"
-            } else if has(KV_SCHEMA, false) {
-                "this is a key-value object of TileDB 1.x, which is not supported"
-            } else {
-                "this folder is not a TileDB array (it has neither __schema nor __array_schema.tdb)"
-            };
-            return Err(Error::NotAnArray { path: storage.describe(""), why });
-        }
         let list = |folder: &str| -> Result<Vec<Entry>> {
             if !has(folder, true) {
                 return Ok(Vec::new());
@@ -130,7 +121,9 @@ impl Directory {
         schemas.extend(
             named
                 .iter()
-                .filter(|entry| entry.name != ENUMERATIONS && !entry.is_folder)
+                .filter(|entry| {
+                    entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL)
+                })
                 .map(|entry| join(SCHEMA_FOLDER, &entry.name)),
         );
         if schemas.is_empty() {
@@ -140,10 +133,10 @@ impl Directory {
             });
         }
 
-        let Commits { fragments, vacuums, deletes, updates } = commits(storage, &root, &list(COMMITS)?)?;
-        let (metadata, metadata_vacuums) = metadata_files(storage, &list(METADATA)?)?;
+        let Commits { fragments, vacuums, deletes } = commits(storage, &root, &list(COMMITS)?)?;
+        let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
-        Ok(Self { schemas, fragments, vacuums, deletes, updates, metadata, metadata_vacuums, has_lock })
+        Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock })
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
@@ -163,48 +156,25 @@ impl Directory {
     ///
     /// Fragments of dense arrays, and those of versions before 15, must lie inside the window; others need
     /// only overlap it. Fragments that a visible consolidated one replaces are left out.
-    pub(crate) fn visible(
-        &self,
-        storage: &dyn Storage,
-        window: TimeWindow,
-        dense: bool,
-    ) -> Result<Vec<FragmentEntry>> {
+    pub(crate) fn visible(&self, window: TimeWindow, dense: bool) -> Vec<FragmentEntry> {
         let sees = |name: &TimestampedName| {
             let overlap =
                 !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
             if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
         };
-        if let Some((key, _)) = self.updates.iter().find(|(_, time)| window.contains((*time, *time))) {
-            return Err(Error::unsupported(storage.describe(key), "update files are not supported yet"));
-        }
         let replaced: HashSet<&str> = self
             .vacuums
             .iter()
-            .filter(|(name, _)| sees(name))
-            .flat_map(|(_, folders)| folders.iter().map(String::as_str))
+            .filter(|(_, name, _)| sees(name))
+            .flat_map(|(_, _, folders)| folders.iter().map(String::as_str))
             .collect();
         let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
-        Ok(seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect())
+        seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect()
     }
 
     /// The deletes visible in `window`, oldest first.
     pub(crate) fn visible_deletes(&self, window: TimeWindow) -> impl Iterator<Item = &DeleteEntry> {
         self.deletes.iter().filter(move |delete| window.contains((delete.time, delete.time)))
-    }
-
-    /// Keys of the metadata files visible in `window`, oldest first.
-    pub(crate) fn visible_metadata(&self, window: TimeWindow) -> impl Iterator<Item = &str> {
-        let replaced: HashSet<&str> = self
-            .metadata_vacuums
-            .iter()
-            .filter(|(name, _)| window.contains(name.timestamps))
-            .flat_map(|(_, keys)| keys.iter().map(String::as_str))
-            .collect();
-        self.metadata
-            .iter()
-            .filter(move |(_, name)| window.contains(name.timestamps))
-            .map(|(key, _)| key.as_str())
-            .filter(move |key| !replaced.contains(key))
     }
 }
 
@@ -226,9 +196,8 @@ fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
 #[derive(Default)]
 struct Commits {
     fragments: Vec<FragmentEntry>,
-    vacuums: Vec<(TimestampedName, Vec<String>)>,
+    vacuums: Vec<(String, TimestampedName, Vec<String>)>,
     deletes: Vec<DeleteEntry>,
-    updates: Vec<(String, u64)>,
 }
 
 /// Committed fragments, vacuum files and condition files of all eras.
@@ -237,7 +206,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     // even if it is ignored, as in libtiledb.
     let mut ignored = HashSet::new();
     let mut listed = Vec::new();
-    let Commits { mut fragments, mut vacuums, mut deletes, mut updates } = Commits::default();
+    let Commits { mut fragments, mut vacuums, mut deletes } = Commits::default();
     let in_commits = commits.iter().filter(|e| !e.is_folder).map(|e| (join(COMMITS, &e.name), &e.name));
     let in_root = root.iter().filter(|e| !e.is_folder).map(|e| (e.name.clone(), &e.name));
     let files: Vec<_> = in_root.chain(in_commits).collect();
@@ -266,18 +235,18 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
                     }
                 }
             }
-            Some((CommitKind::Delete, stem)) => deletes.push(DeleteEntry {
+            // libtiledb reads an update as a delete of what it updates; see `Delete`.
+            Some((CommitKind::Delete | CommitKind::Update, stem)) => deletes.push(DeleteEntry {
                 time: name_of(key, stem)?.timestamps.0,
                 path: key.clone(),
                 key: key.clone(),
                 inside: None,
             }),
-            Some((CommitKind::Update, stem)) => updates.push((key.clone(), name_of(key, stem)?.timestamps.0)),
             Some((CommitKind::Vacuum, stem)) => {
                 let lines =
                     parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
                 let folders = lines.iter().map(|line| vacuum_target(line).to_owned()).collect();
-                vacuums.push((name_of(key, stem)?, folders));
+                vacuums.push((key.clone(), name_of(key, stem)?, folders));
             }
             _ => {}
         }
@@ -321,7 +290,14 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     // A delete that is in a `.con` and in a file of its own counts once.
     deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
     deletes.dedup_by(|a, b| a.path == b.path);
-    Ok(Commits { fragments, vacuums, deletes, updates })
+    Ok(Commits { fragments, vacuums, deletes })
+}
+
+/// Keys of the folders that look like fragments, committed or not.
+pub(crate) fn fragment_folders(root: &[Entry], fragments: &[Entry]) -> Vec<String> {
+    let named = |entry: &&Entry| entry.is_folder && TimestampedName::parse(&entry.name).is_ok();
+    let old = root.iter().filter(named).map(|entry| entry.name.clone());
+    old.chain(fragments.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name))).collect()
 }
 
 fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
@@ -331,26 +307,4 @@ fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io(storage.describe(&key), error)),
     }
-}
-
-type MetadataFiles = (Vec<(String, TimestampedName)>, Vec<(TimestampedName, Vec<String>)>);
-
-fn metadata_files(storage: &dyn Storage, entries: &[Entry]) -> Result<MetadataFiles> {
-    let mut files = Vec::new();
-    let mut vacuums = Vec::new();
-    for entry in entries.iter().filter(|entry| !entry.is_folder && !entry.name.ends_with(PARTIAL)) {
-        let key = join(METADATA, &entry.name);
-        let corrupt = |error: tdb_fragment::NameError| Error::corrupt(storage.describe(&key), error);
-        match CommitKind::of(&entry.name) {
-            Some((CommitKind::Vacuum, stem)) => {
-                let name = TimestampedName::parse(stem).map_err(corrupt)?;
-                let lines = parse_path_lines(&read_all(storage, &key)?)
-                    .map_err(|error| Error::corrupt(storage.describe(&key), error))?;
-                vacuums.push((name, lines.iter().map(|line| vacuum_target(line).to_owned()).collect()));
-            }
-            _ => files.push((key.clone(), TimestampedName::parse(&entry.name).map_err(corrupt)?)),
-        }
-    }
-    files.sort_by_key(|(_, name)| name.timestamps.0);
-    Ok((files, vacuums))
 }

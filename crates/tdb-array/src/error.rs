@@ -22,7 +22,7 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The path holds something else than an array.
+    /// The path holds something else than the array (or group) that was asked for.
     #[error("{path}: {why}")]
     NotAnArray {
         /// The path.

@@ -46,11 +46,16 @@ mod error;
 mod fragment;
 mod gather;
 mod grid;
+mod group;
+mod history;
+mod object;
 mod parallel;
 mod query;
+mod schemas;
 mod sparse;
 mod storage;
 mod tiles;
+mod timed;
 mod verify;
 mod window;
 mod write;
@@ -60,13 +65,17 @@ pub use cells::{Cells, Column};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
 pub use fragment::Fragment;
+pub use group::{Found, Group, Visited};
+pub use history::{Event, EventKind, History, State, history};
+pub use object::object_type;
 pub use query::Read;
 pub use storage::{
-    ByteRange, Durability, Entry, FileWriter, LocalStorage, MemoryStorage, Storage, StoredFile, WriteStorage,
+    ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
+    StoredFile, WriteStorage,
 };
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
-pub use tdb_schema::{ArrayMetadata, ArraySchema, Range};
+pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
 pub use write::{ArrayWriter, FragmentWriter, Write, WriteColumn, WriteOptions};

@@ -13,19 +13,19 @@ use tdb_fragment::{
 use tdb_schema::{ArraySchema, Enumeration};
 
 use crate::context::Context;
-use crate::directory::{Directory, FRAGMENT_METADATA, FragmentEntry, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::directory::{
+    COMMITS, Directory, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry, OLD_SCHEMA,
+    SCHEMA_FOLDER, fragment_folders,
+};
 use crate::fragment::Fragment;
 use crate::storage::{Entry, Storage, join};
+use crate::timed::{METADATA, PARTIAL};
 use crate::{Cause, Error, Result};
 
 mod commits;
 mod data;
 
 const ENUMERATIONS: &str = "__schema/__enumerations";
-const FRAGMENTS: &str = "__fragments";
-const COMMITS: &str = "__commits";
-const FRAGMENT_META: &str = "__fragment_meta";
-const METADATA: &str = "__meta";
 
 /// Something wrong with, or worth knowing about, a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,13 +240,9 @@ impl Verifier {
 
     /// Keys of the folders that look like fragments.
     fn fragment_folders(&mut self, root: &[Entry]) -> Vec<String> {
-        let named = |entry: &&Entry| entry.is_folder && TimestampedName::parse(&entry.name).is_ok();
-        let mut folders: Vec<String> = root.iter().filter(named).map(|entry| entry.name.clone()).collect();
-        if root.iter().any(|entry| entry.name == FRAGMENTS) {
-            let entries = self.list(FRAGMENTS);
-            folders.extend(entries.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name)));
-        }
-        folders
+        let fragments =
+            if root.iter().any(|entry| entry.name == FRAGMENTS) { self.list(FRAGMENTS) } else { Vec::new() };
+        fragment_folders(root, &fragments)
     }
 
     /// The schema a fragment's footer names.
@@ -277,8 +273,16 @@ impl Verifier {
         if !root.iter().any(|entry| entry.is_folder && entry.name == folder) {
             return Vec::new();
         }
-        let entries = self.list(folder);
-        entries.iter().filter(|entry| !entry.is_folder).map(|entry| join(folder, &entry.name)).collect()
+        let mut keys = Vec::new();
+        for entry in self.list(folder).iter().filter(|entry| !entry.is_folder) {
+            let key = join(folder, &entry.name);
+            if entry.name.ends_with(PARTIAL) {
+                self.note(&key, "a partly written file, which readers skip");
+            } else {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// The whole of a file, which counts as checked.

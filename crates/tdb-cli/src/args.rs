@@ -22,6 +22,9 @@ pub(crate) enum Command {
     Read(ReadArgs),
     Dump(DumpArgs),
     Verify(VerifyArgs),
+    Group(GroupArgs),
+    Meta(MetaArgs),
+    Log(LogArgs),
 }
 
 /// Show what an array is: schema, fragments, metadata.
@@ -92,7 +95,8 @@ pub(crate) struct ReadArgs {
 #[derive(Debug, Group)]
 #[command(after_help = "\
 What the file is follows from its name and its neighbours; --kind says so where it stands alone. Damaged files are \
-explained as far as they make sense, and the first byte that does not is named.
+explained as far as they make sense, and the first byte that does not is named. --json leaves no byte out: each field has \
+its bytes in hexadecimal and, if it is more than bytes, its exact value.
 
 Examples:
   tdb dump weather/__schema/__1577836800000_1577836800000_0123456789abcdef0123456789abcdef
@@ -104,6 +108,8 @@ pub(crate) struct DumpArgs {
     /// What the file is.
     #[arg(long, value_enum)]
     pub(crate) kind: Option<Kind>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -115,6 +121,73 @@ pub(crate) struct DumpArgs {
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:\n  tdb verify weather\n  tdb verify weather --json")]
 pub(crate) struct VerifyArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what belongs to a group: its members, what is at their places, and its metadata.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Members are named as the group names them. URIs of local folders are followed; others, such as s3://..., are shown.
+
+Examples:
+  tdb group stations
+  tdb group stations --recursive --json")]
+pub(crate) struct GroupArgs {
+    /// Folder of the group.
+    pub(crate) group: PathBuf,
+    /// Also show the members of member groups, and theirs.
+    #[arg(long, short)]
+    pub(crate) recursive: bool,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the key-value metadata of an array or a group, or one value of it.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Keys may hold any bytes: \\xNN stands for one, \\\\ for a backslash. Without --json, a single value is printed as it is, \
+strings with a line feed behind; --json has every value's bytes in hexadecimal too.
+
+Examples:
+  tdb meta weather
+  tdb meta weather units
+  tdb meta stations --at 2020-06-01 --json | jq '.[].key'")]
+pub(crate) struct MetaArgs {
+    /// Folder of the array or group.
+    pub(crate) object: PathBuf,
+    /// Show only this key's value; exit code 1 if there is none.
+    #[arg(name = "KEY")]
+    pub(crate) entry: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// Print JSON: a list, or with KEY one object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what happened to an array along time: schemas, writes, deletes, metadata, consolidation.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+An entry is live, or says why it no longer counts: superseded by a later schema, shadowed by a consolidated fragment, \
+overwritten by one newer dense fragment, vacuumed, uncommitted, partly written, or damaged.
+
+Examples:
+  tdb log weather
+  tdb log weather --json | jq '.events[] | select(.state == \"live\")'")]
+pub(crate) struct LogArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
     #[command(flatten)]
@@ -239,10 +312,16 @@ pub(crate) enum Kind {
     Paths,
     /// A delete condition (.del).
     Condition,
+    /// An update (.upd).
+    Update,
     /// Consolidated fragment metadata (.meta).
     ConsolidatedMetadata,
+    /// A group's members.
+    Group,
     /// Any structure in a generic tile.
     GenericTile,
+    /// Bytes, whatever they mean.
+    Raw,
 }
 
 /// Milliseconds, or an ISO date.

@@ -51,6 +51,16 @@ pub(crate) fn format_millis(millis: u64) -> String {
     format_ticks(Unit::Clock(86_400_000), i128::from(millis)) + "Z"
 }
 
+/// Milliseconds with their date, for people.
+pub(crate) fn time_text(millis: u64) -> String {
+    format!("{millis} ({})", format_millis(millis))
+}
+
+/// A span of milliseconds, for people.
+pub(crate) fn span_text(first: u64, last: u64) -> String {
+    if first == last { time_text(first) } else { format!("{} to {}", time_text(first), time_text(last)) }
+}
+
 fn format_ticks(unit: Unit, ticks: i128) -> String {
     let date = |days| {
         let (year, month, day) = civil_from_days(days);

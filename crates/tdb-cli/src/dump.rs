@@ -4,53 +4,40 @@ mod block;
 mod fragment;
 mod kind;
 mod lists;
+mod rest;
 mod tile;
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
-use tdb_schema::{ArraySchema, Enumeration, MetadataEntry};
+use tdb_array::Key;
+use tdb_codec::Reader;
+use tdb_schema::{ArraySchema, Enumeration, GroupDetails, MetadataEntry};
 
-use self::block::{Block, Row, Trouble};
+use self::block::{Block, Detail, Row, Source, Trouble};
 use crate::args::{DumpArgs, Kind};
 use crate::failure::{Failure, Result, one_line};
 use crate::table::{self, Heading};
+use crate::value::hex_text;
 
 /// Runs the command.
 pub(crate) fn run(args: &DumpArgs, out: &mut dyn Write) -> Result {
-    let bytes = fs::read(&args.file).map_err(|error| Failure::at(&args.file, error))?;
-    let kind = args.kind.or_else(|| kind::of(&args.file)).filter(|_| !bytes.is_empty());
-    let blocks = match kind {
-        None if bytes.is_empty() => vec![Block::new("an empty file: its name says all")],
-        None => {
-            let what = "neither the name nor the folder says what this file is: say it with --kind";
-            return Err(Failure::Usage(format!("{}: {what}", args.file.display())));
-        }
-        Some(Kind::Schema) => tile::explain("array schema", &bytes, |reader| {
-            ArraySchema::parse_from(reader).map(|_| ()).map_err(Trouble::from)
-        }),
-        Some(Kind::Enumeration) => tile::explain("enumeration", &bytes, |reader| {
-            Enumeration::parse_from(reader).map(|_| ()).map_err(Trouble::from)
-        }),
-        Some(Kind::Metadata) => tile::explain("array metadata", &bytes, |reader| {
-            MetadataEntry::parse_all_from(reader).map(|_| ()).map_err(Trouble::from)
-        }),
-        Some(Kind::GenericTile) => tile::explain("payload", &bytes, |mut reader| {
-            reader.take(reader.remaining(), "payload").map(|_| ()).map_err(Trouble::from)
-        }),
-        Some(Kind::Condition) => tile::explain("delete condition", &bytes, lists::condition),
-        Some(Kind::FragmentMetadata) => fragment::explain_metadata(&args.file, &bytes),
-        Some(Kind::Data) => fragment::explain_data(&args.file, &bytes),
-        Some(Kind::Commits) => lists::explain_commits(&bytes),
-        Some(Kind::Paths) => lists::explain_paths(&bytes),
-        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(&args.file, &bytes),
-    };
+    let file = fs::read(&args.file).map_err(|error| Failure::at(&args.file, error))?;
+    let key = args.key.key()?;
+    let kind = args.kind.or_else(|| kind::of(&args.file)).or_else(|| kind::sniff(&file));
+    let kind = kind.filter(|_| !file.is_empty());
+    let mut blocks = explain(&args.file, &file, kind, key.as_ref());
+    rest::add(&mut blocks, &file);
     if args.json {
+        let name = kind.and_then(|kind| Some(kind.to_possible_value()?.get_name().to_owned()));
         let object = json!({
             "file": args.file.display().to_string(),
-            "size": bytes.len(),
-            "blocks": blocks.iter().map(block_json).collect::<Vec<_>>(),
+            "kind": name,
+            "size": file.len(),
+            "blocks": blocks.iter().map(|block| block_json(block, &file)).collect::<Vec<_>>(),
         });
         writeln!(out, "{object:#}")?;
     } else {
@@ -58,7 +45,7 @@ pub(crate) fn run(args: &DumpArgs, out: &mut dyn Write) -> Result {
             if index > 0 {
                 writeln!(out)?;
             }
-            write_block(block, out)?;
+            write_block(block, &file, out)?;
         }
     }
     match blocks.iter().find_map(|block| Some((block, block.trouble.as_ref()?))) {
@@ -71,12 +58,49 @@ pub(crate) fn run(args: &DumpArgs, out: &mut dyn Write) -> Result {
     }
 }
 
-fn write_block(block: &Block, out: &mut dyn Write) -> io::Result<()> {
+fn explain(path: &Path, file: &[u8], kind: Option<Kind>, key: Option<&Key>) -> Vec<Block> {
+    let generic =
+        |what: &str, parse: &dyn Fn(Reader<'_>) -> Result<(), Trouble>| tile::explain(what, file, key, parse);
+    match kind {
+        None if file.is_empty() => vec![Block::new("an empty file: its name says all")],
+        None => {
+            let what = "bytes: neither the name nor the folder says what this file is (--kind does)";
+            vec![Block::raw(what, file)]
+        }
+        Some(Kind::Raw) => vec![Block::raw("bytes", file)],
+        Some(Kind::Schema) => generic("array schema", &|reader| {
+            ArraySchema::parse_from(reader).map(|_| ()).map_err(Trouble::from)
+        }),
+        Some(Kind::Enumeration) => generic("enumeration", &|reader| {
+            Enumeration::parse_from(reader).map(|_| ()).map_err(Trouble::from)
+        }),
+        Some(Kind::Metadata) => generic("array metadata", &|reader| {
+            MetadataEntry::parse_all_from(reader).map(|_| ()).map_err(Trouble::from)
+        }),
+        Some(Kind::Group) => {
+            generic("group", &|reader| GroupDetails::parse_from(reader).map(|_| ()).map_err(Trouble::from))
+        }
+        Some(Kind::GenericTile) => generic("payload", &|mut reader| {
+            reader.take(reader.remaining(), "payload").map(|_| ()).map_err(Trouble::from)
+        }),
+        Some(Kind::Condition) => generic("delete condition", &lists::condition),
+        Some(Kind::Update) => generic("update", &lists::update),
+        Some(Kind::FragmentMetadata) => fragment::explain_metadata(path, file, key),
+        Some(Kind::Data) => fragment::explain_data(path, file, key),
+        Some(Kind::Commits) => lists::explain_commits(file, key),
+        Some(Kind::Paths) => lists::explain_paths(file),
+        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(path, file, key),
+    }
+}
+
+fn write_block(block: &Block, file: &[u8], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", one_line(&block.title))?;
     let headings =
         [Heading::right("offset"), Heading::right("length"), Heading::left("field"), Heading::left("value")];
-    let row =
-        |row: &Row| vec![row.offset.to_string(), row.len.to_string(), row.name.clone(), row.value.clone()];
+    let row = |row: &Row| {
+        let value = block.value(file, row, Detail::Short).unwrap_or_default();
+        vec![row.offset.to_string(), row.len.to_string(), row.name.clone(), value]
+    };
     let rows: Vec<_> = block.rows.iter().map(row).collect();
     if !rows.is_empty() {
         table::write_rows(out, 2, &headings, &rows)?;
@@ -92,13 +116,27 @@ fn write_block(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn block_json(block: &Block) -> Value {
-    let row =
-        |row: &Row| json!({"offset": row.offset, "length": row.len, "field": row.name, "value": row.value});
+/// A block with every byte it is about: the bytes of all fields of the file's own blocks make up the file, and those of
+/// a payload's blocks the payload.
+fn block_json(block: &Block, file: &[u8]) -> Value {
+    let row = |row: &Row| {
+        json!({
+            "offset": row.offset,
+            "length": row.len,
+            "field": row.name,
+            "value": block.value(file, row, Detail::Exact),
+            "hex": hex_text(block.bytes(file, row)),
+        })
+    };
     let trouble = |trouble: &Trouble| json!({"offset": trouble.offset, "what": trouble.what});
+    let (payload_of, payload_size) = match &block.source {
+        Source::File => (None, None),
+        Source::Payload { tile, bytes } => (Some(tile), Some(bytes.len())),
+    };
     json!({
         "title": block.title,
-        "payload_of": block.payload_of,
+        "payload_of": payload_of,
+        "payload_size": payload_size,
         "fields": block.rows.iter().map(row).collect::<Vec<_>>(),
         "error": block.trouble.as_ref().map(trouble),
     })

@@ -5,6 +5,9 @@
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
 //! tdb dump FILE       one file of it, byte by byte
 //! tdb verify ARRAY    every structure, chunk and checksum
+//! tdb group GROUP     members, and theirs
+//! tdb meta OBJECT     key-value metadata of an array or a group
+//! tdb log ARRAY       what happened to it along time
 //! ```
 //!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the
@@ -20,10 +23,14 @@
 
 mod args;
 mod calendar;
+mod condition;
 mod describe;
 mod dump;
 mod failure;
+mod group;
 mod info;
+mod log;
+mod meta;
 mod names;
 mod ranges;
 mod read;
@@ -51,6 +58,9 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Read(args) => read::run(&args, out),
             Command::Dump(args) => dump::run(&args, out),
             Command::Verify(args) => verify::run(&args, out),
+            Command::Group(args) => group::run(&args, out),
+            Command::Meta(args) => meta::run(&args, out),
+            Command::Log(args) => log::run(&args, out),
         },
         Err(error) => Failure::from_clap(&error, out),
     };

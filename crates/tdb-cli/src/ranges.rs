@@ -192,7 +192,7 @@ fn parse_date(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
 }
 
 /// A string with `\xNN` for any byte and a backslash before characters that mean something.
-fn unescape(text: &str) -> Result<Vec<u8>> {
+pub(crate) fn unescape(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

@@ -171,6 +171,14 @@ pub(crate) fn escape_bytes(bytes: &[u8]) -> String {
     out
 }
 
+/// Bytes in hexadecimal, without anything between them.
+pub(crate) fn hex_text(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digits = |byte: u8| [byte >> 4, byte & 15].map(|half| DIGITS.get(usize::from(half)).copied());
+    bytes.iter().flat_map(|byte| digits(*byte)).flatten().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use core::num::NonZeroU32;

@@ -148,7 +148,7 @@ fn mistakes_on_the_command_line_are_exit_code_2() {
 
 #[test]
 fn help_goes_to_standard_output_and_has_examples() {
-    for command in ["info", "read", "dump", "verify"] {
+    for command in ["info", "read", "dump", "verify", "group", "meta", "log"] {
         let outcome = tdb(&[command, "--help"]);
         assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{command}");
         assert!(outcome.out.contains("Examples:"), "{command}");
@@ -236,8 +236,9 @@ fn a_file_that_stands_alone_needs_its_kind() {
     let path = scratch.path().join("stray");
     let schema = files(&fixture(PLANE)).into_iter().find(|path| text(path).contains("__schema")).unwrap();
     std::fs::copy(schema, &path).unwrap();
+    // A generic tile is known by its look, but not what is in it.
     let outcome = tdb(&["dump", text(&path)]);
-    assert!(outcome.code == 2 && outcome.err.contains("--kind"), "{}", outcome.err);
+    assert!(outcome.code == 0 && !outcome.out.contains("array type"), "{}", outcome.out);
     assert!(tdb(&["dump", text(&path), "--kind", "schema"]).out.contains("array type"));
     let data = scratch.path().join("a0.tdb");
     std::fs::copy(file_named(&fixture(PLANE), "a0.tdb"), &data).unwrap();

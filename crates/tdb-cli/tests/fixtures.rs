@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
+use common::{Scratch, base64, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
 use serde_json::Value;
 
 /// Features that this build refuses by name. Their fixtures must not be readable.
@@ -267,21 +267,6 @@ fn push(cells: &mut [Cell], data: Vec<u8>, offsets: Option<Vec<u8>>, validity: O
 
 fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut out, mut bits, mut len) = (Vec::with_capacity(text.len() / 4 * 3), 0u32, 0);
-    for byte in text.bytes().filter(|byte| *byte != b'=') {
-        let digit = ALPHABET.iter().position(|letter| *letter == byte).expect("base64");
-        bits = (bits << 6) | u32::try_from(digit).unwrap();
-        len += 6;
-        if len >= 8 {
-            len -= 8;
-            out.push(u8::try_from((bits >> len) & 0xff).unwrap());
-        }
-    }
-    out
 }
 
 #[test]

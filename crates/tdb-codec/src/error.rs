@@ -83,7 +83,7 @@ pub enum ErrorKind {
         valid_up_to: u64,
     },
     /// A format version that this build does not read.
-    #[error("format version {version} is not supported")]
+    #[error("{} is not supported", crate::version::version_text(*version))]
     UnsupportedVersion {
         /// The version as read.
         version: u32,

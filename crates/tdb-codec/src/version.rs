@@ -13,7 +13,7 @@ pub struct FormatVersion(u32);
 
 /// A version number outside what this build reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
-#[error("format version {0} is not supported (this build reads {oldest} to {newest})",
+#[error("{} is not supported (this build reads {oldest} to {newest})", version_text(*.0),
     oldest = FormatVersion::OLDEST, newest = FormatVersion::NEWEST)]
 pub struct UnsupportedVersion(
     /// The number as read.
@@ -62,6 +62,20 @@ impl FormatVersion {
 impl fmt::Display for FormatVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// The bit that builds of libtiledb 2.12 to 2.28 with experimental features set in the versions they wrote.
+const EXPERIMENTAL: u32 = 1 << 31;
+
+/// What a version number means, whether this build reads it or not.
+pub(crate) fn version_text(number: u32) -> String {
+    if number == u32::MAX {
+        "a format version of an experimental build of libtiledb".to_owned()
+    } else if number & EXPERIMENTAL != 0 {
+        format!("format version {} of an experimental build of libtiledb", number & !EXPERIMENTAL)
+    } else {
+        format!("format version {number}")
     }
 }
 
@@ -115,6 +129,7 @@ gates! {
     NoLockFile = 11, "Arrays are created without an empty `__lock.tdb`";
     WholeCellChunks = 11, "Chunks of var-length values begin at a cell";
     FragmentFolders = 12, "`__fragments`, `__commits` (`.wrt`) and `__fragment_meta` folders";
+    Groups = 12, "Groups list their members in `__group`, in files with versions of their own";
     FragmentStatistics = 12, "Fragment metadata holds the whole fragment's min, max, sum and null count";
     AsciiRleStrings = 12, "RLE on var-length `STRING_ASCII` holds the strings' lengths; the offsets tile is empty";
     AsciiDictionaryStrings = 13, "DICTIONARY on var-length `STRING_ASCII` holds the strings' lengths";
@@ -147,7 +162,10 @@ mod tests {
         for number in [0, 24, 0x8000_0016, u32::MAX] {
             assert_eq!(FormatVersion::parse(number), Err(UnsupportedVersion(number)));
         }
-        assert!(UnsupportedVersion(24).to_string().contains("24"));
+        assert!(UnsupportedVersion(24).to_string().contains("version 24 is not supported"));
+        let experimental = UnsupportedVersion(0x8000_0016).to_string();
+        assert!(experimental.contains("version 22 of an experimental build"), "{experimental}");
+        assert!(UnsupportedVersion(u32::MAX).to_string().contains("experimental"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata.
+//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata. And what a group is.
 //!
 //! A schema file is one generic tile (crate `tdb-tile`); its unfiltered payload is what [`ArraySchema::parse`]
 //! reads. In the order of the bytes (specification, "Array schema"):
@@ -52,6 +52,7 @@ mod domain;
 mod enumeration;
 mod error;
 mod express;
+mod group;
 mod label;
 mod metadata;
 mod pipeline;
@@ -66,10 +67,12 @@ pub use dimension::Dimension;
 pub use domain::Domain;
 pub use enumeration::Enumeration;
 pub use error::{Error, Result};
+pub use group::{GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 pub use label::DimensionLabel;
 pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
 pub use range::Range;
 pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};
 
 /// The tables of this crate's structures, one for each parser, with those of their parts; as pages: `docs/format`.
-pub static STRUCTURES: [&Structure; 3] = [&schema::TABLE, &enumeration::TABLE, &metadata::TABLE];
+pub static STRUCTURES: [&Structure; 4] =
+    [&schema::TABLE, &enumeration::TABLE, &metadata::TABLE, &group::TABLE];

@@ -1,6 +1,8 @@
-//! A whole array.
+//! A whole array, or a whole group.
 
-use tdb_array::{Layout, MemoryStorage, OpenOptions, verify};
+use std::sync::Arc;
+
+use tdb_array::{Layout, MemoryStorage, OpenOptions, history, verify};
 use tdb_codec::Limits;
 
 use crate::input::unpack_files;
@@ -8,7 +10,8 @@ use crate::input::unpack_files;
 /// Most bytes of a tile, a metadata structure and a result.
 const LIMIT: u64 = 1 << 20;
 
-/// Opens, reads in several orders and verifies the array that the files of the input make up.
+/// Opens, reads in several orders, verifies and tells the history of the array that the files of the input make up; if they
+/// make up a group, walks through it.
 pub fn whole_array(data: &[u8]) {
     let files = unpack_files(data);
     let mut limits = Limits::default();
@@ -26,5 +29,10 @@ pub fn whole_array(data: &[u8]) {
             let _ = array.enumeration(&enumeration.name);
         }
     }
-    let _ = verify(MemoryStorage::new(files));
+    let _ = verify(MemoryStorage::new(files.clone()));
+    let _ = history(MemoryStorage::new(files.clone()), None);
+    let places = Arc::new(MemoryStorage::new(files));
+    if let Ok(group) = OpenOptions::new().limits(limits).open_group_in(places, "") {
+        let _ = (group.walk(), group.metadata());
+    }
 }

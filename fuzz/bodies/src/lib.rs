@@ -25,7 +25,7 @@ pub use fragment::{
     names, path_lines, rtree, tile_values, timestamped_name, u64_list, update,
 };
 pub use input::{FilterInput, pack_files, version_byte, with_schema};
-pub use schema::{array_metadata, array_schema, enumeration};
+pub use schema::{array_metadata, array_schema, enumeration, group_details};
 pub use tile::{generic_tile, tile_chunks};
 
 /// A body.
@@ -36,7 +36,7 @@ pub const BUDGET: u64 = 16 << 20;
 
 type Parser = (&'static str, fn(&[u8]));
 
-const PARSERS: [Parser; 21] = [
+const PARSERS: [Parser; 22] = [
     ("array_metadata", array_metadata),
     ("array_schema", array_schema),
     ("condition", condition),
@@ -46,6 +46,7 @@ const PARSERS: [Parser; 21] = [
     ("footer", footer),
     ("fragment_statistics", fragment_statistics),
     ("generic_tile", generic_tile),
+    ("group_details", group_details),
     ("legacy_metadata", legacy_metadata),
     ("names", names),
     ("path_lines", path_lines),

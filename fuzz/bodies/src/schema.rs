@@ -1,7 +1,7 @@
 //! What an array is.
 
 use tdb_codec::FormatVersion;
-use tdb_schema::{ArraySchema, Enumeration, MetadataEntry};
+use tdb_schema::{ArraySchema, Enumeration, GroupDetails, GroupMembers, MetadataEntry};
 
 use crate::assert_same;
 
@@ -39,4 +39,14 @@ pub fn array_metadata(data: &[u8]) {
     let Ok(entries) = MetadataEntry::parse_all(data) else { return };
     let again = MetadataEntry::write_all(&entries).map(|bytes| MetadataEntry::parse_all(&bytes));
     assert_same(&again, &Ok(Ok(entries)));
+}
+
+/// Group details: read, written as the same bytes, applied.
+pub fn group_details(data: &[u8]) {
+    let Ok(details) = GroupDetails::parse(data) else { return };
+    assert_same(&details.to_bytes().as_deref(), &Ok(data));
+    let mut members = GroupMembers::default();
+    let count = details.members.len();
+    members.apply(details);
+    assert!(members.iter().count() <= count, "more members than entries");
 }

@@ -112,10 +112,12 @@ fn one_file(from: &str, (key, bytes): &File, seeds: &mut Seeds) {
     if TileChunks::parse(bytes, 0).is_ok() {
         seeds.add("tile_chunks", from, bytes.as_slice());
     }
-    let target = match folder {
-        "__schema/__enumerations" => "enumeration",
+    // Groups nest in the folders of others.
+    let target = match folder.rsplit_once('/').map_or(folder, |(_, last)| last) {
+        "__enumerations" => "enumeration",
         "__meta" => "array_metadata",
         "__schema" => "array_schema",
+        "__group" => "group_details",
         _ if name == "__array_schema.tdb" => "array_schema",
         _ => return,
     };

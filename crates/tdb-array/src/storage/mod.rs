@@ -2,6 +2,7 @@
 
 mod local;
 mod memory;
+mod places;
 mod write;
 
 use core::fmt::Debug;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
+pub use places::{LocalPlaces, Places};
 pub use write::{Durability, FileWriter, WriteStorage};
 
 /// A file or folder in a listing.

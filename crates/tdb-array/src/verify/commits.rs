@@ -2,8 +2,8 @@
 
 use tdb_codec::Reader;
 use tdb_fragment::{
-    CommitKind, Condition, Footer, TimestampedName, parse_consolidated_commits, parse_consolidated_footers,
-    parse_path_lines,
+    CommitKind, Condition, Footer, TimestampedName, Update, parse_consolidated_commits,
+    parse_consolidated_footers, parse_path_lines,
 };
 use tdb_schema::MetadataEntry;
 
@@ -41,8 +41,11 @@ impl Verifier {
                 }
             }
             CommitKind::Update => {
-                self.generic_file(key);
-                self.problem(key, None, "update files are not supported yet".to_owned());
+                let Some(payload) = self.generic_file(key) else { return };
+                match Update::parse(&payload) {
+                    Ok(_) => self.note(key, "an update: cells it is about read as deleted, as in libtiledb"),
+                    Err(error) => self.payload_problem(key, 0, &error),
+                }
             }
             CommitKind::ConsolidatedMetadata => self.consolidated_metadata(key),
             _ => {}

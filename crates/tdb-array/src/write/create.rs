@@ -10,9 +10,10 @@ use tdb_tile::GenericTile;
 use super::WriteOptions;
 use super::names::{self, Nonces};
 use crate::directory::{
-    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, METADATA, OLD_SCHEMA, SCHEMA_FOLDER,
+    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, OLD_SCHEMA, SCHEMA_FOLDER,
 };
 use crate::storage::{Durability, WriteStorage, join};
+use crate::timed::METADATA;
 use crate::{Error, Result, WriteError};
 
 /// Makes the folders of an array of the schema's version, then its schema file: only that makes it an array.

@@ -1,21 +1,61 @@
 //! A run of explained bytes.
 
+use core::ops::Deref;
+use std::rc::Rc;
+
 use tdb_codec::{ArrayType, Datatype, Layout, Reader, Trace, TracedField, to_u64, to_usize};
 use tdb_filters::registry;
+use tdb_schema::ObjectType;
 
 use crate::value::escape_bytes;
 
 /// More bytes than this are shown as their beginning.
 const PREVIEW: usize = 24;
+/// Bytes in a line of a file that nothing explains.
+const RAW_LINE: usize = 16;
 /// More list items than this are shown as their beginning.
 const ITEMS: usize = 8;
+
+/// The unfiltered payload of a generic tile. Several blocks may explain parts of one.
+#[derive(Clone, Debug)]
+pub(super) struct Payload(Rc<Vec<u8>>);
+
+impl Payload {
+    /// As the source of a block, given the file offset of the tile.
+    pub(super) fn in_tile(&self, tile: u64) -> Source {
+        Source::Payload { tile, bytes: self.clone() }
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Rc::new(bytes))
+    }
+}
+
+impl Deref for Payload {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// What the offsets of a block's rows count in.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Source {
+    /// The file.
+    #[default]
+    File,
+    /// The payload of the generic tile at this offset of the file.
+    Payload { tile: u64, bytes: Payload },
+}
 
 /// An explained run of bytes of the file, or of the unfiltered payload of one of its generic tiles.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) title: String,
-    /// For payloads, the file offset of the generic tile: the rows' offsets then count in the payload.
-    pub(super) payload_of: Option<u64>,
+    pub(super) source: Source,
     pub(super) rows: Vec<Row>,
     /// Where the explanation ends early, and why.
     pub(super) trouble: Option<Trouble>,
@@ -27,7 +67,15 @@ pub(super) struct Row {
     pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) name: String,
-    pub(super) value: String,
+}
+
+/// How much of a long value is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Its beginning, for people.
+    Short,
+    /// All of it; of bytes without a meaning of their own nothing, as they are in hexadecimal beside it.
+    Exact,
 }
 
 /// The first byte that makes no sense.
@@ -73,16 +121,41 @@ impl Block {
         let trace = Trace::new();
         let trouble = parse(Reader::with_offset(bytes, offset).traced(&trace)).err();
         let rows = rows(&trace.fields(), bytes, offset);
-        Self { title: title.into(), payload_of: None, rows, trouble }
+        Self { title: title.into(), source: Source::File, rows, trouble }
+    }
+
+    /// Bytes of the file that nothing explains, in lines.
+    pub(super) fn raw(title: impl Into<String>, bytes: &[u8]) -> Self {
+        let count = bytes.len().div_ceil(RAW_LINE);
+        let row = |line: usize| {
+            let offset = line.saturating_mul(RAW_LINE);
+            let len = bytes.len().saturating_sub(offset).min(RAW_LINE);
+            Row { offset: to_u64(offset), len: to_u64(len), name: "bytes".to_owned() }
+        };
+        Self { title: title.into(), rows: (0..count).map(row).collect(), ..Self::default() }
+    }
+
+    /// The bytes of a row, where the file has them.
+    pub(super) fn bytes<'b>(&'b self, file: &'b [u8], row: &Row) -> &'b [u8] {
+        let source = match &self.source {
+            Source::File => file,
+            Source::Payload { bytes, .. } => bytes,
+        };
+        slice(source, 0, row.offset, row.len)
+    }
+
+    /// A row's value in words.
+    pub(super) fn value(&self, file: &[u8], row: &Row, detail: Detail) -> Option<String> {
+        show(&row.name, self.bytes(file, row), detail)
     }
 
     /// How an offset of this block is said.
     pub(super) fn place(&self, offset: u64) -> String {
-        match self.payload_of {
-            Some(tile) => {
+        match self.source {
+            Source::Payload { tile, .. } => {
                 format!("offset {offset} of the unfiltered payload of the generic tile at offset {tile}")
             }
-            None => format!("offset {offset}"),
+            Source::File => format!("offset {offset}"),
         }
     }
 
@@ -101,7 +174,7 @@ fn rows(fields: &[TracedField], bytes: &[u8], base: u64) -> Vec<Row> {
             continue;
         }
         end = field.offset.saturating_add(field.len);
-        let value = slice(bytes, base, field);
+        let value = slice(bytes, base, field.offset, field.len);
         let next = index.checked_add(1).and_then(|next| fields.get(next));
         let next = next.filter(|next| next.what == field.what && next.offset == end);
         let mut name = field.what.to_owned();
@@ -112,15 +185,15 @@ fn rows(fields: &[TracedField], bytes: &[u8], base: u64) -> Vec<Row> {
             (None, Some(0)) if is_list(field.what) && field.len == 8 => name.push_str(" count"),
             _ => {}
         }
-        let value = show(&name, value);
-        rows.push(Row { offset: field.offset, len: field.len, name, value });
+        rows.push(Row { offset: field.offset, len: field.len, name });
     }
     rows
 }
 
-fn slice<'b>(bytes: &'b [u8], base: u64, field: &TracedField) -> &'b [u8] {
-    let start = field.offset.checked_sub(base).and_then(to_usize);
-    let end = start.and_then(|start| start.checked_add(to_usize(field.len)?));
+/// `len` bytes from `offset` on, in bytes whose first one is at `base`; none where they are not all there.
+fn slice(bytes: &[u8], base: u64, offset: u64, len: u64) -> &[u8] {
+    let start = offset.checked_sub(base).and_then(to_usize);
+    let end = start.and_then(|start| start.checked_add(to_usize(len)?));
     start.zip(end).and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
 }
 
@@ -131,10 +204,12 @@ fn le(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(wide))
 }
 
-/// A field's bytes by its name and length.
-fn show(name: &str, bytes: &[u8]) -> String {
+/// A field's bytes by its name and length. `None` for bytes without a meaning of their own, unless they are to be
+/// shown to people.
+fn show(name: &str, bytes: &[u8], detail: Detail) -> Option<String> {
+    let hex = |bytes: &[u8]| (detail == Detail::Short).then(|| hex(bytes));
     let code = |name: Option<&str>| match (bytes, name) {
-        ([byte], Some(name)) => format!("{byte} ({name})"),
+        ([byte], Some(name)) => Some(format!("{byte} ({name})")),
         _ => hex(bytes),
     };
     let first = bytes.first().copied().unwrap_or(0);
@@ -143,23 +218,30 @@ fn show(name: &str, bytes: &[u8]) -> String {
     }
     match name {
         "array type" => return code(ArrayType::from_code(first).map(ArrayType::name)),
+        "member object type" => return code(ObjectType::from_code(first).map(ObjectType::name)),
         "tile order" | "cell order" => return code(Layout::from_code(first).map(Layout::name)),
         "filter type" => return code(registry::by_code(first).map(|row| row.name)),
         "compression level" => {
             if let Ok(level) = bytes.try_into() {
-                return i32::from_le_bytes(level).to_string();
+                return Some(i32::from_le_bytes(level).to_string());
             }
         }
+        "bytes" if detail == Detail::Short => {
+            let dot = |byte: &u8| if (b' '..=b'~').contains(byte) { char::from(*byte) } else { '.' };
+            let text: String = bytes.iter().map(dot).collect();
+            return hex(bytes).map(|hex| format!("{hex:<47}  {text}"));
+        }
+        "bytes" => return None,
         _ => {}
     }
     if is_text(name) && core::str::from_utf8(bytes).is_ok() && !name.ends_with("length") {
-        return format!("\"{}\"", escape_bytes_keeping_text(bytes));
+        return Some(format!("\"{}\"", escape_bytes_keeping_text(bytes)));
     }
     if is_list(name) && bytes.len().is_multiple_of(8) {
-        return list(bytes);
+        return Some(list(bytes, detail));
     }
     match (bytes.len(), le(bytes)) {
-        (1 | 2 | 4 | 8, Some(value)) => integer(value, bytes.len()),
+        (1 | 2 | 4 | 8, Some(value)) => Some(integer(value, bytes.len())),
         _ => hex(bytes),
     }
 }
@@ -185,11 +267,12 @@ fn is_list(name: &str) -> bool {
     ["offsets", "sizes", "counts"].iter().any(|word| name.ends_with(word))
 }
 
-fn list(bytes: &[u8]) -> String {
+fn list(bytes: &[u8], detail: Detail) -> String {
     let (words, _) = bytes.as_chunks::<8>();
+    let shown = if detail == Detail::Short { ITEMS } else { usize::MAX };
     let mut items: Vec<String> =
-        words.iter().take(ITEMS).map(|word| u64::from_le_bytes(*word).to_string()).collect();
-    if words.len() > ITEMS {
+        words.iter().take(shown).map(|word| u64::from_le_bytes(*word).to_string()).collect();
+    if words.len() > shown {
         items.push(format!("… ({} values)", words.len()));
     }
     items.join(", ")
@@ -224,18 +307,18 @@ mod tests {
             reader.bool("dense")?;
             Ok(())
         });
-        let rows: Vec<_> = block
-            .rows
-            .iter()
-            .map(|row| (row.offset, row.len, row.name.as_str(), row.value.as_str()))
-            .collect();
+        let file = [&[0; 100][..], &bytes].concat();
+        let value = |row| block.value(&file, row, Detail::Exact).unwrap();
+        let rows: Vec<_> =
+            block.rows.iter().map(|row| (row.offset, row.len, row.name.as_str(), value(row))).collect();
         let expected = [
             (100, 4, "dimension name length", "2"),
             (104, 2, "dimension name", "\"ab\""),
             (106, 1, "array type", "1 (sparse)"),
             (107, 4, "enumeration name length", "0"),
             (111, 1, "dense", "5"),
-        ];
+        ]
+        .map(|(offset, len, name, value)| (offset, len, name, value.to_owned()));
         assert_eq!(rows, expected);
         assert_eq!(block.trouble.unwrap().offset, 111);
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use tdb_array::Key;
 use tdb_codec::{Budget, FormatVersion, Gate, Limits, Reader, to_u64, to_usize};
 use tdb_fragment::{
     DataFile, DataFilePart, Footer, FooterLocation, LegacyMetadata, RTree, Section, TileValues,
@@ -16,17 +17,17 @@ use super::kind::{FRAGMENT_METADATA, OLD_SCHEMA, SCHEMA_FOLDER, array_of};
 use super::tile;
 
 /// A fragment's metadata file: its sections, then its footer.
-pub(super) fn explain_metadata(file: &Path, bytes: &[u8]) -> Vec<Block> {
+pub(super) fn explain_metadata(file: &Path, bytes: &[u8], key: Option<&Key>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    match Opened::new(file, bytes) {
+    match Opened::new(file, bytes, key) {
         Ok(Opened { schema, footer: None, .. }) => {
-            tile::generic(&mut blocks, "fragment metadata", bytes, 0, |reader| {
+            tile::generic(&mut blocks, "fragment metadata", (bytes, 0), key, |reader| {
                 LegacyMetadata::parse_from(reader, &schema)?;
                 Ok(())
             });
         }
         Ok(Opened { schema, footer: Some(footer), footer_end, .. }) => {
-            sections(&mut blocks, bytes, &schema, &footer);
+            sections(&mut blocks, bytes, (&schema, &footer), key);
             let start = to_usize(footer.offset).unwrap_or(usize::MAX);
             let rest = bytes.get(start..).unwrap_or_default();
             let footer_len = footer_end.saturating_sub(footer.offset);
@@ -48,7 +49,7 @@ pub(super) fn explain_metadata(file: &Path, bytes: &[u8]) -> Vec<Block> {
                     reader.take(reader.remaining(), "section")?;
                     Ok(())
                 };
-                tile::generic(&mut blocks, "section", rest, offset, whole);
+                tile::generic(&mut blocks, "section", (rest, offset), key, whole);
                 offset = offset.saturating_add(tile.total_len());
             }
             let mut block = Block::new("footer");
@@ -59,7 +60,12 @@ pub(super) fn explain_metadata(file: &Path, bytes: &[u8]) -> Vec<Block> {
     blocks
 }
 
-fn sections(blocks: &mut Vec<Block>, bytes: &[u8], schema: &ArraySchema, footer: &Footer) {
+fn sections(
+    blocks: &mut Vec<Block>,
+    bytes: &[u8],
+    (schema, footer): (&ArraySchema, &Footer),
+    key: Option<&Key>,
+) {
     let mut sections: Vec<(Section, u64)> = footer.sections.iter().collect();
     sections.sort_by_key(|(_, offset)| *offset);
     for (section, offset) in sections {
@@ -76,7 +82,19 @@ fn sections(blocks: &mut Vec<Block>, bytes: &[u8], schema: &ArraySchema, footer:
             blocks.push(block);
             continue;
         };
-        tile::generic(blocks, &what, tile, offset, |reader| section_payload(section, reader, schema, footer));
+        tile::generic(blocks, &what, (tile, offset), key, |reader| {
+            section_payload(section, reader, schema, footer)
+        });
+        // Footers with delete metadata do not locate the processed conditions yet: they follow the last section.
+        let end = GenericTile::parse(tile, offset).map_or(u64::MAX, |tile| tile.total_len());
+        let rest = to_usize(end).and_then(|end| tile.get(end..)).unwrap_or_default();
+        let unlocated = footer.version.has(Gate::DeleteMetadata) && !footer.version.has(Gate::DeleteFiles);
+        if unlocated && !rest.is_empty() {
+            let what = format!("{} (the footer does not say where)", Section::ProcessedConditions.name());
+            tile::generic(blocks, &what, (rest, offset.saturating_add(end)), key, |reader| {
+                section_payload(Section::ProcessedConditions, reader, schema, footer)
+            });
+        }
     }
 }
 
@@ -90,7 +108,7 @@ fn section_payload(
     match section {
         Section::RTree => RTree::parse_from(reader, footer.version, &schema.domain).map(|_| ())?,
         Section::Mins(_) | Section::Maxes(_) | Section::GlobalOrderMins(_) | Section::GlobalOrderMaxes(_) => {
-            TileValues::parse(reader, name).map(|_| ())?
+            TileValues::parse(reader, name).map(|_| ())?;
         }
         Section::Sums(_) => parse_words(reader, name).map(|_| ())?,
         Section::FragmentStatistics => parse_fragment_statistics(reader, footer.slots.len()).map(|_| ())?,
@@ -110,8 +128,8 @@ fn slot_name(schema: &ArraySchema, footer: &Footer, slot: usize) -> String {
 }
 
 /// A data file: its tiles and their chunks.
-pub(super) fn explain_data(file: &Path, bytes: &[u8]) -> Vec<Block> {
-    let (title, starts) = match tiles_of(file) {
+pub(super) fn explain_data(file: &Path, bytes: &[u8], key: Option<&Key>) -> Vec<Block> {
+    let (title, starts) = match tiles_of(file, key) {
         Ok((title, starts)) => (title, starts),
         Err(why) => (format!("tiles one after another ({why})"), walk_tiles(bytes)),
     };
@@ -155,11 +173,11 @@ fn walk_tiles(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// What a data file holds, and where its tiles begin, as the fragment's metadata says.
-fn tiles_of(file: &Path) -> Result<(String, Vec<u64>), String> {
+fn tiles_of(file: &Path, key: Option<&Key>) -> Result<(String, Vec<u64>), String> {
     let name = file.file_name().and_then(|name| name.to_str()).ok_or("the file has no name")?;
     let metadata = file.with_file_name(FRAGMENT_METADATA);
     let bytes = fs::read(&metadata).map_err(|error| format!("{}: {error}", metadata.display()))?;
-    let opened = Opened::new(&metadata, &bytes).map_err(|trouble| trouble.what)?;
+    let opened = Opened::new(&metadata, &bytes, key).map_err(|trouble| trouble.what)?;
     let Opened { schema, version, .. } = &opened;
     let parts = [DataFilePart::Fixed, DataFilePart::Var, DataFilePart::Validity];
     let files = schema.fields().flat_map(|field| parts.map(|part| (field, part)));
@@ -190,7 +208,7 @@ fn tiles_of(file: &Path) -> Result<(String, Vec<u64>), String> {
             }
         }
     };
-    Ok((title, opened.tile_starts(section, &bytes)?))
+    Ok((title, opened.tile_starts(section, &bytes, key)?))
 }
 
 /// A fragment's metadata, as far as its other files need it.
@@ -203,7 +221,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn new(file: &Path, bytes: &[u8]) -> Result<Self, Trouble> {
+    fn new(file: &Path, bytes: &[u8], key: Option<&Key>) -> Result<Self, Trouble> {
         let outside = |what: String| Trouble { offset: 0, what };
         let folder = file.parent().ok_or_else(|| outside("the file has no folder".to_owned()))?;
         let folder = std::path::absolute(folder).map_err(|error| outside(error.to_string()))?;
@@ -211,7 +229,7 @@ impl Opened {
         let name = TimestampedName::parse(name).map_err(|error| outside(error.to_string()))?;
         let version = name.version.ok_or_else(|| outside("its version is not supported".to_owned()))?;
         let array = array_of(&folder).ok_or_else(|| outside("the fragment has no array".to_owned()))?;
-        let old = |name: Option<&str>| load_schema(&array, name).map_err(outside);
+        let old = |name: Option<&str>| load_schema(&array, name, key).map_err(outside);
         if !version.has(Gate::FragmentFooter) {
             let footer_end = to_u64(bytes.len());
             return Ok(Self { version, schema: old(None)?, footer: None, footer_end });
@@ -235,10 +253,10 @@ impl Opened {
         slots.unwrap_or(tdb_fragment::Slots::new(&self.schema, self.version, false, false)).field(kind)
     }
 
-    fn tile_starts(&self, section: Section, bytes: &[u8]) -> Result<Vec<u64>, String> {
+    fn tile_starts(&self, section: Section, bytes: &[u8], key: Option<&Key>) -> Result<Vec<u64>, String> {
         let slot = section.slot().unwrap_or(0);
         let Some(footer) = &self.footer else {
-            let legacy = LegacyMetadata::parse(&payload(bytes, 0)?, &self.schema)
+            let legacy = LegacyMetadata::parse(&payload(bytes, 0, key)?, &self.schema)
                 .map_err(|error| error.to_string())?;
             let lists = if matches!(section, Section::VarOffsets(_)) {
                 legacy.var_offsets
@@ -250,18 +268,22 @@ impl Opened {
         let range = footer.section(section).map_err(|error| error.to_string())?;
         let range = range.ok_or("the metadata has no tile offsets for it")?;
         let tile = to_usize(range.start).and_then(|start| bytes.get(start..)).unwrap_or_default();
-        parse_u64_list(Reader::new(&payload(tile, range.start)?), section.name())
+        parse_u64_list(Reader::new(&payload(tile, range.start, key)?), section.name())
             .map_err(|error| error.to_string())
     }
 }
 
-fn payload(bytes: &[u8], offset: u64) -> Result<Vec<u8>, String> {
+fn payload(bytes: &[u8], offset: u64, key: Option<&Key>) -> Result<Vec<u8>, String> {
     let tile = GenericTile::parse(bytes, offset).map_err(|error| error.to_string())?;
-    tile.decode(None, &Limits::default(), &Budget::unlimited()).map_err(|error| error.to_string())
+    tile.decode(key, &Limits::default(), &Budget::unlimited()).map_err(|error| error.to_string())
 }
 
 /// The schema of an array that a footer names.
-pub(super) fn load_schema(array: &Path, name: Option<&str>) -> Result<ArraySchema, String> {
+pub(super) fn load_schema(
+    array: &Path,
+    name: Option<&str>,
+    key: Option<&Key>,
+) -> Result<ArraySchema, String> {
     if let Some(name) = name.filter(|name| !is_plain_name(name)) {
         return Err(format!("the name of the schema it needs, {name:?}, is no file name"));
     }
@@ -271,6 +293,6 @@ pub(super) fn load_schema(array: &Path, name: Option<&str>) -> Result<ArraySchem
     };
     let failed = |error: String| format!("the schema it needs, {}: {error}", path.display());
     let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
-    let payload = payload(&bytes, 0).map_err(failed)?;
+    let payload = payload(&bytes, 0, key).map_err(failed)?;
     ArraySchema::parse(&payload).map_err(|error| failed(error.to_string()))
 }

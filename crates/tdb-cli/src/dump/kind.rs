@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use tdb_codec::to_u64;
 use tdb_fragment::CommitKind;
+use tdb_tile::GenericTile;
 
 use crate::args::Kind;
 
@@ -10,6 +12,8 @@ use crate::args::Kind;
 pub(super) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
 /// Name of the schema file of old arrays.
 pub(super) const OLD_SCHEMA: &str = "__array_schema.tdb";
+/// What a key-value object of TileDB 1.x has instead: not supported, but wrapped like everything else.
+const KV_SCHEMA: &str = "__kv_schema.tdb";
 /// Folder of the schema files of new ones.
 pub(super) const SCHEMA_FOLDER: &str = "__schema";
 
@@ -24,18 +28,25 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
         Some((CommitKind::Ignore | CommitKind::Vacuum, _)) => return Some(Kind::Paths),
         Some((CommitKind::ConsolidatedMetadata, _)) => return Some(Kind::ConsolidatedMetadata),
         Some((CommitKind::Delete, _)) => return Some(Kind::Condition),
-        Some((CommitKind::Update, _)) => return Some(Kind::GenericTile),
+        Some((CommitKind::Update, _)) => return Some(Kind::Update),
         _ => {}
     }
     Some(match (folder, name) {
         (_, OLD_SCHEMA) | (SCHEMA_FOLDER, _) => Kind::Schema,
+        (_, KV_SCHEMA) => Kind::GenericTile,
         (_, FRAGMENT_METADATA) => Kind::FragmentMetadata,
         ("__enumerations", _) => Kind::Enumeration,
         ("__meta", _) => Kind::Metadata,
-        ("__group", _) => Kind::GenericTile,
+        ("__group", _) => Kind::Group,
         _ if name.ends_with(".tdb") => Kind::Data,
         _ => return None,
     })
+}
+
+/// What a file looks like that no name explains.
+pub(super) fn sniff(bytes: &[u8]) -> Option<Kind> {
+    let tile = GenericTile::parse(bytes, 0).ok()?;
+    (tile.total_len() == to_u64(bytes.len())).then_some(Kind::GenericTile)
 }
 
 /// The array's folder, given the one of a fragment.
@@ -64,6 +75,7 @@ mod tests {
             ("/a/__commits/__1_1_x_22.con", Some(Kind::Commits)),
             ("/a/__fragment_meta/__1_1_x_22.meta", Some(Kind::ConsolidatedMetadata)),
             ("/a/__commits/__1_1_x_22.del", Some(Kind::Condition)),
+            ("/a/__group/__1_1_x_2", Some(Kind::Group)),
             ("/a/readme.txt", None),
         ];
         for (path, kind) in cases {

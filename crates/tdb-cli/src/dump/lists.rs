@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use tdb_array::Key;
 use tdb_codec::{Reader, to_u64};
 use tdb_fragment::{
-    Condition, Footer, parse_consolidated_commits, parse_consolidated_footers, parse_path_lines,
+    Condition, Footer, Update, parse_consolidated_commits, parse_consolidated_footers, parse_path_lines,
 };
 
 use super::block::{Block, Row, Trouble};
@@ -23,7 +24,7 @@ pub(super) fn explain_paths(bytes: &[u8]) -> Vec<Block> {
 }
 
 /// A consolidated commits file.
-pub(super) fn explain_commits(bytes: &[u8]) -> Vec<Block> {
+pub(super) fn explain_commits(bytes: &[u8], key: Option<&Key>) -> Vec<Block> {
     let mut list = Block::new("consolidated commits");
     let mut blocks = Vec::new();
     let records = match parse_consolidated_commits(bytes) {
@@ -39,10 +40,10 @@ pub(super) fn explain_commits(bytes: &[u8]) -> Vec<Block> {
         list.rows.push(path_row(offset, line.as_bytes()));
         offset = offset.saturating_add(to_u64(line.len()));
         if let Some((start, delete)) = record.delete {
-            let (name, value) = ("delete size".to_owned(), delete.len().to_string());
-            list.rows.push(Row { offset, len: start.saturating_sub(offset), name, value });
+            let name = "delete size".to_owned();
+            list.rows.push(Row { offset, len: start.saturating_sub(offset), name });
             offset = start.saturating_add(to_u64(delete.len()));
-            tile::generic(&mut blocks, "delete condition", delete, start, condition);
+            tile::generic(&mut blocks, "delete condition", (delete, start), key, condition);
         }
     }
     blocks.insert(0, list);
@@ -55,10 +56,16 @@ pub(super) fn condition(reader: Reader<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// The payload of an update file.
+pub(super) fn update(reader: Reader<'_>) -> Result<(), Trouble> {
+    Update::parse_from(reader)?;
+    Ok(())
+}
+
 /// A file of consolidated fragment metadata.
-pub(super) fn explain_footers(file: &Path, bytes: &[u8]) -> Vec<Block> {
+pub(super) fn explain_footers(file: &Path, bytes: &[u8], key: Option<&Key>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let payload = tile::generic(&mut blocks, "consolidated footers", bytes, 0, |reader| {
+    let payload = tile::generic(&mut blocks, "consolidated footers", (bytes, 0), key, |reader| {
         parse_consolidated_footers(reader)?;
         Ok(())
     });
@@ -67,7 +74,7 @@ pub(super) fn explain_footers(file: &Path, bytes: &[u8]) -> Vec<Block> {
         Ok(footers) => footers,
         Err(error) => {
             let mut block = Block::new("footers");
-            block.payload_of = Some(0);
+            block.source = payload.in_tile(0);
             block.trouble = Some(error.into());
             blocks.push(block);
             return blocks;
@@ -82,20 +89,19 @@ pub(super) fn explain_footers(file: &Path, bytes: &[u8]) -> Vec<Block> {
         let parse = |reader: Reader<'_>| -> Result<(), Trouble> {
             let (_, name) = Footer::parse_head(footer.bytes, footer.offset)?;
             let schema = array.ok_or_else(|| "no folder".to_owned());
-            let schema = schema.and_then(|array| fragment::load_schema(array, name.as_deref()));
+            let schema = schema.and_then(|array| fragment::load_schema(array, name.as_deref(), key));
             let schema = schema.map_err(|what| Trouble { offset: footer.offset, what })?;
             Footer::parse_from(reader, &schema)?;
             Ok(())
         };
         let mut block =
             Block::traced(format!("footer of {}", footer.name), footer.bytes, footer.offset, parse);
-        block.payload_of = Some(0);
+        block.source = payload.in_tile(0);
         blocks.push(block);
     }
     blocks
 }
 
 fn path_row(offset: u64, line: &[u8]) -> Row {
-    let value = format!("\"{}\"", line.escape_ascii());
-    Row { offset, len: to_u64(line.len()), name: "path".to_owned(), value }
+    Row { offset, len: to_u64(line.len()), name: "path".to_owned() }
 }

@@ -1,18 +1,20 @@
 //! Generic tiles and chunks.
 
+use tdb_array::Key;
 use tdb_codec::{Budget, Limits, Reader, to_u64};
 use tdb_tile::GenericTile;
 
-use super::block::{Block, Trouble};
+use super::block::{Block, Payload, Trouble};
 
 /// A file that is one generic tile, and its payload as `parse` reads it.
 pub(super) fn explain(
     what: &str,
     bytes: &[u8],
+    key: Option<&Key>,
     parse: impl FnOnce(Reader<'_>) -> Result<(), Trouble>,
 ) -> Vec<Block> {
     let mut blocks = Vec::new();
-    generic(&mut blocks, what, bytes, 0, parse);
+    generic(&mut blocks, what, (bytes, 0), key, parse);
     let end = blocks.first().map_or(0, Block::end);
     if let Some(rest) = to_u64(bytes.len()).checked_sub(end).filter(|rest| *rest > 0)
         && blocks.iter().all(|block| block.trouble.is_none())
@@ -28,13 +30,13 @@ pub(super) fn explain(
 pub(super) fn generic(
     blocks: &mut Vec<Block>,
     what: &str,
-    bytes: &[u8],
-    offset: u64,
+    (bytes, offset): (&[u8], u64),
+    key: Option<&Key>,
     parse: impl FnOnce(Reader<'_>) -> Result<(), Trouble>,
-) -> Option<Vec<u8>> {
+) -> Option<Payload> {
     let mut block = Block::traced(format!("generic tile at offset {offset}: {what}"), bytes, offset, walk);
     let payload = GenericTile::parse(bytes, offset)
-        .and_then(|tile| tile.decode(None, &Limits::default(), &Budget::unlimited()));
+        .and_then(|tile| tile.decode(key, &Limits::default(), &Budget::unlimited()));
     let payload = match payload {
         Ok(payload) => payload,
         Err(error) => {
@@ -48,8 +50,9 @@ pub(super) fn generic(
         "{what}: payload of the generic tile at offset {offset} ({} bytes unfiltered, offsets count in them)",
         payload.len()
     );
+    let payload = Payload::from(payload);
     let mut inner = Block::traced(title, &payload, 0, parse);
-    inner.payload_of = Some(offset);
+    inner.source = payload.in_tile(offset);
     blocks.push(inner);
     Some(payload)
 }

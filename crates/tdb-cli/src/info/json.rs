@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 use tdb_array::Fragment;
-use tdb_codec::CellValNum;
 use tdb_schema::{ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, Range};
 
 use super::Info;
 use super::text::kind;
 use crate::calendar;
 use crate::describe::pipeline_json;
+use crate::meta::count_of;
 use crate::value::{cell_json, cell_val_num_json, coordinate_json, escape_bytes};
 
 pub(super) fn describe(info: &Info) -> Value {
@@ -30,6 +30,7 @@ pub(super) fn describe(info: &Info) -> Value {
         "offsets_filters": pipeline_json(&schema.offsets_filters),
         "validity_filters": pipeline_json(&schema.validity_filters),
         "lock_file": array.has_lock_file(),
+        "updates": array.updates().collect::<Vec<_>>(),
         "non_empty_domain": array.non_empty_domain().map(|domain| ranges(schema, &domain)),
         "current_domain": schema.current_domain.as_ref().map(|current| ranges(schema, &current.ranges)),
         "dimensions": schema.domain.dimensions.iter().map(dimension).collect::<Vec<_>>(),
@@ -120,9 +121,8 @@ fn fragment(fragment: &Fragment) -> Value {
 fn metadata(info: &Info) -> Value {
     let mut object = Map::new();
     for (key, value) in info.metadata.iter() {
-        let count = if value.count() == 1 { CellValNum::ONE } else { CellValNum::Var };
         let key = core::str::from_utf8(key).map_or_else(|_| escape_bytes(key), str::to_owned);
-        let shown = cell_json(value.datatype, count, &value.data);
+        let shown = cell_json(value.datatype, count_of(value), &value.data);
         object.insert(key, json!({"datatype": value.datatype.name(), "value": shown}));
     }
     Value::Object(object)

@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 
 use tdb_array::{ArrayType, Fragment};
-use tdb_codec::{CellValNum, DataOrder};
+use tdb_codec::{DataOrder, Gate};
 use tdb_schema::{ArraySchema, Dimension, Range};
 
 use super::Info;
-use crate::calendar;
+use crate::calendar::{self, time_text};
 use crate::describe::pipeline_text;
+use crate::failure::one_line;
+use crate::meta;
 use crate::table::{self, Heading};
 use crate::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 
@@ -38,8 +40,8 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     line("schema", format!("{}{latest}", array.schema_key()))?;
     let window = array.window();
     if window != tdb_array::TimeWindow::ALL {
-        let end = if window.end == u64::MAX { "now".to_owned() } else { time(window.end) };
-        line("opened between", format!("{} and {end}", time(window.start)))?;
+        let end = if window.end == u64::MAX { "now".to_owned() } else { time_text(window.end) };
+        line("opened between", format!("{} and {end}", time_text(window.start)))?;
     }
     line("tile order", schema.tile_order.to_string())?;
     line("cell order", schema.cell_order.to_string())?;
@@ -52,6 +54,11 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     line("validity filters", pipeline_text(&schema.validity_filters))?;
     if array.has_lock_file() {
         line("lock file", "__lock.tdb".to_owned())?;
+    } else if !schema.version.has(Gate::NoLockFile) {
+        line("lock file", "missing (libtiledb 1.7 to 2.5 do not open the array)".to_owned())?;
+    }
+    for update in array.updates() {
+        line("update", format!("{} (its cells read as deleted)", one_line(update)))?;
     }
     let domain = array.non_empty_domain();
     line("non-empty domain", domain.map_or("none".to_owned(), |domain| ranges(schema, &domain)))?;
@@ -165,14 +172,13 @@ fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     ];
     let row = |fragment: &Fragment| {
         let (start, end) = fragment.timestamps();
-        let written = if start == end { time(start) } else { format!("{} to {}", time(start), time(end)) };
         vec![
             name(fragment.name()),
             kind(fragment).to_string(),
             fragment.version().to_string(),
             fragment.cell_count().to_string(),
             fragment.size().to_string(),
-            written,
+            calendar::span_text(start, end),
             fragment.non_empty_domain().map_or("none".to_owned(), |domain| ranges(fragment.schema(), domain)),
         ]
     };
@@ -184,20 +190,7 @@ fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn metadata(info: &Info, out: &mut dyn Write) -> io::Result<()> {
-    let headings = ["metadata key", "type", "value"].map(Heading::left);
-    let rows: Vec<_> = info
-        .metadata
-        .iter()
-        .map(|(key, value)| {
-            let count = if value.count() == 1 { CellValNum::ONE } else { CellValNum::Var };
-            vec![
-                cell_text(tdb_codec::Datatype::StringUtf8, CellValNum::Var, key),
-                value.datatype.to_string(),
-                cell_text(value.datatype, count, &value.data),
-            ]
-        })
-        .collect();
-    section(out, &headings, &rows)
+    section(out, &meta::headings(), &meta::rows(&info.metadata))
 }
 
 /// A table after a blank line; nothing without rows.
@@ -216,11 +209,6 @@ pub(super) const fn kind(fragment: &Fragment) -> ArrayType {
 fn ranges(schema: &ArraySchema, ranges: &[Range]) -> String {
     let range = |(range, dimension): (&Range, &Dimension)| interval_text(dimension, &range.low, &range.high);
     ranges.iter().zip(&schema.domain.dimensions).map(range).collect::<Vec<_>>().join(", ")
-}
-
-/// Milliseconds with their date.
-fn time(millis: u64) -> String {
-    format!("{millis} ({})", calendar::format_millis(millis))
 }
 
 fn name(name: &str) -> String {

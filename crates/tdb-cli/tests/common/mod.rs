@@ -162,3 +162,18 @@ pub(crate) fn assert_fails(outcome: &Outcome, parts: &[&str]) {
         assert!(outcome.err.contains(part), "{part:?} is not in {:?}", outcome.err);
     }
 }
+
+pub(crate) fn base64(text: &str) -> Vec<u8> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut out, mut bits, mut len) = (Vec::with_capacity(text.len() / 4 * 3), 0u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        let digit = ALPHABET.iter().position(|letter| *letter == byte).expect("base64");
+        bits = (bits << 6) | u32::try_from(digit).unwrap();
+        len += 6;
+        if len >= 8 {
+            len -= 8;
+            out.push(u8::try_from((bits >> len) & 0xff).unwrap());
+        }
+    }
+    out
+}

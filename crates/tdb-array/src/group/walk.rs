@@ -1,0 +1,78 @@
+//! Walking through a group, the groups in it, and so on.
+
+use std::collections::HashSet;
+
+use tdb_schema::{GroupMember, ObjectType};
+
+use super::Group;
+use crate::{Error, Result};
+
+/// Deepest nesting that is followed. A group may hold itself under ever longer names.
+const MAX_DEPTH: usize = 64;
+
+/// What is at a member's place.
+#[derive(Debug)]
+pub enum Found {
+    /// An array, a group, or a folder that is neither.
+    Object(ObjectType),
+    /// Nothing.
+    Missing,
+    /// The place is not one this build looks at, such as `s3://…`.
+    Elsewhere,
+    /// A group that the walk has been in already; its members are not shown again.
+    Repeated,
+    /// A group nested deeper than is followed.
+    TooDeep,
+    /// It could not be looked at.
+    Failed(Error),
+}
+
+/// A member that a walk came to.
+#[derive(Debug)]
+pub struct Visited {
+    /// How many groups it is inside of; 1 for the members of the first one.
+    pub depth: usize,
+    /// The member, as its group says.
+    pub member: GroupMember,
+    /// Its place.
+    pub location: String,
+    /// What is there.
+    pub found: Found,
+}
+
+impl Group {
+    /// All members, those of member groups after the group they are in. Every group is entered once, wherever it is
+    /// listed, so a group that contains itself ends the walk's way and not the program.
+    #[must_use]
+    pub fn walk(&self) -> Vec<Visited> {
+        let mut seen = HashSet::from([self.places.identity(&self.location)]);
+        let mut visited = Vec::new();
+        self.walk_into(1, &mut seen, &mut visited);
+        visited
+    }
+
+    fn walk_into(&self, depth: usize, seen: &mut HashSet<String>, visited: &mut Vec<Visited>) {
+        for member in self.members() {
+            let location = self.location_of(member);
+            let mut found = self.look(member);
+            let mut inner = None;
+            if matches!(found, Found::Object(ObjectType::Group)) {
+                if !seen.insert(self.places.identity(&location)) {
+                    found = Found::Repeated;
+                } else if depth >= MAX_DEPTH {
+                    found = Found::TooDeep;
+                } else {
+                    let opened: Result<Self> = self.open_member(member);
+                    match opened {
+                        Ok(group) => inner = Some(group),
+                        Err(error) => found = Found::Failed(error),
+                    }
+                }
+            }
+            visited.push(Visited { depth, member: member.clone(), location, found });
+            if let Some(group) = inner {
+                group.walk_into(depth.saturating_add(1), seen, visited);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The schemas of an array, each loaded once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tdb_fragment::is_plain_name;
+use tdb_schema::ArraySchema;
+
+use crate::array::load_schema;
+use crate::context::Context;
+use crate::directory::{OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::storage::join;
+use crate::{Error, Result};
+
+/// Schemas by key. Fragments name their schema's file; the few different ones are loaded once each.
+#[derive(Debug)]
+pub(crate) struct Schemas<'a> {
+    context: &'a Context,
+    known: Mutex<HashMap<String, Arc<ArraySchema>>>,
+}
+
+impl<'a> Schemas<'a> {
+    pub(crate) fn new(context: &'a Context) -> Self {
+        Self { context, known: Mutex::default() }
+    }
+
+    /// The schema that a footer names; versions without names have the old schema file.
+    pub(crate) fn named(&self, name: Option<&str>) -> Result<Arc<ArraySchema>> {
+        if let Some(name) = name.filter(|name| !is_plain_name(name)) {
+            let detail = format!("\"{}\" is no file name", name.escape_debug());
+            return Err(Error::inconsistent(self.context.describe(""), "schema name", 0, detail));
+        }
+        match name {
+            Some(name) if name != OLD_SCHEMA => self.at(&join(SCHEMA_FOLDER, name)),
+            _ => self.at(OLD_SCHEMA),
+        }
+    }
+
+    /// The schema in a file.
+    pub(crate) fn at(&self, key: &str) -> Result<Arc<ArraySchema>> {
+        let cache = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = cache().get(key) {
+            return Ok(schema.clone());
+        }
+        let schema = Arc::new(load_schema(self.context, key)?);
+        cache().insert(key.to_owned(), schema.clone());
+        Ok(schema)
+    }
+}

@@ -1,0 +1,60 @@
+//! Stored conditions in words.
+
+use tdb_codec::CellValNum;
+use tdb_fragment::{Comparison, Condition, Junction};
+use tdb_schema::{ArraySchema, Field};
+
+use crate::value::{cell_text, escape_bytes, hex_text};
+
+/// A condition as a file holds it: `a <= 20 and (b = 3 or b = 4)`. The file does not say of which type the operands
+/// are; those of fields the schema does not have are shown in hexadecimal.
+pub(crate) fn text(condition: &Condition, schema: Option<&ArraySchema>) -> String {
+    let text = |child: &Condition| text(child, schema);
+    match condition {
+        Condition::Expression { junction, children } => {
+            let word = match junction {
+                Junction::And => " and ",
+                Junction::Or => " or ",
+                Junction::Not => {
+                    return children.first().map_or(String::new(), |child| format!("not ({})", text(child)));
+                }
+            };
+            let part = |child: &Condition| match child {
+                Condition::Value { .. } => text(child),
+                Condition::Expression { .. } => format!("({})", text(child)),
+            };
+            children.iter().map(part).collect::<Vec<_>>().join(word)
+        }
+        Condition::Value { field, comparison, operands } => {
+            let sign = match comparison {
+                Comparison::Less => "<",
+                Comparison::LessOrEqual => "<=",
+                Comparison::Greater => ">",
+                Comparison::GreaterOrEqual => ">=",
+                Comparison::Equal => "=",
+                Comparison::NotEqual => "!=",
+                Comparison::In => "in",
+                Comparison::NotIn => "not in",
+                Comparison::AlwaysTrue => return "true".to_owned(),
+                Comparison::AlwaysFalse => return "false".to_owned(),
+            };
+            let known = schema.and_then(|schema| schema.field(field));
+            let shown: Vec<String> =
+                operands.iter().map(|operand| operand_text(operand, known.as_ref())).collect();
+            let shown =
+                if comparison.takes_list() { format!("({})", shown.join(", ")) } else { shown.join(", ") };
+            format!("{} {sign} {shown}", escape_bytes(field.as_bytes()))
+        }
+    }
+}
+
+fn operand_text(operand: &[u8], field: Option<&Field<'_>>) -> String {
+    match field {
+        _ if operand.is_empty() => "null or empty".to_owned(),
+        Some(field) => {
+            let single = operand.len() == field.datatype.size();
+            cell_text(field.datatype, if single { CellValNum::ONE } else { CellValNum::Var }, operand)
+        }
+        None => format!("0x{}", hex_text(operand)),
+    }
+}

@@ -1,0 +1,126 @@
+//! `tdb group`: the members of a group.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tdb_array::{Found, Group, GroupVersion, ObjectType, TimeWindow, Visited};
+use tdb_schema::ArrayMetadata;
+
+use crate::args::GroupArgs;
+use crate::calendar::time_text;
+use crate::failure::{Failure, Result, one_line};
+use crate::meta;
+use crate::table::{self, Heading};
+
+/// Runs the command.
+pub(crate) fn run(args: &GroupArgs, out: &mut dyn Write) -> Result {
+    let failed = |error| Failure::of_array(&args.group, error);
+    let group = args.window.options(&args.key)?.open_group(&args.group).map_err(failed)?;
+    let metadata = group.metadata().map_err(failed)?;
+    let members = if args.recursive { group.walk() } else { direct(&group) };
+    if args.json {
+        writeln!(out, "{:#}", describe(&group, &members, &metadata))?;
+    } else {
+        write(&group, &members, &metadata, out)?;
+    }
+    Ok(())
+}
+
+/// The group's own members, not those of member groups.
+fn direct(group: &Group) -> Vec<Visited> {
+    let visit = |member: &tdb_array::GroupMember| Visited {
+        depth: 1,
+        member: member.clone(),
+        location: group.location_of(member),
+        found: group.look(member),
+    };
+    group.members().map(visit).collect()
+}
+
+fn write(
+    group: &Group,
+    members: &[Visited],
+    metadata: &ArrayMetadata,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let mut line = |name: &str, value: String| writeln!(out, "{name:<14} {value}");
+    line("group", one_line(group.location()))?;
+    let version = group.version().map_or_else(|| "none".to_owned(), |version| format!("{version}"));
+    line("group version", version)?;
+    let window = group.window();
+    if window != TimeWindow::ALL {
+        let end = if window.end == u64::MAX { "now".to_owned() } else { time_text(window.end) };
+        line("opened between", format!("{} and {end}", time_text(window.start)))?;
+    }
+    line("members", group.members().count().to_string())?;
+    if !members.is_empty() {
+        let headings = ["member", "type", "URI", "there", "at"].map(Heading::left);
+        let row = |visited: &Visited| {
+            let Visited { depth, member, location, found } = visited;
+            let indent = "  ".repeat(depth.saturating_sub(1));
+            let name = member.name.as_deref().unwrap_or("(no name)");
+            vec![
+                format!("{indent}{}", one_line(name)),
+                member.object.name().to_owned(),
+                one_line(&member.uri),
+                one_line(&found_text(found)),
+                one_line(location),
+            ]
+        };
+        writeln!(out)?;
+        table::write_rows(out, 0, &headings, &members.iter().map(row).collect::<Vec<_>>())?;
+    }
+    if !metadata.is_empty() {
+        writeln!(out)?;
+        table::write_rows(out, 0, &meta::headings(), &meta::rows(metadata))?;
+    }
+    Ok(())
+}
+
+/// What is at a member's place, in words.
+fn found_text(found: &Found) -> String {
+    match found {
+        Found::Object(ObjectType::Invalid) => "neither array nor group".to_owned(),
+        Found::Object(object) => object.name().to_owned(),
+        Found::Missing => "missing".to_owned(),
+        Found::Elsewhere => "not looked at".to_owned(),
+        Found::Repeated => "group, shown above".to_owned(),
+        Found::TooDeep => "group, too deep to follow".to_owned(),
+        Found::Failed(error) => error.to_string(),
+    }
+}
+
+fn describe(group: &Group, members: &[Visited], metadata: &ArrayMetadata) -> Value {
+    let window = group.window();
+    json!({
+        "group": group.location(),
+        "version": group.version().map(GroupVersion::number),
+        "timestamps": [window.start, window.end],
+        "members": members.iter().map(member_json).collect::<Vec<_>>(),
+        "metadata": meta::all_json(metadata),
+    })
+}
+
+fn member_json(visited: &Visited) -> Value {
+    let Visited { depth, member, location, found } = visited;
+    let (there, error) = match found {
+        Found::Object(ObjectType::Invalid) => ("other", None),
+        Found::Object(object) => (object.name(), None),
+        Found::Missing => ("missing", None),
+        Found::Elsewhere => ("elsewhere", None),
+        Found::Repeated => ("repeated", None),
+        Found::TooDeep => ("too deep", None),
+        Found::Failed(error) => ("failed", Some(error.to_string())),
+    };
+    json!({
+        "depth": depth,
+        "name": member.name,
+        "type": member.object.name(),
+        "uri": member.uri,
+        "relative": member.relative,
+        "member_version": member.version.number(),
+        "location": location,
+        "there": there,
+        "error": error,
+    })
+}

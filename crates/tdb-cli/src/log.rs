@@ -1,0 +1,155 @@
+//! `tdb log`: what happened to an array along time.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tdb_array::{ArraySchema, ArrayType, Event, EventKind, History, LocalStorage, State, history};
+use tdb_codec::FormatVersion;
+
+use crate::args::LogArgs;
+use crate::calendar::{self, span_text};
+use crate::condition;
+use crate::failure::{Failure, Result, one_line};
+use crate::table::{self, Heading};
+
+/// Runs the command.
+pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> Result {
+    let failed = |error| Failure::of_array(&args.array, error);
+    let History { schema, events } =
+        history(LocalStorage::new(&args.array), args.key.key()?).map_err(failed)?;
+    let schema = schema.as_deref();
+    if args.json {
+        let object = json!({
+            "array": args.array.display().to_string(),
+            "events": events.iter().map(|event| event_json(event, schema)).collect::<Vec<_>>(),
+        });
+        writeln!(out, "{object:#}")?;
+        return Ok(());
+    }
+    let headings = [
+        Heading::left("when"),
+        Heading::left("what"),
+        Heading::right("version"),
+        Heading::right("cells"),
+        Heading::right("bytes"),
+        Heading::left("state"),
+        Heading::left("name"),
+    ];
+    let optional = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+    let row = |event: &Event| {
+        vec![
+            optional(event.timestamps.map(|(first, last)| span_text(first, last))),
+            one_line(&what(event, schema)),
+            optional(event.version.map(|version| version.to_string())),
+            optional(event.cells.map(|cells| cells.to_string())),
+            event.bytes.to_string(),
+            one_line(&state_text(&event.state)),
+            one_line(&event.key),
+        ]
+    };
+    table::write_rows(out, 0, &headings, &events.iter().map(row).collect::<Vec<_>>())?;
+    Ok(())
+}
+
+/// What happened, in one word for programs.
+const fn kind_word(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::Schema => "schema",
+        EventKind::Enumeration => "enumeration",
+        EventKind::Fragment(_) => "write",
+        EventKind::Delete(_) => "delete",
+        EventKind::Update(_) => "update",
+        EventKind::Metadata => "metadata",
+        EventKind::ConsolidatedFragment(_) => "consolidated fragment",
+        EventKind::ConsolidatedMetadata => "consolidated metadata",
+        EventKind::Commits(_) => "consolidated commits",
+        EventKind::Footers => "consolidated footers",
+        EventKind::Replaced(_) => "vacuum list",
+        EventKind::Ignored(_) => "ignore list",
+        _ => "other",
+    }
+}
+
+fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
+    let word = kind_word(&event.kind);
+    match &event.kind {
+        EventKind::Fragment(Some(array_type)) | EventKind::ConsolidatedFragment(Some(array_type)) => {
+            format!("{array_type} {word}")
+        }
+        EventKind::Delete(Some(condition)) | EventKind::Update(Some(condition)) => {
+            format!("{word} all but {}", condition::text(condition, schema))
+        }
+        EventKind::Commits(list) => format!("{word} of {}", list.len()),
+        EventKind::Replaced(list) | EventKind::Ignored(list) => format!("{word} of {}", list.len()),
+        _ => word.to_owned(),
+    }
+}
+
+/// A state's word for programs, and what it is about.
+fn state_parts(state: &State) -> (&'static str, Option<String>) {
+    match state {
+        State::Live => ("live", None),
+        State::Superseded => ("superseded", None),
+        State::Shadowed(by) => ("shadowed", Some(by.clone())),
+        State::Overwritten(by) => ("overwritten", Some(by.clone())),
+        State::Uncommitted => ("uncommitted", None),
+        State::Vacuumed => ("vacuumed", None),
+        State::Partial => ("partly written", None),
+        State::Unused => ("unused", None),
+        State::Damaged(error) => ("damaged", Some(error.to_string())),
+        _ => ("other", None),
+    }
+}
+
+fn state_text(state: &State) -> String {
+    match state_parts(state) {
+        (word, Some(about)) if matches!(state, State::Damaged(_)) => format!("{word}: {about}"),
+        // The vacuum file is named after what stands there instead.
+        (word, Some(by)) => {
+            let name = by.rsplit('/').next().unwrap_or_default();
+            format!("{word} by {}", name.strip_suffix(".vac").unwrap_or(name))
+        }
+        (word, None) => word.to_owned(),
+    }
+}
+
+fn event_json(event: &Event, schema: Option<&ArraySchema>) -> Value {
+    let (state, about) = state_parts(&event.state);
+    let number = |version: Option<FormatVersion>| match version {
+        Some(version) => json!(version.number()),
+        None => Value::Null,
+    };
+    let mut object = json!({
+        "timestamps": event.timestamps.map(|(first, last)| [first, last]),
+        "dates": event.timestamps.map(|(first, last)| [first, last].map(calendar::format_millis)),
+        "what": kind_word(&event.kind),
+        "name": event.key,
+        "version": number(event.version),
+        "cells": event.cells,
+        "bytes": event.bytes,
+        "state": state,
+    });
+    let mut add = |key: &str, value: Value| {
+        if let Some(object) = object.as_object_mut() {
+            object.insert(key.to_owned(), value);
+        }
+    };
+    match &event.state {
+        State::Damaged(_) => add("error", json!(about)),
+        _ if about.is_some() => add("by", json!(about)),
+        _ => {}
+    }
+    match &event.kind {
+        EventKind::Fragment(array_type) | EventKind::ConsolidatedFragment(array_type) => {
+            add("type", json!(array_type.map(ArrayType::name)));
+        }
+        EventKind::Delete(condition) | EventKind::Update(condition) => {
+            add("keeps", json!(condition.as_ref().map(|condition| condition::text(condition, schema))));
+        }
+        EventKind::Commits(list) | EventKind::Replaced(list) | EventKind::Ignored(list) => {
+            add("paths", json!(list));
+        }
+        _ => {}
+    }
+    object
+}

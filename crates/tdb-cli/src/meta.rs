@@ -1,0 +1,76 @@
+//! `tdb meta`: key-value metadata of an array or a group.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tdb_codec::{CellValNum, Datatype};
+use tdb_schema::{ArrayMetadata, MetadataValue};
+
+use crate::args::MetaArgs;
+use crate::failure::{Failure, Result};
+use crate::ranges::unescape;
+use crate::table::{self, Heading};
+use crate::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
+
+/// Runs the command.
+pub(crate) fn run(args: &MetaArgs, out: &mut dyn Write) -> Result {
+    let options = args.window.options(&args.key)?;
+    let metadata = options.metadata(&args.object).map_err(|error| Failure::of_array(&args.object, error))?;
+    let Some(text) = &args.entry else {
+        if args.json {
+            writeln!(out, "{:#}", all_json(&metadata))?;
+        } else {
+            table::write_rows(out, 0, &headings(), &rows(&metadata))?;
+        }
+        return Ok(());
+    };
+    let key =
+        unescape(text).map_err(|error| Failure::Usage(format!("{}: {error}", args.object.display())))?;
+    let Some(value) = metadata.get(&key) else {
+        return Err(Failure::at(&args.object, format!("there is no metadata key {text:?}")));
+    };
+    if args.json {
+        writeln!(out, "{:#}", entry_json(&key, value))?;
+    } else {
+        writeln!(out, "{}", cell_plain(value.datatype, count_of(value), &value.data))?;
+    }
+    Ok(())
+}
+
+/// Headings of [`rows`].
+pub(crate) fn headings() -> [Heading; 3] {
+    ["metadata key", "type", "value"].map(Heading::left)
+}
+
+/// A row a key.
+pub(crate) fn rows(metadata: &ArrayMetadata) -> Vec<Vec<String>> {
+    let row = |(key, value): (&[u8], &MetadataValue)| {
+        vec![
+            cell_text(Datatype::StringUtf8, CellValNum::Var, key),
+            value.datatype.to_string(),
+            cell_text(value.datatype, count_of(value), &value.data),
+        ]
+    };
+    metadata.iter().map(row).collect()
+}
+
+/// A list of objects: keys need not be text, so they cannot be the keys of an object.
+pub(crate) fn all_json(metadata: &ArrayMetadata) -> Value {
+    metadata.iter().map(|(key, value)| entry_json(key, value)).collect()
+}
+
+fn entry_json(key: &[u8], value: &MetadataValue) -> Value {
+    json!({
+        "key": core::str::from_utf8(key).map_or_else(|_| escape_bytes(key), str::to_owned),
+        "key_hex": hex_text(key),
+        "datatype": value.datatype.name(),
+        "count": value.count(),
+        "value": cell_json(value.datatype, count_of(value), &value.data),
+        "hex": hex_text(&value.data),
+    })
+}
+
+/// A value of one element is shown as such, others as lists.
+pub(crate) fn count_of(value: &MetadataValue) -> CellValNum {
+    if value.count() == 1 { CellValNum::ONE } else { CellValNum::Var }
+}
