@@ -32,6 +32,8 @@ pub struct FragmentWriter<'a> {
     order: Option<GlobalOrder>,
     /// Cells of a sparse fragment that do not fill a tile yet.
     pending: Pending,
+    /// An append failed: what the files hold no longer fits together.
+    failed: bool,
     committed: bool,
 }
 
@@ -131,6 +133,7 @@ impl<'a> FragmentWriter<'a> {
             summary: FragmentSummary::new(schema_name, domain, tile_cells, summaries),
             order: (!dense).then(|| GlobalOrder::new(schema)),
             pending: Pending::default(),
+            failed: false,
             committed: false,
         };
         writer.create()?;
@@ -148,8 +151,18 @@ impl<'a> FragmentWriter<'a> {
     ///
     /// # Errors
     /// Columns that do not fit, cells out of order, outside the domain, or twice at the same coordinates (unless the array
-    /// allows that), a filter that refuses values, or whatever the system says. The fragment is of no use then.
+    /// allows that), a filter that refuses values, or whatever the system says. The fragment is of no use then: it takes no
+    /// more cells, and does not commit.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
+        self.refuse_failed()?;
+        // Until all of it has succeeded.
+        self.failed = true;
+        self.append_cells(columns)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    fn append_cells(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         let kinds: Vec<FieldKind> = self.encoders.iter().map(|encoder| encoder.kind).collect();
         let (columns, cells) = column::check(self.array.schema(), &kinds, columns)?;
         if let Some(order) = &mut self.order {
@@ -208,9 +221,10 @@ impl<'a> FragmentWriter<'a> {
     /// Writes the metadata and makes the fragment count. Returns its name.
     ///
     /// # Errors
-    /// A sparse fragment without cells, or whatever the system says. The array is then as before, or, where the very last
+    /// A sparse fragment without cells, one an append to which failed, or whatever the system says. The array is then as before, or, where the very last
     /// step failed, perhaps has the fragment.
     pub fn commit(mut self) -> Result<String> {
+        self.refuse_failed()?;
         self.flush()?;
         let array = self.array;
         let (storage, durability) = (&*array.storage, array.options.durability);
@@ -239,6 +253,10 @@ impl<'a> FragmentWriter<'a> {
         write_file(storage, &marker, &[], durability)?;
         sync(array, commits)?;
         Ok(self.name.to_string())
+    }
+
+    const fn refuse_failed(&self) -> Result<(), WriteError> {
+        if self.failed { Err(WriteError::FailedBefore) } else { Ok(()) }
     }
 
     /// Makes the folder and begins the data files.

@@ -332,3 +332,31 @@ fn a_refused_write_leaves_the_array_as_it_was() {
     assert!(matches!(typed, Err(Error::Write(WriteError::Column { .. }))));
     assert_eq!(files(&storage), before);
 }
+
+/// A sparse array of one 32-bit dimension.
+fn line() -> ArraySchema {
+    let dimension = Dimension::fixed("i", Datatype::Int32, 0i32.to_le_bytes(), 99i32.to_le_bytes());
+    let domain = Domain::new(vec![dimension.with_extent(100i32.to_le_bytes())]);
+    let mut schema = ArraySchema::new(ArrayType::Sparse, domain).with_attribute(Attribute::new(
+        "a",
+        Datatype::Int32,
+        CellValNum::ONE,
+    ));
+    schema.capacity = 2;
+    schema
+}
+
+#[test]
+fn a_fragment_whose_append_failed_takes_no_more_cells_and_does_not_commit() {
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &line()).unwrap();
+    let array = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    let mut fragment = array.sparse_fragment().unwrap();
+    let mut append =
+        |cells: &[i32]| fragment.append(&[WriteColumn::fixed("i", cells), WriteColumn::fixed("a", cells)]);
+    append(&[1, 2, 3]).unwrap();
+    assert!(append(&[0]).is_err());
+    assert!(append(&[2]).is_err());
+    assert!(fragment.commit().is_err());
+    assert!(storage.keys().iter().all(|key| !key.starts_with("__fragments")));
+}
