@@ -35,6 +35,8 @@ pub struct FragmentWriter<'a> {
     /// An append failed: what the files hold no longer fits together.
     failed: bool,
     committed: bool,
+    /// Folders of the array were made that it did not have: their names must be synced too.
+    made_folders: bool,
 }
 
 /// The files of one field.
@@ -135,6 +137,7 @@ impl<'a> FragmentWriter<'a> {
             pending: Pending::default(),
             failed: false,
             committed: false,
+            made_folders: false,
         };
         writer.create()?;
         Ok(writer)
@@ -241,12 +244,12 @@ impl<'a> FragmentWriter<'a> {
         let (parent, _) = self.folder.rsplit_once('/').unwrap_or_default();
         sync(array, &self.folder)?;
         sync(array, parent)?;
+        if self.made_folders {
+            sync(array, "")?;
+        }
         let version = array.schema().version;
         let (commits, suffix) =
             if version.has(Gate::FragmentFolders) { (COMMITS, "wrt") } else { ("", "ok") };
-        if !commits.is_empty() {
-            storage.create_folder(commits).map_err(|error| Error::io(array.describe(commits), error))?;
-        }
         let marker = join(commits, &format!("{}.{suffix}", self.name));
         // From here on the fragment may count even if a step fails: it must not be removed.
         self.committed = true;
@@ -264,9 +267,19 @@ impl<'a> FragmentWriter<'a> {
         let array = self.array;
         let storage = &*array.storage;
         let schema = array.schema();
-        storage
-            .create_folder(&self.folder)
-            .map_err(|error| Error::io(array.describe(&self.folder), error))?;
+        let make = |folder: &str| {
+            storage.create_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
+        };
+        if schema.version.has(Gate::FragmentFolders) {
+            let there = storage.list("").map_err(|error| Error::io(array.describe(""), error))?;
+            for folder in [FRAGMENTS, COMMITS] {
+                if !there.iter().any(|entry| entry.name == folder) {
+                    make(folder)?;
+                    self.made_folders = true;
+                }
+            }
+        }
+        make(&self.folder)?;
         for encoder in &self.encoders {
             let open = |part| -> Result<DataOutput<'a>> {
                 let name = DataFile::Field(encoder.kind, part).name(schema, schema.version);
