@@ -136,6 +136,8 @@ pub enum WriteError {
     Duplicate { first: u64 },
     #[error("there are no cells to write")]
     NoCells,
+    #[error("an append to this fragment failed, so it cannot be written any further")]
+    FailedBefore,
     #[error("field \"{field}\" cannot be filtered: {error}")]
     Filter { field: String, error: Box<tdb_tile::Error> },
     #[error("the system gives no random numbers: {0}")]

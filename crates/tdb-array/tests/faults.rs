@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use tdb_array::{
@@ -14,10 +14,12 @@ use tdb_array::{
 use tdb_schema::{Attribute, Dimension, Domain};
 
 /// Fails every changing call once so many have succeeded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Failing {
     storage: MemoryStorage,
     left: Arc<AtomicUsize>,
+    /// Folders that were synced, in that order.
+    synced: Arc<Mutex<Vec<String>>>,
 }
 
 impl Failing {
@@ -80,6 +82,7 @@ impl WriteStorage for Failing {
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {
         self.step()?;
+        self.synced.lock().unwrap().push(key.to_owned());
         self.storage.sync_folder(key)
     }
 
@@ -126,7 +129,7 @@ fn a_write_that_fails_at_any_call_leaves_the_old_array_or_the_new_one() {
         WriteOptions::new().create_storage(&storage, &schema()).unwrap();
         write(storage.clone(), 0).unwrap();
         let left = Arc::new(AtomicUsize::new(failures));
-        let result = write(Failing { storage: storage.clone(), left }, 100);
+        let result = write(Failing { storage: storage.clone(), left, ..Failing::default() }, 100);
         let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
         match result {
             Ok(_) => {
@@ -153,8 +156,8 @@ fn a_creation_that_fails_leaves_no_array_or_one_that_can_be_written() {
     loop {
         let storage = MemoryStorage::default();
         let left = Arc::new(AtomicUsize::new(failures));
-        let created =
-            WriteOptions::new().create_storage(&Failing { storage: storage.clone(), left }, &schema());
+        let failing = Failing { storage: storage.clone(), left, ..Failing::default() };
+        let created = WriteOptions::new().create_storage(&failing, &schema());
         let opened = OpenOptions::new().open_storage(storage.clone());
         if created.is_ok() {
             assert!(opened.is_ok());
@@ -167,4 +170,21 @@ fn a_creation_that_fails_leaves_no_array_or_one_that_can_be_written() {
         failures += 1;
     }
     assert!(failures > 8, "{failures}");
+}
+
+#[test]
+fn folders_that_a_write_makes_anew_have_their_names_synced_before_it_counts() {
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema()).unwrap();
+    // Copies through tools that know no empty folders lack them.
+    storage.remove_folder("__fragments").unwrap();
+    storage.remove_folder("__commits").unwrap();
+    let recording = Failing { storage, left: Arc::new(AtomicUsize::new(usize::MAX)), ..Failing::default() };
+    let name = write(recording.clone(), 0).unwrap();
+    let fragment = format!("__fragments/{name}");
+    assert_eq!(*recording.synced.lock().unwrap(), [&fragment, "__fragments", "", "__commits"]);
+    recording.synced.lock().unwrap().clear();
+    let name = write(recording.clone(), 0).unwrap();
+    let fragment = format!("__fragments/{name}");
+    assert_eq!(*recording.synced.lock().unwrap(), [&fragment, "__fragments", "__commits"]);
 }

@@ -2,7 +2,7 @@
 
 mod deletes;
 pub(crate) mod hilbert;
-mod order;
+pub(crate) mod order;
 mod select;
 
 use tdb_codec::{Buffer, Layout, to_u32, to_u64};

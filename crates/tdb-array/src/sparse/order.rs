@@ -12,7 +12,7 @@ use crate::{QueryError, Result, parallel};
 
 /// What one part of a sort key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub(crate) enum Part {
     /// The space tile's index along a dimension.
     Tile(usize),
     /// The coordinate in a dimension.
@@ -80,7 +80,8 @@ pub(crate) fn permutation(
     Ok(sorted.unwrap_or_else(|| by_comparison(schema, selections, order, dedup, &ranks, cells)))
 }
 
-fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
+/// The parts of an order's keys, most significant first; ties of a Hilbert order are broken row by row.
+pub(crate) fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
     let count = schema.domain.dimensions.len();
     let directed = |layout: Layout, part: fn(usize) -> Part| -> Vec<Part> {
         match layout {
@@ -433,7 +434,8 @@ fn coordinate<'a>(selection: &'a TileSelection, dimension: &Dimension, index: us
     values.values.get(range).unwrap_or_default()
 }
 
-fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
+/// Orders two coordinates of a dimension by one part of a key.
+pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
     if dimension.is_var() {
         // The reference implementation compares cells of string dimensions as signed characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));

@@ -32,7 +32,11 @@ pub struct FragmentWriter<'a> {
     order: Option<GlobalOrder>,
     /// Cells of a sparse fragment that do not fill a tile yet.
     pending: Pending,
+    /// An append failed: what the files hold no longer fits together.
+    failed: bool,
     committed: bool,
+    /// Folders of the array were made that it did not have: their names must be synced too.
+    made_folders: bool,
 }
 
 /// The files of one field.
@@ -131,7 +135,9 @@ impl<'a> FragmentWriter<'a> {
             summary: FragmentSummary::new(schema_name, domain, tile_cells, summaries),
             order: (!dense).then(|| GlobalOrder::new(schema)),
             pending: Pending::default(),
+            failed: false,
             committed: false,
+            made_folders: false,
         };
         writer.create()?;
         Ok(writer)
@@ -148,8 +154,18 @@ impl<'a> FragmentWriter<'a> {
     ///
     /// # Errors
     /// Columns that do not fit, cells out of order, outside the domain, or twice at the same coordinates (unless the array
-    /// allows that), a filter that refuses values, or whatever the system says. The fragment is of no use then.
+    /// allows that), a filter that refuses values, or whatever the system says. The fragment is of no use then: it takes no
+    /// more cells, and does not commit.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
+        self.refuse_failed()?;
+        // Until all of it has succeeded.
+        self.failed = true;
+        self.append_cells(columns)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    fn append_cells(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         let kinds: Vec<FieldKind> = self.encoders.iter().map(|encoder| encoder.kind).collect();
         let (columns, cells) = column::check(self.array.schema(), &kinds, columns)?;
         if let Some(order) = &mut self.order {
@@ -208,9 +224,10 @@ impl<'a> FragmentWriter<'a> {
     /// Writes the metadata and makes the fragment count. Returns its name.
     ///
     /// # Errors
-    /// A sparse fragment without cells, or whatever the system says. The array is then as before, or, where the very last
+    /// A sparse fragment without cells, one an append to which failed, or whatever the system says. The array is then as before, or, where the very last
     /// step failed, perhaps has the fragment.
     pub fn commit(mut self) -> Result<String> {
+        self.refuse_failed()?;
         self.flush()?;
         let array = self.array;
         let (storage, durability) = (&*array.storage, array.options.durability);
@@ -227,12 +244,12 @@ impl<'a> FragmentWriter<'a> {
         let (parent, _) = self.folder.rsplit_once('/').unwrap_or_default();
         sync(array, &self.folder)?;
         sync(array, parent)?;
+        if self.made_folders {
+            sync(array, "")?;
+        }
         let version = array.schema().version;
         let (commits, suffix) =
             if version.has(Gate::FragmentFolders) { (COMMITS, "wrt") } else { ("", "ok") };
-        if !commits.is_empty() {
-            storage.create_folder(commits).map_err(|error| Error::io(array.describe(commits), error))?;
-        }
         let marker = join(commits, &format!("{}.{suffix}", self.name));
         // From here on the fragment may count even if a step fails: it must not be removed.
         self.committed = true;
@@ -241,14 +258,28 @@ impl<'a> FragmentWriter<'a> {
         Ok(self.name.to_string())
     }
 
+    const fn refuse_failed(&self) -> Result<(), WriteError> {
+        if self.failed { Err(WriteError::FailedBefore) } else { Ok(()) }
+    }
+
     /// Makes the folder and begins the data files.
     fn create(&mut self) -> Result<()> {
         let array = self.array;
         let storage = &*array.storage;
         let schema = array.schema();
-        storage
-            .create_folder(&self.folder)
-            .map_err(|error| Error::io(array.describe(&self.folder), error))?;
+        let make = |folder: &str| {
+            storage.create_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
+        };
+        if schema.version.has(Gate::FragmentFolders) {
+            let there = storage.list("").map_err(|error| Error::io(array.describe(""), error))?;
+            for folder in [FRAGMENTS, COMMITS] {
+                if !there.iter().any(|entry| entry.name == folder) {
+                    make(folder)?;
+                    self.made_folders = true;
+                }
+            }
+        }
+        make(&self.folder)?;
         for encoder in &self.encoders {
             let open = |part| -> Result<DataOutput<'a>> {
                 let name = DataFile::Field(encoder.kind, part).name(schema, schema.version);

@@ -21,21 +21,19 @@ pub(crate) fn unique(timestamp: u64, version: Option<FormatVersion>) -> Result<T
     Ok(TimestampedName::new((timestamp, timestamp), uuid()?, version))
 }
 
-/// Millisecond and counter of the last label.
-static LAST: Mutex<(u64, u32)> = Mutex::new((0, 0));
+/// Counter of the last label; `None` before the first.
+static LAST: Mutex<Option<u32>> = Mutex::new(None);
 
-/// 32 hex digits as libtiledb makes them: 8 of a counter, 24 random. The counter begins anew with each millisecond,
-/// so that names this process makes in one millisecond sort as they were made.
+/// 32 hex digits as libtiledb makes them: 8 of a counter, 24 random. The counter begins somewhere and only goes up
+/// (libtiledb's begins anew with each millisecond of the clock), so that names of one time sort as this process made
+/// them, also where the caller gives the time.
 pub(crate) fn uuid() -> Result<String, WriteError> {
     let [a, b, c, d, rest @ ..] = random::<16>()?;
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let now = now();
-    *last = if last.0 == now {
-        (now, last.1.wrapping_add(1))
-    } else {
-        (now, u32::from_le_bytes([a, b, c, d]) & 0x7fff_ffff)
-    };
-    let mut text = format!("{:08x}", last.1);
+    // The start leaves room for 2^31 labels.
+    let count = last.map_or(u32::from_le_bytes([a, b, c, d]) & 0x7fff_ffff, |last| last.wrapping_add(1));
+    *last = Some(count);
+    let mut text = format!("{count:08x}");
     rest.iter().for_each(|byte| text += &format!("{byte:02x}"));
     Ok(text)
 }
@@ -77,15 +75,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_those_of_one_millisecond_sort_as_they_were_made() {
-        let names: Vec<(u64, String)> = (0..1000).map(|_| (now(), uuid().unwrap())).collect();
-        assert_eq!(names.iter().map(|(_, name)| name).collect::<BTreeSet<_>>().len(), names.len());
-        assert!(names.iter().all(|(_, name)| name.len() == 32));
-        for pair in names.windows(3) {
-            // The outer clocks agree, so the name between was made in that millisecond, and so was the last.
-            if pair[0].0 == pair[2].0 {
-                assert!(pair[1].1 > pair[0].1);
-            }
-        }
+    fn names_are_unique_and_sort_as_they_were_made() {
+        let names: Vec<String> = (0..1000).map(|_| uuid().unwrap()).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        assert!(names.iter().all(|name| name.len() == 32));
+        assert!(names.is_sorted());
+    }
+
+    #[test]
+    fn names_of_one_given_time_sort_as_they_were_made_whatever_the_clock() {
+        let name = || {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            unique(5, None).unwrap().to_string()
+        };
+        let names: Vec<String> = (0..20).map(|_| name()).collect();
+        assert!(names.is_sorted(), "{names:#?}");
     }
 }

@@ -2,22 +2,14 @@
 
 use core::cmp::Ordering;
 
-use tdb_codec::{Layout, Native, PhysicalVisitor, to_u64};
+use tdb_codec::{Layout, to_u64};
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use super::column::CheckedColumn;
 use crate::WriteError;
 use crate::query::show_coordinate;
 use crate::sparse::hilbert;
-
-/// A key of an order, most significant first.
-#[derive(Clone, Copy, Debug)]
-enum Part {
-    /// Index of the space tile along a dimension.
-    Tile(usize),
-    /// Coordinate in a dimension.
-    Cell(usize),
-}
+use crate::sparse::order::{self, CellOrder, Part};
 
 /// The global order of an array's cells, and the last cell that was seen.
 #[derive(Debug)]
@@ -36,19 +28,8 @@ pub(super) struct GlobalOrder {
 impl GlobalOrder {
     pub(super) fn new(schema: &ArraySchema) -> Self {
         let dimensions = schema.domain.dimensions.clone();
-        let directed = |layout: Layout, part: fn(usize) -> Part| -> Vec<Part> {
-            let all = 0..dimensions.len();
-            if layout == Layout::ColMajor { all.rev().map(part).collect() } else { all.map(part).collect() }
-        };
         let hilbert = schema.cell_order == Layout::Hilbert;
-        let mut parts = Vec::new();
-        if !hilbert {
-            parts = directed(schema.tile_order, Part::Tile);
-            let tiled = |index: usize| dimensions.get(index).is_some_and(|d| d.tile_extent.is_some());
-            parts.retain(|part| matches!(part, Part::Tile(index) if tiled(*index)));
-        }
-        // Ties of a Hilbert order are broken row by row.
-        parts.extend(directed(if hilbert { Layout::RowMajor } else { schema.cell_order }, Part::Cell));
+        let parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
         let bounds = match &schema.current_domain {
             Some(current) => current.ranges.iter().cloned().map(Some).collect(),
             None => dimensions
@@ -122,11 +103,7 @@ impl GlobalOrder {
             else {
                 continue;
             };
-            let order = match part {
-                Part::Tile(_) => tile_index(dimension, a).total_cmp(tile_index(dimension, b)),
-                Part::Cell(_) if dimension.is_var() => compare_strings(a, b),
-                Part::Cell(_) => Range::compare(dimension.datatype, a, b),
-            };
+            let order = order::compare_part(*part, dimension, a, b);
             if order != Ordering::Equal {
                 return order;
             }
@@ -141,44 +118,4 @@ impl GlobalOrder {
             buckets.map(|(dimension, value)| hilbert::bucket(dimension, value, bits)).collect();
         hilbert::value(&mut point, bits)
     }
-}
-
-/// Strings as libtiledb on x86 orders the cells it writes: by signed bytes, shorter prefix first.
-fn compare_strings(a: &[u8], b: &[u8]) -> Ordering {
-    let signed = |byte: &u8| byte.cast_signed();
-    a.iter().map(signed).cmp(b.iter().map(signed))
-}
-
-/// Index of a space tile along a dimension.
-#[derive(Clone, Copy, Debug)]
-enum TileIndex {
-    Whole(u64),
-    Real(f64),
-}
-
-impl TileIndex {
-    fn total_cmp(self, other: Self) -> Ordering {
-        match (self, other) {
-            (Self::Whole(a), Self::Whole(b)) => a.cmp(&b),
-            (Self::Real(a), Self::Real(b)) => a.total_cmp(&b),
-            _ => Ordering::Equal,
-        }
-    }
-}
-
-fn tile_index(dimension: &Dimension, value: &[u8]) -> TileIndex {
-    if let (Some(ordinal), Some(extent)) = (dimension.ordinal(value), dimension.extent_cells()) {
-        return TileIndex::Whole(ordinal.checked_div(extent).unwrap_or(0));
-    }
-    struct Number<'a>(&'a [u8]);
-    impl PhysicalVisitor for Number<'_> {
-        type Output = f64;
-        fn visit<T: Native>(self) -> f64 {
-            T::from_le(self.0).map_or(0.0, T::to_f64)
-        }
-    }
-    let number = |bytes: &[u8]| dimension.datatype.physical().visit(Number(bytes));
-    let low = dimension.domain.as_ref().map_or(0.0, |(low, _)| number(low));
-    let extent = dimension.tile_extent.as_deref().map_or(1.0, number);
-    TileIndex::Real(((number(value) - low) / extent).trunc())
 }

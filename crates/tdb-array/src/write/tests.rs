@@ -332,3 +332,56 @@ fn a_refused_write_leaves_the_array_as_it_was() {
     assert!(matches!(typed, Err(Error::Write(WriteError::Column { .. }))));
     assert_eq!(files(&storage), before);
 }
+
+/// A sparse array of one 32-bit dimension.
+fn line() -> ArraySchema {
+    let dimension = Dimension::fixed("i", Datatype::Int32, 0i32.to_le_bytes(), 99i32.to_le_bytes());
+    let domain = Domain::new(vec![dimension.with_extent(100i32.to_le_bytes())]);
+    let mut schema = ArraySchema::new(ArrayType::Sparse, domain).with_attribute(Attribute::new(
+        "a",
+        Datatype::Int32,
+        CellValNum::ONE,
+    ));
+    schema.capacity = 2;
+    schema
+}
+
+#[test]
+fn a_fragment_whose_append_failed_takes_no_more_cells_and_does_not_commit() {
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &line()).unwrap();
+    let array = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    let mut fragment = array.sparse_fragment().unwrap();
+    let mut append =
+        |cells: &[i32]| fragment.append(&[WriteColumn::fixed("i", cells), WriteColumn::fixed("a", cells)]);
+    append(&[1, 2, 3]).unwrap();
+    assert!(append(&[0]).is_err());
+    assert!(append(&[2]).is_err());
+    assert!(fragment.commit().is_err());
+    assert!(storage.keys().iter().all(|key| !key.starts_with("__fragments")));
+}
+
+#[test]
+fn space_tiles_of_reals_are_those_of_the_dimension_s_own_precision() {
+    // 0.7 / 0.1 is 7 in 32 bits, and a little less in 64.
+    let x = Dimension::fixed("x", Datatype::Float32, 0f32.to_le_bytes(), 1f32.to_le_bytes());
+    let y = Dimension::fixed("y", Datatype::Int32, 0i32.to_le_bytes(), 9i32.to_le_bytes());
+    let domain = Domain::new(vec![x.with_extent(0.1f32.to_le_bytes()), y.with_extent(10i32.to_le_bytes())]);
+    let mut schema = ArraySchema::new(ArrayType::Sparse, domain).with_attribute(Attribute::new(
+        "a",
+        Datatype::Int32,
+        CellValNum::ONE,
+    ));
+    schema.cell_order = Layout::ColMajor;
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let array = WriteOptions::new().open_storage(storage).unwrap();
+    let write = |xs: &[f32], ys: &[i32]| {
+        let mut fragment = array.sparse_fragment()?;
+        let columns = [WriteColumn::fixed("x", xs), WriteColumn::fixed("y", ys), WriteColumn::fixed("a", ys)];
+        fragment.append(&columns)?;
+        fragment.commit()
+    };
+    write(&[0.69, 0.7], &[5, 0]).unwrap();
+    assert!(write(&[0.7, 0.69], &[0, 5]).is_err());
+}
