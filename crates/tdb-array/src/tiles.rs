@@ -115,11 +115,7 @@ impl FieldTiles {
             }
             _ => CoordsPart::Alone,
         };
-        // Schemas that know no dimension files say nothing of their filters; who wrote the fragment decides.
-        let inherits = matches!(kind, FieldKind::Dimension(_))
-            && !schema.version.has(Gate::DimensionFiles)
-            && !version.has(Gate::UnfilteredOldDimensions);
-        let filters = if old_coords || inherits { &schema.coords_filters } else { field.filters };
+        let filters = schema.filters_in(&field, version);
         let mut strings = None;
         let (fixed, values) = match field.cell_size() {
             None => {

@@ -112,6 +112,11 @@ impl<'a> Source<'a> {
         let Ok(bytes) = fs::read(self.folder.join(&name)) else { return Vec::new() };
         let mut bounds: Vec<usize> =
             self.list(section).into_iter().map(|at| usize::try_from(at).unwrap()).collect();
+        // Some of libtiledb 2.2's lists go on behind the last tile.
+        if self.fragment.is_dense() {
+            let count = self.fragment.footer().tile_count(self.fragment.schema()).unwrap();
+            bounds.truncate(usize::try_from(count).unwrap());
+        }
         bounds.push(bytes.len());
         bounds.windows(2).map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect()
     }
@@ -230,13 +235,14 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
     let slot = fragment.footer().slots.field(field.kind);
     let what = format!("{} field {:?}", source.folder.display(), field.name);
     let size = field.datatype.size();
+    let filters = schema.filters_in(field, fragment.version());
     let file = |part| DataFile::Field(field.kind, part);
     let fixed = source.tiles(file(DataFilePart::Fixed), Section::TileOffsets(slot));
     if let Some(cell_size) = field.cell_size() {
         let context = source.context(field.datatype, cell_size);
         for tile in &fixed {
             let cells = Cells::Fixed { size: cell_size as u64 };
-            check(source, &what, (field.filters, context), tile, cells, tally);
+            check(source, &what, (filters, context), tile, cells, tally);
         }
     } else {
         let values = source.tiles(file(DataFilePart::Var), Section::VarOffsets(slot));
@@ -247,7 +253,7 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
             let held = offsets == &EMPTY_TILE && values.len() > EMPTY_TILE.len();
             context.overrides.string_mode = Some(held);
             if held {
-                check(source, &what, (field.filters, context), values, Cells::Whole, tally);
+                check(source, &what, (filters, context), values, Cells::Whole, tally);
                 continue;
             }
             let (pipeline, cells) = (&schema.offsets_filters, Cells::Fixed { size: 8 });
@@ -260,7 +266,7 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
             } else {
                 Cells::Slices { len: slice_len(source) }
             };
-            check(source, &format!("{what} values"), (field.filters, context), values, cells, tally);
+            check(source, &format!("{what} values"), (filters, context), values, cells, tally);
         }
     }
     if field.nullable {
@@ -327,7 +333,8 @@ fn every_tile_is_encoded_to_the_bytes_libtiledb_wrote() {
     let manifest = fs::read(fixtures.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     let mut tally = Tally::default();
-    for entry in manifest.as_array().unwrap() {
+    // Groups and key-value objects have no tiles that tdb reads.
+    for entry in manifest.as_array().unwrap().iter().filter(|entry| entry["object"].is_null()) {
         let key = entry["key"].as_str().map(|key| Key::new(key.as_bytes().try_into().unwrap()));
         let folder = fixtures.join("arrays").join(entry["id"].as_str().unwrap());
         let writer = release(entry["writer"].as_str().unwrap());

@@ -336,6 +336,17 @@ impl ArraySchema {
         }
     }
 
+    /// The filters of a field's values in a fragment of `version`. Before
+    /// [`Gate::UnfilteredOldDimensions`] they are not always the field's own: schemas that know no dimension files say
+    /// nothing of their filters, and who wrote the fragment decides.
+    #[must_use]
+    pub fn filters_in<'a>(&'a self, field: &Field<'a>, version: FormatVersion) -> &'a Pipeline {
+        let inherits = matches!(field.kind, FieldKind::Dimension(_))
+            && !(self.version.has(Gate::DimensionFiles) && version.has(Gate::DimensionFiles))
+            && !version.has(Gate::UnfilteredOldDimensions);
+        if inherits { &self.coords_filters } else { field.filters }
+    }
+
     /// The field of this kind and index.
     #[must_use]
     pub fn field_of(&self, kind: FieldKind) -> Option<Field<'_>> {

@@ -268,8 +268,15 @@ impl Opened {
         let range = footer.section(section).map_err(|error| error.to_string())?;
         let range = range.ok_or("the metadata has no tile offsets for it")?;
         let tile = to_usize(range.start).and_then(|start| bytes.get(start..)).unwrap_or_default();
-        parse_u64_list(Reader::new(&payload(tile, range.start, key)?), section.name())
-            .map_err(|error| error.to_string())
+        let mut starts = parse_u64_list(Reader::new(&payload(tile, range.start, key)?), section.name())
+            .map_err(|error| error.to_string())?;
+        // Some of libtiledb 2.2's lists go on behind the last tile.
+        if footer.dense
+            && let Some(count) = footer.tile_count(&self.schema).ok().and_then(to_usize)
+        {
+            starts.truncate(count);
+        }
+        Ok(starts)
     }
 }
 
