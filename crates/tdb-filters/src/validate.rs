@@ -285,7 +285,11 @@ mod tests {
         let strings = TileContext::values(Datatype::StringAscii, FormatVersion::CURRENT);
         let not_first = ErrorKind::NotFirst;
         assert_eq!(refusal(vec![rle.clone(), dictionary.clone()], strings), ("dictionary", 2, not_first));
-        assert_eq!(refusal(vec![Filter::ByteShuffle, rle], strings), ("rle", 2, not_first));
+        assert_eq!(refusal(vec![Filter::ByteShuffle, rle.clone()], strings), ("rle", 2, not_first));
+        // Neither of these does anything to strings.
+        for idle in [Filter::None, Filter::BitWidthReduction { max_window: 256 }] {
+            assert_eq!(refusal(vec![idle, rle.clone()], strings), ("rle", 2, not_first));
+        }
         let datatype = Datatype::Int32;
         let kind = ErrorKind::InputType { datatype };
         assert_eq!(refusal(vec![dictionary], context(datatype)), ("dictionary", 1, kind));
