@@ -107,7 +107,7 @@ const CODECS: [&str; 5] = ["gzip", "zstd", "lz4", "bzip2", "webp"];
 
 /// Why bytes that went through these filters may differ from libtiledb's.
 fn codec_excuse(pipeline: &Pipeline) -> Option<&'static str> {
-    let mut names = pipeline.filters.iter().map(tdb_filters::Filter::name);
+    let mut names = pipeline.filters.iter().map(Filter::name);
     names.find_map(|name| match name {
         _ if CODECS.contains(&name) => Some("another version of a codec: its bytes are as good"),
         "double-delta" => {
