@@ -3,7 +3,6 @@
 use core::ops::Range;
 use std::io;
 
-use tdb_codec::FormatVersion;
 use thiserror::Error as ThisError;
 
 /// Result of an operation on an array.
@@ -114,10 +113,8 @@ pub enum QueryError {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the variants mean")]
 pub enum WriteError {
-    #[error("the schema is invalid: {0}")]
+    #[error(transparent)]
     Schema(Box<tdb_schema::Error>),
-    #[error("the schema of version {version} cannot hold {what}")]
-    SchemaVersion { version: FormatVersion, what: String },
     #[error("there is an array, a group or another file here already")]
     Exists,
     #[error("field \"{0}\" is missing: a write gives all of them")]

@@ -86,16 +86,16 @@ fn compare(hash: Hash, entries: &[u8], bytes: &[u8], first_part: usize) -> Kind<
     Ok(())
 }
 
-/// Appends the block for metadata parts (most recent first) and one data part.
+/// Appends the block for metadata parts (most recent first) and one data part, or none.
 pub(crate) fn encode<'a>(
     hash: Hash,
     metadata: impl ExactSizeIterator<Item = &'a [u8]>,
-    data: &'a [u8],
+    data: Option<&'a [u8]>,
     block: &mut Writer,
 ) -> Kind<()> {
     block.len_u32(metadata.len(), "metadata checksum count")?;
-    block.u32(1);
-    for part in metadata.chain([data]) {
+    block.u32(data.is_some().into());
+    for part in metadata.chain(data) {
         block.u64(to_u64(part.len()));
         block.bytes(hash.digest(part)?.get(..hash.len()).unwrap_or_default());
     }
@@ -109,14 +109,14 @@ mod tests {
     #[test]
     fn digests_of_nothing_are_the_published_ones() {
         let mut block = Writer::new();
-        encode(Hash::Md5, [].into_iter(), &[], &mut block).unwrap();
+        encode(Hash::Md5, [].into_iter(), Some(&[]), &mut block).unwrap();
         let mut expected = vec![0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         expected.extend(0xd41d_8cd9_8f00_b204_e980_0998_ecf8_427e_u128.to_be_bytes());
         assert_eq!(block.as_slice(), expected);
         verify(Hash::Md5, &mut Reader::new(&expected), &[]).unwrap();
 
         let mut block = Writer::new();
-        encode(Hash::Sha256, [].into_iter(), &[], &mut block).unwrap();
+        encode(Hash::Sha256, [].into_iter(), Some(&[]), &mut block).unwrap();
         assert_eq!(block.as_slice()[16..20], [0xe3, 0xb0, 0xc4, 0x42]);
         assert_eq!(block.len(), 8 + 40);
     }
@@ -125,7 +125,7 @@ mod tests {
     fn a_changed_byte_is_found_in_the_part_it_lies_in() {
         for hash in [Hash::Md5, Hash::Sha256] {
             let mut block = Writer::new();
-            encode(hash, [&b"new"[..], b"old"].into_iter(), b"data", &mut block).unwrap();
+            encode(hash, [&b"new"[..], b"old"].into_iter(), Some(b"data"), &mut block).unwrap();
             block.bytes(b"newold");
             let metadata = block.into_vec();
             verify(hash, &mut Reader::new(&metadata), b"data").unwrap();

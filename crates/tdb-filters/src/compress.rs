@@ -148,19 +148,19 @@ fn decode_parts<'s>(
 }
 
 /// Appends the block, and writes the compressed parts to the front of `out`; returns how long they are. Metadata parts
-/// come most recent first.
+/// come most recent first; no data is no part.
 pub(crate) fn encode<'a>(
     codec: Codec,
     metadata: impl ExactSizeIterator<Item = &'a [u8]>,
-    data: &'a [u8],
+    data: Option<&'a [u8]>,
     block: &mut Writer,
     out: &mut Vec<u8>,
     codecs: &mut Codecs,
 ) -> Kind<usize> {
     block.len_u32(metadata.len(), "metadata part count")?;
-    block.u32(1);
+    block.u32(data.is_some().into());
     let mut end = 0;
-    for part in metadata.chain([data]) {
+    for part in metadata.chain(data) {
         let start = end;
         end = codec.encode(part, out, start, codecs)?;
         block.len_u32(part.len(), "original length")?;

@@ -111,6 +111,9 @@ impl Encoder {
 }
 
 /// Applies filters, first to last, and writes both sides of the chunk.
+///
+/// A chunk of no bytes is one data part to libtiledb's first filter, and none behind a filter that hands on what it was
+/// given; which of the two is in the chunk's metadata.
 fn apply(
     steps: &[Step],
     blocks: &mut Blocks,
@@ -119,8 +122,20 @@ fn apply(
     metadata_out: &mut Vec<u8>,
     data_out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    for step in steps {
-        run(&step.op, blocks, &mut data, codecs).map_err(|kind| step.error(kind))?;
+    let mut listed = true;
+    for (index, step) in steps.iter().enumerate() {
+        let part = !data.bytes().is_empty() || {
+            listed &= !step.behind_idle;
+            let next_views = steps.get(index.saturating_add(1)).is_some_and(Step::views);
+            let part = listed && step.op.lists_nothing(blocks.any(), next_views);
+            listed = match step.op {
+                Op::Checksum(_) => false,
+                Op::ScaleFloat { .. } => listed,
+                _ => true,
+            };
+            part
+        };
+        run(&step.op, part, blocks, &mut data, codecs).map_err(|kind| step.error(kind))?;
     }
     metadata_out.clear();
     blocks.latest_first().for_each(|block| metadata_out.extend_from_slice(block));
@@ -182,15 +197,19 @@ impl Data<'_> {
     }
 }
 
-fn run(op: &Op, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
+/// Runs one filter on one data part, or, without `part`, on none: the data is empty then.
+fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
     let mut block = blocks.begin();
     match *op {
         Op::Compress(codec) => {
             data.overwrite(|src, out| {
                 let earlier = blocks.latest_first();
-                compress::encode(codec, earlier, src, &mut block, out, codecs)
+                compress::encode(codec, earlier, part.then_some(src), &mut block, out, codecs)
             })?;
             blocks.clear();
+        }
+        Op::ByteShuffle { .. } | Op::BitShuffle { .. } | Op::Xor { .. } | Op::ScaleFloat { .. } if !part => {
+            block.u32(0);
         }
         Op::ByteShuffle { size } => {
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
@@ -206,8 +225,8 @@ fn run(op: &Op, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -
         }
         Op::Encrypt(ref cipher) => {
             data.overwrite(|src, out| {
-                let earlier = blocks.latest_first();
-                encryption::encode(cipher, codecs.nonces.as_mut(), earlier, src, &mut block, out)
+                let (earlier, data) = (blocks.latest_first(), part.then_some(src));
+                encryption::encode(cipher, codecs.nonces.as_mut(), earlier, data, &mut block, out)
             })?;
             blocks.clear();
         }
@@ -219,7 +238,7 @@ fn run(op: &Op, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -
         // Never: only the first step holds strings, and it is not run from here.
         Op::RleStrings | Op::Dictionary => return Err(ErrorKind::StringMode),
         Op::Checksum(hash) => {
-            checksum::encode(hash, blocks.latest_first(), data.bytes(), &mut block)?;
+            checksum::encode(hash, blocks.latest_first(), part.then_some(data.bytes()), &mut block)?;
         }
     }
     blocks.push(block);

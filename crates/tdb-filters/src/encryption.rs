@@ -198,20 +198,20 @@ fn decrypt_parts(
 }
 
 /// Appends the block, and writes the encrypted parts to the front of `out`; returns how long they are. Metadata parts
-/// come most recent first.
+/// come most recent first; no data is no part.
 pub(crate) fn encode<'a>(
     cipher: &Cipher,
     nonces: Option<&mut Nonces>,
     metadata: impl ExactSizeIterator<Item = &'a [u8]>,
-    data: &'a [u8],
+    data: Option<&'a [u8]>,
     block: &mut Writer,
     out: &mut Vec<u8>,
 ) -> Kind<usize> {
     let nonces = nonces.ok_or(ErrorKind::NonceMissing)?;
     block.len_u32(metadata.len(), "metadata part count")?;
-    block.u32(1);
+    block.u32(data.is_some().into());
     let mut end = 0usize;
-    for part in metadata.chain([data]) {
+    for part in metadata.chain(data) {
         let nonce = nonces();
         let tag = cipher
             .encrypt(nonce, part, room(out, end, part.len()))

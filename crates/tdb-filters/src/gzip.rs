@@ -1,6 +1,11 @@
 //! GZIP (1): each part is a zlib stream (RFC 1950, header `78 xx`, Adler-32), not a gzip file (section 6.6).
 //!
 //! Options: compressor = 1, level i32 (0 to 9; negative = 6). Framing of parts: [`crate::compress`].
+//!
+//! Levels are zlib's, as libtiledb's are. zlib-rs follows zlib-ng, whose level 1 is a strategy of its own that leaves up to
+//! 2.1 times as many bytes as zlib's: level 1 is therefore encoded at level 2, which is zlib's level 1 within 4 % on eight
+//! kinds of data (only then its header says `78 5e`, not `78 01`; no decoder asks). Of the others 0, 5 to 9 and the default
+//! are as small as zlib's within 3 % or smaller, and 2, 3 and 4 within 11 %.
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;
@@ -14,6 +19,12 @@ pub(crate) fn level(level: i32) -> Kind<u32> {
         10.. => Err(ErrorKind::InvalidOption { value: i64::from(level) }),
         level => Ok(u32::try_from(level).unwrap_or(6)),
     }
+}
+
+/// The level of zlib-rs whose output is as small as that of zlib's `level`.
+#[cfg(feature = "gzip")]
+const fn strategy(level: u32) -> u32 {
+    if level == 1 { 2 } else { level }
 }
 
 /// Inflates one stream, which must fill `out` exactly and use up `input`.
@@ -56,6 +67,7 @@ pub(crate) fn encode(
 
     use crate::scratch::room;
 
+    let level = strategy(level);
     let same = codecs.deflate.take().filter(|(of, _)| *of == level);
     let (_, deflate) =
         codecs.deflate.insert(same.unwrap_or_else(|| (level, Compress::new(Compression::new(level), true))));
@@ -110,6 +122,28 @@ mod tests {
         assert_eq!(error, ErrorKind::WrongLength { expected: 11, found: 10 });
         stream.push(0);
         assert!(decode(&stream, &mut [0; 10], &mut codecs).is_err());
+    }
+
+    #[test]
+    fn no_level_leaves_more_than_zlib_s_and_a_tenth() {
+        // zlib 1.2.13 at levels 0 to 9, of these bytes.
+        const ZLIB: [usize; 10] = [65552, 24475, 24438, 21461, 22262, 21550, 18953, 18479, 18413, 18168];
+        let (mut x, mut input) = (1u64, Vec::new());
+        for i in 0..16_384u32 {
+            x = (x * 1_103_515_245 + 12345) % (1 << 31);
+            let noise = u32::try_from((x >> 16) % 8).unwrap();
+            input.extend((1000 + (i * i / 5000) % 300 + noise).to_le_bytes());
+        }
+        let mut codecs = Codecs::default();
+        for (stored, zlib) in (0..).zip(ZLIB) {
+            let mut out = Vec::new();
+            let end = encode(&input, level(stored).unwrap(), &mut out, 0, &mut codecs).unwrap();
+            assert!(end * 10 <= zlib * 11, "level {stored}: {end} bytes, zlib {zlib}");
+            out.truncate(end);
+            let mut back = vec![0; input.len()];
+            decode(&out, &mut back, &mut codecs).unwrap();
+            assert_eq!(back, input);
+        }
     }
 
     #[test]

@@ -84,6 +84,11 @@ impl Blocks {
         self.spare.append(&mut self.parts);
     }
 
+    /// Whether there are blocks.
+    pub(crate) fn any(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// The blocks as they stand on disk, the most recent first.
     pub(crate) fn latest_first(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.parts.iter().rev().map(Vec::as_slice)

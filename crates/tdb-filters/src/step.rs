@@ -21,9 +21,16 @@ pub(crate) struct Step {
     code: u8,
     position: usize,
     count: usize,
+    /// Whether a filter that does nothing stands directly in front.
+    pub(crate) behind_idle: bool,
 }
 
 impl Step {
+    /// Whether libtiledb hands the data that comes to this step on as it is, so that empty data is lost on its way back.
+    pub(crate) const fn views(&self) -> bool {
+        self.behind_idle || matches!(self.op, Op::Checksum(_))
+    }
+
     /// Adds where the filter stands.
     pub(crate) const fn error(&self, kind: ErrorKind) -> Error {
         Error { filter: self.name, code: self.code, position: self.position, count: self.count, kind }
@@ -72,6 +79,22 @@ impl Op {
         }
     }
 
+    /// Whether empty data, which libtiledb would count as a part here, is counted. It is not where libtiledb cannot read
+    /// such a part: a value is missed (delta filters), or the list of buffers has run out (behind metadata that went into
+    /// the data, or where the next filter only looks at what it is given).
+    pub(crate) const fn lists_nothing(&self, metadata: bool, next_views: bool) -> bool {
+        match self {
+            Self::Compress(Codec::Delta { .. } | Codec::DoubleDelta { .. }) => false,
+            Self::Compress(Codec::Rle { .. }) => !metadata && !next_views,
+            Self::Encrypt(_) => !metadata,
+            Self::ByteShuffle { .. }
+            | Self::BitShuffle { .. }
+            | Self::Xor { .. }
+            | Self::ScaleFloat { .. } => !next_views,
+            _ => true,
+        }
+    }
+
     /// Whether it holds the lengths of strings.
     pub(crate) const fn holds_strings(&self) -> bool {
         matches!(self, Self::RleStrings | Self::Dictionary)
@@ -97,16 +120,20 @@ impl Plan {
         let count = pipeline.filters.len().saturating_add(usize::from(appended.is_some()));
         let mut steps: Vec<Step> = Vec::with_capacity(count);
         let mut datatype = context.datatype;
+        let mut behind_idle = false;
         for (index, filter) in pipeline.filters.iter().chain(appended).enumerate() {
             let position = index.saturating_add(1);
             let (name, code) = (filter.name(), filter.code());
             let op = resolve(filter, datatype, context, key)
                 .and_then(|op| match op {
-                    Some(op) if op.holds_strings() && !steps.is_empty() => Err(ErrorKind::NotFirst),
+                    // Not even behind a filter that does nothing: libtiledb refuses to make it, and crashes on reading.
+                    Some(op) if op.holds_strings() && index > 0 => Err(ErrorKind::NotFirst),
                     op => Ok(op),
                 })
                 .map_err(|kind| Error { filter: name, code, position, count, kind })?;
-            steps.extend(op.map(|op| Step { op, name, code, position, count }));
+            let idle = op.is_none();
+            steps.extend(op.map(|op| Step { op, name, code, position, count, behind_idle }));
+            behind_idle = idle;
             if context.propagates_types() {
                 datatype = filter.output_type(datatype);
             }

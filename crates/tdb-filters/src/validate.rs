@@ -159,8 +159,9 @@ impl Filter {
     /// Whether values of `datatype` are what the filter is for.
     fn check_type(&self, datatype: Datatype) -> Kind<()> {
         match self {
-            // Decoding takes any type of a float's size, as libtiledb does.
-            Self::ScaleFloat(_) if datatype.is_string() => Err(ErrorKind::InputType { datatype }),
+            // Decoding takes any type of a float's size, as libtiledb does; whoever scales integers as if they were
+            // floats loses them.
+            Self::ScaleFloat(_) if !datatype.physical().is_float() => Err(ErrorKind::InputType { datatype }),
             Self::BitWidthReduction { max_window } | Self::PositiveDelta { max_window }
                 if u64::from(*max_window) < to_u64(datatype.size()) =>
             {
@@ -249,7 +250,9 @@ mod tests {
         assert_eq!(at_second(filter, Datatype::Uint64), ("positive-delta", 2, InvalidOption { value: 7 }));
         let scale =
             |scale| Filter::ScaleFloat(ScaleFloat { scale, offset: 0.0, byte_width: ByteWidth::Four });
-        for datatype in [Datatype::StringAscii, Datatype::StringUtf32, Datatype::Int16] {
+        for datatype in
+            [Datatype::StringAscii, Datatype::StringUtf32, Datatype::Int16, Datatype::Int32, Datatype::Uint64]
+        {
             assert_eq!(at_second(scale(1.0), datatype), ("scale-float", 2, InputType { datatype }));
         }
         for odd in [0.0, f64::NAN, f64::INFINITY] {
@@ -282,7 +285,11 @@ mod tests {
         let strings = TileContext::values(Datatype::StringAscii, FormatVersion::CURRENT);
         let not_first = ErrorKind::NotFirst;
         assert_eq!(refusal(vec![rle.clone(), dictionary.clone()], strings), ("dictionary", 2, not_first));
-        assert_eq!(refusal(vec![Filter::ByteShuffle, rle], strings), ("rle", 2, not_first));
+        assert_eq!(refusal(vec![Filter::ByteShuffle, rle.clone()], strings), ("rle", 2, not_first));
+        // Neither of these does anything to strings.
+        for idle in [Filter::None, Filter::BitWidthReduction { max_window: 256 }] {
+            assert_eq!(refusal(vec![idle, rle.clone()], strings), ("rle", 2, not_first));
+        }
         let datatype = Datatype::Int32;
         let kind = ErrorKind::InputType { datatype };
         assert_eq!(refusal(vec![dictionary], context(datatype)), ("dictionary", 1, kind));

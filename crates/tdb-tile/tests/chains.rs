@@ -24,10 +24,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::cells::{Values, starts};
-use common::rules::{
-    bit_width_does_nothing, decreases, holds_strings, positive_delta_integers, refuses_type, rescaled,
-    type_after,
-};
+use common::rules::{decreases, holds_strings, positive_delta_integers, refuses_type, rescaled, type_after};
 use common::{Random, Tile, key_for, registry_filters, scratch, there_and_back, version};
 use tdb_codec::{Datatype, FormatVersion};
 use tdb_filters::{Error, ErrorKind, Filter, Pipeline, Scratch, TileContext};
@@ -55,26 +52,15 @@ impl Chain<'_> {
             .collect()
     }
 
-    fn does_nothing(&self, position: usize, datatype: Datatype) -> bool {
-        match self.filters[position] {
-            Filter::None => true,
-            Filter::BitWidthReduction { .. } => bit_width_does_nothing(datatype, &self.context),
-            Filter::PositiveDelta { .. } => positive_delta_integers(datatype, &self.context).is_none(),
-            _ => false,
-        }
-    }
-
     /// The position and the kind of the refusal that the types alone call for.
     fn refusal_by_type(&self) -> Option<(usize, ErrorKind)> {
-        let mut first = true;
         for (position, (filter, datatype)) in self.filters.iter().zip(self.types()).enumerate() {
             if refuses_type(filter, datatype, &self.context) {
                 return Some((position + 1, ErrorKind::InputType { datatype }));
             }
-            if holds_strings(filter, &self.context) && !first {
+            if holds_strings(filter, &self.context) && position > 0 {
                 return Some((position + 1, ErrorKind::NotFirst));
             }
-            first &= self.does_nothing(position, datatype);
         }
         None
     }

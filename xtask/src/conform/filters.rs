@@ -97,6 +97,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         .remove(&options.peer)
         .ok_or("no libtiledb")?;
     let all = cases::all();
+    every_filter_has_a_case(&all)?;
     let chosen: Vec<&Case> =
         all.iter().filter(|case| case.name().contains(&options.only)).step_by(options.every).collect();
     let script = root.join("xtask/peer/conform_peer.py");
@@ -116,6 +117,16 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     tally.print();
     let failures = tally.failures.len();
     if failures == 0 { Ok(()) } else { Err(format!("{failures} cases differ")) }
+}
+
+/// Fails if a filter of the format is in no case: it would be new.
+fn every_filter_has_a_case(cases: &[Case]) -> Result<(), String> {
+    let missing: Vec<&str> = tdb_filters::registry::all()
+        .iter()
+        .map(|row| row.name)
+        .filter(|name| !cases.iter().any(|case| case.chain.has(name)))
+        .collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("no case of {}", missing.join(", "))) }
 }
 
 impl Tally {

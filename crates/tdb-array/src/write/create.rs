@@ -23,7 +23,7 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
         let what = format!("creating arrays of version {version} is not supported");
         return Err(Error::unsupported(storage.describe(""), what));
     }
-    check_version(schema)?;
+    schema.check_new().map_err(|problem| WriteError::Schema(Box::new(problem.into())))?;
     if !schema.enumerations.is_empty() || !schema.labels.is_empty() {
         let what = "creating arrays with enumerations or dimension labels is not supported";
         return Err(Error::unsupported(storage.describe(""), what));
@@ -100,22 +100,6 @@ pub(super) fn generic_tile(
         None => GenericTile::encode(payload, version),
     };
     Ok(tile.map_err(|error| WriteError::Filter { field: "metadata".to_owned(), error: error.into() })?)
-}
-
-/// Refuses to lose what the version has no room for.
-fn check_version(schema: &ArraySchema) -> Result<(), WriteError> {
-    let version = schema.version;
-    let lost = |gate: Gate, used: bool, what: &str| {
-        if used && !version.has(gate) {
-            return Err(WriteError::SchemaVersion { version, what: what.to_owned() });
-        }
-        Ok(())
-    };
-    let ordered = |attribute: &tdb_schema::Attribute| attribute.order != tdb_codec::DataOrder::Unordered;
-    lost(Gate::OrderedAttributes, schema.attributes.iter().any(ordered), "ordered attributes")?;
-    lost(Gate::DimensionLabels, !schema.labels.is_empty(), "dimension labels")?;
-    lost(Gate::Enumerations, !schema.enumerations.is_empty(), "enumerations")?;
-    lost(Gate::CurrentDomain, schema.current_domain.is_some(), "a current domain")
 }
 
 fn refuse_existing(storage: &dyn WriteStorage) -> Result<()> {

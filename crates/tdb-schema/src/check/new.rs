@@ -107,10 +107,11 @@ impl ArraySchema {
         pipeline: &Pipeline,
         context: TileContext,
     ) -> Result<(), SchemaProblem> {
-        match pipeline.decoder(context) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(SchemaProblem::Filters { field: field.to_owned(), reason: error.to_string() }),
-        }
+        let failed = |error: tdb_filters::Error| SchemaProblem::Filters {
+            field: field.to_owned(),
+            reason: error.to_string(),
+        };
+        pipeline.validate(context).map_err(failed)
     }
 }
 

@@ -133,13 +133,6 @@ pub(crate) fn positive_delta_integers(datatype: Datatype, context: &TileContext)
     active.then(|| datatype.physical())
 }
 
-/// Whether bit-width reduction leaves values alone (section 6.3).
-pub(crate) fn bit_width_does_nothing(datatype: Datatype, context: &TileContext) -> bool {
-    datatype.size() == 1
-        || positive_delta_integers(datatype, context).is_none()
-        || datatype.class() == DatatypeClass::Byte
-}
-
 /// Whether a whole window of a part has a value smaller than the one before it.
 pub(crate) fn decreases(part: &[u8], physical: Physical, max_window: u32) -> bool {
     let size = physical.size();

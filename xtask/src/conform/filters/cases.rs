@@ -237,7 +237,7 @@ fn single() -> Vec<Chain> {
 
 /// Chains of two, three and four.
 fn chains() -> Vec<Chain> {
-    let list: [&[&str]; 14] = [
+    let list: [&[&str]; 18] = [
         &["byteshuffle", "zstd"],
         &["bitshuffle", "lz4"],
         &["gzip", "checksum_sha256"],
@@ -252,6 +252,11 @@ fn chains() -> Vec<Chain> {
         &["checksum_md5", "byteshuffle", "checksum_sha256", "zstd"],
         &["positive_delta", "bitshuffle", "bzip2", "checksum_md5"],
         &["dictionary", "zstd"],
+        // What a chunk of no bytes is listed as: see `docs/format/filters.md`.
+        &["byteshuffle", "checksum_md5"],
+        &["bitshuffle", "rle"],
+        &["xor", "rle", "checksum_sha256"],
+        &["none", "byteshuffle", "gzip"],
     ];
     let mut all = Vec::new();
     for names in list {
@@ -284,6 +289,14 @@ fn images() -> Vec<Chain> {
         chain(&format!("webp {format:?}").to_lowercase(), vec![(filter, peer)])
     };
     formats.map(of).to_vec()
+}
+
+impl Chain {
+    /// Whether the filter of this name is in it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.filters.iter().any(|filter| filter.name() == name)
+            || self.encrypted && name == Filter::Aes256Gcm.name()
+    }
 }
 
 impl Case {
