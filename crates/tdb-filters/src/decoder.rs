@@ -168,7 +168,9 @@ fn run(
             data.transform(data.len(), last_move, |src, dst| byteshuffle::decode(size, block, src, dst))
         }),
         Op::BitShuffle { size } => metadata.block(|block| {
-            data.transform(data.len(), last_move, |src, dst| bitshuffle::decode(size, block, src, dst))
+            data.transform(data.len(), last_move, |src, dst| {
+                bitshuffle::decode(size, block, src, dst, codecs.planes())
+            })
         }),
         Op::BitWidthReduction { physical, .. } => metadata.block(|reader| {
             let block = bit_width_reduction::Block::parse(physical.size(), reader)?;

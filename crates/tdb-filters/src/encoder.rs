@@ -196,7 +196,7 @@ fn run(op: &Op, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
         }
         Op::BitShuffle { size } => {
-            data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out))?;
+            data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out, codecs.planes()))?;
         }
         Op::BitWidthReduction { physical, max_window } => {
             data.append(|src, out| bit_width_reduction::encode(physical, max_window, src, &mut block, out))?;
