@@ -19,14 +19,26 @@ use crate::kernels::{BLOCK, Planes, shuffle_bits, unshuffle_bits};
 use crate::parts::{each_part, read_lengths};
 
 /// Reads the metadata block and puts the bits of `src` back together in `dst`, which is as long.
-pub(crate) fn decode(size: usize, block: &mut Reader<'_>, src: &[u8], dst: &mut [u8]) -> Kind<()> {
+pub(crate) fn decode(
+    size: usize,
+    block: &mut Reader<'_>,
+    src: &[u8],
+    dst: &mut [u8],
+    planes: &mut Planes,
+) -> Kind<()> {
     let lengths = read_lengths(block, src.len())?;
-    each_part(lengths, src, dst, |src, dst| part(size, src, dst, unshuffle_bits));
+    each_part(lengths, src, dst, |src, dst| part(size, src, dst, unshuffle_bits, planes));
     Ok(())
 }
 
 /// Appends the metadata block, and the shuffled bits of `src` to `dst`, which is as long.
-pub(crate) fn encode(size: usize, src: &[u8], block: &mut Writer, dst: &mut [u8]) -> Kind<()> {
+pub(crate) fn encode(
+    size: usize,
+    src: &[u8],
+    block: &mut Writer,
+    dst: &mut [u8],
+    planes: &mut Planes,
+) -> Kind<()> {
     let tail_len = src.len() % 8;
     let head_len = src.len().saturating_sub(tail_len);
     let (head, tail) = src.split_at_checked(head_len).unwrap_or_default();
@@ -36,24 +48,29 @@ pub(crate) fn encode(size: usize, src: &[u8], block: &mut Writer, dst: &mut [u8]
     if !tail.is_empty() {
         block.len_u32(tail_len, "part length")?;
     }
-    part(size, head, head_out, shuffle_bits);
-    part(size, tail, tail_out, shuffle_bits);
+    part(size, head, head_out, shuffle_bits, planes);
+    part(size, tail, tail_out, shuffle_bits, planes);
     Ok(())
 }
 
-fn part(size: usize, src: &[u8], dst: &mut [u8], work: fn(usize, &[u8], &mut [u8], &mut Planes)) {
+fn part(
+    size: usize,
+    src: &[u8],
+    dst: &mut [u8],
+    work: fn(usize, &[u8], &mut [u8], &mut Planes),
+    planes: &mut Planes,
+) {
     if !src.len().is_multiple_of(size) || !src.len().is_multiple_of(8) {
         dst.copy_from_slice(src);
         return;
     }
-    let mut planes = Planes::new();
     let group = size.saturating_mul(8);
     for (src, dst) in src.chunks(BLOCK).zip(dst.chunks_mut(BLOCK)) {
         let whole = src.len().saturating_sub(src.len().checked_rem(group).unwrap_or(0));
         let (head, tail) = src.split_at_checked(whole).unwrap_or_default();
         let (head_out, tail_out) = dst.split_at_mut_checked(whole).unwrap_or_default();
         tail_out.copy_from_slice(tail);
-        work(size, head, head_out, &mut planes);
+        work(size, head, head_out, planes);
     }
 }
 
@@ -64,10 +81,11 @@ mod tests {
     fn shuffled(size: usize, input: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let mut out = vec![0; input.len()];
         let mut block = Writer::new();
-        encode(size, input, &mut block, &mut out).unwrap();
+        let mut planes = Planes::default();
+        encode(size, input, &mut block, &mut out, &mut planes).unwrap();
         let mut back = vec![0; input.len()];
         let mut reader = Reader::new(block.as_slice());
-        decode(size, &mut reader, &out, &mut back).unwrap();
+        decode(size, &mut reader, &out, &mut back, &mut planes).unwrap();
         reader.finish("block").unwrap();
         assert_eq!(back, input);
         (block.into_vec(), out)

@@ -61,7 +61,7 @@ impl Codec {
             Self::DoubleDelta { physical } => {
                 append(out, at, |out| double_delta::encode(physical, input, out))
             }
-            Self::Delta { size } => append(out, at, |out| delta::encode(size, input, out)),
+            Self::Delta { size } => delta::encode(size, input, out, at),
         }
     }
 }

@@ -168,7 +168,9 @@ fn run(
             data.transform(data.len(), last_move, |src, dst| byteshuffle::decode(size, block, src, dst))
         }),
         Op::BitShuffle { size } => metadata.block(|block| {
-            data.transform(data.len(), last_move, |src, dst| bitshuffle::decode(size, block, src, dst))
+            data.transform(data.len(), last_move, |src, dst| {
+                bitshuffle::decode(size, block, src, dst, codecs.planes())
+            })
         }),
         Op::BitWidthReduction { physical, .. } => metadata.block(|reader| {
             let block = bit_width_reduction::Block::parse(physical.size(), reader)?;
@@ -184,10 +186,10 @@ fn run(
             data.transform(image.len, last_move, |src, dst| webp::decode(image, block, src, dst, charge))
         }),
         Op::PositiveDelta { physical, .. } => metadata.block(|block| {
-            data.in_place(last_move, |data| positive_delta::decode(physical.size(), block, data))
+            data.in_place(last_move, |src, dst| positive_delta::decode(physical.size(), block, src, dst))
         }),
         Op::Xor { size } => {
-            metadata.block(|block| data.in_place(last_move, |data| xor::decode(size, block, data)))
+            metadata.block(|block| data.in_place(last_move, |src, dst| xor::decode(size, block, src, dst)))
         }
         Op::Checksum(hash) => metadata.block(|block| checksum::verify(hash, block, data.bytes())),
         // Never: only the first step holds strings, and it is not run from here.
@@ -258,15 +260,17 @@ impl Data<'_, '_> {
         Ok(())
     }
 
-    /// Lets `work` change the data where it is, after a copy if it is still in the chunk.
-    fn in_place(&mut self, last_move: bool, work: impl FnOnce(&mut [u8]) -> Kind<()>) -> Kind<()> {
+    /// Lets `work` change the data where it is, or write it from the chunk if it is still there: that source is what
+    /// `work` is then given.
+    fn in_place(
+        &mut self,
+        last_move: bool,
+        work: impl FnOnce(Option<&[u8]>, &mut [u8]) -> Kind<()>,
+    ) -> Kind<()> {
         match self.place {
-            Place::Out => work(self.out.as_deref_mut().unwrap_or_default()),
-            Place::Buffer(len) => work(self.current.get_mut(..len).unwrap_or_default()),
-            Place::Input => self.transform(self.input.len(), last_move, |src, dst| {
-                dst.copy_from_slice(src);
-                work(dst)
-            }),
+            Place::Out => work(None, self.out.as_deref_mut().unwrap_or_default()),
+            Place::Buffer(len) => work(None, self.current.get_mut(..len).unwrap_or_default()),
+            Place::Input => self.transform(self.input.len(), last_move, |src, dst| work(Some(src), dst)),
         }
     }
 

@@ -15,6 +15,7 @@ use tdb_codec::{Reader, to_u64};
 use crate::error::{ErrorKind, Kind};
 use crate::int::with_uint;
 use crate::kernels::{differences, running_sums};
+use crate::scratch::room;
 
 /// Sums up one part of `size`-byte values; it must fill `out` exactly.
 pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
@@ -39,20 +40,20 @@ pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
     Ok(())
 }
 
-/// Appends the differences of one part.
-pub(crate) fn encode(size: usize, input: &[u8], out: &mut Vec<u8>) -> Kind<()> {
+/// Writes the differences of one part into `out` from `at` on, and returns where they end.
+pub(crate) fn encode(size: usize, input: &[u8], out: &mut Vec<u8>, at: usize) -> Kind<usize> {
     if !input.len().is_multiple_of(size) {
         return Err(ErrorKind::PartialValue { bytes: to_u64(input.len()), size: to_u64(size) });
     }
-    out.extend_from_slice(&to_u64(input.len().checked_div(size).unwrap_or(0)).to_le_bytes());
-    let start = out.len();
-    out.resize(start.saturating_add(input.len()), 0);
-    let slots = out.get_mut(start..).unwrap_or_default();
+    let count = to_u64(input.len().checked_div(size).unwrap_or(0)).to_le_bytes();
+    room(out, at, count.len()).copy_from_slice(&count);
+    let start = at.saturating_add(count.len());
+    let slots = room(out, start, input.len());
     with_uint!(size, T, {
         const N: usize = size_of::<T>();
         differences::<N>([0; N], input, slots);
     });
-    Ok(())
+    Ok(start.saturating_add(input.len()))
 }
 
 #[cfg(test)]
@@ -62,7 +63,7 @@ mod tests {
     #[test]
     fn output_is_the_count_the_first_value_and_wrapping_differences() {
         let mut out = Vec::new();
-        encode(2, &[5, 0, 3, 0, 4, 1], &mut out).unwrap();
+        encode(2, &[5, 0, 3, 0, 4, 1], &mut out, 0).unwrap();
         assert_eq!(out, [3, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0xfe, 0xff, 1, 1]);
         let mut back = [0; 6];
         decode(2, &out, &mut back).unwrap();
@@ -78,11 +79,11 @@ mod tests {
     #[test]
     fn wrong_counts_truncation_and_partial_values_are_refused() {
         let mut out = Vec::new();
-        encode(4, &[1; 12], &mut out).unwrap();
+        encode(4, &[1; 12], &mut out, 0).unwrap();
         for len in 0..out.len() {
             assert!(decode(4, &out[..len], &mut [0; 12]).is_err());
         }
         assert!(decode(4, &out, &mut [0; 8]).is_err());
-        assert!(encode(4, &[0; 13], &mut Vec::new()).is_err());
+        assert!(encode(4, &[0; 13], &mut Vec::new(), 0).is_err());
     }
 }

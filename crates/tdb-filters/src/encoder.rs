@@ -215,13 +215,13 @@ fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &m
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
         }
         Op::BitShuffle { size } => {
-            data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out))?;
+            data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out, codecs.planes()))?;
         }
         Op::BitWidthReduction { physical, max_window } => {
             data.append(|src, out| bit_width_reduction::encode(physical, max_window, src, &mut block, out))?;
         }
         Op::PositiveDelta { physical, max_window } => {
-            data.append(|src, out| positive_delta::encode(physical, max_window, src, &mut block, out))?;
+            data.same_size(|src, out| positive_delta::encode(physical, max_window, src, &mut block, out))?;
         }
         Op::Encrypt(ref cipher) => {
             data.overwrite(|src, out| {
@@ -230,9 +230,9 @@ fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &m
             })?;
             blocks.clear();
         }
-        Op::Xor { size } => data.append(|src, out| xor::encode(size, src, &mut block, out))?,
+        Op::Xor { size } => data.same_size(|src, out| xor::encode(size, src, &mut block, out))?,
         Op::ScaleFloat { float, options } => {
-            data.append(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
+            data.overwrite(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
         }
         Op::WebP(image) => data.append(|src, out| webp::encode(image, src, &mut block, out))?,
         // Never: only the first step holds strings, and it is not run from here.

@@ -159,4 +159,4 @@ pub(crate) use delta::{differences, rising_differences, running_sums, running_su
 pub(crate) use double_delta::{Survey, pack, survey, unpack};
 pub(crate) use runs::{expand_runs, finish as finish_runs, push_runs, run_length};
 pub(crate) use scale::{scale_floats, unscale_floats};
-pub(crate) use xor::{xor_previous, xor_scan};
+pub(crate) use xor::{xor_previous, xor_scan, xor_scan_in_place};

@@ -36,18 +36,14 @@ pub(crate) fn each_part(
     }
 }
 
-/// Calls `work` with each part of `data`.
-pub(crate) fn each_part_mut(
-    lengths: &[[u8; 4]],
-    data: &mut [u8],
-    mut work: impl FnMut(&mut [u8]) -> Kind<()>,
-) -> Kind<()> {
-    let mut rest = data;
-    for &length in lengths {
-        let length = to_usize(u64::from(u32::from_le_bytes(length))).unwrap_or(usize::MAX);
-        let Some((part, later)) = rest.split_at_mut_checked(length) else { break };
-        work(part)?;
-        rest = later;
-    }
-    Ok(())
+/// Takes the first `length` bytes off `data`, and off `src` too if they are to be read from there; `None` if `data` is
+/// shorter. The two are as long as each other.
+pub(crate) fn take_part<'s, 'd>(
+    src: &mut Option<&'s [u8]>,
+    data: &mut &'d mut [u8],
+    length: u64,
+) -> Option<(Option<&'s [u8]>, &'d mut [u8])> {
+    let length = to_usize(length)?;
+    let part = data.split_off_mut(..length)?;
+    Some((src.as_mut().and_then(|src| src.split_off(..length)), part))
 }

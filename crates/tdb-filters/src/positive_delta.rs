@@ -14,11 +14,12 @@
 //!
 //! Options: max window size u32.
 
-use tdb_codec::{Datatype, DatatypeClass, FormatVersion, Gate, Physical, Reader, Writer, to_u64, to_usize};
+use tdb_codec::{Datatype, DatatypeClass, FormatVersion, Gate, Physical, Reader, Writer, to_u64};
 
 use crate::error::{ErrorKind, Kind};
 use crate::int::{with_int, with_uint};
-use crate::kernels::{rising_differences, running_sums_in_place};
+use crate::kernels::{rising_differences, running_sums, running_sums_in_place};
+use crate::parts::take_part;
 use crate::windows::windows;
 
 /// The integers the filter works on; `None` where it does nothing.
@@ -32,13 +33,19 @@ pub(crate) fn integers(datatype: Datatype, fragment_version: FormatVersion) -> O
     }
 }
 
-/// Reads the metadata block and turns the differences in `data` into values.
-pub(crate) fn decode(size: usize, block: &mut Reader<'_>, data: &mut [u8]) -> Kind<()> {
+/// Reads the metadata block and turns differences into values: from `src` into `dst`, which is as long, or in `dst`
+/// itself.
+pub(crate) fn decode(
+    size: usize,
+    block: &mut Reader<'_>,
+    mut src: Option<&[u8]>,
+    dst: &mut [u8],
+) -> Kind<()> {
     let entry = size.saturating_add(4);
     let count = block.count_u32(entry, "window count")?;
     let entries = block.take(count.saturating_mul(entry), "windows")?;
-    let found = to_u64(data.len());
-    let mut rest = data;
+    let found = to_u64(dst.len());
+    let mut rest = dst;
     with_uint!(size, T, {
         const N: usize = size_of::<T>();
         for entry in entries.as_chunks::<{ N + 4 }>().0 {
@@ -46,13 +53,14 @@ pub(crate) fn decode(size: usize, block: &mut Reader<'_>, data: &mut [u8]) -> Ki
                 break;
             };
             let length = u64::from(u32::from_le_bytes(length));
-            let (window, later) = to_usize(length)
-                .and_then(|length| rest.split_at_mut_checked(length))
+            let (src, window) = take_part(&mut src, &mut rest, length)
                 .ok_or(ErrorKind::WrongLength { expected: length, found })?;
-            if window.len().is_multiple_of(N) {
-                running_sums_in_place::<N>(base, window);
+            match (src, window.len().is_multiple_of(N)) {
+                (Some(src), true) => running_sums::<N>(base, src, window),
+                (Some(src), false) => window.copy_from_slice(src),
+                (None, true) => running_sums_in_place::<N>(base, window),
+                (None, false) => {}
             }
-            rest = later;
         }
     });
     if !rest.is_empty() {
@@ -61,19 +69,17 @@ pub(crate) fn decode(size: usize, block: &mut Reader<'_>, data: &mut [u8]) -> Ki
     Ok(())
 }
 
-/// Appends the metadata block, and the differences of `src` to `out`.
+/// Appends the metadata block, and writes the differences of `src` to `out`, which is as long.
 pub(crate) fn encode(
     physical: Physical,
     max_window: usize,
     src: &[u8],
     block: &mut Writer,
-    out: &mut Vec<u8>,
+    out: &mut [u8],
 ) -> Kind<()> {
     let size = physical.size();
     block.len_u32(windows(src, max_window, size).len(), "window count")?;
-    let start = out.len();
-    out.resize(start.saturating_add(src.len()), 0);
-    let mut rest = out.get_mut(start..).unwrap_or_default();
+    let mut rest = out;
     for window in windows(src, max_window, size) {
         block.bytes(window.get(..size).unwrap_or(ZERO.get(..size).unwrap_or_default()));
         block.len_u32(window.len(), "window length")?;
@@ -105,14 +111,15 @@ mod tests {
     use super::*;
 
     fn encoded(physical: Physical, max_window: usize, input: &[u8]) -> (Vec<u8>, Vec<u8>) {
-        let (mut block, mut out) = (Writer::new(), Vec::new());
+        let (mut block, mut out) = (Writer::new(), vec![9; input.len()]);
         encode(physical, max_window, input, &mut block, &mut out).unwrap();
         let block = block.into_vec();
-        let mut back = out.clone();
-        let mut reader = Reader::new(&block);
-        decode(physical.size(), &mut reader, &mut back).unwrap();
-        reader.finish("block").unwrap();
-        assert_eq!(back, input);
+        for (src, mut back) in [(None, out.clone()), (Some(&out[..]), vec![9; out.len()])] {
+            let mut reader = Reader::new(&block);
+            decode(physical.size(), &mut reader, src, &mut back).unwrap();
+            reader.finish("block").unwrap();
+            assert_eq!(back, input);
+        }
         (block, out)
     }
 
@@ -137,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_value_that_decreases_inside_a_window_is_refused_but_not_between_windows() {
-        let (mut block, mut out) = (Writer::new(), Vec::new());
+        let (mut block, mut out) = (Writer::new(), [0; 16]);
         let error = encode(Physical::I32, 8, &bytes(&[1, 2, 2, 1]), &mut block, &mut out).unwrap_err();
         assert_eq!(error, ErrorKind::Decreasing { index: 1 });
         encoded(Physical::I32, 8, &bytes(&[1, 2, 1, 1]));
@@ -149,10 +156,11 @@ mod tests {
     fn windows_that_do_not_cover_the_data_exactly_are_refused() {
         let block = [1, 0, 0, 0, 10, 0, 0, 0, 8, 0, 0, 0];
         for len in [0, 4, 7, 9, 12] {
-            assert!(decode(4, &mut Reader::new(&block), &mut vec![0; len]).is_err());
+            assert!(decode(4, &mut Reader::new(&block), None, &mut vec![0; len]).is_err());
+            assert!(decode(4, &mut Reader::new(&block), Some(&vec![0; len]), &mut vec![0; len]).is_err());
         }
         for len in 0..block.len() {
-            assert!(decode(4, &mut Reader::new(&block[..len]), &mut [0; 8]).is_err());
+            assert!(decode(4, &mut Reader::new(&block[..len]), None, &mut [0; 8]).is_err());
         }
     }
 }

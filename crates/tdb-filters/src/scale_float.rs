@@ -21,6 +21,7 @@ use crate::error::{ErrorKind, Kind};
 use crate::filter::{ByteWidth, ScaleFloat};
 use crate::kernels::{scale_floats, unscale_floats};
 use crate::parts::read_lengths;
+use crate::scratch::room;
 
 /// Width of the floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,26 +75,25 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and the integers for the floats in `src` to `out`.
+/// Appends the metadata block, and writes the integers for the floats in `src` to the front of `out`; returns how long
+/// they are.
 pub(crate) fn encode(
     float: Float,
     options: ScaleFloat,
     src: &[u8],
     block: &mut Writer,
     out: &mut Vec<u8>,
-) -> Kind<()> {
+) -> Kind<usize> {
     if !src.len().is_multiple_of(float.size()) {
         return Err(ErrorKind::PartialValue { bytes: to_u64(src.len()), size: to_u64(float.size()) });
     }
     let len = (src.len() / float.size()).saturating_mul(options.byte_width.bytes());
-    let start = out.len();
-    out.resize(start.saturating_add(len), 0);
-    if !scale_floats(float, options, src, out.get_mut(start..).unwrap_or_default()) {
+    if !scale_floats(float, options, src, room(out, 0, len)) {
         return Err(ErrorKind::OutOfRange { index: first_outside(float, options, src) });
     }
     block.u32(1);
-    block.len_u32(out.len(), "part length")?;
-    Ok(())
+    block.len_u32(len, "part length")?;
+    Ok(len)
 }
 
 /// The index of the first value that does not fit.

@@ -6,6 +6,7 @@ use tdb_codec::{Budget, Writer, to_u64};
 
 use crate::encryption::Nonces;
 use crate::error::{ErrorKind, Kind};
+use crate::kernels::Planes;
 
 /// Buffers and codec contexts, reused from chunk to chunk. Each worker owns one: it is [`Send`], and it
 /// belongs to no decoder, tile or field.
@@ -99,12 +100,20 @@ impl Blocks {
 #[derive(Default)]
 pub(crate) struct Codecs {
     pub(crate) nonces: Option<Nonces>,
+    planes: Option<Box<Planes>>,
     #[cfg(feature = "gzip")]
     pub(crate) inflate: Option<flate2::Decompress>,
     #[cfg(feature = "gzip")]
     pub(crate) deflate: Option<(u32, flate2::Compress)>,
     #[cfg(any(feature = "zstd", feature = "zstd-rust"))]
     pub(crate) zstd: crate::zstd::Contexts,
+}
+
+impl Codecs {
+    /// What a bit shuffle works in: zeroed once, not for each chunk.
+    pub(crate) fn planes(&mut self) -> &mut Planes {
+        self.planes.get_or_insert_default()
+    }
 }
 
 /// The `len` bytes of `buffer` from `at` on, which is made longer only if it is too short: what it holds is going to be

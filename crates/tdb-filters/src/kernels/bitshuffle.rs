@@ -17,8 +17,8 @@ pub(crate) struct Planes {
     rows: [u8; BLOCK],
 }
 
-impl Planes {
-    pub(crate) const fn new() -> Self {
+impl Default for Planes {
+    fn default() -> Self {
         Self { bytes: [0; BLOCK], rows: [0; BLOCK] }
     }
 }
@@ -111,6 +111,7 @@ mod x86 {
     use bytemuck::must_cast;
 
     use super::super::byteshuffle::x86 as bytes;
+    use super::super::byteshuffle::x86::avx512::{rotation, transpose as exchange};
     use super::{Planes, shuffle_with, transpose, unshuffle_with};
 
     #[inline]
@@ -130,28 +131,136 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
     pub(super) fn shuffle_avx512(size: usize, src: &[u8], dst: &mut [u8], planes: &mut Planes) {
-        let shuffle = |size: usize, src: &[u8], dst: &mut [u8]| bytes::shuffle_avx512(size, src, dst);
-        shuffle_with(size, src, dst, planes, shuffle, |planes: &mut [u8]| gfni(planes));
+        let done = match size {
+            1 => shuffle_lines::<1>(src, dst),
+            2 => shuffle_lines::<2>(src, dst),
+            4 => shuffle_lines::<4>(src, dst),
+            // 64 rows of two lines each are read and written faster by the copies of whole blocks.
+            _ => None,
+        };
+        if done.is_none() {
+            let shuffle = |size: usize, src: &[u8], dst: &mut [u8]| bytes::shuffle_avx512(size, src, dst);
+            shuffle_with(size, src, dst, planes, shuffle, |planes: &mut [u8]| gfni(planes));
+        }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
     pub(super) fn unshuffle_avx512(size: usize, src: &[u8], dst: &mut [u8], planes: &mut Planes) {
-        let unshuffle = |size: usize, src: &[u8], dst: &mut [u8]| bytes::unshuffle_avx512(size, src, dst);
-        unshuffle_with(size, src, dst, planes, unshuffle, |planes: &mut [u8]| gfni(planes));
+        let done = match size {
+            1 => unshuffle_lines::<1>(src, dst),
+            2 => unshuffle_lines::<2>(src, dst),
+            4 => unshuffle_lines::<4>(src, dst),
+            _ => None,
+        };
+        if done.is_none() {
+            let unshuffle = |size: usize, src: &[u8], dst: &mut [u8]| bytes::unshuffle_avx512(size, src, dst);
+            unshuffle_with(size, src, dst, planes, unshuffle, |planes: &mut [u8]| gfni(planes));
+        }
+    }
+
+    /// Rows of whole lines, as whole blocks have them: 512 values at a time, which are one line of each row, without a
+    /// stop in memory but for what registers do not hold. `None` for other rows.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+    fn shuffle_lines<const N: usize>(src: &[u8], dst: &mut [u8]) -> Option<()> {
+        let per_row = lines_per_row::<N>(src.len())?;
+        let (src, dst) = (src.as_chunks::<64>().0, dst.as_chunks_mut::<64>().0);
+        let reversing = must_cast(const { reversed(rotation(N.trailing_zeros())) });
+        let gathering: __m512i = must_cast(const { gathering() });
+        for (step, values) in src.chunks_exact(const { 8 * N }).enumerate() {
+            let mut planes = [[_mm512_setzero_si512(); 8]; N];
+            for (i, group) in values.as_chunks::<N>().0.iter().enumerate() {
+                let mut rows = [_mm512_setzero_si512(); N];
+                for (row, &line) in rows.iter_mut().zip(group) {
+                    *row = _mm512_permutexvar_epi8(reversing, must_cast(line));
+                }
+                for (plane, row) in planes.iter_mut().zip(exchange(rows)) {
+                    *plane.get_mut(i)? = _mm512_permutexvar_epi8(gathering, transpose_reversed(row));
+                }
+            }
+            for (b, plane) in planes.into_iter().enumerate() {
+                for (k, row) in exchange(plane).into_iter().enumerate() {
+                    *dst.get_mut((8 * b + k) * per_row + step)? = must_cast(row);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The inverse of [`shuffle_lines`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+    fn unshuffle_lines<const N: usize>(src: &[u8], dst: &mut [u8]) -> Option<()> {
+        let per_row = lines_per_row::<N>(src.len())?;
+        let (src, dst) = (src.as_chunks::<64>().0, dst.as_chunks_mut::<64>().0);
+        let scattering = must_cast(const { reversed(gathering()) });
+        let order = must_cast(const { rotation(6 - N.trailing_zeros()) });
+        for (step, values) in dst.chunks_exact_mut(const { 8 * N }).enumerate() {
+            let mut groups = [[_mm512_setzero_si512(); N]; 8];
+            for b in 0..N {
+                let mut rows = [_mm512_setzero_si512(); 8];
+                for (k, row) in rows.iter_mut().enumerate() {
+                    *row = must_cast(*src.get((8 * b + k) * per_row + step)?);
+                }
+                for (group, row) in groups.iter_mut().zip(exchange(rows)) {
+                    *group.get_mut(b)? = transpose_reversed(_mm512_permutexvar_epi8(scattering, row));
+                }
+            }
+            for (lines, group) in values.as_chunks_mut::<N>().0.iter_mut().zip(groups) {
+                for (line, row) in lines.iter_mut().zip(exchange(group)) {
+                    *line = must_cast(_mm512_permutexvar_epi8(order, row));
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// How many lines each of the `8·N` rows of a block has; `None` if not all are whole.
+    #[inline]
+    const fn lines_per_row<const N: usize>(len: usize) -> Option<usize> {
+        match len % (64 * 8 * N) {
+            0 if len > 0 => Some(len / (64 * 8 * N)),
+            _ => None,
+        }
+    }
+
+    /// Which byte goes where if eight rows of eight bytes are read by columns.
+    const fn gathering() -> [u8; 64] {
+        rotation(3)
+    }
+
+    /// The same places, from the last to the first in each eight.
+    const fn reversed(from: [u8; 64]) -> [u8; 64] {
+        let mut table = [0; 64];
+        let mut at = 0;
+        while at < 64 {
+            #[expect(clippy::indexing_slicing, reason = "evaluated when compiling")]
+            {
+                table[at] = from[at ^ 7];
+            }
+            at += 1;
+        }
+        table
+    }
+
+    /// Transposes 8×8 matrices of bits whose rows begin with the last. A matrix times the unit matrix comes out
+    /// transposed because one factor is taken by rows and the other by columns.
+    #[inline]
+    #[target_feature(enable = "avx512f,gfni")]
+    fn transpose_reversed(matrices: __m512i) -> __m512i {
+        let unit = _mm512_set1_epi64(0x8040_2010_0804_0201_u64.cast_signed());
+        _mm512_gf2p8affine_epi64_epi8::<0>(unit, matrices)
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,gfni")]
     fn gfni(data: &mut [u8]) {
-        // A matrix times the unit matrix, which comes out transposed because one factor is taken by rows and
-        // the other by columns. The instruction's rows begin with the last byte, hence the reversal.
-        let unit = _mm512_set1_epi64(0x8040_2010_0804_0201_u64.cast_signed());
         let reversal = _mm512_set4_epi32(0x0809_0a0b, 0x0c0d_0e0f, 0x0001_0203, 0x0405_0607);
         let (registers, rest) = data.as_chunks_mut::<64>();
         for register in registers {
             let reversed = _mm512_shuffle_epi8(must_cast(*register), reversal);
-            *register = must_cast(_mm512_gf2p8affine_epi64_epi8::<0>(unit, reversed));
+            *register = must_cast(transpose_reversed(reversed));
         }
         transpose(rest);
     }
@@ -165,7 +274,7 @@ mod tests {
     #[test]
     fn every_level_writes_the_definition_and_takes_it_back() {
         for size in [1, 2, 4, 8] {
-            for values in (0..400).step_by(8).chain([BLOCK / size]) {
+            for values in (0..400).step_by(8).chain([512, 1024, BLOCK / size]) {
                 let len = values * size;
                 let src: Vec<u8> = (0..len).map(|i: usize| (i * i * 31 % 251).to_le_bytes()[0]).collect();
                 let mut expected = vec![0; len];
@@ -177,10 +286,10 @@ mod tests {
                 }
                 for level in Level::ALL {
                     let mut mixed = vec![0; len];
-                    shuffle_bits::at(level, size, &src, &mut mixed, &mut Planes::new());
+                    shuffle_bits::at(level, size, &src, &mut mixed, &mut Planes::default());
                     assert_eq!(mixed, expected, "{level:?} {size} {len}");
                     let mut back = vec![0; len];
-                    unshuffle_bits::at(level, size, &mixed, &mut back, &mut Planes::new());
+                    unshuffle_bits::at(level, size, &mixed, &mut back, &mut Planes::default());
                     assert_eq!(back, src, "{level:?} {size} {len}");
                 }
             }

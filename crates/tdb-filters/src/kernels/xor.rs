@@ -7,9 +7,17 @@ kernel! {
 }
 
 kernel! {
-    /// `data[i] ^= data[i − 1]`, first to last, for values of `size` bytes: the inverse of [`xor_previous`].
-    pub(crate) fn xor_scan(size: usize, data: &mut [u8]) {
+    /// `dst[i] = src[0] ^ … ^ src[i]` for values of `size` bytes: the inverse of [`xor_previous`]. `src` and `dst` have
+    /// the same length.
+    pub(crate) fn xor_scan(size: usize, src: &[u8], dst: &mut [u8]) {
         plain: scan, avx2: x86::scan_avx2, avx512: x86::scan_avx512
+    }
+}
+
+kernel! {
+    /// As [`xor_scan`], where the values are.
+    pub(crate) fn xor_scan_in_place(size: usize, data: &mut [u8]) {
+        plain: in_place, avx2: x86::in_place_avx2, avx512: x86::in_place_avx512
     }
 }
 
@@ -27,32 +35,66 @@ fn previous(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-#[inline(always)]
-fn scan(size: usize, data: &mut [u8]) {
-    match size {
-        1 => scan_words::<1>(data),
-        2 => scan_words::<2>(data),
-        4 => scan_words::<4>(data),
-        _ => scan_words::<8>(data),
-    }
+/// Calls `$scan` for the width of the values.
+macro_rules! with_size {
+    ($size:expr, $($scan:ident)::+ ($($arg:expr),*)) => {
+        match $size {
+            1 => $($scan)::+::<1>($($arg),*),
+            2 => $($scan)::+::<2>($($arg),*),
+            4 => $($scan)::+::<4>($($arg),*),
+            _ => $($scan)::+::<8>($($arg),*),
+        }
+    };
 }
 
-/// Values of `N` bytes, as many at a time as a word holds. Only one operation a word waits for the word before.
 #[inline(always)]
-fn scan_words<const N: usize>(data: &mut [u8]) {
+fn scan(size: usize, src: &[u8], dst: &mut [u8]) {
+    with_size!(size, scan_words(src, dst));
+}
+
+#[inline(always)]
+fn in_place(size: usize, data: &mut [u8]) {
+    with_size!(size, scan_words_in_place(data));
+}
+
+#[inline(always)]
+fn scan_words<const N: usize>(src: &[u8], dst: &mut [u8]) {
+    let (words, rest) = src.as_chunks::<8>();
+    let (slots, rest_slots) = dst.as_chunks_mut::<8>();
+    let mut before = 0;
+    for (&word, slot) in words.iter().zip(slots) {
+        *slot = scan_word::<N>(word, &mut before);
+    }
+    rest_slots.copy_from_slice(rest);
+    scan_rest::<N>(&before.to_le_bytes(), rest_slots);
+}
+
+#[inline(always)]
+fn scan_words_in_place<const N: usize>(data: &mut [u8]) {
     let (words, rest) = data.as_chunks_mut::<8>();
-    let mut before = 0u64;
+    let mut before = 0;
     for word in words {
-        let mut x = u64::from_le_bytes(*word);
-        for by in [1, 2, 4] {
-            if N <= by {
-                x ^= x << (8 * by);
-            }
-        }
-        *word = (x ^ before).to_le_bytes();
-        before ^= last_value::<N>(x);
+        *word = scan_word::<N>(*word, &mut before);
     }
     scan_rest::<N>(&before.to_le_bytes(), rest);
+}
+
+/// Values of `N` bytes, as many as a word holds. Only one operation waits for the word before.
+#[inline(always)]
+const fn scan_word<const N: usize>(word: [u8; 8], before: &mut u64) -> [u8; 8] {
+    let mut x = u64::from_le_bytes(word);
+    if N <= 1 {
+        x ^= x << 8;
+    }
+    if N <= 2 {
+        x ^= x << 16;
+    }
+    if N <= 4 {
+        x ^= x << 32;
+    }
+    let word = (x ^ *before).to_le_bytes();
+    *before ^= last_value::<N>(x);
+    word
 }
 
 /// The last value of a word, in every place.
@@ -83,39 +125,64 @@ mod x86 {
 
     use bytemuck::must_cast;
 
-    use super::scan_rest;
+    use super::{repeated, scan_rest};
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn scan_avx2(size: usize, data: &mut [u8]) {
-        match size {
-            1 => avx2::<1>(data),
-            2 => avx2::<2>(data),
-            4 => avx2::<4>(data),
-            _ => avx2::<8>(data),
-        }
+    pub(super) fn scan_avx2(size: usize, src: &[u8], dst: &mut [u8]) {
+        with_size!(size, avx2::scan(src, dst));
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn in_place_avx2(size: usize, data: &mut [u8]) {
+        with_size!(size, avx2::in_place(data));
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    pub(super) fn scan_avx512(size: usize, data: &mut [u8]) {
-        match size {
-            1 => avx512::<1>(data),
-            2 => avx512::<2>(data),
-            4 => avx512::<4>(data),
-            _ => avx512::<8>(data),
-        }
+    pub(super) fn scan_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
+        with_size!(size, avx512::scan(src, dst));
     }
 
     #[inline]
-    #[target_feature(enable = "avx2")]
-    fn avx2<const N: usize>(data: &mut [u8]) {
-        let (registers, rest) = data.as_chunks_mut::<32>();
-        // The last value of each half, in every place of it.
-        let last = must_cast(const { super::repeated::<32>(N, 16) });
-        let mut before = _mm256_setzero_si256();
-        for register in registers {
-            let mut x: __m256i = must_cast(*register);
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    pub(super) fn in_place_avx512(size: usize, data: &mut [u8]) {
+        with_size!(size, avx512::in_place(data));
+    }
+
+    mod avx2 {
+        use super::*;
+
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        pub(super) fn scan<const N: usize>(src: &[u8], dst: &mut [u8]) {
+            let (registers, rest) = src.as_chunks::<32>();
+            let (slots, rest_slots) = dst.as_chunks_mut::<32>();
+            let mut before = _mm256_setzero_si256();
+            for (&register, slot) in registers.iter().zip(slots) {
+                *slot = step::<N>(register, &mut before);
+            }
+            rest_slots.copy_from_slice(rest);
+            scan_rest::<N>(&must_cast::<_, [u8; 32]>(before), rest_slots);
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        pub(super) fn in_place<const N: usize>(data: &mut [u8]) {
+            let (registers, rest) = data.as_chunks_mut::<32>();
+            let mut before = _mm256_setzero_si256();
+            for register in registers {
+                *register = step::<N>(*register, &mut before);
+            }
+            scan_rest::<N>(&must_cast::<_, [u8; 32]>(before), rest);
+        }
+
+        /// One register behind `before`, of which every value is the last one; so it is again.
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn step<const N: usize>(register: [u8; 32], before: &mut __m256i) -> [u8; 32] {
+            let mut x: __m256i = must_cast(register);
             if N <= 1 {
                 x = _mm256_xor_si256(x, _mm256_slli_si256::<1>(x));
             }
@@ -126,24 +193,49 @@ mod x86 {
                 x = _mm256_xor_si256(x, _mm256_slli_si256::<4>(x));
             }
             x = _mm256_xor_si256(x, _mm256_slli_si256::<8>(x));
-            let totals = _mm256_shuffle_epi8(x, last);
+            // The last value of each half, in every place of it.
+            let totals = _mm256_shuffle_epi8(x, must_cast(const { repeated::<32>(N, 16) }));
             // Zero below, the lower half's total above.
             x = _mm256_xor_si256(x, _mm256_permute2x128_si256::<0x08>(totals, totals));
-            *register = must_cast(_mm256_xor_si256(x, before));
+            let scanned = _mm256_xor_si256(x, *before);
             let swapped = _mm256_permute4x64_epi64::<0b01_00_11_10>(totals);
-            before = _mm256_xor_si256(before, _mm256_xor_si256(totals, swapped));
+            *before = _mm256_xor_si256(*before, _mm256_xor_si256(totals, swapped));
+            must_cast(scanned)
         }
-        scan_rest::<N>(&must_cast::<_, [u8; 32]>(before), rest);
     }
 
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    fn avx512<const N: usize>(data: &mut [u8]) {
-        let (registers, rest) = data.as_chunks_mut::<64>();
-        let last = must_cast(const { super::repeated::<64>(N, 64) });
-        let mut before = _mm512_setzero_si512();
-        for register in registers {
-            let mut x: __m512i = must_cast(*register);
+    mod avx512 {
+        use super::*;
+
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+        pub(super) fn scan<const N: usize>(src: &[u8], dst: &mut [u8]) {
+            let (registers, rest) = src.as_chunks::<64>();
+            let (slots, rest_slots) = dst.as_chunks_mut::<64>();
+            let mut before = _mm512_setzero_si512();
+            for (&register, slot) in registers.iter().zip(slots) {
+                *slot = step::<N>(register, &mut before);
+            }
+            rest_slots.copy_from_slice(rest);
+            scan_rest::<N>(&must_cast::<_, [u8; 64]>(before), rest_slots);
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+        pub(super) fn in_place<const N: usize>(data: &mut [u8]) {
+            let (registers, rest) = data.as_chunks_mut::<64>();
+            let mut before = _mm512_setzero_si512();
+            for register in registers {
+                *register = step::<N>(*register, &mut before);
+            }
+            scan_rest::<N>(&must_cast::<_, [u8; 64]>(before), rest);
+        }
+
+        /// One register behind `before`, of which every value is the last one; so it is again.
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+        fn step<const N: usize>(register: [u8; 64], before: &mut __m512i) -> [u8; 64] {
+            let mut x: __m512i = must_cast(register);
             if N <= 1 {
                 x = _mm512_xor_si512(x, shifted::<1>(x));
             }
@@ -156,10 +248,11 @@ mod x86 {
             x = _mm512_xor_si512(x, shifted::<8>(x));
             x = _mm512_xor_si512(x, shifted::<16>(x));
             x = _mm512_xor_si512(x, shifted::<32>(x));
-            *register = must_cast(_mm512_xor_si512(x, before));
-            before = _mm512_xor_si512(before, _mm512_permutexvar_epi8(last, x));
+            let scanned = _mm512_xor_si512(x, *before);
+            let last = must_cast(const { repeated::<64>(N, 64) });
+            *before = _mm512_xor_si512(*before, _mm512_permutexvar_epi8(last, x));
+            must_cast(scanned)
         }
-        scan_rest::<N>(&must_cast::<_, [u8; 64]>(before), rest);
     }
 
     /// All bytes `BY` places higher, zeros below.
@@ -227,8 +320,11 @@ mod tests {
                     assert_eq!(out, expected, "{level:?} {size} {len}");
                     // A part of a value at the end is nobody's predecessor and has none.
                     let whole = len / size * size;
-                    xor_scan::at(level, size, &mut out[..whole]);
-                    assert_eq!(out[..whole], src[..whole], "{level:?} {size} {len}");
+                    let mut back = vec![0xaa; whole];
+                    xor_scan::at(level, size, &out[..whole], &mut back);
+                    assert_eq!(back, src[..whole], "{level:?} {size} {len}");
+                    xor_scan_in_place::at(level, size, &mut out[..whole]);
+                    assert_eq!(out[..whole], src[..whole], "in place, {level:?} {size} {len}");
                 }
             }
         }

@@ -193,11 +193,11 @@ mod avx2 {
 
 /// Groups of 64 values. First the number of the register is exchanged with that of the `N`th part of it; then
 /// a permutation of bytes rotates the address in each register.
-mod avx512 {
+pub(in crate::kernels) mod avx512 {
     use super::*;
 
     /// Which byte goes where if the six bits of its address are rotated to the left.
-    const fn rotation(by: u32) -> [u8; 64] {
+    pub(in crate::kernels) const fn rotation(by: u32) -> [u8; 64] {
         let mut table = [0; 64];
         let mut at = 0u8;
         while at < 64 {
@@ -232,7 +232,7 @@ mod avx512 {
     /// Exchanges part `j` of register `i` with part `i` of register `j`.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn transpose<const N: usize>(mut rows: [__m512i; N]) -> [__m512i; N] {
+    pub(in crate::kernels) fn transpose<const N: usize>(mut rows: [__m512i; N]) -> [__m512i; N] {
         let [lower, upper] = const { interleaving(N) };
         let (lower, upper) = (must_cast(lower), must_cast(upper));
         for _ in 0..N.trailing_zeros() {
