@@ -67,7 +67,7 @@
 //! ```
 //!
 //! Chunks are hostile until proven otherwise. Every filter decodes into a slice of exactly the size it has to
-//! fill; intermediate sizes are charged to a [`Budget`](tdb_codec::Budget) before memory grows; nothing
+//! fill; intermediate sizes are charged to a [`Budget`] before memory grows; nothing
 //! panics on any input; and a chunk that leaves bytes over is refused.
 //!
 //! A pipeline with a filter that this build does not know still parses and writes. Only resolving it fails,
