@@ -6,7 +6,8 @@ use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use crate::coordinate::{AskedRange, Coordinate, Ends};
-use crate::{Array, Cells, QueryError, Result, dense, sparse};
+use crate::stream::{self, Batches, MemoryBudget, OnProgress, Progress, Share};
+use crate::{Array, Cells, QueryError, Result};
 
 /// A query: which fields of which cells, in which order.
 ///
@@ -28,6 +29,8 @@ pub struct Read<'a> {
     fields: Option<Vec<String>>,
     ranges: Vec<(String, Wanted)>,
     order: Option<Layout>,
+    memory: Option<MemoryBudget>,
+    on_progress: Option<OnProgress>,
 }
 
 /// A range as it was asked for.
@@ -48,17 +51,35 @@ impl Wanted {
 }
 
 /// A query checked against the schema.
+#[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) array: &'a Array,
     pub(crate) fields: Vec<FieldKind>,
     /// One interval a dimension; `None` for the whole dimension.
     pub(crate) ranges: Vec<Ends>,
     pub(crate) order: Layout,
+    /// What a batch takes of it.
+    pub(crate) share: Share,
+}
+
+impl Plan<'_> {
+    /// The first and last coordinate asked for in a dimension.
+    pub(crate) fn ends(&self, dimension: usize) -> Ends {
+        self.ranges.get(dimension).cloned().unwrap_or_default()
+    }
+
+    /// Asks for no more of a dimension than an interval, which lies between the ends asked for so far.
+    pub(crate) fn narrow(&mut self, dimension: usize, to: &Ends) {
+        if let Some(ends) = self.ranges.get_mut(dimension) {
+            ends.low = to.low.clone().or(ends.low.take());
+            ends.high = to.high.clone().or(ends.high.take());
+        }
+    }
 }
 
 impl<'a> Read<'a> {
     pub(crate) const fn new(array: &'a Array) -> Self {
-        Self { array, fields: None, ranges: Vec::new(), order: None }
+        Self { array, fields: None, ranges: Vec::new(), order: None, memory: None, on_progress: None }
     }
 
     /// Asks for these fields: attributes and dimensions, in the order of the result's columns.
@@ -96,19 +117,62 @@ impl<'a> Read<'a> {
         self
     }
 
+    /// Bounds the memory that the query uses: for [`Self::collect`] with its result, for [`Self::batches`] with the batch
+    /// that is being made. It covers what the query holds of any kind: results, keys and columns on their way to their order,
+    /// bytes as stored and as decoded in every thread, offset lists and R-trees, and the states of decoders.
+    ///
+    /// Without a budget, `collect` takes what the result needs, and `batches` stays within 1 GiB.
+    pub const fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.memory = Some(budget);
+        self
+    }
+
+    /// Calls a function after each batch.
+    pub fn on_progress(mut self, call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(OnProgress::new(call));
+        self
+    }
+
     /// Runs the query and collects all its cells.
     ///
     /// # Errors
     /// A field or range that does not fit the array, a damaged file, or something this build does not support.
+    /// [`QueryError::OverBudget`] if there is a budget, and the result does not fit it.
     pub fn collect(self) -> Result<Cells> {
-        let plan = self.plan()?;
-        match plan.array.schema().array_type {
-            ArrayType::Dense => dense::read(&plan),
-            ArrayType::Sparse => sparse::read(&plan),
+        let memory = self.memory;
+        let mut plan = self.plan()?;
+        match memory {
+            Some(budget) => stream::read_within(&mut plan, budget),
+            None => stream::read(&plan),
         }
     }
 
-    fn plan(self) -> Result<Plan<'a>> {
+    /// Runs the query batch by batch: all that [`Self::collect`] returns, in the same order, in pieces that fit the memory
+    /// budget.
+    ///
+    /// ```
+    /// use tdb_array::Array;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let mut sum = 0i64;
+    /// for batch in array.read().memory("64 MiB".parse()?).batches()? {
+    ///     sum += batch?.field("a")?.values::<i32>()?.iter().copied().map(i64::from).sum::<i64>();
+    /// }
+    /// assert_eq!(sum, (1..=16).sum());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A field or range that does not fit the array, damaged metadata, or a budget that is too small for any batch
+    /// ([`QueryError::BudgetTooSmall`]). What comes to light later, the iterator returns.
+    pub fn batches(self) -> Result<Batches<'a>> {
+        let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
+        let on_progress = self.on_progress.clone();
+        Batches::new(self.plan()?, budget, on_progress)
+    }
+
+    pub(crate) fn plan(self) -> Result<Plan<'a>> {
         let schema = self.array.schema();
         let fields = match &self.fields {
             Some(names) => names.iter().map(|name| find_field(schema, name)).collect::<Result<_, _>>()?,
@@ -133,7 +197,7 @@ impl<'a> Read<'a> {
         }
         let dense = schema.array_type == ArrayType::Dense;
         let default = if dense { Layout::RowMajor } else { Layout::Unordered };
-        Ok(Plan { array: self.array, fields, ranges, order: self.order.unwrap_or(default) })
+        Ok(Plan { array: self.array, fields, ranges, order: self.order.unwrap_or(default), share: Share::default() })
     }
 }
 

@@ -3,7 +3,7 @@
 mod deletes;
 pub(crate) mod hilbert;
 pub(crate) mod order;
-mod select;
+pub(crate) mod select;
 
 use tdb_codec::{Buffer, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
@@ -19,10 +19,18 @@ use crate::query::Plan;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Cells, Column, QueryError, Result, parallel};
 
-/// Runs a query on a sparse array.
-pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
+/// What a query's order asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sorting {
+    /// Whether cells must be put in order.
+    pub(crate) sorts: bool,
+    /// Whether cells with equal coordinates must be found.
+    dedup: bool,
+}
+
+/// What a query's order asks for.
+pub(crate) fn sorting(plan: &Plan<'_>) -> Sorting {
     let array = plan.array;
-    let context = &array.context;
     let schema = array.schema();
     let timed = array.fragments.iter().any(|fragment| fragment.footer().has_timestamps);
     // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
@@ -35,8 +43,18 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
         // Unordered cells come in storage order, unless duplicates must be found.
         _ => dedup,
     };
+    Sorting { sorts, dedup }
+}
+
+/// Runs a query on a sparse array.
+pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
+    let array = plan.array;
+    let context = &array.context;
+    let schema = array.schema();
+    let Sorting { sorts, dedup } = sorting(plan);
     let selections = select(plan, sorts)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
+    plan.share.admit(to_u64(cells))?;
     let order = if sorts {
         Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
     } else {
@@ -131,13 +149,17 @@ fn stage(
                         *slot = len;
                     }
                 };
+                // Held as pieces, and once more joined or in order.
+                let charge = |values: &Buffer| plan.share.charge(to_u64(values.len()).saturating_mul(2));
                 let Some(cells) = &selection.cells else {
                     // All cells of a tile keep the tile's own buffer.
                     decoded.lengths().for_each(push);
+                    charge(&decoded.values)?;
                     return Ok(decoded.values);
                 };
                 let mut values = Buffer::new();
                 copy_var_cells(&decoded, cells, push, |value| values.extend_from_slice(value));
+                charge(&values)?;
                 Ok(values)
             })?;
         lengths_to_offsets(&mut offsets)?;

@@ -8,6 +8,7 @@ use crate::coordinate::Ends;
 use crate::fragment::Fragment;
 use crate::gather::{index_of, zeroed};
 use crate::query::Plan;
+use crate::stream::Share;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Error, Result, TimeWindow, parallel};
 
@@ -40,6 +41,17 @@ impl TileSelection {
     /// Number of wanted cells.
     pub(crate) fn len(&self) -> usize {
         self.cells.as_ref().map_or(self.tile_cells, Vec::len)
+    }
+
+    /// Bytes it holds, about.
+    fn held(&self) -> u64 {
+        let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));
+        let times = self.timestamps.as_ref().map_or(0, |times| times.len().saturating_mul(8));
+        let coordinates = self.coordinates.iter().map(|coordinates| {
+            let offsets = coordinates.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
+            coordinates.values.len().saturating_add(offsets)
+        });
+        to_u64(coordinates.fold(lists.saturating_add(times).saturating_add(256), usize::saturating_add))
     }
 }
 
@@ -81,6 +93,8 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelec
         let filter_time = fragment.footer().has_timestamps && !window.contains(fragment.timestamps());
         let before = candidates.len();
         find_candidates(plan, index, fragment, filter_time, &mut candidates)?;
+        let windowed = plan.share.window.is_some();
+        candidates.iter_mut().skip(before).for_each(|candidate| candidate.whole &= !windowed);
         let any = candidates.len() > before;
         let looks = any && (coordinates || candidates.iter().skip(before).any(|candidate| !candidate.whole));
         let fields = if looks { 0..dimensions.len() } else { 0..0 };
@@ -92,10 +106,22 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelec
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let source = sources.get(candidate.fragment);
         let Some(source) = source else { return Ok(None) };
-        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates };
-        selector.run(candidate, source, worker).map(Some)
+        let share = &plan.share;
+        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates, share };
+        let selection = selector.run(candidate, source, worker)?;
+        share.charge(selection.held())?;
+        Ok(Some(selection))
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
+}
+
+/// The tiles of a fragment that may hold wanted cells, and the number of cells of each.
+pub(crate) fn candidate_tiles(plan: &Plan<'_>, fragment: usize) -> Result<Vec<(usize, usize)>> {
+    let mut candidates = Vec::new();
+    if let Some(own) = plan.array.fragments.get(fragment) {
+        find_candidates(plan, fragment, own, true, &mut candidates)?;
+    }
+    Ok(candidates.into_iter().map(|candidate| (candidate.tile, candidate.tile_cells)).collect())
 }
 
 fn find_candidates(
@@ -105,6 +131,9 @@ fn find_candidates(
     filter_time: bool,
     candidates: &mut Vec<Candidate>,
 ) -> Result<()> {
+    if !plan.share.has_fragment(index) {
+        return Ok(());
+    }
     let context = &plan.array.context;
     let dimensions = &plan.array.schema().domain.dimensions;
     let unbounded = plan.ranges.iter().all(|ends| ends.low.is_none() && ends.high.is_none());
@@ -117,7 +146,7 @@ fn find_candidates(
             let path = context.describe(fragment.metadata_key());
             Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
         })?;
-        for tile in 0..tiles {
+        for tile in (0..tiles).filter(|tile| plan.share.has_tile(index, *tile)) {
             let tile_cells = fragment.tile_cells(context, tile)?;
             candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !filter_time });
         }
@@ -137,7 +166,8 @@ fn find_candidates(
         return Ok(());
     }
     let tree = fragment.rtree(context)?;
-    for tile in tree.search(|dimension, low, high| !outside(dimension, low, high)) {
+    let found = tree.search(|dimension, low, high| !outside(dimension, low, high));
+    for tile in found.into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
         let inside = tree.leaf(tile).is_some_and(|mbr| {
             mbr.ranges().zip(plan.ranges.iter().zip(dimensions)).all(|((low, high), (ends, dimension))| {
                 let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
@@ -157,6 +187,7 @@ struct Selector<'a> {
     ranges: &'a [Ends],
     window: TimeWindow,
     coordinates: bool,
+    share: &'a Share,
 }
 
 /// A decoded dimension of a tile.
@@ -166,6 +197,22 @@ enum Decoded {
 }
 
 impl Selector<'_> {
+    /// A decoded coordinate.
+    fn value<'d>(&self, decoded: &'d [Decoded], dimension: usize, cell: usize) -> &'d [u8] {
+        match decoded.get(dimension) {
+            Some(Decoded::Fixed(values)) => {
+                let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
+                let start = cell.saturating_mul(size);
+                values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
+            }
+            Some(Decoded::Var(tile)) => {
+                let pair = tile.offsets.get(cell..cell.saturating_add(2)).unwrap_or_default();
+                var_cell(tile.values.as_slice(), pair)
+            }
+            None => &[],
+        }
+    }
+
     fn run(&self, candidate: Candidate, source: &Source, worker: &mut Worker) -> Result<TileSelection> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
@@ -200,6 +247,9 @@ impl Selector<'_> {
                 for (keep, time) in wanted.iter_mut().zip(timestamps) {
                     *keep &= u8::from(self.window.contains((*time, *time)));
                 }
+            }
+            if let Some(window) = &self.share.window {
+                window.keep(&mut wanted, |dimension, at| self.value(&decoded, dimension, at));
             }
             if wanted.contains(&0) {
                 let numbers = (0u32..).zip(&wanted).filter(|(_, keep)| **keep != 0);

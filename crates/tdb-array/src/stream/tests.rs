@@ -1,0 +1,110 @@
+//! Batches, put together again, are what a whole read returns: for every fixture, in every order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tdb_codec::{Layout, to_u64};
+
+use super::*;
+use crate::QueryError;
+use crate::{Array, Key, OpenOptions, Read};
+
+const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
+
+/// The folder and the key of every fixture.
+fn fixtures() -> Vec<(PathBuf, Option<Key>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures");
+    let manifest = fs::read(folder.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let entries = manifest.as_array().unwrap().iter().filter(|entry| entry.get("object").is_none());
+    entries
+        .map(|entry| {
+            let key = entry["key"].as_str().map(|key| Key::new(key.as_bytes().try_into().unwrap()));
+            (folder.join("arrays").join(entry["id"].as_str().unwrap()), key)
+        })
+        .collect()
+}
+
+fn open(path: &Path, key: Option<Key>) -> Result<Array> {
+    let options = OpenOptions::new().threads(2);
+    key.into_iter().fold(options, OpenOptions::key).open(path)
+}
+
+fn batches_in<'a>(read: Read<'a>, bytes: u64) -> Result<Batches<'a>> {
+    let plan = read.plan()?;
+    let budget = MemoryBudget::from_bytes(bytes);
+    let (parts, progress) = Parts::with_room(&plan, budget, Some(bytes))?;
+    Ok(Batches { plan, budget, parts: Some(parts), progress, on_progress: None, any: false })
+}
+
+/// One row a cell: its values, lengths and validity.
+fn rows(cells: &Cells) -> Vec<Vec<u8>> {
+    let row = |at: usize| {
+        let mut row = Vec::new();
+        for column in cells.columns() {
+            let value = column.cell(at).unwrap();
+            row.push(u8::from(column.is_null(at)));
+            row.extend_from_slice(&to_u64(value.len()).to_le_bytes());
+            row.extend_from_slice(value);
+        }
+        row
+    };
+    (0..cells.len()).map(row).collect()
+}
+
+/// All rows of a stream and the number of its batches; fails if the room is too small for it.
+fn stream(read: Read<'_>, bytes: u64) -> Result<(Vec<Vec<u8>>, usize)> {
+    let (mut all, mut count) = (Vec::new(), 0);
+    let mut batches = batches_in(read, bytes)?;
+    for batch in batches.by_ref() {
+        all.extend(rows(&batch?));
+        count += 1;
+    }
+    assert!(batches.progress().finished && batches.progress().cells == to_u64(all.len()));
+    assert!(batches.next().is_none());
+    Ok((all, count))
+}
+
+/// The rows of a stream in the first of these rooms that is large enough.
+fn stream_in_some(read: &Read<'_>, mut bytes: u64) -> (Vec<Vec<u8>>, usize) {
+    loop {
+        match stream(read.clone(), bytes) {
+            Ok(found) => return found,
+            Err(Error::Query(QueryError::BudgetTooSmall { .. })) => bytes = bytes * 3 / 2,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn check(read: &Read<'_>, order: Layout, place: &str) -> usize {
+    let read = read.clone().order(order);
+    let whole = read.clone().collect().unwrap();
+    let mut expected = rows(&whole);
+    let mut most = 0;
+    for bytes in [150, 1100, 9000, 200_000] {
+        let (mut found, batches) = stream_in_some(&read, bytes);
+        if order == Layout::Unordered {
+            expected.sort();
+            found.sort();
+        }
+        assert!(found == expected, "{place}, {order:?} in {bytes} bytes: {} cells, {} expected", found.len(), expected.len());
+        most = most.max(batches);
+    }
+    most
+}
+
+#[test]
+fn batches_of_every_fixture_are_what_a_whole_read_returns() {
+    let (mut several, mut checked) = (0, 0);
+    for (path, key) in fixtures() {
+        let Ok(array) = open(&path, key) else { continue };
+        if array.read().collect().is_err() {
+            continue;
+        }
+        for order in ORDERS {
+            several += usize::from(check(&array.read(), order, &path.display().to_string()) > 1);
+            checked += 1;
+        }
+    }
+    assert!(checked > 2000 && several > checked / 2, "{several} of {checked} were cut");
+}
