@@ -104,7 +104,9 @@ pub enum QueryError {
     TooLarge { cells: u128 },
     #[error("the result needs {bytes} bytes of memory, which this machine does not have")]
     OutOfMemory { bytes: u64 },
-    #[error("the result needs {needed} of memory, and its budget is {budget}: read it in batches, or allow more")]
+    #[error(
+        "the result needs {needed} of memory, and its budget is {budget}: read it in batches, or allow more"
+    )]
     OverBudget { budget: MemoryBudget, needed: MemoryBudget },
     #[error("a memory budget of {budget} is too small for this query, which needs at least {least}")]
     BudgetTooSmall { budget: MemoryBudget, least: MemoryBudget },

@@ -197,7 +197,13 @@ impl<'a> Read<'a> {
         }
         let dense = schema.array_type == ArrayType::Dense;
         let default = if dense { Layout::RowMajor } else { Layout::Unordered };
-        Ok(Plan { array: self.array, fields, ranges, order: self.order.unwrap_or(default), share: Share::default() })
+        Ok(Plan {
+            array: self.array,
+            fields,
+            ranges,
+            order: self.order.unwrap_or(default),
+            share: Share::default(),
+        })
     }
 }
 

@@ -101,11 +101,12 @@ fn stage(
             *slot = true;
         }
     }
-    let mut tiles: Vec<Option<FieldTiles>> = Vec::with_capacity(plan.array.fragments.len());
+    // Boxed: most fragments may have no part in it.
+    let mut tiles: Vec<Option<Box<FieldTiles>>> = Vec::with_capacity(plan.array.fragments.len());
     for (fragment, used) in plan.array.fragments.iter().zip(used) {
-        tiles.push(if used { spec.tiles(context, fragment, kind)? } else { None });
+        tiles.push(if used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None });
     }
-    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_ref);
+    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_deref);
     // What the selections promise is only what the fragments claim: ask for the memory before taking it.
     zeroed(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);

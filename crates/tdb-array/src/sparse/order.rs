@@ -420,7 +420,12 @@ fn by_comparison(
 }
 
 /// The coordinate of a selected cell.
-pub(crate) fn coordinate<'a>(selection: &'a TileSelection, dimension: &Dimension, index: usize, at: usize) -> &'a [u8] {
+pub(crate) fn coordinate<'a>(
+    selection: &'a TileSelection,
+    dimension: &Dimension,
+    index: usize,
+    at: usize,
+) -> &'a [u8] {
     let Some(values) = selection.coordinates.get(index) else { return &[] };
     let range = match &values.offsets {
         Some(offsets) => {

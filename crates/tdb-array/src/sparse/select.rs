@@ -68,7 +68,7 @@ struct Candidate {
 struct Source {
     dimensions: Vec<FieldTiles>,
     /// Cell timestamps, if the fragment has them.
-    timestamps: Option<FieldTiles>,
+    timestamps: Option<Box<FieldTiles>>,
     /// Whether cells must be compared with the window one by one.
     filter_time: bool,
     /// The fragment's first timestamp.
@@ -99,7 +99,7 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelec
         let looks = any && (coordinates || candidates.iter().skip(before).any(|candidate| !candidate.whole));
         let fields = if looks { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        let timestamps = if any { FieldTiles::timestamps(context, fragment)? } else { None };
+        let timestamps = if any { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
         let written = fragment.timestamps().0;
         sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
     }

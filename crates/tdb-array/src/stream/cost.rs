@@ -23,6 +23,8 @@ const THREAD: u64 = 384 << 10;
 const BZIP2: u64 = 4 << 20;
 /// An open field of a fragment: decoders, names, a list's head.
 const OPEN_FIELD: u64 = 1536;
+/// What a read notes of each fragment, whether it takes part or not.
+const FRAGMENT: u64 = 160;
 /// A tile that was selected from.
 const SELECTION: u64 = 256;
 
@@ -99,7 +101,8 @@ impl CellCost {
         }
         // Deletes look at columns of their own, and at a flag for each cell.
         let deletes = !plan.array.deletes.is_empty();
-        let deletes = if deletes { schema.fields().map(|f| f.cell_size().map_or(24, to_u64)).sum() } else { 0 };
+        let deletes =
+            if deletes { schema.fields().map(|f| f.cell_size().map_or(24, to_u64)).sum() } else { 0 };
         result += columns + widest + deletes;
         if dense {
             (selected, result) = (0, columns + widest);
@@ -135,6 +138,11 @@ impl CellCost {
         self.columns
     }
 
+    /// Bytes that a batch takes whatever it holds.
+    pub(crate) fn per_batch(&self, fragments: &[Fragment]) -> u64 {
+        to_u64(fragments.len()).saturating_mul(FRAGMENT)
+    }
+
     /// Bytes that a fragment costs a batch with anything of it.
     pub(crate) fn per_fragment(&self) -> f64 {
         (self.open.saturating_mul(OPEN_FIELD).saturating_add(SELECTION)) as f64
@@ -167,7 +175,8 @@ impl CellCost {
     pub(crate) fn thread(&self, cells: u64, values: u64) -> u64 {
         // As stored and decoded, with a copy of the validity; or all coordinates of a tile and a mask.
         let column = cells.saturating_mul(self.widest.saturating_mul(2).saturating_add(2));
-        let values = values.saturating_mul(2).saturating_add(if values == 0 { 0 } else { cells.saturating_mul(16) });
+        let values =
+            values.saturating_mul(2).saturating_add(if values == 0 { 0 } else { cells.saturating_mul(16) });
         let coordinates = cells.saturating_mul(self.coordinates.saturating_mul(2).saturating_add(1));
         column.max(coordinates).saturating_add(values).saturating_add(self.codecs)
     }
@@ -176,7 +185,10 @@ impl CellCost {
     pub(crate) fn largest_tile(&self, fragments: &[Fragment]) -> u64 {
         if self.schema.array_type == ArrayType::Dense {
             let extents = self.schema.domain.dimensions.iter().map(|dimension| {
-                dimension.extent_cells().or_else(|| dimension.last_ordinal()?.checked_add(1)).unwrap_or(u64::MAX)
+                dimension
+                    .extent_cells()
+                    .or_else(|| dimension.last_ordinal()?.checked_add(1))
+                    .unwrap_or(u64::MAX)
             });
             return extents.fold(1, u64::saturating_mul);
         }

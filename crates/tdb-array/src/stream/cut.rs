@@ -70,12 +70,7 @@ impl Cutter {
     }
 
     /// Cuts a box that does not fit: the first piece that does, if one does; the rest is left for later.
-    fn cut(
-        &mut self,
-        bounds: Bounds,
-        part: usize,
-        fits: impl Fn(&Bounds) -> bool,
-    ) -> ControlFlow<Piece> {
+    fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<Piece> {
         let Some((dimension, low, high)) = self.span(&bounds, part) else { return ControlFlow::Continue(()) };
         let within = |low: u64, high: u64| {
             let mut piece = bounds.clone();
@@ -214,13 +209,15 @@ mod tests {
 
     #[test]
     fn pieces_end_with_tiles_where_one_fits() {
-        let mut cutter = Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
+        let mut cutter =
+            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
         let mut ends = Vec::new();
         while let Some(piece) = cutter.next(25, volume) {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [19, 39, 45]);
-        let mut cutter = Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
+        let mut cutter =
+            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
         let mut ends = Vec::new();
         while let Some(piece) = cutter.next(7, volume) {
             ends.push(piece.bounds[0].1);
@@ -230,7 +227,8 @@ mod tests {
 
     #[test]
     fn a_single_cell_cannot_be_put_back() {
-        let mut cutter = Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
+        let mut cutter =
+            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
         let piece = cutter.next(0, volume).unwrap();
         assert!(!cutter.put_back(piece));
     }

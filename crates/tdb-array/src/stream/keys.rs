@@ -64,7 +64,9 @@ impl KeyOrder {
             ordering.then_with(|| {
                 let (Part::Tile(index) | Part::Cell(index)) = *part;
                 let dimension = self.dimensions.get(index);
-                dimension.map_or(Ordering::Equal, |dimension| compare_part(*part, dimension, a.1(index), b.1(index)))
+                dimension.map_or(Ordering::Equal, |dimension| {
+                    compare_part(*part, dimension, a.1(index), b.1(index))
+                })
             })
         })
     }
@@ -91,7 +93,8 @@ impl Window {
         for (at, keep) in wanted.iter_mut().enumerate().filter(|(_, keep)| **keep != 0) {
             let cell = |dimension: usize| value(dimension, at);
             let curve = self.order.curve(cell);
-            let side = |key: &Key| self.order.compare((curve, cell), (key.curve, |index: usize| key.value(index)));
+            let side =
+                |key: &Key| self.order.compare((curve, cell), (key.curve, |index: usize| key.value(index)));
             let inside = self.from.as_ref().is_none_or(|from| side(from).is_ge())
                 && self.to.as_ref().is_none_or(|to| side(to).is_lt());
             *keep = u8::from(inside);

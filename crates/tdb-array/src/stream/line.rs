@@ -143,7 +143,6 @@ fn bits(value: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tdb_codec::Datatype;
 
     use super::*;
 

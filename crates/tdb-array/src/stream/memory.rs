@@ -36,8 +36,7 @@ pub enum MemoryBudgetError {
     TooLarge(String),
 }
 
-const BINARY: [(&str, u64); 4] =
-    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+const BINARY: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 const DECIMAL: [(&str, u64); 4] =
     [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
 

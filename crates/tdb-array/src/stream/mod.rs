@@ -29,8 +29,8 @@ use std::sync::Arc;
 use tdb_codec::ArrayType;
 
 pub use self::memory::{MemoryBudget, MemoryBudgetError};
-pub use self::progress::Progress;
 pub(crate) use self::progress::OnProgress;
+pub use self::progress::Progress;
 pub(crate) use self::share::Share;
 
 use self::plan::Parts;

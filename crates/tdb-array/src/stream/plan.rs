@@ -139,10 +139,11 @@ impl Parts {
                 one.saturating_mul(to_u64(plan.array.context.threads))
             }
         };
-        self.room_beside(threads.saturating_add(held))
+        self.room_beside(plan, threads.saturating_add(held))
     }
 
-    fn room_beside(&self, fixed: u64) -> Result<Room> {
+    fn room_beside(&self, plan: &Plan<'_>, fixed: u64) -> Result<Room> {
+        let fixed = fixed.saturating_add(self.cost.per_batch(&plan.array.fragments));
         let per_cell = self.cost.per_selected_cell();
         match self.exactly {
             Some(bytes) => Ok(Room::exactly(bytes, per_cell)),
@@ -176,11 +177,13 @@ impl Parts {
             Kind::Runs(runs) => {
                 // Threads are counted with each run, except where a test gives all room to the cells.
                 let threads = if self.exactly.is_some() { 0 } else { plan.array.context.threads };
-                let Some(run) = runs.next(plan, &self.cost, target, to_u64(threads))? else { return Ok(None) };
+                let Some(run) = runs.next(plan, &self.cost, target, to_u64(threads))? else {
+                    return Ok(None);
+                };
                 if run.bytes > room.bytes() && self.exactly.is_none() {
                     return Err(room.too_small(run.bytes).into());
                 }
-                let room = self.room_beside(run.threads)?;
+                let room = self.room_beside(plan, run.threads)?;
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
                 let set = Arc::new(run.tiles());
                 Ok(Some(Part { what: What::Run(run, set), room: Arc::new(room), tiles, touched }))
@@ -198,7 +201,10 @@ impl Parts {
         let Some(all) = all else { return Ok(Some(None)) };
         if all.bytes <= room.bytes() && runs.next(plan, &self.cost, room.bytes(), 0)?.is_none() {
             // Known only now: how large its values are.
-            let room = Arc::new(self.room_beside(room.fixed())?);
+            let Ok(room) = self.room(plan, 0).map(Arc::new) else {
+                self.kind = Kind::Unsorted(order);
+                return Ok(None);
+            };
             let tiles = to_u64(all.len()) as f64;
             return Ok(Some(Some(Part { what: What::Whole(order), room, tiles, touched: Vec::new() })));
         }
@@ -209,7 +215,9 @@ impl Parts {
     /// Notes the keys of all cells.
     fn stretches(&self, plan: &Plan<'_>, order: KeyOrder, room: u64) -> Result<Stretches> {
         let fragments = &plan.array.fragments;
-        let tiles = fragments.iter().fold(1u64, |sum, fragment| sum.saturating_add(fragment.footer().sparse_tile_num));
+        let tiles = fragments
+            .iter()
+            .fold(1u64, |sum, fragment| sum.saturating_add(fragment.footer().sparse_tile_num));
         // An eighth of the room, at some 400 bytes a stretch.
         let most = (room / 8).checked_div(tiles.saturating_mul(400)).unwrap_or(1).clamp(1, MOST_STRETCHES);
         let most = to_usize(most).unwrap_or(1);
@@ -222,7 +230,8 @@ impl Parts {
             for selection in select(&part, true)? {
                 let cells = to_u64(selection.len());
                 let whole = run.values(selection.fragment, selection.tile);
-                let values = whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
+                let values =
+                    whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
                 let bytes = cells.saturating_mul(self.cost.per_cell()).saturating_add(values);
                 stretches.add(&selection, most, bytes);
             }
@@ -275,7 +284,9 @@ const MOST_STRETCHES: u64 = 16;
 
 impl Boxes {
     fn next(&mut self, plan: &Plan<'_>, cost: &CellCost, room: Room, target: u64) -> Result<Option<Part>> {
-        let Some(piece) = self.cutter.next(target, |bounds| self.spread.cost(bounds)) else { return Ok(None) };
+        let Some(piece) = self.cutter.next(target, |bounds| self.spread.cost(bounds)) else {
+            return Ok(None);
+        };
         let (touched, tiles) = self.spread.touched(&piece.bounds);
         let mut ends = Vec::with_capacity(self.lines.len());
         for (line, (span, all)) in self.lines.iter().zip(piece.bounds.iter().zip(&self.all)) {
@@ -370,7 +381,9 @@ fn order_of(plan: &Plan<'_>) -> CellOrder {
     }
     match (plan.order, schema.cell_order) {
         (Layout::GlobalOrder, _) => CellOrder::Global,
-        (Layout::ColMajor, _) | (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => CellOrder::ColMajor,
+        (Layout::ColMajor, _) | (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => {
+            CellOrder::ColMajor
+        }
         _ => CellOrder::RowMajor,
     }
 }

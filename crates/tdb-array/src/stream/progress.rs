@@ -50,7 +50,11 @@ impl Progress {
         self.cells = self.cells.saturating_add(to_u64(cells.len()));
         let bytes = cells.columns().iter().map(|column| {
             let offsets = column.offsets().map_or(0, |offsets| offsets.len().saturating_mul(8));
-            column.bytes().len().saturating_add(offsets).saturating_add(column.validity().map_or(0, <[u8]>::len))
+            column
+                .bytes()
+                .len()
+                .saturating_add(offsets)
+                .saturating_add(column.validity().map_or(0, <[u8]>::len))
         });
         self.bytes = self.bytes.saturating_add(to_u64(bytes.sum()));
         self.parts_of_tiles += tiles;

@@ -83,7 +83,8 @@ impl Runs {
             let new = run.tiles.last().is_none_or(|last| last.fragment != tile.fragment);
             let touch = if new { cost.per_fragment() } else { cost.per_tile() };
             let cells = tile.cells.saturating_mul(cost.per_cell());
-            let more = bytes.saturating_add(cells).saturating_add(tile.held).saturating_add(super::whole(touch));
+            let more =
+                bytes.saturating_add(cells).saturating_add(tile.held).saturating_add(super::whole(touch));
             let (wider, longer) = (largest.max(tile.cells), values.max(tile.values));
             let working = cost.thread(wider, longer).saturating_mul(threads);
             let all = more.saturating_add(working);

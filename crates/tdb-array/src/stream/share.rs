@@ -80,11 +80,6 @@ impl Room {
         self.bytes
     }
 
-    /// What the query holds besides.
-    pub(crate) const fn fixed(&self) -> u64 {
-        self.fixed
-    }
-
     /// The same room, empty.
     pub(crate) const fn again(&self) -> Self {
         let Self { budget, fixed, bytes, per_cell, .. } = *self;

@@ -86,14 +86,16 @@ impl Spread {
             }
             let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
             if !fragment.is_dense() {
-                let bytes: u64 = sizes.iter().flat_map(|(_, list)| list.iter()).fold(0, |a, b| a.saturating_add(*b));
+                let bytes: u64 =
+                    sizes.iter().flat_map(|(_, list)| list.iter()).fold(0, |a, b| a.saturating_add(*b));
                 spread.push(Weight { bytes: bytes as f64 * 2.0, ..Weight::default() }, &domain, number);
                 fragment.forget();
                 continue;
             }
             let schema = fragment.schema();
             let grid = fragment.footer().tile_grid(schema).map_err(corrupt)?;
-            let tiles = to_usize(fragment.footer().tile_count(schema).map_err(corrupt)?).unwrap_or(usize::MAX);
+            let tiles =
+                to_usize(fragment.footer().tile_count(schema).map_err(corrupt)?).unwrap_or(usize::MAX);
             // Lists are as long as the file says; a grid may claim anything.
             let tiles = sizes.iter().map(|(_, list)| list.len()).fold(tiles, usize::min);
             let strides = tile_strides(&grid, schema.tile_order);
@@ -141,7 +143,8 @@ impl Spread {
                 spread.push(weight(0), &domain, number);
             } else {
                 let tree = fragment.rtree(context)?;
-                let mbr = |tile: usize| spread_box(&spread.lines, &tree, tile).unwrap_or_else(|| domain.clone());
+                let mbr =
+                    |tile: usize| spread_box(&spread.lines, &tree, tile).unwrap_or_else(|| domain.clone());
                 let boxes: Vec<Bounds> = (0..tree.leaf_count()).map(mbr).collect();
                 let tile_box = |tile: usize| boxes.get(tile).cloned().unwrap_or_default();
                 spread.push_tiles(boxes.len(), number, weight, tile_box, query);
