@@ -7,10 +7,13 @@ use tdb_schema::Dimension;
 
 use crate::sparse::order::{Part, compare_part};
 
-/// A dimension of a fixed-size type. Integers count from the domain's low end; reals by bits that order as they do.
+/// A dimension of a fixed-size type. Integers count from the domain's low end; reals by bits that order as they do. Where
+/// several intervals of integers were asked for, numbers are places in their sequence.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     dimension: Dimension,
+    /// What was asked for, with the place of each interval's first integer; none where numbers are not places.
+    asked: Vec<(u64, u64, u64)>,
     real: bool,
     /// The number that both zeros of a real dimension have.
     zero: u64,
@@ -24,7 +27,48 @@ impl Line {
         }
         let bits = u32::try_from(dimension.datatype.size().saturating_mul(8)).unwrap_or(64);
         let zero = 1u64.checked_shl(bits.saturating_sub(1)).unwrap_or(0);
-        Some(Self { dimension: dimension.clone(), real: dimension.datatype.physical().is_float(), zero })
+        let asked = Vec::new();
+        Some(Self {
+            asked,
+            dimension: dimension.clone(),
+            real: dimension.datatype.physical().is_float(),
+            zero,
+        })
+    }
+
+    /// The places of what was asked for of an integral dimension, in that order.
+    pub(crate) fn asked(self, intervals: &[(u64, u64)]) -> Self {
+        let mut at = 0u64;
+        let mut asked = Vec::with_capacity(intervals.len());
+        for (low, high) in intervals {
+            asked.push((at, *low, *high));
+            at = at.saturating_add(high.saturating_sub(*low)).saturating_add(1);
+        }
+        Self { asked, ..self }
+    }
+
+    /// Number of places.
+    pub(crate) fn places(&self) -> u64 {
+        self.asked
+            .iter()
+            .fold(0, |sum, (_, low, high)| sum.saturating_add(high.saturating_sub(*low)).saturating_add(1))
+    }
+
+    /// The integers at places `from..=to`, as intervals in the order they were asked for.
+    pub(crate) fn at(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
+        let first = self.asked.partition_point(|(at, ..)| *at <= from).saturating_sub(1);
+        let asked = self.asked.get(first..).unwrap_or_default().iter().take_while(|(at, ..)| *at <= to);
+        let part = |(at, low, high): &(u64, u64, u64)| {
+            let start = low.saturating_add(from.saturating_sub(*at));
+            let end = low.saturating_add(to.saturating_sub(*at)).min(*high);
+            (start <= end).then_some((start, end))
+        };
+        asked.filter_map(part).collect()
+    }
+
+    /// Whether the intervals stand in ascending order, without overlapping.
+    fn ascends(&self) -> bool {
+        self.asked.is_sorted_by(|a, b| a.2 < b.1)
     }
 
     /// The number of a coordinate.
@@ -85,11 +129,18 @@ impl Line {
 
     /// Whether the dimension is divided into tiles of integers.
     pub(crate) fn has_tiles(&self) -> bool {
-        !self.real && self.dimension.extent_cells().is_some()
+        !self.real && self.dimension.extent_cells().is_some() && self.ascends()
     }
 
     /// The last number at or below `most` in the same space tile as `number`.
     pub(crate) fn tile_last(&self, number: u64, most: u64) -> u64 {
+        if !self.asked.is_empty() {
+            let integer = |place: u64| self.at(place, place).first().map_or(0, |(low, _)| *low);
+            let first = integer(number);
+            let tile =
+                |integer: u64| self.dimension.extent_cells().and_then(|extent| integer.checked_div(extent));
+            return last_where(number, most, |place| tile(integer(place)) == tile(first));
+        }
         if !self.real {
             let Some(extent) = self.dimension.extent_cells() else { return most };
             let index = number.checked_div(extent).unwrap_or(0);
@@ -174,6 +225,22 @@ mod tests {
         assert_eq!(line.tile_end(0, 25, 105), Some(19));
         assert_eq!(line.tile_end(0, 8, 105), None);
         assert_eq!(line.tile_end(0, 9, 105), Some(9));
+    }
+
+    #[test]
+    fn places_are_those_of_the_sequence_asked_for() {
+        let line =
+            Line::new(&Dimension::new("i", 0u8..=99).with_tile(10u8)).unwrap().asked(&[(6, 6), (2, 14)]);
+        assert_eq!(line.places(), 14);
+        assert_eq!(line.at(0, 13), [(6, 6), (2, 14)]);
+        assert_eq!(line.at(1, 3), [(2, 4)]);
+        assert_eq!(line.at(0, 1), [(6, 6), (2, 2)]);
+        assert!(!line.has_tiles());
+        let line =
+            Line::new(&Dimension::new("i", 0u8..=99).with_tile(10u8)).unwrap().asked(&[(2, 14), (40, 41)]);
+        assert!(line.has_tiles());
+        assert_eq!(line.tile_last(0, 14), 7);
+        assert_eq!(line.tile_last(8, 14), 12);
     }
 
     proptest! {

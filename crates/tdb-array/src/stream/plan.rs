@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
-use tdb_schema::{ArraySchema, Dimension};
+use tdb_schema::ArraySchema;
 
 use super::cost::CellCost;
 use super::cut::{Bounds, Cutter, Piece};
@@ -16,6 +16,7 @@ use super::share::{Room, Share};
 use super::spread::Spread;
 use crate::coordinate::Ends;
 use crate::query::Plan;
+use crate::ranges::RangeSet;
 use crate::sparse::order::{CellOrder, parts};
 use crate::sparse::select::select;
 use crate::sparse::sorting;
@@ -52,6 +53,8 @@ struct Boxes {
     spread: Spread,
     lines: Vec<Line>,
     all: Bounds,
+    /// Whether the lines' numbers are places in the sequence asked for.
+    places: bool,
     /// Fragments that the last box touched.
     touched: Vec<usize>,
 }
@@ -68,11 +71,18 @@ pub(crate) struct Part {
 
 #[derive(Debug)]
 enum What {
-    /// A box, and the ends that differ from those of the whole query.
-    Box(Piece, Vec<Ends>),
+    /// A box, and the dimensions in which it is less than the whole query.
+    Box(Piece, Vec<(usize, Narrowed)>),
     Run(Run, Arc<TileSet>),
     Whole(KeyOrder),
     Window(Box<Taken>, Share),
+}
+
+#[derive(Debug)]
+enum Narrowed {
+    To(Ends),
+    /// Intervals in the order of the result.
+    Exactly(RangeSet),
 }
 
 const SCALE: u64 = 64;
@@ -93,13 +103,16 @@ impl Parts {
         let sorts = !dense && sorting(plan).sorts;
         let cost = CellCost::new(plan, sorts);
         let order = order_of(plan);
-        let lines: Option<Vec<Line>> = schema.domain.dimensions.iter().map(Line::new).collect();
+        let lines = lines_of(plan);
+        let places = dense && several(plan);
         let mut progress = Progress::default();
         let kind = match lines {
             _ if !dense && !sorts => Kind::Runs(Runs::default()),
             Some(lines) if order != CellOrder::Hilbert => match bounds_of(plan, &lines) {
                 Some(all) => {
-                    let spread = if dense {
+                    let spread = if places {
+                        Spread::places(plan, lines.clone(), &cost)?
+                    } else if dense {
                         Spread::dense(plan, lines.clone(), &cost, &all)?
                     } else {
                         Spread::sparse(plan, lines.clone(), &cost, &all)?
@@ -108,7 +121,7 @@ impl Parts {
                     let (tiles, cells) = spread.totals();
                     progress.tiles_estimate = super::whole(tiles);
                     progress.cells_estimate = if dense { volume(&all) } else { super::whole(cells) };
-                    Kind::Boxes(Boxes { cutter, spread, lines, all, touched: Vec::new() })
+                    Kind::Boxes(Boxes { cutter, spread, lines, all, places, touched: Vec::new() })
                 }
                 None => Kind::Done,
             },
@@ -288,12 +301,23 @@ impl Boxes {
             return Ok(None);
         };
         let (touched, tiles) = self.spread.touched(&piece.bounds);
-        let mut ends = Vec::with_capacity(self.lines.len());
-        for (line, (span, all)) in self.lines.iter().zip(piece.bounds.iter().zip(&self.all)) {
+        let mut narrowed = Vec::new();
+        let dimensions = self.lines.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
+        for ((index, (line, dimension)), (span, all)) in dimensions.zip(piece.bounds.iter().zip(&self.all)) {
+            if span == all {
+                continue;
+            }
+            if self.places {
+                let ends = line.at(span.0, span.1).into_iter().map(|(low, high)| {
+                    Ok(Ends { low: dimension.coordinate(low), high: dimension.coordinate(high) })
+                });
+                narrowed.push((index, Narrowed::Exactly(RangeSet::new(dimension, ends)?)));
+                continue;
+            }
             // Ends of the whole query stay as they were asked for, open ones too.
             let low = if span.0 == all.0 { None } else { line.low(span.0) };
             let high = if span.1 == all.1 { None } else { line.high(span.1) };
-            ends.push(Ends { low, high });
+            narrowed.push((index, Narrowed::To(Ends { low, high })));
         }
         let dense = plan.array.schema().array_type == ArrayType::Dense;
         let fixed = if dense {
@@ -310,7 +334,7 @@ impl Boxes {
             }
             return Err(smallest(error).into());
         }
-        Ok(Some(Part { what: What::Box(piece, ends), room, tiles, touched }))
+        Ok(Some(Part { what: What::Box(piece, narrowed), room, tiles, touched }))
     }
 }
 
@@ -341,9 +365,16 @@ impl Part {
     pub(crate) fn plan<'a>(&self, whole: &Plan<'a>) -> Plan<'a> {
         let mut plan = whole.clone();
         match &self.what {
-            What::Box(_, ends) => {
-                for (dimension, ends) in ends.iter().enumerate() {
-                    plan.narrow(dimension, ends);
+            What::Box(_, narrowed) => {
+                for (dimension, to) in narrowed {
+                    match to {
+                        Narrowed::To(ends) => plan = plan.narrowed(*dimension, ends),
+                        Narrowed::Exactly(set) => {
+                            if let Some(slot) = plan.ranges.get_mut(*dimension) {
+                                slot.clone_from(set);
+                            }
+                        }
+                    }
                 }
             }
             What::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
@@ -366,7 +397,7 @@ pub(crate) fn room_of_all(plan: &Plan<'_>, budget: MemoryBudget) -> Result<Room>
     let thread = cost.thread(largest_tile(plan, &cost), cost.largest_value_tile());
     let fixed = thread.saturating_mul(to_u64(plan.array.context.threads));
     let room = Room::new(budget, fixed, cost.per_selected_cell())?;
-    let lines: Option<Vec<Line>> = schema.domain.dimensions.iter().map(Line::new).collect();
+    let lines = lines_of(plan);
     if dense && let Some(all) = lines.and_then(|lines| bounds_of(plan, &lines)) {
         room.charge(volume(&all).saturating_mul(cost.per_cell()))?;
     }
@@ -388,24 +419,47 @@ fn order_of(plan: &Plan<'_>) -> CellOrder {
     }
 }
 
+/// Whether some dimension is asked for in several intervals.
+fn several(plan: &Plan<'_>) -> bool {
+    let dimensions = &plan.array.schema().domain.dimensions;
+    plan.ranges.iter().zip(dimensions).any(|(set, dimension)| set.len(dimension).is_some_and(|len| len != 1))
+}
+
+/// The dimensions as lines; `None` if one is of strings.
+fn lines_of(plan: &Plan<'_>) -> Option<Vec<Line>> {
+    let schema = plan.array.schema();
+    let dense = schema.array_type == ArrayType::Dense;
+    let places = dense && several(plan);
+    let lines = schema.domain.dimensions.iter().zip(&plan.ranges).map(|(dimension, set)| {
+        let line = Line::new(dimension)?;
+        Some(if places { line.asked(&set.ordinals(dimension)?) } else { line })
+    });
+    lines.collect()
+}
+
 /// The box that holds all of a query's cells; `None` if it has none. In sparse arrays, what fragments say they cover.
 fn bounds_of(plan: &Plan<'_>, lines: &[Line]) -> Option<Bounds> {
     let schema = plan.array.schema();
+    if schema.array_type == ArrayType::Dense && several(plan) {
+        return lines.iter().map(|line| Some((0, line.places().checked_sub(1)?))).collect();
+    }
     let stored = match schema.array_type {
         ArrayType::Dense => None,
         ArrayType::Sparse => Some(plan.array.non_empty_domain()?),
     };
     let mut bounds = Vec::with_capacity(lines.len());
     for (index, (line, dimension)) in lines.iter().zip(&schema.domain.dimensions).enumerate() {
-        let Dimension { domain: Some((first, last)), .. } = dimension else { return None };
-        let (first, last) = stored
-            .as_ref()
-            .and_then(|stored| stored.get(index))
-            .map_or((first.as_slice(), last.as_slice()), |range| (&range.low, &range.high));
-        let ends = plan.ends(index);
-        let asked = |end: Option<&Vec<u8>>| end.and_then(|end| line.number(end));
-        let low = asked(ends.low.as_ref()).unwrap_or(0).max(line.number(first)?);
-        let high = asked(ends.high.as_ref()).unwrap_or(u64::MAX).min(line.number(last)?);
+        let (first, last) = match (&stored, &dimension.domain) {
+            (Some(stored), _) => stored.get(index).map(|range| (&range.low, &range.high))?,
+            (None, domain) => domain.as_ref().map(|(first, last)| (first, last))?,
+        };
+        let (mut low, mut high) = (line.number(first)?, line.number(last)?);
+        // The first and the last interval of sets that are sorted, which all are here.
+        let set = plan.ranges.get(index)?;
+        let ends = set.iter(dimension).next().zip(set.iter(dimension).last());
+        let (begin, end) = ends?;
+        low = low.max(begin.low.and_then(|value| line.number(&value)).unwrap_or(0));
+        high = high.min(end.high.and_then(|value| line.number(&value)).unwrap_or(u64::MAX));
         if low > high {
             return None;
         }

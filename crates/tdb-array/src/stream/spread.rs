@@ -120,6 +120,23 @@ impl Spread {
         Ok(spread)
     }
 
+    /// The spread of a dense query of several intervals a dimension: the same for all cells. What was asked for out of order
+    /// is held once more when it is put in order.
+    pub(crate) fn places(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
+        let (mut values, mut cells) = (0u64, 1u64);
+        for fragment in &plan.array.fragments {
+            let sizes = cost.var_sizes(&plan.array.context, fragment)?;
+            for (times, list) in &sizes {
+                let sum = list.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
+                values = values.saturating_add(sum.saturating_mul(*times));
+            }
+            cells = cells.saturating_add(fragment.cell_count());
+            fragment.forget();
+        }
+        let each = values.div_ceil(cells).saturating_add(cost.per_cell());
+        Ok(Self { spans: Vec::new(), lines, volume: each.saturating_add(cost.per_result_cell()) })
+    }
+
     /// The spread of the cells of sparse fragments.
     pub(crate) fn sparse(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
         let mut spread = Self { spans: Vec::new(), lines, volume: 0 };
@@ -129,6 +146,15 @@ impl Spread {
                 continue;
             };
             if !overlap(&domain, query) {
+                continue;
+            }
+            let dimensions = &plan.array.schema().domain.dimensions;
+            let wanted = |dimension: usize, low: &[u8], high: &[u8]| {
+                let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
+                set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
+            };
+            let ranges = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
+            if !ranges.into_iter().all(|(dimension, range)| wanted(dimension, &range.low, &range.high)) {
                 continue;
             }
             let tiles = to_usize(fragment.footer().sparse_tile_num).unwrap_or(usize::MAX);
@@ -145,9 +171,11 @@ impl Spread {
                 let tree = fragment.rtree(context)?;
                 let mbr =
                     |tile: usize| spread_box(&spread.lines, &tree, tile).unwrap_or_else(|| domain.clone());
-                let boxes: Vec<Bounds> = (0..tree.leaf_count()).map(mbr).collect();
-                let tile_box = |tile: usize| boxes.get(tile).cloned().unwrap_or_default();
-                spread.push_tiles(boxes.len(), number, weight, tile_box, query);
+                let found = tree.search(wanted);
+                let boxes: Vec<Bounds> = found.iter().map(|tile| mbr(*tile)).collect();
+                let tile_box = |at: usize| boxes.get(at).cloned().unwrap_or_default();
+                let weight = |at: usize| found.get(at).map_or_else(Weight::default, |tile| weight(*tile));
+                spread.push_tiles(found.len(), number, weight, tile_box, query);
             }
             fragment.forget();
         }

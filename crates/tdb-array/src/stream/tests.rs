@@ -129,3 +129,24 @@ fn batches_of_every_fixture_are_what_a_whole_read_returns() {
     }
     assert!(checked > 2000 && several > checked / 2, "{several} of {checked} were cut");
 }
+
+#[test]
+fn batches_of_several_ranges_come_as_they_were_asked_for() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays/2.30.0");
+    let array = Array::open(folder.join("quickstart")).unwrap();
+    let read = || array.read();
+    let asked = [
+        read().range("rows", 4..=4).range("rows", 1..=2),
+        read().range("rows", 3..=4).range("cols", 3..=4).range("cols", 2..=3).range("cols", 1..=1),
+        read().points("rows", [1, 4]).points("cols", [4, 2]),
+        read().points("cols", [1, 4, 2]),
+        read().points("rows", [2; 0]),
+    ];
+    for (number, read) in asked.iter().enumerate() {
+        for order in ORDERS {
+            for random in 0..4 {
+                check(read, order, &format!("query {number}"), random * 40);
+            }
+        }
+    }
+}
