@@ -14,6 +14,7 @@ use bytes::Bytes;
 
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
+pub(crate) use places::Folder;
 pub use places::{LocalPlaces, Places};
 pub use write::{Durability, FileWriter, WriteStorage};
 
