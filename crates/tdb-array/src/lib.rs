@@ -85,7 +85,10 @@ pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
-pub use write::{ArrayWriter, FragmentWriter, Write, WriteColumn, WriteOptions};
+pub use write::{
+    ArrayWriter, Duplicates, FragmentWriter, SparseStream, Write, WriteColumn, WriteOptions,
+    enumeration_file_name,
+};
 
 /// The README's example, compiled.
 #[cfg(doctest)]
