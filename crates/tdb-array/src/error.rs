@@ -92,6 +92,8 @@ pub enum QueryError {
     UnknownField { name: String, known: String },
     #[error("the array has no dimension \"{name}\" (it has {known})")]
     UnknownDimension { name: String, known: String },
+    #[error("the array has no dimension label \"{name}\" (it has {known})")]
+    UnknownLabel { name: String, known: String },
     #[error("the range of dimension \"{dimension}\" is not of its type, {datatype}")]
     RangeType { dimension: String, datatype: &'static str },
     #[error("the range of dimension \"{dimension}\" is empty: {low} is after {high}")]

@@ -15,6 +15,7 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use crate::context::Context;
 use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
+use crate::stats::Stage;
 use crate::storage::{ByteRange, join};
 use crate::{Error, Result};
 
@@ -253,6 +254,7 @@ impl Fragment {
 
     /// The unfiltered payload of a section; `None` if this version does not have it.
     pub(crate) fn section(&self, context: &Context, section: Section) -> Result<Option<Vec<u8>>> {
+        let _clock = context.counters.time(Stage::Sections);
         let path = || context.describe(&self.metadata_key);
         let range = self.footer.section(section).map_err(|error| Error::corrupt(path(), error))?;
         let Some(range) = range else { return Ok(None) };

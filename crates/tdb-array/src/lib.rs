@@ -42,18 +42,22 @@ mod context;
 mod coordinate;
 mod dense;
 mod directory;
+mod enumerations;
 mod error;
+mod explain;
 mod fragment;
 mod gather;
 mod grid;
 mod group;
 mod history;
+mod labels;
 mod object;
 mod parallel;
 mod query;
 mod ranges;
 mod schemas;
 mod sparse;
+mod stats;
 mod storage;
 mod stream;
 mod tiles;
@@ -66,11 +70,13 @@ pub use array::{Array, OpenOptions};
 pub use cells::{Cells, Column};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
+pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
 pub use object::object_type;
 pub use query::Read;
+pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
     StoredFile, WriteStorage,

@@ -8,6 +8,7 @@ use crate::fragment::Fragment;
 use crate::gather::{index_of, zeroed};
 use crate::query::Plan;
 use crate::ranges::RangeSet;
+use crate::stats::Stage;
 use crate::stream::Share;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Error, Result, TimeWindow, parallel};
@@ -56,12 +57,13 @@ impl TileSelection {
 }
 
 /// A tile whose MBR overlaps the query.
-struct Candidate {
-    fragment: usize,
-    tile: usize,
-    tile_cells: usize,
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) fragment: usize,
+    pub(crate) tile: usize,
+    pub(crate) tile_cells: usize,
     /// Whether all its cells are wanted, so that coordinates need not be looked at.
-    whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// A fragment's dimensions.
@@ -80,23 +82,17 @@ struct Source {
 pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelection>> {
     let array = plan.array;
     let context = &array.context;
+    let _clock = context.counters.time(Stage::Select);
     let window = array.window();
     let dimensions = &array.schema().domain.dimensions;
     let mut sources = Vec::with_capacity(array.fragments.len());
     let mut candidates = Vec::new();
     for (index, fragment) in array.fragments.iter().enumerate() {
-        if fragment.is_dense() {
-            let path = context.describe(fragment.metadata_key());
-            let detail = "a dense fragment in a sparse array";
-            return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
-        }
-        let filter_time = fragment.footer().has_timestamps && !window.contains(fragment.timestamps());
-        let before = candidates.len();
-        find_candidates(plan, index, fragment, filter_time, &mut candidates)?;
-        let windowed = plan.share.window.is_some();
-        candidates.iter_mut().skip(before).for_each(|candidate| candidate.whole &= !windowed);
-        let any = candidates.len() > before;
-        let looks = any && (coordinates || candidates.iter().skip(before).any(|candidate| !candidate.whole));
+        let found = self::candidates(plan, index, fragment)?;
+        let any = !found.is_empty();
+        let looks = any && (coordinates || found.iter().any(|candidate| !candidate.whole));
+        candidates.extend(found);
+        let filter_time = filters_time(plan, fragment);
         let fields = if looks { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
         let timestamps = if any { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
@@ -115,26 +111,25 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelec
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
 }
 
-/// The tiles of a fragment that may hold wanted cells, and the number of cells of each.
-pub(crate) fn candidate_tiles(plan: &Plan<'_>, fragment: usize) -> Result<Vec<(usize, usize)>> {
-    let mut candidates = Vec::new();
-    if let Some(own) = plan.array.fragments.get(fragment) {
-        find_candidates(plan, fragment, own, true, &mut candidates)?;
-    }
-    Ok(candidates.into_iter().map(|candidate| (candidate.tile, candidate.tile_cells)).collect())
+/// Whether cells of a fragment must be compared with the window one by one.
+fn filters_time(plan: &Plan<'_>, fragment: &Fragment) -> bool {
+    fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
 }
 
-fn find_candidates(
-    plan: &Plan<'_>,
-    index: usize,
-    fragment: &Fragment,
-    filter_time: bool,
-    candidates: &mut Vec<Candidate>,
-) -> Result<()> {
-    if !plan.share.has_fragment(index) {
-        return Ok(());
-    }
+/// The tiles of a fragment that may hold cells of the query, in file order.
+pub(crate) fn candidates(plan: &Plan<'_>, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
     let context = &plan.array.context;
+    if fragment.is_dense() {
+        let path = context.describe(fragment.metadata_key());
+        let detail = "a dense fragment in a sparse array";
+        return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
+    }
+    let mut candidates = Vec::new();
+    if !plan.share.has_fragment(index) {
+        return Ok(candidates);
+    }
+    // What a window takes of a tile only its coordinates can tell.
+    let looks = filters_time(plan, fragment) || plan.share.window.is_some();
     let dimensions = &plan.array.schema().domain.dimensions;
     let unbounded = plan.ranges.iter().all(RangeSet::is_all);
     if unbounded {
@@ -148,9 +143,9 @@ fn find_candidates(
         })?;
         for tile in (0..tiles).filter(|tile| plan.share.has_tile(index, *tile)) {
             let tile_cells = fragment.tile_cells(context, tile)?;
-            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !filter_time });
+            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !looks });
         }
-        return Ok(());
+        return Ok(candidates);
     }
     let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
         let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
@@ -159,7 +154,7 @@ fn find_candidates(
     // A fragment outside the query costs nothing.
     let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
     if domain.into_iter().any(|(dimension, range)| !overlaps(dimension, &range.low, &range.high)) {
-        return Ok(());
+        return Ok(candidates);
     }
     let tree = fragment.rtree(context)?;
     for tile in tree.search(overlaps).into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
@@ -168,9 +163,9 @@ fn find_candidates(
             mbr.ranges().zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
         });
         let tile_cells = fragment.tile_cells(context, tile)?;
-        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !filter_time });
+        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !looks });
     }
-    Ok(())
+    Ok(candidates)
 }
 
 struct Selector<'a> {
@@ -231,6 +226,7 @@ impl Selector<'_> {
         }
         let mut cells = None;
         if !whole {
+            context.counters.tested(tile_cells);
             let mut wanted = vec![1u8; tile_cells];
             for ((values, dimension), set) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
                 keep_inside(values, dimension, set, &mut wanted);

@@ -68,13 +68,14 @@ impl CellCost {
             selected += coordinates;
             result += 32 + 16 + 4;
         }
-        let timed = plan.array.fragments.iter().any(|fragment| fragment.footer().has_timestamps);
-        if timed {
+        let fragments = &plan.array.fragments;
+        if fragments.iter().any(|fragment| fragment.footer().has_timestamps) {
             selected += 8;
             result += 8;
         }
         let mut var = Vec::new();
-        let (mut columns, mut widest) = (0u64, 0u64);
+        // The column of timestamps is put in order as any other.
+        let (mut columns, mut widest) = if plan.timestamps.is_some() { (8, 8) } else { (0, 0) };
         for field in plan.fields.iter().filter_map(|kind| schema.field_of(*kind)) {
             let spec = ColumnSpec::new(schema, &field);
             // Offsets, and while the column is made starts or lengths beside them.
@@ -108,7 +109,7 @@ impl CellCost {
             (selected, result) = (0, columns + widest);
         }
         let open = to_u64(dimensions.len()).saturating_add(2);
-        let codecs = codecs(schema, &plan.array.fragments);
+        let codecs = codecs(schema, fragments);
         Self {
             schema: Arc::new(schema.clone()),
             result,

@@ -26,16 +26,14 @@ mod tests;
 
 use std::sync::Arc;
 
-use tdb_codec::ArrayType;
-
 pub use self::memory::{MemoryBudget, MemoryBudgetError};
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
 pub(crate) use self::share::Share;
 
 use self::plan::Parts;
-use crate::query::Plan;
-use crate::{Cells, Error, QueryError, Result, dense, sparse};
+use crate::query::{Plan, run};
+use crate::{Cells, Error, QueryError, Result};
 
 /// The budget of a stream that was given none.
 pub(crate) const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
@@ -88,7 +86,7 @@ impl<'a> Batches<'a> {
                 self.any = true;
                 return empty(&self.plan).map(Some);
             };
-            let cells = match read(&part.plan(&self.plan)) {
+            let cells = match run(&part.plan(&self.plan)) {
                 Ok(cells) => cells,
                 Err(Error::Query(QueryError::OverBudget { needed, .. })) => {
                     if parts.put_back(part) {
@@ -130,26 +128,18 @@ impl Iterator for Batches<'_> {
 
 impl core::iter::FusedIterator for Batches<'_> {}
 
-/// Reads a plan whole.
-pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
-    match plan.array.schema().array_type {
-        ArrayType::Dense => dense::read(plan),
-        ArrayType::Sparse => sparse::read(plan),
-    }
-}
-
 /// Reads a plan whole, if that can be done within a budget.
 pub(crate) fn read_within(plan: &mut Plan<'_>, budget: MemoryBudget) -> Result<Cells> {
     let room = Arc::new(plan::room_of_all(plan, budget)?);
     plan.share.room = Some(room);
-    read(plan)
+    run(plan)
 }
 
 /// A result without cells: that of no tiles at all.
 fn empty(plan: &Plan<'_>) -> Result<Cells> {
     let mut plan = plan.clone();
     plan.share.tiles = Some(Arc::default());
-    read(&plan)
+    run(&plan)
 }
 
 /// An estimate as a whole number.

@@ -19,7 +19,7 @@ use crate::query::Plan;
 use crate::ranges::RangeSet;
 use crate::sparse::order::{CellOrder, parts};
 use crate::sparse::select::select;
-use crate::sparse::sorting;
+use crate::sparse::Sorting;
 use crate::{QueryError, Result};
 
 /// The parts of a query that are still to be read.
@@ -100,7 +100,7 @@ impl Parts {
     ) -> Result<(Self, Progress)> {
         let schema = plan.array.schema();
         let dense = schema.array_type == ArrayType::Dense;
-        let sorts = !dense && sorting(plan).sorts;
+        let sorts = !dense && Sorting::of(plan).sorts;
         let cost = CellCost::new(plan, sorts);
         let order = order_of(plan);
         let lines = lines_of(plan);
@@ -390,7 +390,7 @@ impl Part {
 pub(crate) fn room_of_all(plan: &Plan<'_>, budget: MemoryBudget) -> Result<Room> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;
-    let cost = CellCost::new(plan, !dense && sorting(plan).sorts);
+    let cost = CellCost::new(plan, !dense && Sorting::of(plan).sorts);
     for fragment in &plan.array.fragments {
         cost.var_sizes(&plan.array.context, fragment)?;
     }

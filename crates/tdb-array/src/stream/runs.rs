@@ -8,7 +8,7 @@ use tdb_codec::to_u64;
 use super::cost::CellCost;
 use crate::Result;
 use crate::query::Plan;
-use crate::sparse::select::candidate_tiles;
+use crate::sparse::select::candidates;
 
 /// Where in the storage a query has got to.
 #[derive(Debug, Default)]
@@ -124,18 +124,19 @@ impl Runs {
             let number = self.fragment;
             let Some(fragment) = plan.array.fragments.get(number) else { return Ok(None) };
             self.fragment = number.saturating_add(1);
-            let tiles = candidate_tiles(plan, number)?;
+            let tiles = candidates(plan, number, fragment)?;
             if tiles.is_empty() {
                 fragment.forget();
                 continue;
             }
             let sizes = cost.var_sizes(&plan.array.context, fragment)?;
-            for (tile, cells) in tiles {
+            for candidate in tiles {
+                let (tile, cells) = (candidate.tile, to_u64(candidate.tile_cells));
                 let of = |list: &[u64]| list.get(tile).copied().unwrap_or(0);
                 let held = sizes.iter().map(|(times, list)| of(list).saturating_mul(*times));
                 let values = sizes.iter().map(|(_, list)| of(list)).max().unwrap_or(0);
                 let held = held.fold(0u64, u64::saturating_add);
-                self.waiting.push_back(Tile { fragment: number, tile, cells: to_u64(cells), held, values });
+                self.waiting.push_back(Tile { fragment: number, tile, cells, held, values });
             }
         }
         Ok(self.waiting.front().copied())
