@@ -17,9 +17,9 @@ use super::spread::Spread;
 use crate::coordinate::Ends;
 use crate::query::Plan;
 use crate::ranges::RangeSet;
+use crate::sparse::Sorting;
 use crate::sparse::order::{CellOrder, parts};
 use crate::sparse::select::select;
-use crate::sparse::Sorting;
 use crate::{QueryError, Result};
 
 /// The parts of a query that are still to be read.
@@ -410,12 +410,15 @@ fn order_of(plan: &Plan<'_>) -> CellOrder {
     if schema.array_type == ArrayType::Sparse {
         return CellOrder::of(plan.order, schema);
     }
-    match (plan.order, schema.cell_order) {
-        (Layout::GlobalOrder, _) => CellOrder::Global,
-        (Layout::ColMajor, _) | (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => {
-            CellOrder::ColMajor
-        }
-        _ => CellOrder::RowMajor,
+    CellOrder::of(dense_order(plan), schema)
+}
+
+/// The order of a dense result. Unordered means whatever is cheapest: the order cells have in their tiles.
+pub(crate) fn dense_order(plan: &Plan<'_>) -> Layout {
+    match (plan.order, plan.array.schema().cell_order) {
+        (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
+        (Layout::Unordered | Layout::Hilbert, _) => Layout::RowMajor,
+        (order, _) => order,
     }
 }
 
