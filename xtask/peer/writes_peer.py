@@ -19,7 +19,7 @@ import capi
 import expect
 
 COMPLETED = 1
-SLACK = 4096
+SLACK = 1 << 16
 SCHEMAS_SINCE = (2, 30)
 
 

@@ -173,12 +173,17 @@ fn finish_dense(
 
 /// Puts the values of an ordered attribute into their order.
 fn sort(attribute: &Attribute, values: &mut [Value]) {
+    if attribute.order == DataOrder::Unordered {
+        return;
+    }
     let number = |value: &Value| match attribute.datatype {
         Datatype::Int32 => {
             value.0.as_slice().try_into().map_or(0.0, |bytes| f64::from(i32::from_le_bytes(bytes)))
         }
         _ => value.0.as_slice().try_into().map_or(0.0, f64::from_le_bytes),
     };
+    // What is no number has no place in an order.
+    values.iter_mut().filter(|value| number(value).is_nan()).for_each(|value| value.0.fill(0));
     match attribute.order {
         DataOrder::Unordered => {}
         DataOrder::Increasing => values.sort_by(|a, b| number(a).total_cmp(&number(b))),
