@@ -194,10 +194,9 @@ impl Case {
             let values = field.as_ref().and_then(tdb_schema::Field::cell_size).map(|cell| cell / size);
             (size, values)
         };
-        let mut asked = Vec::new();
-        for query in queries {
+        let mut fields = |columns: &[Columns]| -> Value {
             let mut fields = Map::new();
-            for column in &query.columns {
+            for column in columns {
                 let mut put = |bytes: &[u8]| {
                     let at = blob.len();
                     blob.extend_from_slice(bytes);
@@ -217,15 +216,36 @@ impl Case {
                 }
                 fields.insert(column.name.clone(), described.into());
             }
+            fields.into()
+        };
+        let steps: Vec<Value> = self
+            .steps
+            .iter()
+            .map(|step| {
+                let layout = match step.how {
+                    How::Dense(layout) => layout,
+                    _ => Layout::Unordered,
+                };
+                // Without duplicates that tdb was told to drop.
+                let cells = step.settled(schema);
+                let columns = cells::columns(schema, cells.iter().map(|(at, row)| (at.as_slice(), row)));
+                json!({
+                    "layout": layout.name(), "t": step.time, "fields": fields(&columns),
+                    "box": self.box_of(Some(&step.sides).filter(|sides| !sides.is_empty())),
+                })
+            })
+            .collect();
+        let mut asked = Vec::new();
+        for query in queries {
             asked.push(json!({
                 "layout": query.layout.name(),
-                "box": self.asked_box(query),
+                "box": self.box_of(query.sides.as_ref()),
                 "order": match query.sequence {
                     Sequence::Exact => "exact",
                     Sequence::Runs => "runs",
                     Sequence::Any => "any",
                 },
-                "fields": fields,
+                "fields": fields(&query.columns),
             }));
         }
         let dimensions: Vec<&str> = schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect();
@@ -233,15 +253,15 @@ impl Case {
         let schema = super::told::schema(&self.made);
         json!({
             "number": number, "key": if self.encrypted { KEY.into() } else { Value::Null }, "sparse": sparse,
-            "dimensions": dimensions, "queries": asked, "schema": schema,
+            "dimensions": dimensions, "queries": asked, "schema": schema, "steps": steps,
         })
     }
 
-    /// The box of a query: an interval a dimension, in hex; without one, the domain.
-    fn asked_box(&self, query: &Query) -> Value {
+    /// A box: an interval a dimension, in hex; without one, the domain.
+    fn box_of(&self, sides: Option<&Vec<(u64, u64)>>) -> Value {
         let dimensions = self.schema().domain.dimensions.iter().enumerate();
         let side = |(index, dimension): (usize, &Dimension)| {
-            let asked = query.sides.as_ref().and_then(|sides| sides.get(index));
+            let asked = sides.and_then(|sides| sides.get(index));
             let ends = match asked {
                 Some((low, high)) => dimension.coordinate(*low).zip(dimension.coordinate(*high)),
                 None => dimension.domain.clone(),

@@ -37,6 +37,24 @@ pub(super) struct Step {
     pub(super) fragment_bytes: Option<u64>,
 }
 
+impl Step {
+    /// The cells that are written: without those that have the coordinates of others, where the array does not allow that.
+    pub(super) fn settled(&self, schema: &ArraySchema) -> Vec<(Vec<Vec<u8>>, Row)> {
+        if schema.array_type == ArrayType::Dense || schema.allows_duplicates {
+            return self.cells.clone();
+        }
+        let mut written = BTreeMap::new();
+        for (coordinates, row) in &self.cells {
+            if self.how == How::Unordered(Duplicates::KeepFirst) {
+                written.entry(coordinates).or_insert(row);
+            } else {
+                written.insert(coordinates, row);
+            }
+        }
+        written.into_iter().map(|(at, row)| (at.clone(), row.clone())).collect()
+    }
+}
+
 /// Columns of cells.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
@@ -377,17 +395,9 @@ impl Model {
         }
         let mut model = BTreeMap::new();
         for step in steps {
-            let mut written = BTreeMap::new();
-            for (coordinates, row) in &step.cells {
-                if step.how == How::Unordered(Duplicates::KeepFirst) {
-                    written.entry(coordinates).or_insert(row);
-                } else {
-                    written.insert(coordinates, row);
-                }
-            }
-            model.extend(written);
+            model.extend(step.settled(schema));
         }
-        Self::Sparse(model.into_iter().map(|(at, row)| (at.clone(), row.clone())).collect())
+        Self::Sparse(model.into_iter().collect())
     }
 
     /// The box of a dense array that is read: all that was written, and a little around it.
