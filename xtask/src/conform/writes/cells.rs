@@ -7,6 +7,7 @@ use tdb_codec::{DataOrder, DatatypeClass, Layout, to_u64};
 use tdb_filters::Filter;
 use tdb_schema::{Attribute, Dimension, FieldKind};
 
+use super::schemas::EMPTY_CELLS_SINCE;
 use crate::conform::random::Random;
 
 /// A field's value in a cell, and whether it is valid.
@@ -178,7 +179,7 @@ fn finish_dense(
     let mut columns: Vec<Vec<Value>> = schema
         .attributes
         .iter()
-        .map(|attribute| (0..count).map(|_| value(random, attribute)).collect())
+        .map(|attribute| (0..count).map(|_| value(random, schema, attribute)).collect())
         .collect();
     for (attribute, column) in schema.attributes.iter().zip(&mut columns) {
         sort(attribute, column);
@@ -234,7 +235,7 @@ fn sparse(random: &mut Random, schema: &ArraySchema, time: u64) -> Option<Step> 
         if !repeats && seen.insert(coordinates.clone(), ()).is_some() {
             continue;
         }
-        let row = schema.attributes.iter().map(|attribute| value(random, attribute)).collect();
+        let row = schema.attributes.iter().map(|attribute| value(random, schema, attribute)).collect();
         cells.push((coordinates, row));
     }
     let fragment_bytes = random.one_in(6).then(|| random.between(20_000, 60_000));
@@ -249,7 +250,7 @@ fn coordinate(
 ) -> Option<Vec<u8>> {
     if dimension.is_var() {
         let most = *random.pick(&[1, 3, 12])?;
-        let len = random.length(0, most);
+        let len = random.length(usize::from(schema.version.number() < EMPTY_CELLS_SINCE), most);
         let mut word: Vec<u8> =
             (0..len).map(|_| b'a' + u8::try_from(random.below(26)).unwrap_or(0)).collect();
         if schema.current_domain.is_some() {
@@ -286,10 +287,11 @@ fn coordinate(
     })
 }
 
-fn value(random: &mut Random, attribute: &Attribute) -> Value {
+fn value(random: &mut Random, schema: &ArraySchema, attribute: &Attribute) -> Value {
+    let least = usize::from(schema.version.number() < EMPTY_CELLS_SINCE);
     let datatype = attribute.datatype;
     let values = match attribute.cell_val_num {
-        count if count.is_var() => random.length(0, 5),
+        count if count.is_var() => random.length(least, 5),
         _ => attribute.fill_value.len() / datatype.size(),
     };
     let strings = attribute
@@ -300,10 +302,6 @@ fn value(random: &mut Random, attribute: &Attribute) -> Value {
     let mut bytes = Vec::with_capacity(values * datatype.size());
     for _ in 0..values {
         one(random, datatype, strings, &mut bytes);
-    }
-    if let Some(name) = &attribute.enumeration {
-        // Any index: what has no value is the reader's business.
-        let _ = name;
     }
     let valid = !attribute.nullable || !random.one_in(3);
     (bytes, valid)
