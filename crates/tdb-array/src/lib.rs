@@ -51,6 +51,7 @@ mod history;
 mod object;
 mod parallel;
 mod query;
+mod ranges;
 mod schemas;
 mod sparse;
 mod storage;
