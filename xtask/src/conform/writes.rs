@@ -115,7 +115,7 @@ struct Counts {
     equal: usize,
     cells: u64,
     /// Arrays of the same cells that the library writes itself and then cannot read, or reads as others.
-    own: usize,
+    own: Vec<String>,
     excused: BTreeMap<&'static str, usize>,
     failures: Vec<String>,
 }
@@ -212,7 +212,8 @@ impl Counts {
             && able.outcome == Outcome::Equal
             && own.outcome != Outcome::Equal
         {
-            self.own += 1;
+            let what = format!("version {version} case {number}, libtiledb {reader}: {}", own.what);
+            self.own.push(what);
             return;
         }
         let excuse =
@@ -267,7 +268,7 @@ fn print(all: &BTreeMap<(u32, &str), Counts>) -> Result<(), String> {
             counts.cases,
             counts.equal,
             counts.cells,
-            counts.own,
+            counts.own.len(),
             counts.failures.len()
         );
         equal += counts.equal;
@@ -280,6 +281,10 @@ fn print(all: &BTreeMap<(u32, &str), Counts>) -> Result<(), String> {
     println!("{equal} arrays read equal, {failures} not");
     for ((library, why), count) in excuses {
         println!("excused {count} × libtiledb {library}: {why}");
+    }
+    println!("own faults, one of each library:");
+    for counts in all.values() {
+        counts.own.first().into_iter().for_each(|own| println!("  {own}"));
     }
     for failure in shown {
         println!("{failure}");
