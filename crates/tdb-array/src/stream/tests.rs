@@ -157,9 +157,12 @@ fn progress_goes_up_to_the_end() {
     use std::sync::{Arc, Mutex};
 
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays/2.30.0");
-    for (name, order) in
-        [("quickstart", Layout::RowMajor), ("deletes", Layout::RowMajor), ("deletes", Layout::Unordered)]
-    {
+    let cases = [
+        ("quickstart", Layout::RowMajor, 60, 3),
+        ("deletes", Layout::RowMajor, 250, 3),
+        ("deletes", Layout::Unordered, 250, 2),
+    ];
+    for (name, order, room, least) in cases {
         let array = Array::open(folder.join(name)).unwrap();
         let reports = Arc::new(Mutex::new(Vec::new()));
         let sink = reports.clone();
@@ -167,10 +170,10 @@ fn progress_goes_up_to_the_end() {
             .read()
             .order(order)
             .on_progress(move |progress| sink.lock().unwrap().push(progress.clone()));
-        let mut batches = batches_in(read, 250).unwrap();
+        let mut batches = batches_in(read, room).unwrap();
         let cells: usize = batches.by_ref().map(|batch| batch.unwrap().len()).sum();
         let reports = reports.lock().unwrap();
-        assert!(reports.len() > 2, "{name}: {} reports", reports.len());
+        assert!(reports.len() >= least, "{name}: {} reports", reports.len());
         assert!(reports.windows(2).all(|pair| pair[0].fraction() <= pair[1].fraction()));
         assert!(
             reports.windows(2).all(|pair| pair[0].tiles <= pair[1].tiles && pair[0].bytes <= pair[1].bytes)
