@@ -48,6 +48,7 @@ mod gather;
 mod grid;
 mod group;
 mod history;
+mod maintain;
 mod object;
 mod parallel;
 mod query;
@@ -67,6 +68,9 @@ pub use error::{Cause, Error, QueryError, Result, WriteError};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
+pub use maintain::{
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceStep, PlannedFile, Progress, Stored, Vacuum,
+};
 pub use object::object_type;
 pub use query::Read;
 pub use storage::{
@@ -78,7 +82,10 @@ pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
-pub use write::{ArrayWriter, FragmentWriter, Write, WriteColumn, WriteOptions};
+pub use write::{
+    ArrayWriter, FragmentWriter, GroupWriter, MetadataChanges, SchemaEvolution, Write, WriteColumn,
+    WriteOptions,
+};
 
 /// The README's example, compiled.
 #[cfg(doctest)]

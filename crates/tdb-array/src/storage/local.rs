@@ -8,6 +8,9 @@ use bytes::Bytes;
 
 use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, WriteStorage, range_len};
 
+/// How files begin, in the array's own folder, that wait to be put in their place.
+pub(crate) const TEMPORARY: &str = ".tdb-";
+
 /// A folder of the local file system.
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
@@ -106,6 +109,27 @@ impl WriteStorage for LocalStorage {
 
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
         Ok(Box::new(File::create_new(self.path(key))?))
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let path = self.path(key);
+        if path.try_exists()? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        // Readers of every release look past names with a dot in the array's own folder, but not past strange files in
+        // the folders of schemas and metadata. Names are unique, so two writers never share one.
+        let name = key.rsplit('/').next().unwrap_or_default();
+        let temporary = self.path(&format!("{TEMPORARY}{name}.tmp"));
+        let written = File::create(&temporary).and_then(|mut file| {
+            file.write_all(bytes)?;
+            Box::new(file).finish(durability)
+        });
+        let placed = written.and_then(|()| fs::rename(&temporary, &path));
+        if placed.is_err() {
+            // What cannot be removed is harmless.
+            let _ = fs::remove_file(&temporary);
+        }
+        placed
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 pub use local::LocalStorage;
+pub(crate) use local::TEMPORARY;
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
 pub use write::{Durability, FileWriter, WriteStorage};

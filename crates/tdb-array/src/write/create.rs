@@ -89,7 +89,7 @@ pub(super) fn write_file(
 
 /// A payload as a generic tile, encrypted if there is a key. Its header has this library's newest version, as
 /// libtiledb's have.
-pub(super) fn generic_tile(
+pub(crate) fn generic_tile(
     payload: &[u8],
     key: Option<&tdb_filters::Key>,
     scratch: &mut Scratch,
@@ -102,7 +102,8 @@ pub(super) fn generic_tile(
     Ok(tile.map_err(|error| WriteError::Filter { field: "metadata".to_owned(), error: error.into() })?)
 }
 
-fn refuse_existing(storage: &dyn WriteStorage) -> Result<()> {
+/// Refuses to create anything where an array or a group is.
+pub(super) fn refuse_existing(storage: &dyn WriteStorage) -> Result<()> {
     match storage.list("") {
         Ok(entries) => {
             let taken = ["__group", "__tiledb_group.tdb", SCHEMA_FOLDER, OLD_SCHEMA, "__kv_schema.tdb"];

@@ -4,10 +4,11 @@ use std::mem;
 
 use tdb_codec::{ArrayType, Gate, to_u64};
 use tdb_fragment::{DataFile, DataFilePart, TimestampedName};
-use tdb_schema::{FieldKind, Range};
+use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::column::{self, CheckedColumn, Runs};
 use super::create::write_file;
+use super::merged::{self, Merged};
 use super::metadata::{FieldSummary, FragmentSummary};
 use super::names::{self, Nonces};
 use super::sorted::GlobalOrder;
@@ -90,15 +91,34 @@ impl<'a> FragmentWriter<'a> {
             let what = "writing sparse fragments into dense arrays is not supported";
             return Err(Error::unsupported(array.describe(&array.schema_key), what));
         }
-        let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
-        let kinds = (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect();
-        Self::new(array, kinds, None, schema.capacity)
+        let name = names::unique(array.options.time(), Some(schema.version))?;
+        Self::new(array, sparse_kinds(schema), None, schema.capacity, Merged::new(name))
     }
 
     /// A fragment of whole tiles without coordinates.
     pub(super) fn dense(array: &'a ArrayWriter, domain: Vec<Range>, tile_cells: u64) -> Result<Self> {
+        let name = names::unique(array.options.time(), Some(array.schema().version))?;
+        Self::dense_merged(array, domain, tile_cells, Merged::new(name))
+    }
+
+    /// A fragment of whole tiles that replaces others.
+    pub(crate) fn dense_merged(
+        array: &'a ArrayWriter,
+        domain: Vec<Range>,
+        tile_cells: u64,
+        merged: Merged,
+    ) -> Result<Self> {
         let kinds = (0..array.schema().attributes.len()).map(FieldKind::Attribute).collect();
-        Self::new(array, kinds, Some(domain), tile_cells)
+        Self::new(array, kinds, Some(domain), tile_cells, merged)
+    }
+
+    /// A fragment of cells with coordinates that replaces others: its cells are not compared with their neighbours.
+    pub(crate) fn sparse_merged(array: &'a ArrayWriter, merged: Merged) -> Result<Self> {
+        let schema = array.schema();
+        let kinds = sparse_kinds(schema).into_iter().chain(merged.kinds(schema)).collect();
+        let mut writer = Self::new(array, kinds, None, schema.capacity, merged)?;
+        writer.order = None;
+        Ok(writer)
     }
 
     fn new(
@@ -106,6 +126,7 @@ impl<'a> FragmentWriter<'a> {
         kinds: Vec<FieldKind>,
         domain: Option<Vec<Range>>,
         tile_cells: u64,
+        merged: Merged,
     ) -> Result<Self> {
         let schema = array.schema();
         let refuse = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
@@ -115,11 +136,13 @@ impl<'a> FragmentWriter<'a> {
         if !schema.labels.is_empty() {
             return refuse("writing arrays that have dimension labels is not supported");
         }
-        let fields = kinds.iter().filter_map(|kind| schema.field_of(*kind));
-        let encoders = fields
-            .map(|field| FieldEncoder::new(schema, &field, array.context.key.as_ref()))
-            .collect::<Result<Vec<_>>>()?;
-        let name = names::unique(array.options.time(), Some(schema.version))?;
+        let key = array.context.key.as_ref();
+        let encoder = |kind: &FieldKind| match schema.field_of(*kind) {
+            Some(field) => FieldEncoder::new(schema, &field, key),
+            None => merged::encoder(schema, *kind, key),
+        };
+        let encoders = kinds.iter().map(encoder).collect::<Result<Vec<_>>>()?;
+        let Merged { name, times, deletes, processed } = merged;
         let parent = if schema.version.has(Gate::FragmentFolders) { FRAGMENTS } else { "" };
         let folder = join(parent, &name.to_string());
         let schema_name = array.schema_key.rsplit('/').next().unwrap_or_default().to_owned();
@@ -132,7 +155,12 @@ impl<'a> FragmentWriter<'a> {
             nonces: Nonces::new()?,
             encoders,
             outputs: Vec::new(),
-            summary: FragmentSummary::new(schema_name, domain, tile_cells, summaries),
+            summary: FragmentSummary {
+                has_timestamps: times,
+                has_delete_metadata: deletes,
+                processed,
+                ..FragmentSummary::new(schema_name, domain, tile_cells, summaries)
+            },
             order: (!dense).then(|| GlobalOrder::new(schema)),
             pending: Pending::default(),
             failed: false,
@@ -171,25 +199,43 @@ impl<'a> FragmentWriter<'a> {
         if let Some(order) = &mut self.order {
             order.check(&columns, cells)?;
         }
+        self.append_run(&columns, cells)
+    }
+
+    /// Appends cells that are known to fit: a column for each encoder.
+    pub(crate) fn append_merged(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+        self.refuse_failed()?;
+        self.failed = true;
+        self.append_run(columns, cells)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Sum of the bytes that the data files have so far.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.summary.data_bytes()
+    }
+
+    fn append_run(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
         let capacity = tdb_codec::to_usize(self.array.schema().capacity).unwrap_or(usize::MAX);
         let mut start = 0;
         if self.pending.cells > 0 {
             start = capacity.saturating_sub(self.pending.cells).min(cells);
-            self.pending.push(&columns, 0..start);
+            self.pending.push(columns, 0..start);
             if self.pending.cells == capacity {
                 self.flush()?;
             }
         }
         let whole = cells.saturating_sub(start).checked_div(capacity).unwrap_or(0).saturating_mul(capacity);
         let end = start.saturating_add(whole);
-        let runs = Runs { columns: &columns, tile_cells: capacity, cells: start..end };
+        let runs = Runs { columns, tile_cells: capacity, cells: start..end };
         self.append_tiles(runs.tiles(), &runs)?;
-        self.pending.push(&columns, end..cells);
+        self.pending.push(columns, end..cells);
         Ok(())
     }
 
     /// Appends `count` tiles of a source, filtered by all threads and written in their order.
-    pub(super) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
+    pub(crate) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
         let Self { array, nonces, encoders, outputs, summary, .. } = self;
         let fields = encoders.len();
         let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch()) };
@@ -203,7 +249,8 @@ impl<'a> FragmentWriter<'a> {
         let dimensions = array.schema().domain.dimensions.len();
         let sink = |tile: EncodedTile| {
             let field = tile.field;
-            if matches!(encoders.get(field).map(|e| e.kind), Some(FieldKind::Dimension(_))) {
+            let kind = encoders.get(field).map(|encoder| encoder.kind);
+            if matches!(kind, Some(FieldKind::Dimension(index)) if index < dimensions) {
                 intervals.extend(interval(&tile.statistics));
                 if intervals.len() == dimensions {
                     summary.mbrs.push(mem::take(&mut intervals));
@@ -227,6 +274,28 @@ impl<'a> FragmentWriter<'a> {
     /// A sparse fragment without cells, one an append to which failed, or whatever the system says. The array is then as before, or, where the very last
     /// step failed, perhaps has the fragment.
     pub fn commit(mut self) -> Result<String> {
+        self.write_files()?;
+        let array = self.array;
+        let version = array.schema().version;
+        let (commits, suffix) =
+            if version.has(Gate::FragmentFolders) { (COMMITS, "wrt") } else { ("", "ok") };
+        let marker = join(commits, &format!("{}.{suffix}", self.name));
+        // From here on the fragment may count even if a step fails: it must not be removed.
+        self.committed = true;
+        write_file(&*array.storage, &marker, &[], array.options.durability)?;
+        sync(array, commits)?;
+        Ok(self.name.to_string())
+    }
+
+    /// Writes all but the commit file, so that the caller can look at the fragment before it counts. Returns its folder.
+    pub(crate) fn finish(mut self) -> Result<String> {
+        self.write_files()?;
+        self.committed = true;
+        Ok(mem::take(&mut self.folder))
+    }
+
+    /// Writes what is left of the files, and makes them durable.
+    fn write_files(&mut self) -> Result<()> {
         self.refuse_failed()?;
         self.flush()?;
         let array = self.array;
@@ -247,15 +316,7 @@ impl<'a> FragmentWriter<'a> {
         if self.made_folders {
             sync(array, "")?;
         }
-        let version = array.schema().version;
-        let (commits, suffix) =
-            if version.has(Gate::FragmentFolders) { (COMMITS, "wrt") } else { ("", "ok") };
-        let marker = join(commits, &format!("{}.{suffix}", self.name));
-        // From here on the fragment may count even if a step fails: it must not be removed.
-        self.committed = true;
-        write_file(storage, &marker, &[], durability)?;
-        sync(array, commits)?;
-        Ok(self.name.to_string())
+        Ok(())
     }
 
     const fn refuse_failed(&self) -> Result<(), WriteError> {
@@ -282,7 +343,9 @@ impl<'a> FragmentWriter<'a> {
         make(&self.folder)?;
         for encoder in &self.encoders {
             let open = |part| -> Result<DataOutput<'a>> {
-                let name = DataFile::Field(encoder.kind, part).name(schema, schema.version);
+                let file =
+                    merged::data_file(schema, encoder.kind).unwrap_or(DataFile::Field(encoder.kind, part));
+                let name = file.name(schema, schema.version);
                 let name = name.filter(|name| tdb_fragment::is_plain_name(name)).ok_or_else(|| {
                     let what = "the name of a field cannot be the name of a file, as this version needs";
                     Error::unsupported(array.describe(&array.schema_key), what)
@@ -320,6 +383,12 @@ impl Drop for FragmentWriter<'_> {
             let _ = self.array.storage.remove_folder(&self.folder);
         }
     }
+}
+
+/// The fields of a sparse fragment, in the order of their files.
+fn sparse_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
+    let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
+    (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect()
 }
 
 fn sync(array: &ArrayWriter, folder: &str) -> Result<()> {

@@ -103,15 +103,21 @@ fn push_value(values: &mut TileValues, value: &[u8], cell_size: Option<usize>) {
 /// What the metadata says of the fragment.
 #[derive(Debug)]
 pub(super) struct FragmentSummary {
-    schema_name: String,
+    pub(super) schema_name: String,
     /// Of a dense fragment what it covers; `None` for sparse ones, where the tiles' MBRs say so.
-    domain: Option<Vec<Range>>,
+    pub(super) domain: Option<Vec<Range>>,
     /// Cells in a whole tile.
-    tile_cells: u64,
+    pub(super) tile_cells: u64,
     pub(super) tile_count: usize,
     pub(super) last_tile_cells: u64,
     pub(super) mbrs: Vec<Vec<Range>>,
     pub(super) fields: Vec<FieldSummary>,
+    /// Whether cells say when they were written.
+    pub(super) has_timestamps: bool,
+    /// Whether cells say when and by what they were deleted.
+    pub(super) has_delete_metadata: bool,
+    /// Deletes that the cells already say the result of.
+    pub(super) processed: Vec<String>,
 }
 
 impl FragmentSummary {
@@ -121,8 +127,24 @@ impl FragmentSummary {
         tile_cells: u64,
         fields: Vec<FieldSummary>,
     ) -> Self {
-        let mbrs = Vec::new();
-        Self { schema_name, domain, tile_cells, tile_count: 0, last_tile_cells: 0, mbrs, fields }
+        Self {
+            schema_name,
+            domain,
+            tile_cells,
+            tile_count: 0,
+            last_tile_cells: 0,
+            mbrs: Vec::new(),
+            fields,
+            has_timestamps: false,
+            has_delete_metadata: false,
+            processed: Vec::new(),
+        }
+    }
+
+    /// Sum of the data files' sizes.
+    pub(super) fn data_bytes(&self) -> u64 {
+        let lists = self.fields.iter().flat_map(|field| [&field.fixed, &field.values, &field.validity]);
+        lists.fold(0, |sum, list| sum.saturating_add(list.size))
     }
 
     /// The file: sections, each a generic tile, then the footer that points at them.
@@ -133,7 +155,7 @@ impl FragmentSummary {
         scratch: &mut Scratch,
     ) -> Result<Vec<u8>> {
         let version = schema.version;
-        let slots = Slots::new(schema, version, false, false);
+        let slots = Slots::new(schema, version, self.has_timestamps, self.has_delete_metadata);
         let layout = |error: tdb_codec::Error| WriteError::Schema(Box::new(error.into()));
         let tree = RTree::build(&self.mbrs, &schema.domain).map_err(layout)?;
         let mut file = Vec::new();
@@ -148,7 +170,7 @@ impl FragmentSummary {
         })?;
         // One version has the section of processed conditions, but no field that points at it.
         if version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles) {
-            file.extend(generic_tile(&write_names(&[]), key, scratch)?);
+            file.extend(generic_tile(&write_names(&self.processed), key, scratch)?);
         }
         let offset = to_u64(file.len());
         let sizes = |size: fn(&FieldSummary) -> u64| -> Vec<u64> {
@@ -162,8 +184,8 @@ impl FragmentSummary {
             non_empty_domain: Some(self.non_empty_domain(schema)),
             sparse_tile_num: if sparse { to_u64(self.tile_count) } else { 0 },
             last_tile_cell_num: if sparse { self.last_tile_cells } else { self.tile_cells },
-            has_timestamps: false,
-            has_delete_metadata: false,
+            has_timestamps: self.has_timestamps,
+            has_delete_metadata: self.has_delete_metadata,
             file_sizes: sizes(|field| field.fixed.size),
             file_var_sizes: sizes(|field| field.values.size),
             file_validity_sizes: sizes(|field| field.validity.size),
@@ -229,8 +251,7 @@ impl FragmentSummary {
                     (0..slots.len()).map(|slot| self.statistics(slot, schema, slots)).collect();
                 write_fragment_statistics(&all)
             }
-            // No condition was applied to a fragment that is just written.
-            _ => write_names(&[]),
+            _ => write_names(&self.processed),
         }
     }
 
