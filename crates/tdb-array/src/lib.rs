@@ -52,6 +52,7 @@ mod maintain;
 mod object;
 mod parallel;
 mod query;
+mod ranges;
 mod schemas;
 mod sparse;
 mod storage;
@@ -83,8 +84,8 @@ pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, Obje
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
 pub use write::{
-    ArrayWriter, FragmentWriter, GroupWriter, MetadataChanges, SchemaEvolution, Write, WriteColumn,
-    WriteOptions,
+    ArrayWriter, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, SchemaEvolution, SparseStream,
+    Write, WriteColumn, WriteOptions, enumeration_file_name,
 };
 
 /// The README's example, compiled.

@@ -2,7 +2,6 @@
 //! order; then libtiledb reads both arrays at every time, and so does tdb.
 
 mod cases;
-mod random;
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;

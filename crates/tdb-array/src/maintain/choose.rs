@@ -36,7 +36,7 @@ pub(super) fn target(
 
 fn fits(schemas: &AllSchemas, inputs: &[&Fragment], target: &ArraySchema, purge: bool) -> Result<(), String> {
     let version = target.version;
-    if !version.has(Gate::Nullable) {
+    if !version.has(Gate::CommitFiles) {
         return Err(format!(
             "fragments of version {version} are not written; an upgraded array can be consolidated"
         ));

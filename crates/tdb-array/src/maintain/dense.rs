@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{Layout, to_u64, to_usize};
+use tdb_codec::{Layout, to_u64};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::Tell;
@@ -42,7 +42,7 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
             done = done.saturating_add(1);
             tell(done.min(total.saturating_sub(1)), total)?;
         }
-        folders.push(fragment.finish()?);
+        folders.push(fragment.finish_unmarked()?);
     }
     Ok(())
 }
@@ -159,15 +159,10 @@ fn append(
     let columns: Vec<Column> = read.order(Layout::RowMajor).collect()?.into_columns();
     let plan = BoxPlan::new(schema, &domain)?;
     let cells = plan.cells;
-    let checked = columns.iter().enumerate().map(|(index, column)| CheckedColumn {
-        kind: FieldKind::Attribute(index),
-        cell_size: column.cell_size(),
-        value_size: column.datatype.size(),
-        values: column.bytes(),
-        offsets: column.offsets().unwrap_or_default(),
-        validity: column.validity().unwrap_or_default(),
-        cells,
-    });
-    debug_assert!(to_usize(to_u64(cells)) == Some(cells), "a box that was read has a size");
-    append_box(fragment, schema, plan, Layout::RowMajor, &checked.collect::<Vec<_>>())
+    let checked: Vec<CheckedColumn<'_>> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| CheckedColumn::of(FieldKind::Attribute(index), column, cells))
+        .collect();
+    append_box(fragment, schema, plan, Layout::RowMajor, &checked)
 }

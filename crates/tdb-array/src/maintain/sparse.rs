@@ -98,7 +98,7 @@ fn merge<K: MergeKey>(
         let before = output.as_ref().map_or(0, FragmentWriter::data_bytes);
         let full = before > 0 && before.saturating_add(largest) > job.settings.fragment_bytes;
         if full && let Some(output) = output.take() {
-            folders.push(output.finish()?);
+            folders.push(output.finish_unmarked()?);
         }
         let writer = match &mut output {
             Some(writer) => writer,
@@ -114,7 +114,7 @@ fn merge<K: MergeKey>(
         return Err(Error::refused("consolidation", "every cell is deleted: nothing would be left to write"));
     }
     if let Some(output) = output {
-        folders.push(output.finish()?);
+        folders.push(output.finish_unmarked()?);
     }
     Ok(None)
 }
@@ -189,24 +189,28 @@ fn append(
         extra.push(words(&marks.times));
         extra.push(words(&marks.indices));
     }
-    let mut columns = Vec::new();
-    for (index, column) in collected.iter().enumerate() {
-        columns.push(CheckedColumn {
-            kind: FieldKind::Attribute(index),
-            cell_size: column.cell_size(),
-            value_size: column.datatype.size(),
-            values: column.bytes(),
-            offsets: column.offsets().unwrap_or_default(),
-            validity: column.validity().unwrap_or_default(),
-            cells,
-        });
-    }
+    let mut columns: Vec<CheckedColumn<'_>> = collected
+        .iter()
+        .enumerate()
+        .map(|(index, column)| CheckedColumn::of(FieldKind::Attribute(index), column, cells))
+        .collect();
     let dimensions = &schema.domain.dimensions;
     for (index, (dimension, own)) in dimensions.iter().zip(&batch.coordinates).enumerate() {
         let Gathered { values, offsets } = own;
         let (cell_size, value_size) = (size_of(dimension), dimension.datatype.size());
         let kind = FieldKind::Dimension(index);
-        columns.push(CheckedColumn { kind, cell_size, value_size, values, offsets, validity: &[], cells });
+        let is_real = dimension.datatype.physical().is_float();
+        let validity = &[][..];
+        columns.push(CheckedColumn {
+            kind,
+            cell_size,
+            value_size,
+            is_real,
+            values,
+            offsets,
+            validity,
+            cells,
+        });
     }
     for (index, values) in extra.iter().enumerate() {
         let kind = FieldKind::Dimension(dimensions.len().saturating_add(index));
@@ -214,6 +218,7 @@ fn append(
             kind,
             cell_size: Some(8),
             value_size: 8,
+            is_real: false,
             values,
             offsets: &[],
             validity: &[],
@@ -305,7 +310,7 @@ impl<'a> Deletes<'a> {
             Vec::new()
         };
         let deletes = self.any && !job.settings.purge;
-        Ok(Merged { times: true, deletes, processed, ..Merged::new(job.part(part)?) })
+        Ok(Merged { name: job.part(part)?, marks: crate::write::Marks { times: true, deletes, processed } })
     }
 
     /// When each cell was deleted; `None` if no delete concerns the inputs.

@@ -125,7 +125,7 @@ impl SchemaEvolution {
             if listed(&new, &enumeration.name).is_some() {
                 return refuse(format!("there is an enumeration \"{}\" already", enumeration.name));
             }
-            let file_name = enumeration_file()?;
+            let file_name = names::enumeration_file_name()?;
             new.enumerations
                 .push(EnumerationName { name: enumeration.name.clone(), file_name: file_name.clone() });
             files.push(Enumeration { file_name, ..enumeration.clone() });
@@ -136,7 +136,7 @@ impl SchemaEvolution {
             };
             let before = load(entry)?;
             let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
-            let file_name = enumeration_file()?;
+            let file_name = names::enumeration_file_name()?;
             let extended = Enumeration::new(
                 name.clone(),
                 file_name.clone(),
@@ -214,10 +214,6 @@ fn expand(old: &ArraySchema, ranges: &[Range]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn enumeration_file() -> Result<String> {
-    Ok(format!("__{}_0", names::uuid()?))
 }
 
 impl WriteOptions {

@@ -1,12 +1,13 @@
 //! Creating groups and changing what belongs to them.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tdb_schema::{GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 
-use super::create::{generic_tile, refuse_existing};
+use super::create::generic_tile;
 use super::names::{self, Nonces};
 use super::put::{ensure_folder, put, sync_folder};
 use super::{MetadataChanges, WriteOptions};
@@ -15,7 +16,7 @@ use crate::group::members;
 use crate::object::{GROUP_FOLDER, GROUP_MARKER, list_root, object_type};
 use crate::storage::{LocalStorage, WriteStorage, join};
 use crate::timed::{METADATA, TimedFiles};
-use crate::{Error, Result, TimeWindow};
+use crate::{Error, Result, TimeWindow, WriteError};
 
 const WHAT: &str = "changing a group";
 
@@ -33,7 +34,12 @@ impl WriteOptions {
     /// # Errors
     /// As [`Self::create_group`].
     pub fn create_group_storage(self, storage: &dyn WriteStorage) -> Result<()> {
-        refuse_existing(storage)?;
+        match object_type(storage) {
+            Ok(ObjectType::Invalid) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(_) => return Err(WriteError::Exists.into()),
+            Err(error) => return Err(Error::io(storage.describe(""), error)),
+        }
         storage.create_folder("").map_err(|error| Error::io(storage.describe(""), error))?;
         ensure_folder(storage, METADATA, self.durability)?;
         // The folder of details alone makes a group for this reader, the marker for all of them.

@@ -17,6 +17,12 @@ use crate::Result;
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub(crate) name: TimestampedName,
+    pub(crate) marks: Marks,
+}
+
+/// What a fragment's metadata says of these files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
     /// Whether cells say when they were written.
     pub(crate) times: bool,
     /// Whether cells say when and by what they were deleted; only beside `times`.
@@ -28,12 +34,12 @@ pub(crate) struct Merged {
 impl Merged {
     /// A fragment with none of them.
     pub(crate) const fn new(name: TimestampedName) -> Self {
-        Self { name, times: false, deletes: false, processed: Vec::new() }
+        Self { name, marks: Marks { times: false, deletes: false, processed: Vec::new() } }
     }
 
     /// The fields of these files, in their order.
     pub(crate) fn kinds(&self, schema: &ArraySchema) -> Vec<FieldKind> {
-        let count = if self.deletes { FILES.len() } else { usize::from(self.times) };
+        let count = if self.marks.deletes { FILES.len() } else { usize::from(self.marks.times) };
         let dimensions = schema.domain.dimensions.len();
         (0..count).map(|index| FieldKind::Dimension(dimensions.saturating_add(index))).collect()
     }

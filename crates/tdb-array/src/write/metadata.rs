@@ -8,7 +8,8 @@ use tdb_fragment::{
 };
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
-use super::create::generic_tile;
+use super::create::generic_tile_in;
+use super::merged::Marks;
 use super::statistics::{Fold, Rule, TileStatistics, unset};
 use super::tile::FieldEncoder;
 use crate::{Result, WriteError};
@@ -103,21 +104,17 @@ fn push_value(values: &mut TileValues, value: &[u8], cell_size: Option<usize>) {
 /// What the metadata says of the fragment.
 #[derive(Debug)]
 pub(super) struct FragmentSummary {
-    pub(super) schema_name: String,
+    schema_name: String,
     /// Of a dense fragment what it covers; `None` for sparse ones, where the tiles' MBRs say so.
-    pub(super) domain: Option<Vec<Range>>,
+    domain: Option<Vec<Range>>,
     /// Cells in a whole tile.
-    pub(super) tile_cells: u64,
+    tile_cells: u64,
     pub(super) tile_count: usize,
     pub(super) last_tile_cells: u64,
     pub(super) mbrs: Vec<Vec<Range>>,
     pub(super) fields: Vec<FieldSummary>,
-    /// Whether cells say when they were written.
-    pub(super) has_timestamps: bool,
-    /// Whether cells say when and by what they were deleted.
-    pub(super) has_delete_metadata: bool,
-    /// Deletes that the cells already say the result of.
-    pub(super) processed: Vec<String>,
+    /// What a fragment that replaces others says beside its cells.
+    pub(super) marks: Marks,
 }
 
 impl FragmentSummary {
@@ -127,24 +124,9 @@ impl FragmentSummary {
         tile_cells: u64,
         fields: Vec<FieldSummary>,
     ) -> Self {
-        Self {
-            schema_name,
-            domain,
-            tile_cells,
-            tile_count: 0,
-            last_tile_cells: 0,
-            mbrs: Vec::new(),
-            fields,
-            has_timestamps: false,
-            has_delete_metadata: false,
-            processed: Vec::new(),
-        }
-    }
-
-    /// Sum of the data files' sizes.
-    pub(super) fn data_bytes(&self) -> u64 {
-        let lists = self.fields.iter().flat_map(|field| [&field.fixed, &field.values, &field.validity]);
-        lists.fold(0, |sum, list| sum.saturating_add(list.size))
+        let mbrs = Vec::new();
+        let marks = Marks { times: false, deletes: false, processed: Vec::new() };
+        Self { schema_name, domain, tile_cells, tile_count: 0, last_tile_cells: 0, mbrs, fields, marks }
     }
 
     /// The file: sections, each a generic tile, then the footer that points at them.
@@ -155,7 +137,7 @@ impl FragmentSummary {
         scratch: &mut Scratch,
     ) -> Result<Vec<u8>> {
         let version = schema.version;
-        let slots = Slots::new(schema, version, self.has_timestamps, self.has_delete_metadata);
+        let slots = Slots::new(schema, version, self.marks.times, self.marks.deletes);
         let layout = |error: tdb_codec::Error| WriteError::Schema(Box::new(error.into()));
         let tree = RTree::build(&self.mbrs, &schema.domain).map_err(layout)?;
         let mut file = Vec::new();
@@ -165,12 +147,12 @@ impl FragmentSummary {
                 Section::RTree => tree.to_bytes(version, &schema.domain).map_err(layout)?,
                 section => self.payload(section, schema, slots),
             };
-            file.extend(generic_tile(&payload, key, scratch)?);
+            file.extend(generic_tile_in(version, &payload, key, scratch)?);
             Ok(offset)
         })?;
         // One version has the section of processed conditions, but no field that points at it.
         if version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles) {
-            file.extend(generic_tile(&write_names(&self.processed), key, scratch)?);
+            file.extend(generic_tile_in(version, &write_names(&self.marks.processed), key, scratch)?);
         }
         let offset = to_u64(file.len());
         let sizes = |size: fn(&FieldSummary) -> u64| -> Vec<u64> {
@@ -184,8 +166,8 @@ impl FragmentSummary {
             non_empty_domain: Some(self.non_empty_domain(schema)),
             sparse_tile_num: if sparse { to_u64(self.tile_count) } else { 0 },
             last_tile_cell_num: if sparse { self.last_tile_cells } else { self.tile_cells },
-            has_timestamps: self.has_timestamps,
-            has_delete_metadata: self.has_delete_metadata,
+            has_timestamps: self.marks.times,
+            has_delete_metadata: self.marks.deletes,
             file_sizes: sizes(|field| field.fixed.size),
             file_var_sizes: sizes(|field| field.values.size),
             file_validity_sizes: sizes(|field| field.validity.size),
@@ -251,7 +233,7 @@ impl FragmentSummary {
                     (0..slots.len()).map(|slot| self.statistics(slot, schema, slots)).collect();
                 write_fragment_statistics(&all)
             }
-            _ => write_names(&self.processed),
+            _ => write_names(&self.marks.processed),
         }
     }
 

@@ -7,7 +7,7 @@ use tdb_array::{ArraySchema, CellValNum, Datatype, Stored, TimeWindow};
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 
-use super::random::Random;
+use crate::conform::random::Random;
 
 /// When histories begin. Schemas count in the order of their names, so all times have as many digits.
 pub(super) const START: u64 = 1000;
@@ -217,7 +217,7 @@ const STORED: [Stored; 4] = [Stored::Fragments, Stored::FragmentMetadata, Stored
 
 /// History `number` of a seed.
 pub(super) fn random(seed: u64, number: u64) -> Case {
-    let random = &mut Random::new(seed, number);
+    let random = &mut Random::new(seed.wrapping_mul(1 << 32).wrapping_add(number));
     let kind = pick(random, &KINDS);
     let mut steps = vec![Step::Create];
     let mut has_b = false;
@@ -227,7 +227,7 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
         let draw = random.below(20);
         steps.push(match draw {
             0..=7 => Step::Write { time, cells: cells(random, kind, has_b) },
-            8 | 9 if kind != Kind::Dense => Step::Delete { time, most: random.between(-20, 40) },
+            8 | 9 if kind != Kind::Dense => Step::Delete { time, most: drawn(random, -20, 40) },
             8..=12 => Step::Consolidate(pick(random, &STORED)),
             13..=16 => Step::Vacuum(pick(random, &STORED)),
             17 if !has_b => {
@@ -236,7 +236,7 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
             }
             _ => {
                 let key = format!("k{}", random.below(3));
-                let value = (random.below(3) > 0).then(|| random.between(-9, 9));
+                let value = (random.below(3) > 0).then(|| drawn(random, -9, 9));
                 Step::Metadata { time, key, value }
             }
         });
@@ -244,6 +244,12 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
     // Whatever the draw: something to read.
     steps.insert(1, Step::Write { time: START + 5, cells: cells(random, kind, false) });
     Case { name: format!("h{seed}_{number}"), kind, steps }
+}
+
+/// A number of an inclusive range.
+fn drawn(random: &mut Random, low: i32, high: i32) -> i32 {
+    let span = u64::from(high.abs_diff(low)).saturating_add(1);
+    low.saturating_add(i32::try_from(random.below(span)).unwrap_or(0))
 }
 
 fn pick<T: Copy>(random: &mut Random, of: &[T; 4]) -> T {
@@ -259,16 +265,16 @@ fn pick<T: Copy>(random: &mut Random, of: &[T; 4]) -> T {
 fn cells(random: &mut Random, kind: Kind, has_b: bool) -> Cells {
     let mut cells = BTreeMap::new();
     if kind == Kind::Dense {
-        let (x, y) = (random.between(0, 9), random.between(0, 3));
-        let (x_end, y_end) = (random.between(x, 9), random.between(y, 3));
+        let (x, y) = (drawn(random, 0, 9), drawn(random, 0, 3));
+        let (x_end, y_end) = (drawn(random, x, 9), drawn(random, y, 3));
         for x in x..=x_end {
             for y in y..=y_end {
-                cells.insert((x, y), random.between(-40, 40));
+                cells.insert((x, y), drawn(random, -40, 40));
             }
         }
     } else {
         for _ in 0..=random.below(9) {
-            cells.insert((random.between(0, 9), random.between(0, 3)), random.between(-40, 40));
+            cells.insert((drawn(random, 0, 9), drawn(random, 0, 3)), drawn(random, -40, 40));
         }
     }
     Cells { cells, has_b }
