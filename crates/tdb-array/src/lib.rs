@@ -59,6 +59,7 @@ mod schemas;
 mod sparse;
 mod stats;
 mod storage;
+mod stream;
 mod tiles;
 mod timed;
 mod verify;
@@ -80,6 +81,7 @@ pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
     StoredFile, WriteStorage,
 };
+pub use stream::{Batches, MemoryBudget, MemoryBudgetError, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};

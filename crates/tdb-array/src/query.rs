@@ -10,6 +10,7 @@ use crate::explain::{Explain, explain};
 use crate::labels::{self, LabelValues};
 use crate::ranges::{RangeSet, check_ends};
 use crate::stats::{QueryStats, Stage};
+use crate::stream::{self, Batches, MemoryBudget, OnProgress, Progress, Share};
 use crate::{Array, Cells, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.
@@ -33,6 +34,8 @@ pub struct Read<'a> {
     ranges: Vec<(String, Vec<Wanted>)>,
     labels: Vec<(String, Wanted)>,
     order: Option<Layout>,
+    memory: Option<MemoryBudget>,
+    on_progress: Option<OnProgress>,
 }
 
 /// A range as it was asked for.
@@ -55,7 +58,7 @@ impl Wanted {
 }
 
 /// A query checked against the schema.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) array: &'a Array,
     pub(crate) fields: Vec<FieldKind>,
@@ -66,6 +69,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) timestamps: Option<usize>,
     /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
     labels: Vec<(usize, usize)>,
+    /// What a batch takes of it.
+    pub(crate) share: Share,
 }
 
 /// The name of the field that says when a cell was written.
@@ -73,7 +78,15 @@ pub(crate) const TIMESTAMPS: &str = "__timestamps";
 
 impl<'a> Read<'a> {
     pub(crate) const fn new(array: &'a Array) -> Self {
-        Self { array, fields: None, ranges: Vec::new(), labels: Vec::new(), order: None }
+        Self {
+            array,
+            fields: None,
+            ranges: Vec::new(),
+            labels: Vec::new(),
+            order: None,
+            memory: None,
+            on_progress: None,
+        }
     }
 
     /// Asks for these fields: attributes, dimensions and dimension labels, in the order of the result's columns. Sparse
@@ -166,12 +179,34 @@ impl<'a> Read<'a> {
         self
     }
 
+    /// Bounds the memory that the query uses: for [`Self::collect`] with its result, for [`Self::batches`] with the batch
+    /// that is being made. It covers what the query holds of any kind: results, keys and columns on their way to their order,
+    /// bytes as stored and as decoded in every thread, offset lists and R-trees, and the states of decoders.
+    ///
+    /// Without a budget, `collect` takes what the result needs, and `batches` stays within 1 GiB.
+    pub const fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.memory = Some(budget);
+        self
+    }
+
+    /// Calls a function after each batch.
+    pub fn on_progress(mut self, call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(OnProgress::new(call));
+        self
+    }
+
     /// Runs the query and collects all its cells.
     ///
     /// # Errors
     /// A field or range that does not fit the array, a damaged file, or something this build does not support.
+    /// [`QueryError::OverBudget`] if there is a budget, and the result does not fit it.
     pub fn collect(self) -> Result<Cells> {
-        run(&self.plan()?)
+        let memory = self.memory;
+        let mut plan = self.plan()?;
+        match memory {
+            Some(budget) => stream::read_within(&mut plan, budget),
+            None => run(&plan),
+        }
     }
 
     /// Runs the query, and says what it took.
@@ -193,7 +228,32 @@ impl<'a> Read<'a> {
         explain(&self.plan()?)
     }
 
-    fn plan(self) -> Result<Plan<'a>> {
+    /// Runs the query batch by batch: all that [`Self::collect`] returns, in the same order, in pieces that fit the memory
+    /// budget.
+    ///
+    /// ```
+    /// use tdb_array::Array;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let mut sum = 0i64;
+    /// for batch in array.read().memory("64 MiB".parse()?).batches()? {
+    ///     sum += batch?.field("a")?.values::<i32>()?.iter().copied().map(i64::from).sum::<i64>();
+    /// }
+    /// assert_eq!(sum, (1..=16).sum());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A field or range that does not fit the array, damaged metadata, or a budget that is too small for any batch
+    /// ([`QueryError::BudgetTooSmall`]). What comes to light later, the iterator returns.
+    pub fn batches(self) -> Result<Batches<'a>> {
+        let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
+        let on_progress = self.on_progress.clone();
+        Batches::new(self.plan()?, budget, on_progress)
+    }
+
+    pub(crate) fn plan(self) -> Result<Plan<'a>> {
         let schema = self.array.schema();
         let (mut timestamps, mut labels) = (None, Vec::new());
         let fields = match &self.fields {
@@ -224,7 +284,8 @@ impl<'a> Read<'a> {
         let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
         let ranges = self.range_sets()?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
-        Ok(Plan { array: self.array, fields, ranges: ranges.collect(), order, timestamps, labels })
+        let share = Share::default();
+        Ok(Plan { array: self.array, fields, ranges: ranges.collect(), order, timestamps, labels, share })
     }
 
     /// The intervals of each dimension, as they were asked for.
@@ -298,7 +359,6 @@ pub(crate) fn run(plan: &Plan<'_>) -> Result<Cells> {
 
 impl Plan<'_> {
     /// The same query with one more interval in a dimension: what both have in common.
-    #[expect(dead_code, reason = "batches narrow a plan with it")]
     pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Self {
         let mut plan = self.clone();
         let dimensions = &self.array.schema().domain.dimensions;

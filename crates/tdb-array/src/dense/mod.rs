@@ -4,10 +4,10 @@ mod arrange;
 mod axis;
 mod cell_map;
 mod overlay;
-mod paint;
+pub(crate) mod paint;
 mod space;
 
-use tdb_codec::{Buffer, Layout};
+use tdb_codec::{Buffer, Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::paint::{Target, VarTarget};
@@ -129,7 +129,10 @@ fn var_column(
         parallel::run(context.threads, jobs, Worker::default, |(region, (lengths, validity)), worker| {
             let mut target = VarTarget::new(lengths, validity);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
-            target.into_values()
+            let values = target.into_values()?;
+            // Held once as pieces, and once joined.
+            plan.share.charge(to_u64(values.len()).saturating_mul(2))?;
+            Ok(values)
         })?;
     lengths_to_offsets(&mut offsets)?;
     let data = concat(context, values)?;

@@ -473,7 +473,7 @@ fn data_tile(index: &[u64], first: &[u64], strides: &[u64]) -> usize {
 }
 
 /// Distances in data tiles between neighbouring space tiles of a grid.
-fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
+pub(crate) fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
     let mut strides = vec![1u64; grid.len()];
     let mut next = 1u64;
     let mut set = |(stride, (low, high)): (&mut u64, &(u64, u64))| {

@@ -30,6 +30,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let Sorting { sorts, dedup } = Sorting::of(plan);
     let selections = select(plan, sorts)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
+    plan.share.admit(to_u64(cells))?;
     let clock = context.counters.time(Stage::Order);
     let order = if sorts {
         Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
@@ -129,11 +130,12 @@ fn stage(
             *slot = true;
         }
     }
-    let mut tiles: Vec<Option<FieldTiles>> = Vec::with_capacity(plan.array.fragments.len());
+    // Boxed: most fragments may have no part in it.
+    let mut tiles: Vec<Option<Box<FieldTiles>>> = Vec::with_capacity(plan.array.fragments.len());
     for (fragment, used) in plan.array.fragments.iter().zip(used) {
-        tiles.push(if used { spec.tiles(context, fragment, kind)? } else { None });
+        tiles.push(if used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None });
     }
-    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_ref);
+    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_deref);
     // What the selections promise is only what the fragments claim: ask for the memory before taking it.
     zeroed(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
@@ -177,13 +179,17 @@ fn stage(
                         *slot = len;
                     }
                 };
+                // Held as pieces, and once more joined or in order.
+                let charge = |values: &Buffer| plan.share.charge(to_u64(values.len()).saturating_mul(2));
                 let Some(cells) = &selection.cells else {
                     // All cells of a tile keep the tile's own buffer.
                     decoded.lengths().for_each(push);
+                    charge(&decoded.values)?;
                     return Ok(decoded.values);
                 };
                 let mut values = Buffer::new();
                 copy_var_cells(&decoded, cells, push, |value| values.extend_from_slice(value));
+                charge(&values)?;
                 Ok(values)
             })?;
         lengths_to_offsets(&mut offsets)?;
