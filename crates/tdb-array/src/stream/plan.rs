@@ -17,9 +17,9 @@ use super::spread::Spread;
 use crate::coordinate::Ends;
 use crate::query::Plan;
 use crate::ranges::RangeSet;
+use crate::sparse::Sorting;
 use crate::sparse::order::{CellOrder, parts};
 use crate::sparse::select::select;
-use crate::sparse::Sorting;
 use crate::{QueryError, Result};
 
 /// The parts of a query that are still to be read.
