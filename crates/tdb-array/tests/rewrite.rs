@@ -114,7 +114,7 @@ fn unfiltered(
     let starts: Vec<usize> = starts.into_iter().map(|start| usize::try_from(start).unwrap()).collect();
     let ends = starts.iter().copied().skip(1).chain([file.len()]);
     let tiles = starts.iter().zip(ends).map(|(start, end)| {
-        let tile = TileChunks::parse(&file[*start..end], 0).unwrap();
+        let tile = TileChunks::parse(file.get(*start..end).unwrap(), 0).unwrap();
         let (mut scratch, budget) = (Scratch::new(), Budget::unlimited());
         if decoder.decodes_strings() {
             let (values, offsets) = tile.decode_strings(&decoder, &mut scratch, &budget).unwrap();
