@@ -42,12 +42,15 @@ mod context;
 mod coordinate;
 mod dense;
 mod directory;
+mod enumerations;
 mod error;
+mod explain;
 mod fragment;
 mod gather;
 mod grid;
 mod group;
 mod history;
+mod labels;
 mod maintain;
 mod object;
 mod parallel;
@@ -55,7 +58,9 @@ mod query;
 mod ranges;
 mod schemas;
 mod sparse;
+mod stats;
 mod storage;
+mod stream;
 mod tiles;
 mod timed;
 mod verify;
@@ -66,18 +71,22 @@ pub use array::{Array, OpenOptions};
 pub use cells::{Cells, Column};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
+pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
 pub use maintain::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceStep, PlannedFile, Progress, Stored, Vacuum,
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
+    Stored, Vacuum,
 };
 pub use object::object_type;
 pub use query::Read;
+pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
     StoredFile, WriteStorage,
 };
+pub use stream::{Batches, MemoryBudget, MemoryBudgetError, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
 use tdb_array::{
-    Consolidation, LocalStorage, MaintainedObject, MaintenancePlan, ObjectType, Progress, Stored, Vacuum,
-    object_type,
+    Consolidation, LocalStorage, MaintainedObject, MaintenancePlan, MaintenanceProgress, ObjectType, Stored,
+    Vacuum, object_type,
 };
 
 use crate::args::{KeyArgs, parse_time};
@@ -214,8 +214,8 @@ fn run(
     }
     let shows = std::io::stderr().is_terminal();
     let mut last = None;
-    let mut watch = |progress: &Progress| {
-        let Progress { step, steps, done, total } = *progress;
+    let mut watch = |progress: &MaintenanceProgress| {
+        let MaintenanceProgress { step, steps, done, total } = *progress;
         let share = done.saturating_mul(100).checked_div(total).unwrap_or(0);
         if shows && last != Some((step, share)) {
             last = Some((step, share));

@@ -35,7 +35,7 @@ use crate::storage::WriteStorage;
 use crate::write::{GroupWriter, WriteOptions};
 use crate::{ArrayWriter, Error, Result, WriteError};
 
-pub use plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Progress};
+pub use plan::{MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile};
 pub use vacuum::Vacuum;
 
 use plan::Work;
@@ -269,13 +269,13 @@ impl MaintenancePlan {
     pub fn run<'a>(
         &self,
         object: impl Into<MaintainedObject<'a>>,
-        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        watch: &mut dyn FnMut(&MaintenanceProgress) -> ControlFlow<()>,
     ) -> Result<()> {
         let object = object.into();
         let steps = self.steps().len();
         for (index, step) in self.steps().iter().enumerate() {
             let mut told = |done, total| {
-                let progress = Progress { step: index, steps, done, total };
+                let progress = MaintenanceProgress { step: index, steps, done, total };
                 match watch(&progress) {
                     ControlFlow::Continue(()) => Ok(()),
                     ControlFlow::Break(()) => Err(WriteError::Cancelled.into()),

@@ -36,7 +36,7 @@ pub struct PlannedFile {
 
 /// How far a plan has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct MaintenanceProgress {
     /// The step at work, from 0.
     pub step: usize,
     /// Number of steps.

@@ -419,7 +419,13 @@ fn by_comparison(
     finish(sorted, dedup, ranks, |a, b| compare(a, b) == Ordering::Equal)
 }
 
-fn coordinate<'a>(selection: &'a TileSelection, dimension: &Dimension, index: usize, at: usize) -> &'a [u8] {
+/// The coordinate of a selected cell.
+pub(crate) fn coordinate<'a>(
+    selection: &'a TileSelection,
+    dimension: &Dimension,
+    index: usize,
+    at: usize,
+) -> &'a [u8] {
     let Some(values) = selection.coordinates.get(index) else { return &[] };
     let range = match &values.offsets {
         Some(offsets) => {

@@ -198,7 +198,8 @@ impl WriteOptions {
     /// What reading a storage with these options needs.
     pub(crate) fn context(&self, storage: Arc<dyn WriteStorage>) -> Context {
         Context {
-            storage: Box::new(storage),
+            storage: Arc::new(storage),
+            counters: Arc::default(),
             threads: self.threads.max(1),
             limits: self.limits,
             budget: Budget::new(self.limits.scratch_bytes),
