@@ -361,6 +361,18 @@ impl Fragment {
         self.system_file(context, DataFile::DeleteTimestamps, self.footer.slots.delete_timestamps())
     }
 
+    /// The files that say when and by what cells were deleted, with their slots.
+    pub(crate) fn delete_files(&self, context: &Context) -> Vec<(Result<TileFile>, usize)> {
+        let Some(slot) = self.footer.slots.delete_timestamps() else { return Vec::new() };
+        let files =
+            [(DataFile::DeleteTimestamps, slot), (DataFile::DeleteConditionIndex, slot.saturating_add(1))];
+        let open = |(file, slot): (DataFile, usize)| {
+            let size = self.footer.file_sizes.get(slot).copied().unwrap_or(0);
+            (self.tile_file(context, file, Section::TileOffsets(slot), size), slot)
+        };
+        files.map(open).into()
+    }
+
     fn system_file(
         &self,
         context: &Context,

@@ -19,7 +19,8 @@ pub(super) fn target(
     inputs: &[&Fragment],
     purge: bool,
 ) -> Result<(String, Arc<ArraySchema>), String> {
-    let mut why = "there are no fragments".to_owned();
+    // What the newest lacks is what people ask for.
+    let mut why = None;
     for (key, candidate) in schemas.iter().rev() {
         // One that neither is in force nor was an input's has nothing to say here.
         let used = inputs.iter().any(|fragment| fragment.schema() == &**candidate);
@@ -28,10 +29,10 @@ pub(super) fn target(
         }
         match fits(schemas, inputs, candidate, purge) {
             Ok(()) => return Ok((key.clone(), candidate.clone())),
-            Err(problem) => why = problem,
+            Err(problem) => why = why.or(Some(problem)),
         }
     }
-    Err(why)
+    Err(why.unwrap_or_else(|| "there are no fragments".to_owned()))
 }
 
 fn fits(schemas: &AllSchemas, inputs: &[&Fragment], target: &ArraySchema, purge: bool) -> Result<(), String> {

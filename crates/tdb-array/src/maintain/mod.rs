@@ -289,7 +289,11 @@ impl MaintenancePlan {
                 Work::Metadata(keys) => timed::run(object, keys)?,
                 Work::Remove(removal) => vacuum::run(object, removal, &mut told)?,
             }
-            told(1, 1)?;
+            // Behind the last step there is nothing left to cancel.
+            let stopped = told(1, 1);
+            if index.saturating_add(1) < steps {
+                stopped?;
+            }
         }
         Ok(())
     }

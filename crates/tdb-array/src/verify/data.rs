@@ -53,6 +53,18 @@ impl Verifier {
                 self.tiles(fragment, &opened, None, None);
             }
         }
+        if fragment.footer().has_delete_metadata {
+            for (file, slot) in fragment.delete_files(&self.context) {
+                if let (Some(file), _) = self.check(file) {
+                    let size = fragment.footer().file_sizes.get(slot).copied();
+                    self.file(fragment, &file, size.unwrap_or(0), tiles, &mut names);
+                }
+            }
+            let opened = self.check(FieldTiles::delete_timestamps(&self.context, fragment));
+            if let (Some(Some(opened)), _) = opened {
+                self.tiles(fragment, &opened, None, None);
+            }
+        }
         names
     }
 

@@ -4,6 +4,7 @@
 
 mod fragile;
 mod model;
+mod rest;
 
 use std::collections::BTreeMap;
 

@@ -29,7 +29,7 @@ pub(crate) struct SetArgs {
     #[arg(name = "KEY")]
     entry: String,
     /// Its values: several of a number or date, one of a text; none for an empty value.
-    #[arg(name = "VALUE", allow_hyphen_values = true)]
+    #[arg(name = "VALUE", allow_negative_numbers = true)]
     values: Vec<String>,
     /// Type of the values.
     #[arg(long = "type", value_name = "TYPE", default_value = "string_utf8", value_parser = parse_type)]
