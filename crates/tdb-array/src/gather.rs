@@ -149,6 +149,9 @@ pub(crate) fn concat(context: &Context, mut pieces: Vec<Buffer>) -> Result<Buffe
 /// Cells a parallel job of a permutation handles.
 const GATHER_BAND: usize = 1 << 17;
 
+/// Neighbours that stay neighbours are copied as one, if there are as many.
+const RUN: usize = 16;
+
 /// The cells of `source` in the order of `order`.
 pub(crate) fn gather_fixed(context: &Context, source: &[u8], size: usize, order: &[u32]) -> Result<Buffer> {
     let mut data = zeroed(order.len().saturating_mul(size))?;
@@ -181,11 +184,33 @@ pub(crate) fn gather_fixed(context: &Context, source: &[u8], size: usize, order:
 
 fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) {
     let source = source.as_chunks::<N>().0;
-    for (cell, index) in band.as_chunks_mut::<N>().0.iter_mut().zip(order) {
-        if let Some(from) = source.get(index_of(*index)) {
-            *cell = *from;
+    let cells = band.as_chunks_mut::<N>().0.chunks_mut(RUN);
+    for (cells, order) in cells.zip(order.chunks(RUN)) {
+        if let Some(run) = whole_run(order).and_then(|run| source.get(run))
+            && run.len() == cells.len()
+        {
+            cells.copy_from_slice(run);
+            continue;
+        }
+        for (cell, index) in cells.iter_mut().zip(order) {
+            if let Some(from) = source.get(index_of(*index)) {
+                *cell = *from;
+            }
         }
     }
+}
+
+/// The range of cells that `order` is, if it is one.
+fn whole_run(order: &[u32]) -> Option<Range<usize>> {
+    let first = *order.first()?;
+    let run = order.iter().zip(first..).all(|(cell, expected)| *cell == expected);
+    run.then(|| index_of(first)..index_of(first).saturating_add(order.len()))
+}
+
+/// The length of the run that `order` begins with.
+fn run_length(order: &[u32]) -> usize {
+    let first = order.first().copied().unwrap_or(0);
+    order.iter().zip(first..).take_while(|(cell, expected)| *cell == expected).count()
 }
 
 /// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
@@ -195,36 +220,45 @@ pub(crate) fn gather_var(
     values: &[u8],
     order: &[u32],
 ) -> Result<(Vec<u64>, Buffer)> {
+    let at = |index: usize| offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
     let cell = |index: u32| -> Range<usize> {
         let index = index_of(index);
-        let at = |index: usize| offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
         at(index)..at(index.saturating_add(1))
     };
     let mut lengths = vec![0u64; order.len().saturating_add(1)];
-    for (slot, index) in lengths.iter_mut().zip(order) {
-        *slot = to_u64(cell(*index).len());
-    }
+    let jobs = lengths.chunks_mut(GATHER_BAND).zip(order.chunks(GATHER_BAND)).collect();
+    let sizes = parallel::run(
+        context.threads,
+        jobs,
+        || (),
+        |(lengths, order): (&mut [u64], &[u32]), ()| {
+            let mut sum = 0usize;
+            for (slot, index) in lengths.iter_mut().zip(order) {
+                let len = cell(*index).len();
+                *slot = to_u64(len);
+                sum = sum.saturating_add(len);
+            }
+            Ok(sum)
+        },
+    )?;
     let total = lengths_to_offsets(&mut lengths)?;
     let mut data = zeroed(total)?;
-    let starts = lengths.iter().step_by(GATHER_BAND).chain(lengths.last());
-    let starts: Vec<usize> = starts.map(|start| to_usize(*start).unwrap_or(0)).collect();
-    let bands = starts.windows(2).map(|pair| match pair {
-        [start, end] => end.saturating_sub(*start),
-        _ => 0,
-    });
-    let bands = split_lengths(data.as_mut_slice(), bands.collect::<Vec<_>>());
+    let bands = split_lengths(data.as_mut_slice(), sizes);
     let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
         context.threads,
         jobs,
         || (),
         |(band, order): (&mut [u8], &[u32]), ()| {
-            let mut band = band;
-            for index in order {
-                let from = values.get(cell(*index)).unwrap_or_default();
+            let (mut band, mut order) = (band, order);
+            // Neighbours that stay neighbours are copied as one.
+            while let Some(first) = order.first() {
+                let run = run_length(order).max(1);
+                let first = index_of(*first);
+                let from = values.get(at(first)..at(first.saturating_add(run))).unwrap_or_default();
                 let (slot, rest) = core::mem::take(&mut band).split_at_mut(from.len());
                 slot.copy_from_slice(from);
-                band = rest;
+                (band, order) = (rest, order.get(run..).unwrap_or_default());
             }
             Ok(())
         },

@@ -9,7 +9,7 @@ use tdb_codec::{Buffer, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
-use self::order::{CellOrder, permutation};
+use self::order::{CellOrder, permutation, replaced};
 use self::select::{TileSelection, copy_cells, copy_var_cells, select};
 use crate::gather::{
     ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
@@ -37,10 +37,14 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     };
     let selections = select(plan, sorts)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
-    let order = if sorts {
-        Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
-    } else {
-        None
+    let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
+    let order = match (sorts, ordered) {
+        (false, _) => None,
+        (true, true) => {
+            Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
+        }
+        // What stays may stand as it is stored.
+        (true, false) => without(cells, &replaced(context, schema, &selections)?),
     };
     let order = match surviving(plan, &selections, cells)? {
         Some(keep) => {
@@ -55,17 +59,38 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
         order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
     });
     let mut columns = Vec::with_capacity(plan.fields.len());
+    // Memory of a column that was staged: touched already, so the next one has it for nothing.
+    let mut spare = Buffer::new();
     for kind in &plan.fields {
         let Some(field) = schema.field_of(*kind) else { continue };
         let spec = ColumnSpec::new(schema, &field);
-        let column = stage(plan, &selections, *kind, spec, cells)?;
+        let column = stage_into(plan, &selections, *kind, spec, cells, core::mem::take(&mut spare))?;
         columns.push(match &order {
-            Some(order) => reorder(plan, column, order)?,
+            Some(order) => {
+                let (column, staged) = reorder(plan, column, order)?;
+                spare = staged;
+                column
+            }
             None => column,
         });
     }
     let len = order.as_ref().map_or(cells, Vec::len);
     Ok(Cells { len, shape: None, order: plan.order, columns })
+}
+
+/// The numbers of `cells` cells without some; `None` if nothing is left out.
+fn without(cells: usize, dropped: &[u32]) -> Option<Vec<u32>> {
+    if dropped.is_empty() {
+        return None;
+    }
+    let mut order = Vec::with_capacity(cells.saturating_sub(dropped.len()));
+    let mut next = 0u32;
+    for cell in dropped {
+        order.extend(next..*cell);
+        next = cell.saturating_add(1);
+    }
+    order.extend(next..to_u32(cells).unwrap_or(u32::MAX));
+    Some(order)
 }
 
 /// A column of the selected cells, in the order of the selections.
@@ -75,6 +100,18 @@ fn stage(
     kind: FieldKind,
     spec: ColumnSpec,
     cells: usize,
+) -> Result<Column> {
+    stage_into(plan, selections, kind, spec, cells, Buffer::new())
+}
+
+/// The same, in `spare` memory if that is large enough.
+fn stage_into(
+    plan: &Plan<'_>,
+    selections: &[TileSelection],
+    kind: FieldKind,
+    spec: ColumnSpec,
+    cells: usize,
+    spare: Buffer,
 ) -> Result<Column> {
     let context = &plan.array.context;
     let mut used = vec![false; plan.array.fragments.len()];
@@ -145,7 +182,12 @@ fn stage(
         return Ok(spec.column(data, Some(offsets), validity));
     };
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
-    let mut data = zeroed(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?)?;
+    let bytes = bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
+    let mut data = spare;
+    if data.capacity() < bytes {
+        data = zeroed(bytes)?;
+    }
+    data.reset(bytes);
     let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
     parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
@@ -155,7 +197,7 @@ fn stage(
             && let Some(own) = selection.coordinates.get(dimension)
             && own.values.len() == slot.len()
         {
-            slot.copy_from_slice(&own.values);
+            slot.copy_from_slice(own.values.as_slice());
             return Ok(());
         }
         match (tiles_of(selection), &selection.cells) {
@@ -195,7 +237,8 @@ fn copy_selected(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut [u
     }
 }
 
-fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<Column> {
+/// The column in another order, and the memory it had before.
+fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<(Column, Buffer)> {
     let context = &plan.array.context;
     let validity = match column.validity() {
         Some(validity) => Some(gather_fixed(context, validity, 1, order)?.to_vec()),
@@ -212,5 +255,7 @@ fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<Column> {
             (gather_fixed(context, column.bytes(), staged, order)?, None)
         }
     };
-    Ok(Column { data, offsets, validity, ..column })
+    let staged = column.data;
+    let Column { name, datatype, cell_val_num, .. } = column;
+    Ok((Column { name, datatype, cell_val_num, data, offsets, validity }, staged))
 }

@@ -32,7 +32,7 @@ pub(crate) struct TileSelection {
 /// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinates {
-    pub(crate) values: Vec<u8>,
+    pub(crate) values: Buffer,
     pub(crate) offsets: Option<Vec<u64>>,
 }
 
@@ -272,26 +272,32 @@ fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
 fn compact(values: Decoded, dimension: &Dimension, cells: Option<&[u32]>) -> Coordinates {
     match values {
         Decoded::Fixed(values) => {
-            let mut out = Vec::new();
-            copy_cells(values.as_slice(), dimension.datatype.size(), cells, &mut out);
-            Coordinates { values: out, offsets: None }
+            let values = match cells {
+                None => values,
+                Some(_) => picked(values.as_slice(), dimension.datatype.size(), cells),
+            };
+            Coordinates { values, offsets: None }
         }
         Decoded::Var(tile) => {
+            let Some(cells) = cells else {
+                return Coordinates { values: tile.values, offsets: Some(tile.offsets) };
+            };
             let mut offsets = vec![0u64];
-            let mut values = Vec::new();
+            let mut values = Buffer::new();
             let mut push = |len: u64| offsets.push(offsets.last().copied().unwrap_or(0).saturating_add(len));
-            match cells {
-                None => {
-                    tile.lengths().for_each(push);
-                    values.extend_from_slice(tile.values.as_slice());
-                }
-                Some(cells) => {
-                    copy_var_cells(&tile, cells, &mut push, |value| values.extend_from_slice(value));
-                }
-            }
+            copy_var_cells(&tile, cells, &mut push, |value| values.extend_from_slice(value));
             Coordinates { values, offsets: Some(offsets) }
         }
     }
+}
+
+/// The wanted cells of `size` bytes.
+fn picked(values: &[u8], size: usize, cells: Option<&[u32]>) -> Buffer {
+    let mut out = Vec::new();
+    copy_cells(values, size, cells, &mut out);
+    let mut buffer = Buffer::with_capacity(out.len());
+    buffer.extend_from_slice(&out);
+    buffer
 }
 
 /// Appends the wanted cells of `size` bytes.

@@ -1,0 +1,427 @@
+//! Sorting keys with all threads: merging runs that are sorted already, or distributing keys over buckets that a
+//! core's cache holds.
+//!
+//! Both end with slices of entries in key order, no two of which share a key, each handed to a `finish` that turns it
+//! into its part of the result.
+
+use core::ops::Range;
+
+use tdb_codec::{to_u32, to_u64, to_usize};
+
+use crate::gather::split_lengths;
+use crate::{Result, parallel};
+
+/// An unsigned integer that the parts of a sort key are packed into.
+pub(super) trait Key: Copy + Ord + Send + Sync + Default {
+    /// A part, moved to its place.
+    fn place(word: u64, shift: u32) -> Self;
+
+    /// Both keys' bits.
+    fn with(self, other: Self) -> Self;
+
+    /// How far the key is above `least`.
+    fn above(self, least: Self) -> Self;
+
+    /// The lowest 64 bits after a shift to the right.
+    fn shifted(self, shift: u32) -> u64;
+
+    /// Bits up to the highest that is set.
+    fn length(self) -> u32;
+}
+
+macro_rules! key {
+    ($type:ty, $low:expr) => {
+        impl Key for $type {
+            #[inline]
+            fn place(word: u64, shift: u32) -> Self {
+                Self::from(word).checked_shl(shift).unwrap_or(0)
+            }
+
+            #[inline]
+            fn with(self, other: Self) -> Self {
+                self | other
+            }
+
+            #[inline]
+            fn above(self, least: Self) -> Self {
+                self.wrapping_sub(least)
+            }
+
+            #[inline]
+            fn shifted(self, shift: u32) -> u64 {
+                $low(self.checked_shr(shift).unwrap_or(0))
+            }
+
+            fn length(self) -> u32 {
+                Self::BITS.saturating_sub(self.leading_zeros())
+            }
+        }
+    };
+}
+
+key!(u64, |word: u64| word);
+key!(u128, |word: u128| {
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest 64 bits are what is asked for")]
+    let low = word as u64;
+    low
+});
+
+/// Keys in cell order, and what is known about them.
+pub(super) struct Keyed<K> {
+    pub(super) keys: Vec<K>,
+    /// Where they ascend; the whole range, in order. `None` where there are too many short runs to be of use.
+    pub(super) runs: Option<Vec<Range<usize>>>,
+    pub(super) least: K,
+    pub(super) most: K,
+}
+
+/// Where a job's part of the result goes.
+pub(super) struct Sink<'s> {
+    /// Room for as many cell numbers as the job has cells, or none if only what is dropped is asked for.
+    slot: &'s mut [u32],
+    kept: usize,
+    dropped: Vec<u32>,
+}
+
+impl Sink<'_> {
+    #[inline]
+    pub(super) fn keep(&mut self, cell: u32) {
+        if let Some(slot) = self.slot.get_mut(self.kept) {
+            *slot = cell;
+        }
+        self.kept = self.kept.wrapping_add(1);
+    }
+
+    pub(super) fn drop(&mut self, cell: u32) {
+        self.dropped.push(cell);
+    }
+}
+
+/// What a sort ends with.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    /// Kept cells in order, if they were asked for.
+    pub(super) order: Vec<u32>,
+    /// Cells that were dropped, in no order.
+    pub(super) dropped: Vec<u32>,
+}
+
+/// Decides about cells of equal keys.
+pub(super) trait Finish: Sync {
+    /// Hands on entries in key order: `same` compares their keys, `cell` is an entry's cell.
+    fn finish<E: Copy>(
+        &self,
+        sorted: &[E],
+        same: impl Fn(E, E) -> bool,
+        cell: impl Fn(E) -> u32,
+        sink: &mut Sink<'_>,
+    );
+}
+
+/// Cells that a thread sorts at once: keys and numbers fit a core's second cache.
+const BAND: usize = 1 << 14;
+/// A run must have so many cells on average for merging to pay.
+const SHORT_RUN: usize = 64;
+/// Fewer cells are not worth starting a thread for.
+const FEW_CELLS: usize = 1 << 15;
+
+/// At most this many buckets: a core keeps as many places to write to.
+const MOST_BUCKET_BITS: u32 = 13;
+/// Cells a bucket should have, as a power of two.
+const BUCKET_CELLS: u32 = 10;
+
+/// How many threads a number of cells is worth.
+pub(super) fn useful_threads(threads: usize, cells: usize) -> usize {
+    if cells < FEW_CELLS { 1 } else { threads.max(1) }
+}
+
+/// Whether so many runs are worth merging.
+pub(super) fn worth_merging(runs: usize, cells: usize) -> bool {
+    runs == 1 || runs.saturating_mul(SHORT_RUN) <= cells
+}
+
+/// Sorts the keys, whichever way suits them. `ordered` says whether the order is wanted, or only what is dropped.
+pub(super) fn sort<K: Key, F: Finish>(
+    threads: usize,
+    keyed: &Keyed<K>,
+    finish: &F,
+    ordered: bool,
+) -> Result<Sorted> {
+    let cells = keyed.keys.len();
+    let threads = useful_threads(threads, cells);
+    let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
+    let parts = match &keyed.runs {
+        Some(runs) => merge(threads, &keyed.keys, runs, finish, &mut order)?,
+        None => distribute(threads, keyed, finish, &mut order)?,
+    };
+    // Where cells were dropped, a job's part of the order is shorter than its slot.
+    let (mut to, mut from, mut dropped) = (0usize, 0usize, Vec::new());
+    for part in parts {
+        let end = from.saturating_add(part.kept);
+        if to < from && end <= order.len() {
+            order.copy_within(from..end, to);
+        }
+        to = to.saturating_add(part.kept);
+        from = from.saturating_add(part.cells);
+        dropped.extend(part.dropped);
+    }
+    order.truncate(to);
+    Ok(Sorted { order, dropped })
+}
+
+/// What a job found.
+struct Part {
+    cells: usize,
+    kept: usize,
+    dropped: Vec<u32>,
+}
+
+impl Part {
+    fn of(cells: usize, slot: &mut [u32], fill: impl FnOnce(&mut Sink<'_>)) -> Self {
+        let mut sink = Sink { slot, kept: 0, dropped: Vec::new() };
+        fill(&mut sink);
+        Self { cells, kept: sink.kept, dropped: sink.dropped }
+    }
+}
+
+/// Merges runs in bands: the keys between two splitters, which a sort that knows runs merges in the cache.
+fn merge<K: Key, F: Finish>(
+    threads: usize,
+    keys: &[K],
+    runs: &[Range<usize>],
+    finish: &F,
+    order: &mut [u32],
+) -> Result<Vec<Part>> {
+    // Every eighth of a band of each run is a sample; every eighth sample ends a band.
+    const SAMPLES: usize = 8;
+    let run = |range: &Range<usize>| keys.get(range.clone()).unwrap_or_default();
+    let mut samples: Vec<K> = runs
+        .iter()
+        .flat_map(|range| run(range).iter().skip(BAND / SAMPLES).step_by(BAND / SAMPLES))
+        .copied()
+        .collect();
+    samples.sort_unstable();
+    let mut splitters: Vec<K> = samples.into_iter().skip(SAMPLES - 1).step_by(SAMPLES).collect();
+    splitters.dedup();
+    let mut from: Vec<usize> = runs.iter().map(|range| range.start).collect();
+    let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
+    for splitter in splitters.iter().map(Some).chain([None]) {
+        let mut band = Vec::new();
+        for (from, range) in from.iter_mut().zip(runs) {
+            let rest = keys.get(*from..range.end).unwrap_or_default();
+            let count = splitter.map_or(rest.len(), |splitter| rest.partition_point(|key| key < splitter));
+            if count > 0 {
+                let end = from.saturating_add(count);
+                band.push(*from..end);
+                *from = end;
+            }
+        }
+        if !band.is_empty() {
+            bands.push(band);
+        }
+    }
+    let cells = |band: &Vec<Range<usize>>| band.iter().map(Range::len).sum::<usize>();
+    let lengths: Vec<usize> = bands.iter().map(cells).collect();
+    let slots = split_lengths(order, lengths);
+    let jobs = bands.into_iter().zip(slots).collect();
+    parallel::run(threads, jobs, Vec::new, |(band, slot): (Vec<Range<usize>>, _), scratch| {
+        scratch.clear();
+        for range in &band {
+            let numbers = to_u32(range.start).unwrap_or(u32::MAX)..;
+            scratch.extend(keys.get(range.clone()).unwrap_or_default().iter().copied().zip(numbers));
+        }
+        if band.len() > 1 {
+            // Stable: equal keys stay in cell order.
+            scratch.sort_by_key(|(key, _)| *key);
+        }
+        Ok(Part::of(scratch.len(), slot, |sink| {
+            finish.finish(scratch.as_slice(), |a, b| a.0 == b.0, |entry| entry.1, sink);
+        }))
+    })
+}
+
+/// Distributes keys over buckets by their leading bits, and sorts each bucket.
+fn distribute<K: Key, F: Finish>(
+    threads: usize,
+    keyed: &Keyed<K>,
+    finish: &F,
+    order: &mut [u32],
+) -> Result<Vec<Part>> {
+    let cells = keyed.keys.len();
+    let key_bits = keyed.most.above(keyed.least).length();
+    let number_bits = u64::BITS.saturating_sub(to_u64(cells.saturating_sub(1)).leading_zeros());
+    let wanted = number_bits.saturating_sub(BUCKET_CELLS).min(MOST_BUCKET_BITS);
+    let bucket_bits = wanted.min(key_bits);
+    let shift = key_bits.saturating_sub(bucket_bits);
+    let buckets = Buckets { least: keyed.least, shift, count: 1usize << bucket_bits };
+    // The bucket holds the leading bits of its keys. If the others and a cell's number fit a word, it is sorted alone.
+    if shift.saturating_add(number_bits) <= u64::BITS {
+        let low = u64::MAX.checked_shr(u64::BITS.saturating_sub(shift)).unwrap_or(0);
+        let number = u64::MAX.checked_shr(u64::BITS.saturating_sub(number_bits)).unwrap_or(0);
+        let pack = |above: K, cell: u32| {
+            (above.shifted(0) & low).checked_shl(number_bits).unwrap_or(0) | u64::from(cell)
+        };
+        let mut entries = buckets.fill(threads, &keyed.keys, pack)?;
+        let same = |a: u64, b: u64| (a ^ b) & !number == 0;
+        let cell = |entry: u64| to_u32(to_usize(entry & number).unwrap_or(0)).unwrap_or(u32::MAX);
+        return entries.sort(threads, finish, same, cell, order);
+    }
+    let mut entries = buckets.fill(threads, &keyed.keys, |above, cell| (above, cell))?;
+    entries.sort(threads, finish, |a, b| a.0 == b.0, |entry| entry.1, order)
+}
+
+/// How keys are distributed.
+struct Buckets<K> {
+    least: K,
+    shift: u32,
+    count: usize,
+}
+
+/// Entries by bucket.
+struct Distributed<E> {
+    entries: Vec<E>,
+    /// Entries in each bucket.
+    sizes: Vec<usize>,
+}
+
+impl<K: Key> Buckets<K> {
+    fn bucket(&self, above: K) -> usize {
+        to_usize(above.shifted(self.shift)).unwrap_or(usize::MAX)
+    }
+
+    fn fill<E: Copy + Default + Send + Sync>(
+        &self,
+        threads: usize,
+        keys: &[K],
+        entry: impl Fn(K, u32) -> E + Sync,
+    ) -> Result<Distributed<E>> {
+        // A chunk of the keys is one job: it counts its keys in each bucket, then writes them to its places there.
+        let pieces = if threads > 1 { threads.saturating_mul(2) } else { 1 };
+        let chunk = keys.len().div_ceil(pieces).max(1);
+        let counts = parallel::run(
+            threads,
+            keys.chunks(chunk).collect(),
+            || (),
+            |keys: &[K], ()| {
+                let mut counts = vec![0usize; self.count];
+                for key in keys {
+                    if let Some(count) = counts.get_mut(self.bucket(key.above(self.least))) {
+                        *count = count.wrapping_add(1);
+                    }
+                }
+                Ok(counts)
+            },
+        )?;
+        let mut entries = vec![E::default(); keys.len()];
+        let mut places: Vec<Vec<core::slice::IterMut<'_, E>>> =
+            counts.iter().map(|_| Vec::with_capacity(self.count)).collect();
+        let mut sizes = Vec::with_capacity(self.count);
+        let mut rest = entries.as_mut_slice();
+        for bucket in 0..self.count {
+            let mut size = 0usize;
+            for (places, counts) in places.iter_mut().zip(&counts) {
+                let count = counts.get(bucket).copied().unwrap_or(0).min(rest.len());
+                let (place, after) = core::mem::take(&mut rest).split_at_mut(count);
+                places.push(place.iter_mut());
+                rest = after;
+                size = size.saturating_add(count);
+            }
+            sizes.push(size);
+        }
+        let starts = (0..).step_by(chunk).map(|start| to_u32(start).unwrap_or(u32::MAX));
+        let jobs = keys.chunks(chunk).zip(starts).zip(places).collect();
+        parallel::run(
+            threads,
+            jobs,
+            || (),
+            |((keys, start), mut places): ((&[K], u32), Vec<_>), ()| {
+                for (key, cell) in keys.iter().zip(start..) {
+                    let above = key.above(self.least);
+                    let place = places.get_mut(self.bucket(above)).and_then(Iterator::next);
+                    if let Some(place) = place {
+                        *place = entry(above, cell);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        Ok(Distributed { entries, sizes })
+    }
+}
+
+impl<E: Copy + Ord + Send + Sync> Distributed<E> {
+    fn sort<F: Finish>(
+        &mut self,
+        threads: usize,
+        finish: &F,
+        same: impl Fn(E, E) -> bool + Sync,
+        cell: impl Fn(E) -> u32 + Sync,
+        order: &mut [u32],
+    ) -> Result<Vec<Part>> {
+        self.sort_lopsided(threads)?;
+        // Neighbouring buckets are one job.
+        let least = self.entries.len().div_ceil(threads.saturating_mul(16)).max(BAND);
+        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        for size in self.sizes.iter().filter(|size| **size > 0) {
+            match groups.last_mut() {
+                Some((total, group)) if *total < least => {
+                    *total = total.saturating_add(*size);
+                    group.push(*size);
+                }
+                _ => groups.push((*size, vec![*size])),
+            }
+        }
+        let lengths: Vec<usize> = groups.iter().map(|(total, _)| *total).collect();
+        let slots = split_lengths(order, lengths.iter().copied());
+        let pieces = split_lengths(&mut self.entries, lengths);
+        let jobs = groups.into_iter().zip(pieces).zip(slots).collect();
+        type Job<'j, E> = (((usize, Vec<usize>), &'j mut [E]), &'j mut [u32]);
+        parallel::run(
+            threads,
+            jobs,
+            || (),
+            |(((cells, sizes), entries), slot): Job<'_, E>, ()| {
+                // Entries need not hold the bits that their bucket stands for: buckets are finished one by one.
+                Ok(Part::of(cells, slot, |sink| {
+                    for bucket in split_lengths(entries, sizes) {
+                        if bucket.len() >= LOPSIDED {
+                            // Finds the parts that are sorted.
+                            bucket.sort();
+                        } else {
+                            bucket.sort_unstable();
+                        }
+                        finish.finish(bucket, &same, &cell, sink);
+                    }
+                }))
+            },
+        )
+    }
+
+    /// Sorts parts of very large buckets with all threads, so that what is left for one thread is to merge them.
+    fn sort_lopsided(&mut self, threads: usize) -> Result<()> {
+        let large = self.sizes.iter().any(|size| *size >= LOPSIDED);
+        if threads < 2 || !large {
+            return Ok(());
+        }
+        let mut pieces = Vec::new();
+        for bucket in split_lengths(&mut self.entries, self.sizes.iter().copied()) {
+            if bucket.len() >= LOPSIDED {
+                let piece = bucket.len().div_ceil(threads.saturating_mul(2)).max(1);
+                pieces.extend(bucket.chunks_mut(piece));
+            }
+        }
+        parallel::run(
+            threads,
+            pieces,
+            || (),
+            |piece: &mut [E], ()| {
+                piece.sort_unstable();
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+}
+
+/// A bucket of so many entries is not left to one thread.
+const LOPSIDED: usize = 1 << 18;
