@@ -6,7 +6,7 @@ mod json;
 mod raw;
 mod rows;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -20,8 +20,8 @@ use crate::ranges::{self, Ends};
 /// What was read.
 struct Answer {
     array: Array,
-    /// What was asked for, one range a dimension.
-    ranges: Vec<Ends>,
+    /// What was asked for: the ranges of each dimension, none for all of it.
+    ranges: Vec<Vec<Ends>>,
     /// Columns of coordinates that the format adds, then the fields.
     columns: Vec<Column>,
     /// How many of the columns are coordinates that the format added.
@@ -80,8 +80,8 @@ fn read(args: &ReadArgs) -> Result<Answer> {
         _ => false,
     };
     let mut query = array.read();
-    for (dimension, Ends { low, high }) in schema.domain.dimensions.iter().zip(bounds) {
-        if low.is_some() || high.is_some() {
+    for (dimension, ranges) in schema.domain.dimensions.iter().zip(bounds) {
+        for Ends { low, high } in ranges {
             query = query.range_bytes(&dimension.name, low, high);
         }
     }
@@ -102,21 +102,30 @@ fn read(args: &ReadArgs) -> Result<Answer> {
     Ok(Answer { ranges, columns, coordinates, order, cells: shown, shape, array })
 }
 
-fn asked_ranges(args: &ReadArgs, schema: &ArraySchema) -> Result<Vec<Ends>> {
+fn asked_ranges(args: &ReadArgs, schema: &ArraySchema) -> Result<Vec<Vec<Ends>>> {
     let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
     if let Some(subarray) = &args.subarray {
-        return ranges::parse_subarray(schema, subarray).map_err(usage);
+        let ranges = ranges::parse_subarray(schema, subarray).map_err(usage)?.into_iter();
+        return Ok(ranges
+            .map(|ends| if ends == Ends::default() { Vec::new() } else { vec![ends] })
+            .collect());
     }
-    let mut asked: Vec<Option<Ends>> = vec![None; schema.domain.dimensions.len()];
+    let mut asked: Vec<Vec<Ends>> = vec![Vec::new(); schema.domain.dimensions.len()];
     for text in &args.range {
         let (index, ends) = ranges::parse_named(schema, text).map_err(usage)?;
-        if let Some(slot) = asked.get_mut(index)
-            && slot.replace(ends).is_some()
-        {
-            return Err(usage(format!("--range {text:?}: the dimension has a range already")));
-        }
+        asked.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
     }
-    Ok(asked.into_iter().map(Option::unwrap_or_default).collect())
+    for text in &args.points {
+        let (index, points) = match text.split_once("=@") {
+            Some((name, path)) => {
+                let list = fs::read_to_string(path).map_err(|error| Failure::at(Path::new(path), error))?;
+                ranges::parse_listed(schema, name, &list).map_err(usage)?
+            }
+            None => ranges::parse_points(schema, text).map_err(usage)?,
+        };
+        asked.get_mut(index).into_iter().for_each(|ranges| ranges.extend_from_slice(&points));
+    }
+    Ok(asked)
 }
 
 /// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.
@@ -137,15 +146,17 @@ fn columns(schema: &ArraySchema, format: Format, asked: Option<Vec<String>>) -> 
 }
 
 /// Makes the box of a dense row-major read no larger than its first `limit` cells need. Returns whether it did.
-fn narrow(schema: &ArraySchema, ranges: &mut [Ends], limit: usize) -> bool {
+fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool {
     let dimensions = &schema.domain.dimensions;
-    if schema.array_type != ArrayType::Dense {
+    // Of several ranges of a dimension the first cells may lie anywhere.
+    if schema.array_type != ArrayType::Dense || ranges.iter().any(|ranges| ranges.len() > 1) {
         return false;
     }
     let bounds: Option<Vec<(u64, u64)>> = dimensions
         .iter()
         .zip(ranges.iter())
-        .map(|(dimension, ends)| {
+        .map(|(dimension, ranges)| {
+            let ends = ranges.first().cloned().unwrap_or_default();
             let (first, last) = dimension.domain.as_ref()?;
             let clamp = |end: &Option<Vec<u8>>, or: &[u8]| {
                 let end = end.as_deref().unwrap_or(or);
@@ -159,13 +170,15 @@ fn narrow(schema: &ArraySchema, ranges: &mut [Ends], limit: usize) -> bool {
     let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);
     let mut wanted = u128::from(to_u64(limit)).max(1);
     let mut narrowed = false;
-    for (index, ((low, high), ends)) in bounds.iter().zip(ranges.iter_mut()).enumerate() {
+    for (index, ((low, high), ranges)) in bounds.iter().zip(ranges.iter_mut()).enumerate() {
         let inner = bounds.iter().skip(index.saturating_add(1)).map(count);
         let inner = inner.fold(1u128, u128::saturating_mul);
         let rows = wanted.div_ceil(inner);
         if rows < count(&(*low, *high)) {
             let last = u64::try_from(rows).ok().and_then(|rows| low.checked_add(rows)?.checked_sub(1));
-            ends.high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
+            let low = ranges.first().and_then(|ends| ends.low.clone());
+            let high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
+            *ranges = vec![Ends { low, high }];
             narrowed = true;
         }
         if rows > 1 {
@@ -189,7 +202,7 @@ impl Answer {
 
 /// Writes a file of `--out`.
 fn write_file(path: &Path, bytes: &[u8]) -> Result {
-    std::fs::write(path, bytes).map_err(|error| Failure::at(path, error))
+    fs::write(path, bytes).map_err(|error| Failure::at(path, error))
 }
 
 #[cfg(test)]
@@ -205,20 +218,22 @@ mod tests {
         ArraySchema::new(ArrayType::Dense, Domain::new(vec![dimension("r", 100), dimension("c", 10)]))
     }
 
-    fn high(ends: &Ends) -> Option<i32> {
-        Some(i32::from_le_bytes(ends.high.as_deref()?.try_into().ok()?))
+    fn high(ranges: &[Ends]) -> Option<i32> {
+        Some(i32::from_le_bytes(ranges.first()?.high.as_deref()?.try_into().ok()?))
     }
 
     #[test]
     fn a_limit_reads_only_the_rows_it_needs() {
-        let mut ranges = vec![Ends::default(), Ends::default()];
+        let mut ranges = vec![Vec::new(), Vec::new()];
         assert!(narrow(&schema(), &mut ranges, 25));
         assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(3), None));
-        let mut ranges = vec![Ends { low: Some(5i32.to_le_bytes().to_vec()), high: None }, Ends::default()];
+        let mut ranges = vec![vec![Ends { low: Some(5i32.to_le_bytes().to_vec()), high: None }], Vec::new()];
         assert!(narrow(&schema(), &mut ranges, 4));
         assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(5), Some(4)));
-        let mut ranges = vec![Ends::default(), Ends::default()];
+        let mut ranges = vec![Vec::new(), Vec::new()];
         assert!(!narrow(&schema(), &mut ranges, 1000));
+        let mut ranges = vec![vec![Ends::default(); 2], Vec::new()];
+        assert!(!narrow(&schema(), &mut ranges, 25), "of several ranges the first rows may lie anywhere");
     }
 
     #[test]

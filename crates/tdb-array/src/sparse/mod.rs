@@ -3,7 +3,7 @@
 mod deletes;
 pub(crate) mod hilbert;
 pub(crate) mod order;
-mod select;
+pub(crate) mod select;
 
 use tdb_codec::{Buffer, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
