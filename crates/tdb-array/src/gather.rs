@@ -152,9 +152,14 @@ const GATHER_BAND: usize = 1 << 17;
 /// Neighbours that stay neighbours are copied as one, if there are as many.
 const RUN: usize = 16;
 
-/// The cells of `source` in the order of `order`.
-pub(crate) fn gather_fixed(context: &Context, source: &[u8], size: usize, order: &[u32]) -> Result<Buffer> {
-    let mut data = zeroed(order.len().saturating_mul(size))?;
+/// The cells of `source` in the order of `order`, in `data`, which is as long as they are.
+pub(crate) fn gather_fixed(
+    context: &Context,
+    source: &[u8],
+    size: usize,
+    order: &[u32],
+    mut data: Buffer,
+) -> Result<Buffer> {
     let bands = data.as_mut_slice().chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
     let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(

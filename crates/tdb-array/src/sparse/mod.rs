@@ -9,13 +9,14 @@ use tdb_codec::{Buffer, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
-use self::order::{CellOrder, permutation, replaced};
+use self::order::{CellOrder, Selected, permutation, replaced};
 use self::select::{TileSelection, copy_cells, copy_var_cells, select};
 use crate::gather::{
     ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
     zeroed,
 };
 use crate::query::Plan;
+use crate::ranges::RangeSet;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Cells, Column, QueryError, Result, parallel};
 
@@ -35,16 +36,23 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
         // Unordered cells come in storage order, unless duplicates must be found.
         _ => dedup,
     };
-    let selections = select(plan, sorts)?;
+    // Coordinates of whole tiles are decoded where their columns will be; the sorter looks at them there.
+    let staged = sorts && plan.ranges.iter().all(RangeSet::is_all);
+    let selections = select(plan, sorts && !staged)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
+    let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
+    let selected = match staged {
+        true => Selected::Staged(&selections, &coordinates),
+        false => Selected::Own(&selections),
+    };
     let order = match (sorts, ordered) {
         (false, _) => None,
         (true, true) => {
-            Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
+            Some(permutation(context, schema, selected, CellOrder::of(plan.order, schema), dedup)?)
         }
         // What stays may stand as it is stored.
-        (true, false) => without(cells, &replaced(context, schema, &selections)?),
+        (true, false) => without(cells, &replaced(context, schema, selected)?),
     };
     let order = match surviving(plan, &selections, cells)? {
         Some(keep) => {
@@ -59,18 +67,27 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
         order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
     });
     let mut columns = Vec::with_capacity(plan.fields.len());
-    // Memory of a column that was staged: touched already, so the next one has it for nothing.
-    let mut spare = Buffer::new();
+    // Memory that is touched already: columns in stored order that are done with, and coordinates that nobody asked for.
+    let mut spare = Spare::default();
+    let mut coordinates: Vec<Option<Column>> = coordinates.into_iter().map(Some).collect();
+    for (dimension, column) in coordinates.iter_mut().enumerate() {
+        if !plan.fields.contains(&FieldKind::Dimension(dimension)) {
+            spare.0.extend(column.take().map(|column| column.data));
+        }
+    }
     for kind in &plan.fields {
         let Some(field) = schema.field_of(*kind) else { continue };
         let spec = ColumnSpec::new(schema, &field);
-        let column = stage_into(plan, &selections, *kind, spec, cells, core::mem::take(&mut spare))?;
+        let own = match kind {
+            FieldKind::Dimension(dimension) => coordinates.get_mut(*dimension).and_then(Option::take),
+            FieldKind::Attribute(_) => None,
+        };
+        let column = match own {
+            Some(column) => column,
+            None => stage_into(plan, &selections, *kind, spec, cells, &mut spare)?,
+        };
         columns.push(match &order {
-            Some(order) => {
-                let (column, staged) = reorder(plan, column, order)?;
-                spare = staged;
-                column
-            }
+            Some(order) => reorder(plan, column, order, &mut spare)?,
             None => column,
         });
     }
@@ -93,6 +110,30 @@ fn without(cells: usize, dropped: &[u32]) -> Option<Vec<u32>> {
     Some(order)
 }
 
+/// Buffers whose memory may be used again.
+#[derive(Default)]
+struct Spare(Vec<Buffer>);
+
+impl Spare {
+    /// A buffer of `len` bytes, with whatever bytes happen to be there.
+    fn take(&mut self, len: usize) -> Result<Buffer> {
+        // A little larger is fine; what is much larger would only hold memory back.
+        let fits = |buffer: &Buffer| (len..=len.saturating_add(len / 4)).contains(&buffer.capacity());
+        let Some(at) = self.0.iter().position(fits) else { return zeroed(len) };
+        let mut buffer = self.0.swap_remove(at);
+        buffer.reset(len);
+        Ok(buffer)
+    }
+}
+
+/// The coordinates of the selected cells, a column a dimension.
+fn stage_coordinates(plan: &Plan<'_>, selections: &[TileSelection], cells: usize) -> Result<Vec<Column>> {
+    let schema = plan.array.schema();
+    let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
+    let fields = dimensions.filter_map(|kind| schema.field_of(kind));
+    fields.map(|field| stage(plan, selections, field.kind, ColumnSpec::new(schema, &field), cells)).collect()
+}
+
 /// A column of the selected cells, in the order of the selections.
 fn stage(
     plan: &Plan<'_>,
@@ -101,17 +142,17 @@ fn stage(
     spec: ColumnSpec,
     cells: usize,
 ) -> Result<Column> {
-    stage_into(plan, selections, kind, spec, cells, Buffer::new())
+    stage_into(plan, selections, kind, spec, cells, &mut Spare::default())
 }
 
-/// The same, in `spare` memory if that is large enough.
+/// The same, in spare memory where there is some.
 fn stage_into(
     plan: &Plan<'_>,
     selections: &[TileSelection],
     kind: FieldKind,
     spec: ColumnSpec,
     cells: usize,
-    spare: Buffer,
+    spare: &mut Spare,
 ) -> Result<Column> {
     let context = &plan.array.context;
     let mut used = vec![false; plan.array.fragments.len()];
@@ -183,11 +224,7 @@ fn stage_into(
     };
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
     let bytes = bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
-    let mut data = spare;
-    if data.capacity() < bytes {
-        data = zeroed(bytes)?;
-    }
-    data.reset(bytes);
+    let mut data = spare.take(bytes)?;
     let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
     parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
@@ -237,11 +274,11 @@ fn copy_selected(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut [u
     }
 }
 
-/// The column in another order, and the memory it had before.
-fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<(Column, Buffer)> {
+/// The column in another order; the memory it had becomes spare.
+fn reorder(plan: &Plan<'_>, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
     let context = &plan.array.context;
     let validity = match column.validity() {
-        Some(validity) => Some(gather_fixed(context, validity, 1, order)?.to_vec()),
+        Some(validity) => Some(gather_fixed(context, validity, 1, order, zeroed(order.len())?)?.to_vec()),
         None => None,
     };
     let (data, offsets) = match column.offsets() {
@@ -251,11 +288,12 @@ fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<(Column, Bu
         }
         None => {
             let cells = column.bytes().len();
-            let staged = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
-            (gather_fixed(context, column.bytes(), staged, order)?, None)
+            let size = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
+            let data = spare.take(order.len().saturating_mul(size))?;
+            (gather_fixed(context, column.bytes(), size, order, data)?, None)
         }
     };
-    let staged = column.data;
+    spare.0.push(column.data);
     let Column { name, datatype, cell_val_num, .. } = column;
-    Ok((Column { name, datatype, cell_val_num, data, offsets, validity }, staged))
+    Ok(Column { name, datatype, cell_val_num, data, offsets, validity })
 }

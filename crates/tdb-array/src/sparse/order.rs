@@ -9,13 +9,13 @@ use core::cmp::{Ordering, Reverse};
 use tdb_codec::{Layout, Native, to_u32, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
-use self::keys::Packing;
-use self::sort::{Finish, Keyed, Sink, Sorted};
+use self::keys::{Keys, Packing};
+use self::sort::{Finish, Key, Keyed, Sink, Sorted};
 use self::table::CellTable;
 pub(crate) use self::table::CoordinatesRef;
 use super::select::TileSelection;
-use crate::Result;
 use crate::context::Context;
+use crate::{Column, Result};
 
 /// What one part of a sort key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,26 +47,57 @@ impl CellOrder {
     }
 }
 
+/// Selected cells, and where their coordinates are.
+#[derive(Clone, Copy)]
+pub(crate) enum Selected<'a> {
+    /// In the selections themselves.
+    Own(&'a [TileSelection]),
+    /// In columns of all selections' cells, one a dimension.
+    Staged(&'a [TileSelection], &'a [Column]),
+}
+
+impl<'a> From<&'a [TileSelection]> for Selected<'a> {
+    fn from(selections: &'a [TileSelection]) -> Self {
+        Self::Own(selections)
+    }
+}
+
+impl<'a> From<&'a Vec<TileSelection>> for Selected<'a> {
+    fn from(selections: &'a Vec<TileSelection>) -> Self {
+        Self::Own(selections)
+    }
+}
+
+impl<'a> Selected<'a> {
+    fn table(self, schema: &ArraySchema) -> Result<CellTable<'a>> {
+        let dimensions = &schema.domain.dimensions;
+        match self {
+            Self::Own(selections) => CellTable::of_selections(dimensions, selections),
+            Self::Staged(selections, columns) => CellTable::of_staged(dimensions, selections, columns),
+        }
+    }
+}
+
 /// The order of the selected cells (numbered across the selections, as they stand), and without duplicates if
 /// `dedup`: of cells with equal coordinates the one written last is kept, by timestamp, then by fragment.
-pub(crate) fn permutation(
+pub(crate) fn permutation<'a>(
     context: &Context,
     schema: &ArraySchema,
-    selections: &[TileSelection],
+    selected: impl Into<Selected<'a>>,
     order: CellOrder,
     dedup: bool,
 ) -> Result<Vec<u32>> {
-    let table = CellTable::of_selections(&schema.domain.dimensions, selections)?;
+    let table = selected.into().table(schema)?;
     Ok(sorted(context.threads, schema, &table, order, Wanted { order: true, dedup })?.order)
 }
 
 /// The cells (numbered likewise, ascending) that others with equal coordinates replace: what stays may be in any order.
-pub(crate) fn replaced(
+pub(crate) fn replaced<'a>(
     context: &Context,
     schema: &ArraySchema,
-    selections: &[TileSelection],
+    selected: impl Into<Selected<'a>>,
 ) -> Result<Vec<u32>> {
-    let table = CellTable::of_selections(&schema.domain.dimensions, selections)?;
+    let table = selected.into().table(schema)?;
     // Any order brings equal cells together. The one they are stored in is cheap, but for places on a curve.
     let order = match CellOrder::of(Layout::GlobalOrder, schema) {
         CellOrder::Hilbert => CellOrder::RowMajor,
@@ -80,7 +111,6 @@ pub(crate) fn replaced(
 
 /// The order of `cells` cells whose coordinates are plain columns, one a dimension; cells with equal coordinates stay in
 /// the order they are in.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the writer of unordered cells"))]
 pub(crate) fn permutation_of_columns(
     threads: usize,
     schema: &ArraySchema,
@@ -113,20 +143,33 @@ fn sorted(
     }
     let packing = Packing::new(threads, schema, table, order)?;
     let parts = parts(schema, order);
-    let mut ties = Ties { table, parts: &parts, dimensions: &schema.domain.dimensions, exact: false, wanted };
+    let ties = Ties { table, parts: &parts, dimensions: &schema.domain.dimensions, wanted };
     if packing.is_narrow() {
-        if let Some((keyed, exact)) = packing.keys::<u64>(threads, table)? {
-            ties.exact = exact;
-            return sort::sort(threads, &keyed, &ties, wanted.order);
-        }
-    } else if let Some((keyed, exact)) = packing.keys::<u128>(threads, table)? {
-        ties.exact = exact;
-        return sort::sort(threads, &keyed, &ties, wanted.order);
+        sorted_by::<u64>(threads, &packing, table, &ties)
+    } else {
+        sorted_by::<u128>(threads, &packing, table, &ties)
     }
-    // Keys that say nothing: all cells are compared.
-    let keys = vec![0u64; table.cells()];
-    let keyed = Keyed { keys, runs: None, least: 0, most: 0 };
-    sort::sort(threads, &keyed, &ties, wanted.order)
+}
+
+fn sorted_by<K: Key>(
+    threads: usize,
+    packing: &Packing<'_>,
+    table: &CellTable<'_>,
+    ties: &Ties<'_>,
+) -> Result<Sorted> {
+    let ordered = ties.wanted.order;
+    if let Some(sorted) = sort::merge::<K, _, _>(threads, &Keys { packing, table }, ties, ordered)? {
+        return Ok(sorted);
+    }
+    // Where keys say nothing, all cells are compared.
+    let nothing = || Keyed {
+        keys: vec![K::default(); table.cells()],
+        least: K::default(),
+        most: K::default(),
+        exact: false,
+    };
+    let keyed = packing.all::<K>(threads, table)?.unwrap_or_else(nothing);
+    sort::sort(threads, &keyed, ties, ordered)
 }
 
 /// Cells whose keys are equal.
@@ -134,14 +177,13 @@ struct Ties<'a> {
     table: &'a CellTable<'a>,
     parts: &'a [Part],
     dimensions: &'a [Dimension],
-    /// Whether equal keys mean equal coordinates.
-    exact: bool,
     wanted: Wanted,
 }
 
 impl Finish for Ties<'_> {
     fn finish<E: Copy>(
         &self,
+        exact: bool,
         sorted: &[E],
         same: impl Fn(E, E) -> bool,
         cell: impl Fn(E) -> u32,
@@ -154,7 +196,7 @@ impl Finish for Ties<'_> {
                 _ => {
                     cells.clear();
                     cells.extend(group.iter().map(|entry| cell(*entry)));
-                    self.settle(&mut cells, sink);
+                    self.settle(exact, &mut cells, sink);
                 }
             }
         }
@@ -163,24 +205,24 @@ impl Finish for Ties<'_> {
 
 impl Ties<'_> {
     /// Hands on cells of one key, which are in cell order.
-    fn settle(&self, cells: &mut [u32], sink: &mut Sink<'_>) {
-        if self.exact {
-            return self.equal(cells, sink);
+    fn settle(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
+        if exact {
+            return self.equal(true, cells, sink);
         }
         let compare = |a: u32, b: u32| self.table.compare(self.parts, self.dimensions, a, b);
         cells.sort_by(|a, b| compare(*a, *b));
         for group in cells.chunk_by_mut(|a, b| compare(*a, *b).is_eq()) {
             // Zeros of different signs stand together, but are different coordinates.
-            self.equal(group, sink);
+            self.equal(false, group, sink);
         }
     }
 
     /// Hands on cells that stand at one place: the newest first, or only the newest one of each coordinate.
-    fn equal(&self, cells: &mut [u32], sink: &mut Sink<'_>) {
+    fn equal(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
         cells.sort_by_key(|cell| Reverse(self.table.rank(*cell)));
         for (index, cell) in cells.iter().enumerate() {
             let mut newer = cells.iter().take(index);
-            let same = |newer: &u32| self.exact || self.table.same(self.dimensions.len(), *newer, *cell);
+            let same = |newer: &u32| exact || self.table.same(self.dimensions.len(), *newer, *cell);
             if self.wanted.dedup && newer.any(same) {
                 sink.drop(*cell);
             } else {

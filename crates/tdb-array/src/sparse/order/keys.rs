@@ -5,12 +5,11 @@
 //! fit is left out, and cells whose keys are equal are compared (`Packing::exact` says that none need be).
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use tdb_codec::{Native, PhysicalVisitor, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
-use super::sort::{Key, Keyed, useful_threads, worth_merging};
+use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
 use super::table::{CellTable, CoordinatesRef, Piece};
 use super::{CellOrder, Part, float_bits, float_from_bits, float_tile, integer, parts};
 use crate::gather::split_lengths;
@@ -172,63 +171,39 @@ impl<'a> Packing<'a> {
         self.bits <= u64::BITS
     }
 
-    /// The keys of all cells, and whether equal ones mean equal coordinates; `None` if a cell does not fit its key:
-    /// cells outside the domain, which only a damaged or careless file has.
-    pub(super) fn keys<K: Key>(
-        &self,
-        threads: usize,
-        table: &CellTable<'_>,
-    ) -> Result<Option<(Keyed<K>, bool)>> {
+    /// The keys of all cells; `None` if a cell does not fit its key: cells outside the domain, which only a damaged or
+    /// careless file has.
+    pub(super) fn all<K: Key>(&self, threads: usize, table: &CellTable<'_>) -> Result<Option<Keyed<K>>> {
         let threads = useful_threads(threads, table.cells());
         let mut keys = vec![K::default(); table.cells()];
         let slots = split_lengths(&mut keys, table.pieces().iter().map(|piece| piece.cells));
         let jobs = table.pieces().iter().zip(slots).collect();
-        let zeros = AtomicBool::new(false);
-        let filled = parallel::run(
+        let seen = parallel::run(
             threads,
             jobs,
             || (),
             |(piece, out): (&Piece, &mut [K]), ()| {
-                if !self.fill(table, piece, out, &zeros) {
-                    return Ok(None);
-                }
+                let Some(exact) = self.fill(table, piece, out) else { return Ok(None) };
                 let first = out.first().copied().unwrap_or_default();
-                let (mut least, mut most, mut before, mut sorted) = (first, first, first, true);
+                let (mut least, mut most) = (first, first);
                 for key in out.iter() {
-                    least = least.min(*key);
-                    most = most.max(*key);
-                    sorted &= before <= *key;
-                    before = *key;
+                    (least, most) = (least.min(*key), most.max(*key));
                 }
-                Ok(Some(Seen { sorted, first, last: before, least, most }))
+                Ok(Some((least, most, exact)))
             },
         )?;
-        let Some(seen) = filled.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let mut runs: Vec<(Range<usize>, K)> = Vec::new();
-        let mut start = 0usize;
-        for (piece, seen) in table.pieces().iter().zip(&seen) {
-            let end = start.saturating_add(piece.cells);
-            match runs.last_mut() {
-                Some((run, last)) if *last <= seen.first => {
-                    run.end = end;
-                    *last = seen.last;
-                }
-                _ => runs.push((start..end, seen.last)),
-            }
-            start = end;
-        }
-        let sorted = seen.iter().all(|seen| seen.sorted) && worth_merging(runs.len(), keys.len());
-        let keyed = Keyed {
-            runs: sorted.then(|| runs.into_iter().map(|(run, _)| run).collect()),
-            least: seen.iter().map(|seen| seen.least).min().unwrap_or_default(),
-            most: seen.iter().map(|seen| seen.most).max().unwrap_or_default(),
+        let Some(seen) = seen.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+        Ok(Some(Keyed {
             keys,
-        };
-        Ok(Some((keyed, self.exact && !zeros.load(Ordering::Relaxed))))
+            least: seen.iter().map(|(least, ..)| *least).min().unwrap_or_default(),
+            most: seen.iter().map(|(_, most, _)| *most).max().unwrap_or_default(),
+            exact: seen.iter().all(|(.., exact)| *exact),
+        }))
     }
 
-    /// Writes the keys of a piece's cells; false if one does not fit.
-    fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K], zeros: &AtomicBool) -> bool {
+    /// Writes the keys of a piece's cells; `None` if one does not fit, else whether equal ones mean equal coordinates.
+    fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
+        let mut exact = self.exact;
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.source == Source::Hilbert {
                 self.fill_hilbert(table, piece, out);
@@ -263,12 +238,14 @@ impl<'a> Packing<'a> {
             let end = start.saturating_add(piece.cells.saturating_mul(size));
             let values = coordinates.values.get(start..end).unwrap_or_default();
             let within = if slot.source == Source::Tile { other(Source::Within) } else { None };
-            let visitor = Fill { values, dimension, slot, within, out: &mut *out, zeros };
-            if !dimension.datatype.physical().visit(visitor) {
-                return false;
+            let visitor = Fill { values, dimension, slot, within, out: &mut *out };
+            let (fits, zeros) = dimension.datatype.physical().visit(visitor);
+            if !fits {
+                return None;
             }
+            exact &= !zeros;
         }
-        true
+        Some(exact)
     }
 
     fn fill_hilbert<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) {
@@ -285,13 +262,34 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// What was seen of a piece's keys.
-struct Seen<K> {
-    sorted: bool,
-    first: K,
-    last: K,
-    least: K,
-    most: K,
+/// The keys of a table's cells, made when they are asked for.
+pub(super) struct Keys<'a> {
+    pub(super) packing: &'a Packing<'a>,
+    pub(super) table: &'a CellTable<'a>,
+}
+
+impl<K: Key> KeySource<K> for Keys<'_> {
+    fn cells(&self) -> usize {
+        self.table.cells()
+    }
+
+    fn batches(&self) -> impl Iterator<Item = usize> {
+        let mut end = 0usize;
+        self.table.pieces().iter().map(move |piece| {
+            end = end.saturating_add(piece.cells);
+            end
+        })
+    }
+
+    fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool> {
+        let mut exact = true;
+        for piece in self.table.cut(cells) {
+            let from = out.len();
+            out.resize(from.saturating_add(piece.cells), K::default());
+            exact &= self.packing.fill(self.table, &piece, out.get_mut(from..)?)?;
+        }
+        Some(exact)
+    }
 }
 
 /// The tile of a value as [`Spread`] has it: an ordinal, or a real's ordered bits.
@@ -414,16 +412,15 @@ struct Fill<'a, K> {
     slot: &'a Slot,
     within: Option<&'a Slot>,
     out: &'a mut [K],
-    /// Set where a negative zero was seen: it stands with the positive one, but is another coordinate.
-    zeros: &'a AtomicBool,
 }
 
 impl<K: Key> PhysicalVisitor for Fill<'_, K> {
-    /// Whether every word fits its bits.
-    type Output = bool;
+    /// Whether every word fits its bits, and whether there was a negative zero: it stands with the positive one, but is
+    /// another coordinate.
+    type Output = (bool, bool);
 
-    fn visit<T: Native>(self) -> bool {
-        let Self { values, dimension, slot, within, out, zeros } = self;
+    fn visit<T: Native>(self) -> (bool, bool) {
+        let Self { values, dimension, slot, within, out } = self;
         let cells = out.iter_mut().zip(values.chunks_exact(T::SIZE));
         let most_of = |slot: &Slot| u64::MAX.checked_shr(u64::BITS.saturating_sub(slot.bits)).unwrap_or(0);
         let most = most_of(slot);
@@ -442,10 +439,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                 fits &= word <= most;
                 *key = key.with(K::place(word, slot.shift));
             }
-            if negative_zero {
-                zeros.store(true, Ordering::Relaxed);
-            }
-            return fits;
+            return (fits, negative_zero);
         }
         let low = domain_low::<T>(dimension);
         let ordinal = |value: &[u8]| integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low);
@@ -456,7 +450,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                 fits &= word <= most;
                 *key = key.with(K::place(word, slot.shift));
             }
-            return fits;
+            return (fits, false);
         }
         let extent = dimension.extent_cells().unwrap_or(1).max(1);
         // Neighbours are mostly in one tile: divide where a tile is left only.
@@ -476,6 +470,6 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
             }
             *key = key.with(part);
         }
-        fits
+        (fits, false)
     }
 }

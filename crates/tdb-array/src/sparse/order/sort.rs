@@ -1,10 +1,12 @@
 //! Sorting keys with all threads: merging runs that are sorted already, or distributing keys over buckets that a
 //! core's cache holds.
 //!
-//! Both end with slices of entries in key order, no two of which share a key, each handed to a `finish` that turns it
-//! into its part of the result.
+//! Both end with slices of entries in key order, no two of which share a key, each handed to a [`Finish`] that turns it
+//! into its part of the result. Merging needs no keys in memory but those of the band that a thread is at: fresh memory
+//! costs more than making a key twice.
 
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use tdb_codec::{to_u32, to_u64, to_usize};
 
@@ -66,13 +68,25 @@ key!(u128, |word: u128| {
     low
 });
 
+/// Where keys come from.
+pub(super) trait Source<K>: Sync {
+    /// Number of cells.
+    fn cells(&self) -> usize;
+
+    /// Ends of the batches whose cells are likely to be in order.
+    fn batches(&self) -> impl Iterator<Item = usize>;
+
+    /// Appends the keys of cells; `None` if a cell does not fit its key, else whether equal keys mean equal coordinates.
+    fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool>;
+}
+
 /// Keys in cell order, and what is known about them.
 pub(super) struct Keyed<K> {
     pub(super) keys: Vec<K>,
-    /// Where they ascend; the whole range, in order. `None` where there are too many short runs to be of use.
-    pub(super) runs: Option<Vec<Range<usize>>>,
     pub(super) least: K,
     pub(super) most: K,
+    /// Whether equal keys mean equal coordinates.
+    pub(super) exact: bool,
 }
 
 /// Where a job's part of the result goes.
@@ -108,9 +122,11 @@ pub(super) struct Sorted {
 
 /// Decides about cells of equal keys.
 pub(super) trait Finish: Sync {
-    /// Hands on entries in key order: `same` compares their keys, `cell` is an entry's cell.
+    /// Hands on entries in key order: `same` compares their keys, `cell` is an entry's cell. Equal keys mean equal
+    /// coordinates if `exact`.
     fn finish<E: Copy>(
         &self,
+        exact: bool,
         sorted: &[E],
         same: impl Fn(E, E) -> bool,
         cell: impl Fn(E) -> u32,
@@ -135,12 +151,7 @@ pub(super) fn useful_threads(threads: usize, cells: usize) -> usize {
     if cells < FEW_CELLS { 1 } else { threads.max(1) }
 }
 
-/// Whether so many runs are worth merging.
-pub(super) fn worth_merging(runs: usize, cells: usize) -> bool {
-    runs == 1 || runs.saturating_mul(SHORT_RUN) <= cells
-}
-
-/// Sorts the keys, whichever way suits them. `ordered` says whether the order is wanted, or only what is dropped.
+/// Sorts keys by distributing them. `ordered` says whether the order is wanted, or only what is dropped.
 pub(super) fn sort<K: Key, F: Finish>(
     threads: usize,
     keyed: &Keyed<K>,
@@ -148,13 +159,13 @@ pub(super) fn sort<K: Key, F: Finish>(
     ordered: bool,
 ) -> Result<Sorted> {
     let cells = keyed.keys.len();
-    let threads = useful_threads(threads, cells);
     let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
-    let parts = match &keyed.runs {
-        Some(runs) => merge(threads, &keyed.keys, runs, finish, &mut order)?,
-        None => distribute(threads, keyed, finish, &mut order)?,
-    };
-    // Where cells were dropped, a job's part of the order is shorter than its slot.
+    let parts = distribute(useful_threads(threads, cells), keyed, finish, &mut order)?;
+    Ok(close_gaps(order, parts))
+}
+
+/// Where cells were dropped, a job's part of the order is shorter than its slot.
+fn close_gaps(mut order: Vec<u32>, parts: Vec<Part>) -> Sorted {
     let (mut to, mut from, mut dropped) = (0usize, 0usize, Vec::new());
     for part in parts {
         let end = from.saturating_add(part.kept);
@@ -166,7 +177,7 @@ pub(super) fn sort<K: Key, F: Finish>(
         dropped.extend(part.dropped);
     }
     order.truncate(to);
-    Ok(Sorted { order, dropped })
+    Sorted { order, dropped }
 }
 
 /// What a job found.
@@ -184,60 +195,203 @@ impl Part {
     }
 }
 
-/// Merges runs in bands: the keys between two splitters, which a sort that knows runs merges in the cache.
-fn merge<K: Key, F: Finish>(
+/// A band ends at every so manyth sample of all runs, if the runs are long.
+const SAMPLES: usize = 8;
+
+/// Cells that are likely to be in order, and the keys of some.
+struct Run<K> {
+    cells: Range<usize>,
+    samples: Vec<K>,
+}
+
+/// All cells as runs.
+struct Runs<K> {
+    runs: Vec<Run<K>>,
+    /// Cells from one sample to the next.
+    step: usize,
+}
+
+/// Merges batches that are sorted already. `None` if they are not, or too short to be worth it; that they are is checked
+/// on the way.
+pub(super) fn merge<K: Key, S: Source<K>, F: Finish>(
     threads: usize,
-    keys: &[K],
-    runs: &[Range<usize>],
+    source: &S,
     finish: &F,
-    order: &mut [u32],
-) -> Result<Vec<Part>> {
-    // Every eighth of a band of each run is a sample; every eighth sample ends a band.
-    const SAMPLES: usize = 8;
-    let run = |range: &Range<usize>| keys.get(range.clone()).unwrap_or_default();
-    let mut samples: Vec<K> = runs
-        .iter()
-        .flat_map(|range| run(range).iter().skip(BAND / SAMPLES).step_by(BAND / SAMPLES))
-        .copied()
-        .collect();
+    ordered: bool,
+) -> Result<Option<Sorted>> {
+    let cells = source.cells();
+    let threads = useful_threads(threads, cells);
+    let Some(runs) = runs(source) else { return Ok(None) };
+    let Some(bands) = bands(source, runs) else { return Ok(None) };
+    let lengths: Vec<usize> = bands.iter().map(|band| band.pieces.iter().map(Range::len).sum()).collect();
+    let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
+    let jobs = bands.into_iter().zip(split_lengths(&mut order, lengths)).collect();
+    let sorts = AtomicBool::new(true);
+    let parts = parallel::run(threads, jobs, Room::default, |(band, slot): (Band<K>, _), room| {
+        let part = if sorts.load(Ordering::Relaxed) { room.merge(source, &band, finish, slot) } else { None };
+        if part.is_none() {
+            sorts.store(false, Ordering::Relaxed);
+        }
+        Ok(part)
+    })?;
+    Ok(parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)))
+}
+
+/// The runs that batches make up: a batch that begins where the one before ends goes on with its run.
+fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
+    let mut runs: Vec<Run<K>> = Vec::new();
+    let (mut start, mut last) = (0usize, None);
+    let mut probe = Vec::new();
+    for end in source.batches() {
+        probe.clear();
+        source.keys(start..start.saturating_add(1), &mut probe)?;
+        source.keys(end.saturating_sub(1)..end, &mut probe)?;
+        let (Some(first), Some(final_key)) = (probe.first().copied(), probe.last().copied()) else {
+            return None;
+        };
+        match runs.last_mut() {
+            Some(run) if last.is_some_and(|last| last <= first) => run.cells.end = end,
+            _ => runs.push(Run { cells: start..end, samples: Vec::new() }),
+        }
+        (start, last) = (end, Some(final_key));
+    }
+    let enough = runs.len() <= 1 || runs.len().saturating_mul(SHORT_RUN) <= source.cells();
+    if !enough {
+        return None;
+    }
+    let average = source.cells().checked_div(runs.len())?;
+    let step = (average / 4).clamp(16, BAND / SAMPLES);
+    for run in &mut runs {
+        for cell in run.cells.clone().skip(step).step_by(step) {
+            source.keys(cell..cell.saturating_add(1), &mut run.samples)?;
+        }
+        if !run.samples.is_sorted() {
+            return None;
+        }
+    }
+    Some(Runs { runs, step })
+}
+
+/// The cells whose keys lie between two splitters.
+struct Band<K> {
+    least: Option<K>,
+    /// The first key behind it.
+    end: Option<K>,
+    pieces: Vec<Range<usize>>,
+}
+
+/// Cuts runs at some of all their samples.
+fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Option<Vec<Band<K>>> {
+    let mut samples: Vec<K> = runs.iter().flat_map(|run| &run.samples).copied().collect();
     samples.sort_unstable();
-    let mut splitters: Vec<K> = samples.into_iter().skip(SAMPLES - 1).step_by(SAMPLES).collect();
+    let every = BAND.checked_div(step)?.max(1);
+    let mut splitters: Vec<K> = samples.into_iter().skip(every.saturating_sub(1)).step_by(every).collect();
     splitters.dedup();
-    let mut from: Vec<usize> = runs.iter().map(|range| range.start).collect();
+    let mut from: Vec<usize> = runs.iter().map(|run| run.cells.start).collect();
     let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
-    for splitter in splitters.iter().map(Some).chain([None]) {
-        let mut band = Vec::new();
-        for (from, range) in from.iter_mut().zip(runs) {
-            let rest = keys.get(*from..range.end).unwrap_or_default();
-            let count = splitter.map_or(rest.len(), |splitter| rest.partition_point(|key| key < splitter));
-            if count > 0 {
-                let end = from.saturating_add(count);
-                band.push(*from..end);
+    let (mut least, mut probe) = (None, Vec::new());
+    for splitter in splitters.into_iter().map(Some).chain([None]) {
+        let mut pieces = Vec::new();
+        for (from, run) in from.iter_mut().zip(&runs) {
+            let end = match splitter {
+                None => run.cells.end,
+                Some(splitter) => {
+                    // Between two samples.
+                    let sample = run.samples.partition_point(|key| *key < splitter);
+                    let low = run.cells.start.saturating_add(sample.saturating_mul(step));
+                    let high = low.saturating_add(step).min(run.cells.end);
+                    let (mut low, mut high) = (low.max(*from), high.max(*from));
+                    while low < high {
+                        let middle = low.midpoint(high);
+                        probe.clear();
+                        source.keys(middle..middle.saturating_add(1), &mut probe)?;
+                        if probe.first().is_some_and(|key| *key < splitter) {
+                            low = middle.saturating_add(1);
+                        } else {
+                            high = middle;
+                        }
+                    }
+                    low
+                }
+            };
+            if end > *from {
+                pieces.push(*from..end);
                 *from = end;
             }
         }
-        if !band.is_empty() {
-            bands.push(band);
+        if !pieces.is_empty() {
+            bands.push(Band { least, end: splitter, pieces });
         }
+        least = splitter;
     }
-    let cells = |band: &Vec<Range<usize>>| band.iter().map(Range::len).sum::<usize>();
-    let lengths: Vec<usize> = bands.iter().map(cells).collect();
-    let slots = split_lengths(order, lengths);
-    let jobs = bands.into_iter().zip(slots).collect();
-    parallel::run(threads, jobs, Vec::new, |(band, slot): (Vec<Range<usize>>, _), scratch| {
-        scratch.clear();
-        for range in &band {
-            let numbers = to_u32(range.start).unwrap_or(u32::MAX)..;
-            scratch.extend(keys.get(range.clone()).unwrap_or_default().iter().copied().zip(numbers));
+    Some(bands)
+}
+
+/// What a thread needs to merge bands.
+struct Room<K> {
+    keys: Vec<K>,
+    cells: Vec<u32>,
+    words: Vec<u64>,
+    pairs: Vec<(K, u32)>,
+}
+
+impl<K> Default for Room<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), cells: Vec::new(), words: Vec::new(), pairs: Vec::new() }
+    }
+}
+
+impl<K: Key> Room<K> {
+    /// Sorts a band; `None` if a key is not one of it.
+    fn merge<S: Source<K>, F: Finish>(
+        &mut self,
+        source: &S,
+        band: &Band<K>,
+        finish: &F,
+        slot: &mut [u32],
+    ) -> Option<Part> {
+        let Self { keys, cells, words, pairs } = self;
+        keys.clear();
+        cells.clear();
+        let mut exact = true;
+        for piece in &band.pieces {
+            exact &= source.keys(piece.clone(), keys)?;
+            cells.extend(to_u32(piece.start)?..to_u32(piece.end)?);
         }
-        if band.len() > 1 {
-            // Stable: equal keys stay in cell order.
-            scratch.sort_by_key(|(key, _)| *key);
+        let first = keys.first().copied().unwrap_or_default();
+        let (mut least, mut most) = (first, first);
+        for key in keys.iter() {
+            (least, most) = (least.min(*key), most.max(*key));
         }
-        Ok(Part::of(scratch.len(), slot, |sink| {
-            finish.finish(scratch.as_slice(), |a, b| a.0 == b.0, |entry| entry.1, sink);
+        // The cells were found by searching runs that need not be sorted.
+        let inside = band.least.is_none_or(|start| start <= least) && band.end.is_none_or(|end| most < end);
+        if !inside || keys.len() != cells.len() {
+            return None;
+        }
+        let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
+        if most.above(least).length().saturating_add(places) <= u64::BITS {
+            // Keys from the band's start on, and places in it: half as much to move.
+            words.clear();
+            words.extend(
+                keys.iter()
+                    .zip(0u64..)
+                    .map(|(key, place)| key.above(least).shifted(0).checked_shl(places).unwrap_or(0) | place),
+            );
+            words.sort();
+            let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(places)).unwrap_or(0);
+            let same = |a: u64, b: u64| (a ^ b) & !mask == 0;
+            let cell =
+                |word: u64| to_usize(word & mask).and_then(|at| cells.get(at)).copied().unwrap_or(u32::MAX);
+            return Some(Part::of(words.len(), slot, |sink| finish.finish(exact, words, same, cell, sink)));
+        }
+        pairs.clear();
+        pairs.extend(keys.iter().copied().zip(cells.iter().copied()));
+        // Stable: equal keys stay in cell order.
+        pairs.sort_by_key(|(key, _)| *key);
+        Some(Part::of(pairs.len(), slot, |sink| {
+            finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
         }))
-    })
+    }
 }
 
 /// Distributes keys over buckets by their leading bits, and sorts each bucket.
@@ -264,10 +418,10 @@ fn distribute<K: Key, F: Finish>(
         let mut entries = buckets.fill(threads, &keyed.keys, pack)?;
         let same = |a: u64, b: u64| (a ^ b) & !number == 0;
         let cell = |entry: u64| to_u32(to_usize(entry & number).unwrap_or(0)).unwrap_or(u32::MAX);
-        return entries.sort(threads, finish, same, cell, order);
+        return entries.sort(threads, (finish, keyed.exact), same, cell, order);
     }
     let mut entries = buckets.fill(threads, &keyed.keys, |above, cell| (above, cell))?;
-    entries.sort(threads, finish, |a, b| a.0 == b.0, |entry| entry.1, order)
+    entries.sort(threads, (finish, keyed.exact), |a, b| a.0 == b.0, |entry| entry.1, order)
 }
 
 /// How keys are distributed.
@@ -353,7 +507,7 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
     fn sort<F: Finish>(
         &mut self,
         threads: usize,
-        finish: &F,
+        (finish, exact): (&F, bool),
         same: impl Fn(E, E) -> bool + Sync,
         cell: impl Fn(E) -> u32 + Sync,
         order: &mut [u32],
@@ -390,7 +544,7 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
                         } else {
                             bucket.sort_unstable();
                         }
-                        finish.finish(bucket, &same, &cell, sink);
+                        finish.finish(exact, bucket, &same, &cell, sink);
                     }
                 }))
             },

@@ -1,6 +1,7 @@
 //! The cells that are put in order: their coordinates, where each is, and when it was written.
 
 use core::cmp::{Ordering, Reverse};
+use core::ops::Range;
 
 use tdb_codec::{to_u32, to_u64, to_usize};
 use tdb_schema::Dimension;
@@ -8,7 +9,7 @@ use tdb_schema::Dimension;
 use super::super::select::{Coordinates, TileSelection};
 use super::{Part, compare_part};
 use crate::gather::index_of;
-use crate::{QueryError, Result};
+use crate::{Column, QueryError, Result};
 
 /// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,6 +96,40 @@ impl<'a> CellTable<'a> {
         Ok(table)
     }
 
+    /// The cells of selections whose coordinates are staged: a column a dimension.
+    pub(super) fn of_staged(
+        dimensions: &[Dimension],
+        selections: &'a [TileSelection],
+        columns: &'a [Column],
+    ) -> Result<Self> {
+        let mut table = Self::new(dimensions);
+        table.timed = selections.iter().any(|selection| selection.timestamps.is_some());
+        let mut start = 0usize;
+        for selection in selections {
+            let end = start.saturating_add(selection.len());
+            let part = |(column, size): (&'a Column, &usize)| match column.offsets() {
+                Some(offsets) => {
+                    let offsets = offsets.get(start..end.saturating_add(1)).unwrap_or_default();
+                    CoordinatesRef { values: column.bytes(), offsets: Some(offsets) }
+                }
+                None => {
+                    let bytes = start.saturating_mul(*size)..end.saturating_mul(*size);
+                    CoordinatesRef { values: column.bytes().get(bytes).unwrap_or_default(), offsets: None }
+                }
+            };
+            let batch = Batch {
+                first: 0,
+                coordinates: columns.iter().zip(&table.sizes).map(part).collect(),
+                fragment: selection.fragment,
+                timestamps: selection.timestamps.as_deref(),
+                written: selection.written,
+            };
+            table.push(batch, selection.len())?;
+            start = end;
+        }
+        Ok(table)
+    }
+
     /// Cells whose coordinates are plain columns.
     pub(super) fn of_columns(
         dimensions: &[Dimension],
@@ -113,6 +148,22 @@ impl<'a> CellTable<'a> {
 
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+
+    /// A range of cells, batch by batch.
+    pub(super) fn cut(&self, cells: Range<usize>) -> impl Iterator<Item = Piece> {
+        let mut start = cells.start;
+        let first = to_u32(start).map_or(0, |cell| self.place(cell).0);
+        (first..self.batches.len()).map_while(move |batch| {
+            let begin = self.batches.get(batch).map_or(0, |batch| index_of(batch.first));
+            let next =
+                self.batches.get(batch.saturating_add(1)).map_or(self.cells, |next| index_of(next.first));
+            let end = next.min(cells.end);
+            let count = end.checked_sub(start).filter(|count| *count > 0)?;
+            let piece = Piece { batch, at: start.saturating_sub(begin), cells: count };
+            start = end;
+            Some(piece)
+        })
     }
 
     /// The coordinates of a piece's whole batch.

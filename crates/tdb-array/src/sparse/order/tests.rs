@@ -187,6 +187,11 @@ fn many_cells_are_sorted_in_bands_and_buckets() {
     let again = cells[0].iter().step_by(10).cloned().collect();
     cells.push(again);
     check(&schema, &cells);
+    // A fragment that an old library did not sort: a few cells are out of place, none of them one that is looked at first.
+    for (a, b) in [(3, 20_001), (15_001, 15_009), (39_997, 39_998)] {
+        cells[0].swap(a, b);
+    }
+    check(&schema, &cells);
 }
 
 #[test]
@@ -202,7 +207,8 @@ fn lopsided_keys_are_sorted_too() {
     let tile = [selection(&schema, 0, &cells[0])];
     for threads in [1, 2] {
         let (expected, _) = naive(&schema, &cells, CellOrder::RowMajor, false);
-        let found = permutation(&context(threads), &schema, &tile, CellOrder::RowMajor, false).unwrap();
+        let found = permutation(&context(threads), &schema, Selected::Own(&tile), CellOrder::RowMajor, false)
+            .unwrap();
         assert!(found == expected);
     }
 }
