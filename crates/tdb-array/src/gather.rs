@@ -218,6 +218,23 @@ fn run_length(order: &[u32]) -> usize {
     order.iter().zip(first..).take_while(|(cell, expected)| *cell == expected).count()
 }
 
+/// Leaves only the cells that `cells` lists, ascending, without moving them to other memory.
+pub(crate) fn keep_cells(data: &mut Buffer, size: usize, cells: &[u32]) {
+    let bytes = data.as_mut_slice();
+    let (mut to, mut rest) = (0usize, cells);
+    while let Some(first) = rest.first() {
+        let run = run_length(rest).max(1);
+        let start = index_of(*first).saturating_mul(size);
+        let end = start.saturating_add(run.saturating_mul(size));
+        if to != start && end <= bytes.len() {
+            bytes.copy_within(start..end, to);
+        }
+        to = to.saturating_add(run.saturating_mul(size));
+        rest = rest.get(run..).unwrap_or_default();
+    }
+    data.resize(to);
+}
+
 /// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
 pub(crate) fn gather_var(
     context: &Context,
@@ -274,4 +291,24 @@ pub(crate) fn gather_var(
 /// A 32-bit cell number as an index.
 pub(crate) fn index_of(index: u32) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_are_kept_close_up() {
+        for size in [1usize, 3] {
+            let values: Vec<u8> = (0..12u8).flat_map(|cell| vec![cell; size]).collect();
+            for kept in [vec![], vec![0], vec![11], vec![0, 1, 2, 5, 6, 11], (0..12).collect::<Vec<u32>>()] {
+                let mut data = Buffer::new();
+                data.extend_from_slice(&values);
+                keep_cells(&mut data, size, &kept);
+                let expected: Vec<u8> =
+                    kept.iter().flat_map(|cell| vec![u8::try_from(*cell).unwrap(); size]).collect();
+                assert_eq!(data.as_slice(), expected);
+            }
+        }
+    }
 }

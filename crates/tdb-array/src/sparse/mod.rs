@@ -12,8 +12,8 @@ use self::deletes::surviving;
 use self::order::{CellOrder, Selected, permutation, replaced};
 use self::select::{TileSelection, copy_cells, copy_var_cells, select};
 use crate::gather::{
-    ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
-    zeroed,
+    ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, keep_cells, lengths_to_offsets,
+    split_lengths, zeroed,
 };
 use crate::query::Plan;
 use crate::ranges::RangeSet;
@@ -87,6 +87,8 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
             None => stage_into(plan, &selections, *kind, spec, cells, &mut spare)?,
         };
         columns.push(match &order {
+            // Cells that stay in stored order only close up.
+            Some(order) if !ordered && column.offsets().is_none() => kept(column, order),
             Some(order) => reorder(plan, column, order, &mut spare)?,
             None => column,
         });
@@ -244,25 +246,33 @@ fn stage_into(
             }
             (Some(tiles), None) => tiles.decode_fixed(context, selection.tile, slot, |_| true, worker),
             (Some(tiles), Some(cells)) => {
-                let mut whole = core::mem::take(&mut worker.cells);
-                whole.reset(context.tile_len(selection.tile_cells, size)?);
+                let mut part = core::mem::take(&mut worker.cells);
+                let len = context.tile_len(selection.tile_cells, size)?;
                 // Cells are ascending: a chunk is wanted if the next cell at or after its start is in it.
                 let wanted = |bytes: core::ops::Range<usize>| {
                     let first = bytes.start.checked_div(size).unwrap_or(0);
                     let at = cells.partition_point(|cell| index_of(*cell) < first);
                     cells.get(at).is_some_and(|cell| index_of(*cell).saturating_mul(size) < bytes.end)
                 };
-                let result =
-                    tiles.decode_fixed(context, selection.tile, whole.as_mut_slice(), wanted, worker);
-                if result.is_ok() {
-                    copy_selected(whole.as_slice(), size, Some(cells), slot);
-                }
-                worker.cells = whole;
+                let base =
+                    tiles.decode_fixed_part(context, selection.tile, (len, size), &mut part, wanted, worker);
+                let result = base.map(|base| pick(part.as_slice(), base, size, cells, slot));
+                worker.cells = part;
                 result
             }
         }
     })?;
     Ok(spec.column(data, None, validity))
+}
+
+/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile.
+fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
+    for (slot, cell) in out.chunks_exact_mut(size.max(1)).zip(cells) {
+        let start = index_of(*cell).saturating_mul(size).saturating_sub(base);
+        if let Some(cell) = values.get(start..start.saturating_add(size)) {
+            slot.copy_from_slice(cell);
+        }
+    }
 }
 
 /// Copies the wanted cells of `size` bytes into `out`.
@@ -272,6 +282,20 @@ fn copy_selected(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut [u
     if wanted.len() == out.len() {
         out.copy_from_slice(&wanted);
     }
+}
+
+/// The column without the cells that `order`, which is ascending, leaves out.
+fn kept(mut column: Column, order: &[u32]) -> Column {
+    if let Some(size) = column.cell_size() {
+        keep_cells(&mut column.data, size, order);
+    }
+    if let Some(validity) = &mut column.validity {
+        let mut data = Buffer::with_capacity(validity.len());
+        data.extend_from_slice(validity);
+        keep_cells(&mut data, 1, order);
+        *validity = data.to_vec();
+    }
+    column
 }
 
 /// The column in another order; the memory it had becomes spare.

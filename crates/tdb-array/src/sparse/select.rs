@@ -163,17 +163,30 @@ impl Selector<'_> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
         let mut decoded = Vec::with_capacity(source.dimensions.len());
+        let mut wanted = if whole { Vec::new() } else { vec![1u8; tile_cells] };
         if !whole || self.coordinates {
-            for field in &source.dimensions {
-                decoded.push(if field.cell_val_num.is_var() {
+            let dimensions = self.dimensions.iter().zip(self.ranges);
+            for (field, (dimension, set)) in source.dimensions.iter().zip(dimensions) {
+                let values = if field.cell_val_num.is_var() {
                     let mut var = VarTile::default();
                     field.decode_var(context, tile, tile_cells, &mut var, worker)?;
                     Decoded::Var(var)
                 } else {
-                    let mut values = zeroed(tile_cells.saturating_mul(field.cell_size()))?;
-                    field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
+                    let size = field.cell_size();
+                    let mut values = zeroed(tile_cells.saturating_mul(size))?;
+                    // Cells that the dimensions before rule out are not looked at again.
+                    let any = |bytes: core::ops::Range<usize>| {
+                        let cells =
+                            bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
+                        whole || wanted.get(cells).is_none_or(|cells| cells.contains(&1))
+                    };
+                    field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
                     Decoded::Fixed(values)
-                });
+                };
+                if !whole {
+                    keep_inside(&values, dimension, set, &mut wanted);
+                }
+                decoded.push(values);
             }
         }
         let mut timestamps = None;
@@ -185,10 +198,6 @@ impl Selector<'_> {
         }
         let mut cells = None;
         if !whole {
-            let mut wanted = vec![1u8; tile_cells];
-            for ((values, dimension), set) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
-                keep_inside(values, dimension, set, &mut wanted);
-            }
             if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
                 for (keep, time) in wanted.iter_mut().zip(timestamps) {
                     *keep &= u8::from(self.window.contains((*time, *time)));
