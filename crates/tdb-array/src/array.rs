@@ -1,5 +1,6 @@
 //! An open array.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -14,6 +15,7 @@ use crate::context::Context;
 use crate::directory::{DeleteEntry, Directory, FragmentEntry, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
+use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{LocalStorage, Storage};
 use crate::{Error, Read, Result, TimeWindow, parallel};
 
@@ -119,8 +121,10 @@ impl OpenOptions {
 
     /// The settings beside a storage.
     pub(crate) fn context(&self, storage: Box<dyn Storage>) -> Context {
+        let counters = Arc::<Counters>::default();
         Context {
-            storage,
+            storage: Arc::new(Counted::new(storage, counters.clone())),
+            counters,
             threads: self.threads.max(1),
             limits: self.limits,
             budget: Budget::new(self.limits.scratch_bytes),
@@ -200,6 +204,12 @@ impl Array {
         Read::new(self)
     }
 
+    /// What was read and decoded since the array was opened, opening included.
+    #[must_use]
+    pub fn stats(&self) -> QueryStats {
+        self.context.counters.stats()
+    }
+
     /// The schema in force at the end of the window.
     #[must_use]
     pub fn schema(&self) -> &ArraySchema {
@@ -228,6 +238,15 @@ impl Array {
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
+    }
+
+    /// Committed fragments that are not visible, and whether they lie in the window all the same.
+    pub(crate) fn invisible_fragments(&self) -> impl Iterator<Item = (&FragmentEntry, bool)> {
+        let visible: HashSet<&str> = self.fragments.iter().map(Fragment::folder).collect();
+        let others =
+            self.directory.fragments.iter().filter(move |entry| !visible.contains(entry.folder.as_str()));
+        let dense = self.schema.array_type == ArrayType::Dense;
+        others.map(move |entry| (entry, Directory::sees(self.window, dense, &entry.parsed)))
     }
 
     /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an

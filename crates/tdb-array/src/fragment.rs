@@ -15,6 +15,7 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use crate::context::Context;
 use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
+use crate::stats::Stage;
 use crate::storage::{ByteRange, join};
 use crate::{Error, Result};
 
@@ -31,7 +32,7 @@ pub struct Fragment {
     /// Its metadata file, once that was looked at: the footer may come from elsewhere.
     own: OnceLock<Arc<MetadataFile>>,
     lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
-    rtree: OnceLock<Arc<RTree>>,
+    rtree: Mutex<Option<Arc<RTree>>>,
 }
 
 /// A fragment's metadata file.
@@ -123,7 +124,7 @@ impl Fragment {
             metadata_key,
             own: OnceLock::from(Arc::new(own)),
             lists: Mutex::default(),
-            rtree: OnceLock::new(),
+            rtree: Mutex::default(),
         })
     }
 
@@ -143,7 +144,7 @@ impl Fragment {
         let mut footer = Footer::parse(bytes, 0, &schema).ok()?;
         footer.offset = ELSEWHERE;
         let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
-        let (own, lists, rtree) = (OnceLock::new(), Mutex::default(), OnceLock::new());
+        let (own, lists, rtree) = (OnceLock::new(), Mutex::default(), Mutex::default());
         Some(Self { entry: entry.clone(), schema, footer, metadata_key, own, lists, rtree })
     }
 
@@ -204,7 +205,7 @@ impl Fragment {
             metadata_key,
             own: OnceLock::from(Arc::new(own)),
             lists: Mutex::new(lists),
-            rtree: OnceLock::from(Arc::new(rtree)),
+            rtree: Mutex::new(Some(Arc::new(rtree))),
         })
     }
 
@@ -286,6 +287,7 @@ impl Fragment {
 
     /// The unfiltered payload of a section; `None` if this version does not have it.
     pub(crate) fn section(&self, context: &Context, section: Section) -> Result<Option<Vec<u8>>> {
+        let _clock = context.counters.time(Stage::Sections);
         let path = || context.describe(&self.metadata_key);
         let range = self.footer.section(section).map_err(|error| Error::corrupt(path(), error))?;
         let Some(range) = range else { return Ok(None) };
@@ -343,7 +345,8 @@ impl Fragment {
 
     /// The R-tree, read once.
     pub(crate) fn rtree(&self, context: &Context) -> Result<Arc<RTree>> {
-        if let Some(tree) = self.rtree.get() {
+        let cache = || self.rtree.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tree) = &*cache() {
             return Ok(tree.clone());
         }
         let payload = self.section(context, Section::RTree)?.unwrap_or_default();
@@ -361,7 +364,18 @@ impl Fragment {
             let path = context.describe(&self.metadata_key);
             return Err(Error::inconsistent(path, "R-tree", self.footer.offset, detail));
         }
-        Ok(self.rtree.get_or_init(|| Arc::new(tree)).clone())
+        let tree = Arc::new(tree);
+        *cache() = Some(tree.clone());
+        Ok(tree)
+    }
+
+    /// Gives back the memory of sections that were read; they are read again when they are needed.
+    pub(crate) fn forget(&self) {
+        // Versions 1 and 2 have no sections: what their metadata said is all there is.
+        if self.footer.version.has(Gate::FragmentFooter) {
+            *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
+            *self.rtree.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// One of a field's files. `kind` counts in this fragment's own schema.

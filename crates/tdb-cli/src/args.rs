@@ -20,6 +20,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Info(InfoArgs),
     Read(ReadArgs),
+    Explain(ExplainArgs),
     Dump(DumpArgs),
     Verify(VerifyArgs),
     Group(GroupArgs),
@@ -39,6 +40,51 @@ pub(crate) struct InfoArgs {
     pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The part of an array that a query is about.
+#[derive(Debug, Group)]
+pub(crate) struct RangeArgs {
+    /// One range a dimension, separated by commas; an empty one is the whole dimension.
+    #[arg(long, value_name = "0:9,3:7", conflicts_with_all = ["range", "points"], allow_hyphen_values = true)]
+    pub(crate) subarray: Option<String>,
+    /// A range of one dimension or dimension label; several of the same add up. Dense cells come in the order of the ranges.
+    #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
+    pub(crate) range: Vec<String>,
+    /// Single coordinates of one dimension, separated by commas or, after an @, one a line of a file.
+    #[arg(long, value_name = "DIM=A,B or DIM=@FILE", allow_hyphen_values = true)]
+    pub(crate) points: Vec<String>,
+}
+
+/// Show what a query would read, and why not more, from metadata alone.
+///
+/// Fragments outside the time window and outside the ranges are named with the reason; of the others, how many tiles the
+/// R-tree leaves. Requests and bytes are those of whole tiles.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Ranges are written as for tdb read.
+
+Examples:
+  tdb explain weather --range 'time=2020-01-01..2020-01-31' --fields temperature
+  tdb explain weather --json | jq .bytes")]
+pub(crate) struct ExplainArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    /// Fields to read, separated by commas (\, in a name). Default: attributes, of sparse arrays with coordinates.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) fields: Option<String>,
+    #[command(flatten)]
+    pub(crate) ranges: RangeArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<Order>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -65,15 +111,8 @@ pub(crate) struct ReadArgs {
     /// Fields to read, separated by commas (\, in a name). Default: attributes, with coordinates.
     #[arg(long, value_name = "A,B")]
     pub(crate) fields: Option<String>,
-    /// One range a dimension, separated by commas; an empty one is the whole dimension.
-    #[arg(long, value_name = "0:9,3:7", conflicts_with_all = ["range", "points"], allow_hyphen_values = true)]
-    pub(crate) subarray: Option<String>,
-    /// A range of one dimension; several of the same add up. Dense cells come in the order of the ranges.
-    #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
-    pub(crate) range: Vec<String>,
-    /// Single coordinates of one dimension, separated by commas or, after an @, one a line of a file.
-    #[arg(long, value_name = "DIM=A,B or DIM=@FILE", allow_hyphen_values = true)]
-    pub(crate) points: Vec<String>,
+    #[command(flatten)]
+    pub(crate) ranges: RangeArgs,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     #[command(flatten)]
@@ -87,6 +126,12 @@ pub(crate) struct ReadArgs {
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Print the values that the numbers of enumerated attributes stand for.
+    #[arg(long)]
+    pub(crate) values: bool,
+    /// Print on standard error what reading took: requests, bytes, tiles, times.
+    #[arg(long)]
+    pub(crate) stats: bool,
     /// How to print the cells.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,

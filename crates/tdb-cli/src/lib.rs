@@ -3,6 +3,7 @@
 //! ```text
 //! tdb info ARRAY      what the array is: schema, fragments, metadata
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
+//! tdb explain ARRAY   what reading them takes, and why not more
 //! tdb dump FILE       one file of it, byte by byte
 //! tdb verify ARRAY    every structure, chunk and checksum
 //! tdb group GROUP     members, and theirs
@@ -26,6 +27,7 @@ mod calendar;
 mod condition;
 mod describe;
 mod dump;
+mod explain;
 mod failure;
 mod group;
 mod info;
@@ -55,7 +57,8 @@ pub fn run<A: Into<OsString> + Clone>(
     let result = match Args::try_parse_from(args) {
         Ok(args) => match args.command {
             Command::Info(args) => info::run(&args, out),
-            Command::Read(args) => read::run(&args, out),
+            Command::Read(args) => read::run(&args, out, err),
+            Command::Explain(args) => explain::run(&args, out),
             Command::Dump(args) => dump::run(&args, out),
             Command::Verify(args) => verify::run(&args, out),
             Command::Group(args) => group::run(&args, out),

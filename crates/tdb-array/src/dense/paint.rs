@@ -15,6 +15,8 @@ use crate::{Error, QueryError, Result};
 /// One fragment's tiles of the field that is being read.
 #[derive(Debug)]
 struct Source<'a> {
+    /// Which of the array's fragments.
+    fragment: usize,
     tiles: FieldTiles,
     /// What the fragment covers.
     domain: Box,
@@ -101,7 +103,7 @@ impl<'a> FieldSources<'a> {
         spec: &ColumnSpec,
     ) -> Result<Self> {
         let mut sources = Vec::new();
-        for (fragment, overlay) in fragments.iter().zip(overlays) {
+        for (index, (fragment, overlay)) in fragments.iter().zip(overlays).enumerate() {
             let Some(domain) = fragment.non_empty_domain() else { continue };
             let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
             // A fragment outside the query costs nothing.
@@ -128,7 +130,7 @@ impl<'a> FieldSources<'a> {
                     SourceKind::Dense { first: grid.iter().map(|span| span.0).collect(), strides }
                 }
             };
-            sources.push(Source { tiles, domain, kind: source });
+            sources.push(Source { fragment: index, tiles, domain, kind: source });
         }
         Ok(Self { sources })
     }
@@ -154,6 +156,26 @@ impl<'a> FieldSources<'a> {
         }
         layers.reverse();
         (layers, covered)
+    }
+
+    /// What painting a region reads, in its order: the number of each fragment, its tiles of the field, and which of them;
+    /// none for a sparse fragment.
+    pub(crate) fn for_each_layer(
+        &self,
+        space: &Space,
+        region: &Region,
+        mut visit: impl FnMut(usize, &FieldTiles, Option<usize>) -> Result<()>,
+    ) -> Result<()> {
+        space.for_each_tile(region, |index, _, bounds| {
+            let (layers, _) = self.layers(&bounds);
+            layers.into_iter().try_for_each(|layer| {
+                let tile = match &layer.source.kind {
+                    SourceKind::Dense { first, strides } => Some(data_tile(index, first, strides)),
+                    SourceKind::Sparse(_) => None,
+                };
+                visit(layer.source.fragment, &layer.source.tiles, tile)
+            })
+        })
     }
 
     pub(crate) fn paint_fixed(
@@ -450,7 +472,7 @@ fn data_tile(index: &[u64], first: &[u64], strides: &[u64]) -> usize {
 }
 
 /// Distances in data tiles between neighbouring space tiles of a grid.
-fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
+pub(crate) fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
     let mut strides = vec![1u64; grid.len()];
     let mut next = 1u64;
     let mut set = |(stride, (low, high)): (&mut u64, &(u64, u64))| {

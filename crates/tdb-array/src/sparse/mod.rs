@@ -5,18 +5,21 @@ pub(crate) mod hilbert;
 pub(crate) mod order;
 pub(crate) mod select;
 
-use tdb_codec::{Buffer, Layout, to_u32, to_u64};
+use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
 use self::order::{CellOrder, Selected, permutation, replaced};
 use self::select::{TileSelection, copy_cells, copy_var_cells, select};
+
+pub(crate) use self::select::{Candidate, candidates};
 use crate::gather::{
     ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, keep_cells, lengths_to_offsets,
     split_lengths, zeroed,
 };
-use crate::query::Plan;
+use crate::query::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
+use crate::stats::Stage;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Cells, Column, QueryError, Result, parallel};
 
@@ -25,23 +28,17 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let array = plan.array;
     let context = &array.context;
     let schema = array.schema();
-    let timed = array.fragments.iter().any(|fragment| fragment.footer().has_timestamps);
-    // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
-    // unique.
-    let one = array.fragments.len() <= 1 && !timed;
-    let dedup = !schema.allows_duplicates && !one;
-    let sorts = match plan.order {
-        Layout::RowMajor | Layout::ColMajor => true,
-        Layout::GlobalOrder => !one,
-        // Unordered cells come in storage order, unless duplicates must be found.
-        _ => dedup,
-    };
-    // Coordinates of whole tiles are decoded where their columns will be; the sorter looks at them there.
-    let staged = sorts && plan.ranges.iter().all(RangeSet::is_all);
+    let Sorting { sorts, dedup } = Sorting::of(plan);
+    // Coordinates of whole tiles are decoded where their columns will be; the sorter looks at them there. Under a budget
+    // all is done tile by tile.
+    let limited = plan.share.window.is_some() || plan.share.room.is_some();
+    let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
     let selections = select(plan, sorts && !staged)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
-    let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
+    plan.share.admit(to_u64(cells))?;
     let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
+    let clock = context.counters.time(Stage::Order);
+    let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
     let selected = match staged {
         true => Selected::Staged(&selections, &coordinates),
         false => Selected::Own(&selections),
@@ -66,6 +63,8 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let order = order.filter(|order: &Vec<u32>| {
         order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
     });
+    drop(clock);
+    let _clock = context.counters.time(Stage::Decode);
     let mut columns = Vec::with_capacity(plan.fields.len());
     // Memory that is touched already: columns in stored order that are done with, and coordinates that nobody asked for.
     let mut spare = Spare::default();
@@ -92,6 +91,14 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
             Some(order) => reorder(plan, column, order, &mut spare)?,
             None => column,
         });
+    }
+    if let Some(place) = plan.timestamps {
+        let column = timestamps(&selections, cells);
+        let column = match &order {
+            Some(order) => reorder(plan, column, order, &mut spare)?,
+            None => column,
+        };
+        columns.insert(place.min(columns.len()), column);
     }
     let len = order.as_ref().map_or(cells, Vec::len);
     Ok(Cells { len, shape: None, order: plan.order, columns })
@@ -136,6 +143,48 @@ fn stage_coordinates(plan: &Plan<'_>, selections: &[TileSelection], cells: usize
     fields.map(|field| stage(plan, selections, field.kind, ColumnSpec::new(schema, &field), cells)).collect()
 }
 
+/// When each of the selected cells was written.
+fn timestamps(selections: &[TileSelection], cells: usize) -> Column {
+    let mut data = Buffer::with_capacity(cells.saturating_mul(8));
+    for selection in selections {
+        match &selection.timestamps {
+            Some(times) => times.iter().for_each(|time| data.extend_from_slice(&time.to_le_bytes())),
+            None => {
+                (0..selection.len()).for_each(|_| data.extend_from_slice(&selection.written.to_le_bytes()));
+            }
+        }
+    }
+    let (datatype, cell_val_num) = (Datatype::Uint64, CellValNum::ONE);
+    Column { name: TIMESTAMPS.to_owned(), datatype, cell_val_num, data, offsets: None, validity: None }
+}
+
+/// What must be done about order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sorting {
+    /// Whether cells must be looked at in another order than they are stored in.
+    pub(crate) sorts: bool,
+    /// Whether cells may be replaced by newer ones.
+    pub(crate) dedup: bool,
+}
+
+impl Sorting {
+    pub(crate) fn of(plan: &Plan<'_>) -> Self {
+        let fragments = &plan.array.fragments;
+        let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
+        // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
+        // unique.
+        let one = fragments.len() <= 1 && !timed;
+        let dedup = !plan.array.schema().allows_duplicates && !one;
+        let sorts = match plan.order {
+            Layout::RowMajor | Layout::ColMajor => true,
+            Layout::GlobalOrder => !one,
+            // Unordered cells come in storage order, unless duplicates must be found.
+            _ => dedup,
+        };
+        Self { sorts, dedup }
+    }
+}
+
 /// A column of the selected cells, in the order of the selections.
 fn stage(
     plan: &Plan<'_>,
@@ -163,11 +212,12 @@ fn stage_into(
             *slot = true;
         }
     }
-    let mut tiles: Vec<Option<FieldTiles>> = Vec::with_capacity(plan.array.fragments.len());
+    // Boxed: most fragments may have no part in it.
+    let mut tiles: Vec<Option<Box<FieldTiles>>> = Vec::with_capacity(plan.array.fragments.len());
     for (fragment, used) in plan.array.fragments.iter().zip(used) {
-        tiles.push(if used { spec.tiles(context, fragment, kind)? } else { None });
+        tiles.push(if used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None });
     }
-    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_ref);
+    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_deref);
     // What the selections promise is only what the fragments claim: ask for the memory before taking it.
     zeroed(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
@@ -211,13 +261,17 @@ fn stage_into(
                         *slot = len;
                     }
                 };
+                // Held as pieces, and once more joined or in order.
+                let charge = |values: &Buffer| plan.share.charge(to_u64(values.len()).saturating_mul(2));
                 let Some(cells) = &selection.cells else {
                     // All cells of a tile keep the tile's own buffer.
                     decoded.lengths().for_each(push);
+                    charge(&decoded.values)?;
                     return Ok(decoded.values);
                 };
                 let mut values = Buffer::new();
                 copy_var_cells(&decoded, cells, push, |value| values.extend_from_slice(value));
+                charge(&values)?;
                 Ok(values)
             })?;
         lengths_to_offsets(&mut offsets)?;

@@ -318,6 +318,27 @@ fn float_tile(dimension: &Dimension, value: &[u8]) -> u64 {
     }
 }
 
+/// The coordinate of a selected cell.
+pub(crate) fn coordinate<'a>(
+    selection: &'a TileSelection,
+    dimension: &Dimension,
+    index: usize,
+    at: usize,
+) -> &'a [u8] {
+    let Some(values) = selection.coordinates.get(index) else { return &[] };
+    let range = match &values.offsets {
+        Some(offsets) => {
+            let end = |at: usize| offsets.get(at).copied().and_then(to_usize).unwrap_or(0);
+            end(at)..end(at.saturating_add(1))
+        }
+        None => {
+            let size = dimension.datatype.size();
+            at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size)
+        }
+    };
+    values.values.as_slice().get(range).unwrap_or_default()
+}
+
 /// Orders two coordinates of a dimension by one part of a key.
 pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
     if dimension.is_var() {

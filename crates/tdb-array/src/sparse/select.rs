@@ -8,6 +8,8 @@ use crate::fragment::Fragment;
 use crate::gather::{index_of, zeroed};
 use crate::query::Plan;
 use crate::ranges::RangeSet;
+use crate::stats::Stage;
+use crate::stream::Share;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Error, Result, TimeWindow, parallel};
 
@@ -41,22 +43,34 @@ impl TileSelection {
     pub(crate) fn len(&self) -> usize {
         self.cells.as_ref().map_or(self.tile_cells, Vec::len)
     }
+
+    /// Bytes it holds, about.
+    fn held(&self) -> u64 {
+        let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));
+        let times = self.timestamps.as_ref().map_or(0, |times| times.len().saturating_mul(8));
+        let coordinates = self.coordinates.iter().map(|coordinates| {
+            let offsets = coordinates.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
+            coordinates.values.len().saturating_add(offsets)
+        });
+        to_u64(coordinates.fold(lists.saturating_add(times).saturating_add(256), usize::saturating_add))
+    }
 }
 
 /// A tile whose MBR overlaps the query.
-struct Candidate {
-    fragment: usize,
-    tile: usize,
-    tile_cells: usize,
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) fragment: usize,
+    pub(crate) tile: usize,
+    pub(crate) tile_cells: usize,
     /// Whether all its cells are wanted, so that coordinates need not be looked at.
-    whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// A fragment's dimensions.
 struct Source {
     dimensions: Vec<FieldTiles>,
     /// Cell timestamps, if the fragment has them.
-    timestamps: Option<FieldTiles>,
+    timestamps: Option<Box<FieldTiles>>,
     /// Whether cells must be compared with the window one by one.
     filter_time: bool,
     /// The fragment's first timestamp.
@@ -68,44 +82,54 @@ struct Source {
 pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelection>> {
     let array = plan.array;
     let context = &array.context;
+    let _clock = context.counters.time(Stage::Select);
     let window = array.window();
     let dimensions = &array.schema().domain.dimensions;
     let mut sources = Vec::with_capacity(array.fragments.len());
     let mut candidates = Vec::new();
     for (index, fragment) in array.fragments.iter().enumerate() {
-        if fragment.is_dense() {
-            let path = context.describe(fragment.metadata_key());
-            let detail = "a dense fragment in a sparse array";
-            return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
-        }
-        let filter_time = fragment.footer().has_timestamps && !window.contains(fragment.timestamps());
-        let before = candidates.len();
-        find_candidates(plan, index, fragment, filter_time, &mut candidates)?;
-        let any = candidates.len() > before;
-        let looks = any && (coordinates || candidates.iter().skip(before).any(|candidate| !candidate.whole));
+        let found = self::candidates(plan, index, fragment)?;
+        let any = !found.is_empty();
+        let looks = any && (coordinates || found.iter().any(|candidate| !candidate.whole));
+        candidates.extend(found);
+        let filter_time = filters_time(plan, fragment);
         let fields = if looks { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        let timestamps = if any { FieldTiles::timestamps(context, fragment)? } else { None };
+        let timestamps = if any { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
         let written = fragment.timestamps().0;
         sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
     }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let source = sources.get(candidate.fragment);
         let Some(source) = source else { return Ok(None) };
-        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates };
-        selector.run(candidate, source, worker).map(Some)
+        let share = &plan.share;
+        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates, share };
+        let selection = selector.run(candidate, source, worker)?;
+        share.charge(selection.held())?;
+        Ok(Some(selection))
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
 }
 
-fn find_candidates(
-    plan: &Plan<'_>,
-    index: usize,
-    fragment: &Fragment,
-    filter_time: bool,
-    candidates: &mut Vec<Candidate>,
-) -> Result<()> {
+/// Whether cells of a fragment must be compared with the window one by one.
+fn filters_time(plan: &Plan<'_>, fragment: &Fragment) -> bool {
+    fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
+}
+
+/// The tiles of a fragment that may hold cells of the query, in file order.
+pub(crate) fn candidates(plan: &Plan<'_>, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
     let context = &plan.array.context;
+    if fragment.is_dense() {
+        let path = context.describe(fragment.metadata_key());
+        let detail = "a dense fragment in a sparse array";
+        return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
+    }
+    let mut candidates = Vec::new();
+    if !plan.share.has_fragment(index) {
+        return Ok(candidates);
+    }
+    // What a window takes of a tile only its coordinates can tell.
+    let looks = filters_time(plan, fragment) || plan.share.window.is_some();
     let dimensions = &plan.array.schema().domain.dimensions;
     let unbounded = plan.ranges.iter().all(RangeSet::is_all);
     if unbounded {
@@ -117,11 +141,11 @@ fn find_candidates(
             let path = context.describe(fragment.metadata_key());
             Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
         })?;
-        for tile in 0..tiles {
+        for tile in (0..tiles).filter(|tile| plan.share.has_tile(index, *tile)) {
             let tile_cells = fragment.tile_cells(context, tile)?;
-            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !filter_time });
+            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !looks });
         }
-        return Ok(());
+        return Ok(candidates);
     }
     let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
         let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
@@ -130,18 +154,18 @@ fn find_candidates(
     // A fragment outside the query costs nothing.
     let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
     if domain.into_iter().any(|(dimension, range)| !overlaps(dimension, &range.low, &range.high)) {
-        return Ok(());
+        return Ok(candidates);
     }
     let tree = fragment.rtree(context)?;
-    for tile in tree.search(overlaps) {
+    for tile in tree.search(overlaps).into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
         let inside = tree.leaf(tile).is_some_and(|mbr| {
             let sets = plan.ranges.iter().zip(dimensions);
             mbr.ranges().zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
         });
         let tile_cells = fragment.tile_cells(context, tile)?;
-        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !filter_time });
+        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !looks });
     }
-    Ok(())
+    Ok(candidates)
 }
 
 struct Selector<'a> {
@@ -150,6 +174,7 @@ struct Selector<'a> {
     ranges: &'a [RangeSet],
     window: TimeWindow,
     coordinates: bool,
+    share: &'a Share,
 }
 
 /// A decoded dimension of a tile.
@@ -159,6 +184,22 @@ enum Decoded {
 }
 
 impl Selector<'_> {
+    /// A decoded coordinate.
+    fn value<'d>(&self, decoded: &'d [Decoded], dimension: usize, cell: usize) -> &'d [u8] {
+        match decoded.get(dimension) {
+            Some(Decoded::Fixed(values)) => {
+                let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
+                let start = cell.saturating_mul(size);
+                values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
+            }
+            Some(Decoded::Var(tile)) => {
+                let pair = tile.offsets.get(cell..cell.saturating_add(2)).unwrap_or_default();
+                var_cell(tile.values.as_slice(), pair)
+            }
+            None => &[],
+        }
+    }
+
     fn run(&self, candidate: Candidate, source: &Source, worker: &mut Worker) -> Result<TileSelection> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
@@ -198,10 +239,14 @@ impl Selector<'_> {
         }
         let mut cells = None;
         if !whole {
+            context.counters.tested(tile_cells);
             if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
                 for (keep, time) in wanted.iter_mut().zip(timestamps) {
                     *keep &= u8::from(self.window.contains((*time, *time)));
                 }
+            }
+            if let Some(window) = &self.share.window {
+                window.keep(&mut wanted, |dimension, at| self.value(&decoded, dimension, at));
             }
             if wanted.contains(&0) {
                 let numbers = (0u32..).zip(&wanted).filter(|(_, keep)| **keep != 0);

@@ -16,6 +16,7 @@ use bytes::Bytes;
 pub(crate) use below::Below;
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
+pub(crate) use places::Folder;
 pub use places::{LocalPlaces, Places};
 pub use write::{Durability, FileWriter, WriteStorage};
 

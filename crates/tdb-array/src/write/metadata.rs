@@ -151,9 +151,10 @@ impl FragmentSummary {
             file.extend(generic_tile_in(version, &write_names(&[]), key, scratch)?);
         }
         let offset = to_u64(file.len());
-        let sizes = |size: fn(&FieldSummary) -> u64| -> Vec<u64> {
-            (0..slots.len()).map(|slot| self.field(slot, slots).map_or(0, size)).collect()
+        let sizes = |count: usize, size: fn(&FieldSummary) -> u64| -> Vec<u64> {
+            (0..count).map(|slot| self.field(slot, slots).map_or(0, size)).collect()
         };
+        let validity_len = if version.has(Gate::Nullable) { slots.len() } else { 0 };
         let sparse = self.domain.is_none();
         let footer = Footer {
             version,
@@ -164,9 +165,9 @@ impl FragmentSummary {
             last_tile_cell_num: if sparse { self.last_tile_cells } else { self.tile_cells },
             has_timestamps: false,
             has_delete_metadata: false,
-            file_sizes: sizes(|field| field.fixed.size),
-            file_var_sizes: sizes(|field| field.values.size),
-            file_validity_sizes: sizes(|field| field.validity.size),
+            file_sizes: sizes(slots.len(), |field| field.fixed.size),
+            file_var_sizes: sizes(slots.var_len(version), |field| field.values.size),
+            file_validity_sizes: sizes(validity_len, |field| field.validity.size),
             sections,
             optional: Vec::new(),
             slots,

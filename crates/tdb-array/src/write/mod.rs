@@ -168,7 +168,8 @@ impl WriteOptions {
     pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<ArrayWriter> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = Context {
-            storage: Box::new(storage.clone()),
+            storage: Arc::new(storage.clone()),
+            counters: Arc::default(),
             threads: self.threads.max(1),
             limits: self.limits,
             budget: Budget::new(self.limits.scratch_bytes),

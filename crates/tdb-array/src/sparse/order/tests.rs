@@ -1,11 +1,11 @@
 //! Every way of sorting, against comparing all cells one by one.
 
-use tdb_codec::{ArrayType, Budget, Buffer, Limits};
+use tdb_codec::{ArrayType, Buffer};
 use tdb_schema::Domain;
 
 use super::super::select::Coordinates;
 use super::*;
-use crate::MemoryStorage;
+use crate::{MemoryStorage, OpenOptions};
 
 /// A generator good enough to shuffle cells.
 struct Random(u64);
@@ -26,9 +26,7 @@ impl Random {
 }
 
 fn context(threads: usize) -> Context {
-    let limits = Limits::default();
-    let budget = Budget::new(limits.scratch_bytes);
-    Context { storage: Box::new(MemoryStorage::default()), threads, limits, budget, key: None }
+    OpenOptions::new().threads(threads).context(Box::new(MemoryStorage::default()))
 }
 
 fn schema(dimensions: Vec<Dimension>, tile_order: Layout, cell_order: Layout) -> ArraySchema {
