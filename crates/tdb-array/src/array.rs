@@ -8,15 +8,15 @@ use std::thread;
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
 use tdb_fragment::{CommitKind, Condition, Update, is_plain_name};
-use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, EnumerationName, Range};
 
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
-use crate::directory::{DeleteEntry, Directory, FragmentEntry, SCHEMA_FOLDER};
+use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::stats::{Counted, Counters, QueryStats};
-use crate::storage::{LocalStorage, Storage};
+use crate::storage::{LocalStorage, Storage, join};
 use crate::{Error, Read, Result, TimeWindow, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
@@ -182,6 +182,22 @@ pub(crate) fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
     ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
 }
 
+/// Reads an enumeration that the schema in file `schema_key` names.
+pub(crate) fn load_enumeration(
+    context: &Context,
+    schema_key: &str,
+    entry: &EnumerationName,
+) -> Result<Enumeration> {
+    if !is_plain_name(&entry.file_name) {
+        let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
+        let path = context.describe(schema_key);
+        return Err(Error::inconsistent(path, "enumeration file name", 0, detail));
+    }
+    let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.file_name);
+    let payload = context.generic_file(&key)?;
+    Enumeration::parse(&payload).map_err(|error| Error::corrupt(context.describe(&key), error))
+}
+
 impl Array {
     /// Opens the array in a local folder as it is now.
     ///
@@ -197,6 +213,13 @@ impl Array {
     /// As [`Self::open`].
     pub fn open_at(path: impl Into<PathBuf>, window: TimeWindow) -> Result<Self> {
         OpenOptions::new().window(window).open(path)
+    }
+
+    /// The same array as if it had only these fragments and this schema, and no deletes.
+    pub(crate) fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {
+        let mut fragments = self.fragments;
+        fragments.retain(|fragment| folders.iter().any(|folder| folder == fragment.folder()));
+        Self { fragments, schema, schema_key, deletes: Vec::new(), ..self }
     }
 
     /// Starts a query.
@@ -294,19 +317,7 @@ impl Array {
         let Some(entry) = self.schema.enumerations.iter().find(|entry| entry.name == name) else {
             return Ok(None);
         };
-        if !is_plain_name(&entry.file_name) {
-            let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
-            return Err(Error::inconsistent(
-                self.describe(&self.schema_key),
-                "enumeration file name",
-                0,
-                detail,
-            ));
-        }
-        let key = format!("{SCHEMA_FOLDER}/__enumerations/{}", entry.file_name);
-        let payload = self.context.generic_file(&key)?;
-        let parsed = Enumeration::parse(&payload);
-        parsed.map(Some).map_err(|error| Error::corrupt(self.context.describe(&key), error))
+        load_enumeration(&self.context, &self.schema_key, entry).map(Some)
     }
 
     /// How a key of this array's storage is shown to people.

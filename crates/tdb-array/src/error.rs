@@ -159,11 +159,20 @@ pub enum WriteError {
     FailedBefore,
     #[error("field \"{field}\" cannot be filtered: {error}")]
     Filter { field: String, error: Box<tdb_tile::Error> },
+    #[error("{what} refused: {why}")]
+    Refused { what: &'static str, why: String },
+    #[error("cancelled")]
+    Cancelled,
     #[error("the system gives no random numbers: {0}")]
     NoRandomness(String),
 }
 
 impl Error {
+    /// Something that is not done to an array, and why.
+    pub(crate) fn refused(what: &'static str, why: impl Into<String>) -> Self {
+        WriteError::Refused { what, why: why.into() }.into()
+    }
+
     pub(crate) fn corrupt(path: impl Into<String>, source: impl Into<Cause>) -> Self {
         Self::Corrupt { path: path.into(), source: Box::new(source.into()) }
     }

@@ -52,6 +52,7 @@ mod grid;
 mod group;
 mod history;
 mod labels;
+mod maintain;
 mod object;
 mod parallel;
 mod query;
@@ -75,6 +76,10 @@ pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
+pub use maintain::{
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
+    Stored, Vacuum,
+};
 pub use object::object_type;
 pub use query::Read;
 pub use stats::QueryStats;
@@ -89,8 +94,8 @@ pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, Obje
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
 pub use write::{
-    ArrayWriter, Duplicates, FragmentWriter, SparseStream, Write, WriteColumn, WriteOptions,
-    enumeration_file_name,
+    ArrayWriter, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, SchemaEvolution, SparseStream,
+    Write, WriteColumn, WriteOptions, enumeration_file_name,
 };
 
 /// The README's example, compiled.

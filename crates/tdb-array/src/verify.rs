@@ -87,6 +87,14 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
     verifier.report
 }
 
+/// Checks one fragment down to its last chunk, whether it counts yet or not.
+pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key: &str) -> Vec<Problem> {
+    let mut verifier = Verifier { context, schemas: HashMap::new(), report: Verification::default() };
+    verifier.schema(schema_key);
+    verifier.fragment(entry);
+    verifier.report.problems
+}
+
 struct Verifier {
     context: Context,
     /// All schemas that could be read, by key.

@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
-use tdb_array::{Key, Layout, OpenOptions, TimeWindow};
+use tdb_array::{Key, Layout, OpenOptions, TimeWindow, WriteOptions};
 
 use crate::calendar::{self, BadDate};
+use crate::evolve::EvolveArgs;
 use crate::failure::{Failure, Result};
+use crate::group::change::GroupChange;
+use crate::maintain::{ConsolidateArgs, VacuumArgs};
+use crate::meta::change::MetaChange;
 
 /// Look at, read, dump and verify TileDB arrays.
 #[derive(Debug, Parser)]
@@ -26,6 +30,9 @@ pub(crate) enum Command {
     Group(GroupArgs),
     Meta(MetaArgs),
     Log(LogArgs),
+    Evolve(EvolveArgs),
+    Consolidate(ConsolidateArgs),
+    Vacuum(VacuumArgs),
 }
 
 /// Show what an array is: schema, fragments, metadata.
@@ -179,17 +186,27 @@ pub(crate) struct VerifyArgs {
     pub(crate) json: bool,
 }
 
-/// Show what belongs to a group: its members, what is at their places, and its metadata.
+/// Show what belongs to a group: its members, what is at their places, and its metadata; or change it.
 #[derive(Debug, Group)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Members are named as the group names them. URIs of local folders are followed; others, such as s3://..., are shown.
 
 Examples:
   tdb group stations
-  tdb group stations --recursive --json")]
+  tdb group stations --recursive --json
+  tdb group create stations
+  tdb group add stations oslo --relative --name Oslo
+  tdb group remove stations Oslo",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct GroupArgs {
+    #[command(subcommand)]
+    pub(crate) change: Option<GroupChange>,
     /// Folder of the group.
-    pub(crate) group: PathBuf,
+    #[arg(required = true)]
+    pub(crate) group: Option<PathBuf>,
     /// Also show the members of member groups, and theirs.
     #[arg(long, short)]
     pub(crate) recursive: bool,
@@ -202,19 +219,29 @@ pub(crate) struct GroupArgs {
     pub(crate) json: bool,
 }
 
-/// Show the key-value metadata of an array or a group, or one value of it.
+/// Show the key-value metadata of an array or a group, or one value of it; or change it.
 #[derive(Debug, Group)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Keys may hold any bytes: \\xNN stands for one, \\\\ for a backslash. Without --json, a single value is printed as it is, \
 strings with a line feed behind; --json has every value's bytes in hexadecimal too.
 
 Examples:
   tdb meta weather
   tdb meta weather units
-  tdb meta stations --at 2020-06-01 --json | jq '.[].key'")]
+  tdb meta stations --at 2020-06-01 --json | jq '.[].key'
+  tdb meta set weather units kelvin
+  tdb meta set weather limits 180 330 --type float64
+  tdb meta rm weather draft",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct MetaArgs {
+    #[command(subcommand)]
+    pub(crate) change: Option<MetaChange>,
     /// Folder of the array or group.
-    pub(crate) object: PathBuf,
+    #[arg(required = true)]
+    pub(crate) object: Option<PathBuf>,
     /// Show only this key's value; exit code 1 if there is none.
     #[arg(name = "KEY")]
     pub(crate) entry: Option<String>,
@@ -280,6 +307,31 @@ fn parse_key(bytes: &[u8]) -> Option<Key> {
         *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(Key::new(key))
+}
+
+/// How changes are written.
+#[derive(Debug, Group)]
+pub(crate) struct ChangeArgs {
+    /// Write at this time instead of now: milliseconds since 1970, or a date in UTC.
+    #[arg(long, value_name = "MS|DATE", value_parser = parse_time)]
+    pub(crate) time: Option<u64>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+impl ChangeArgs {
+    /// Options that write with this key at this time.
+    pub(crate) fn options(&self) -> Result<WriteOptions> {
+        let options = WriteOptions::new();
+        let options = match self.time {
+            Some(time) => options.timestamp(time),
+            None => options,
+        };
+        Ok(match self.key.key()? {
+            Some(key) => options.key(key),
+            None => options,
+        })
+    }
 }
 
 /// Which point of the array's history to look at.
@@ -374,7 +426,7 @@ pub(crate) enum Kind {
 }
 
 /// Milliseconds, or an ISO date.
-fn parse_time(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
     if let Ok(millis) = text.parse() {
         return Ok(millis);
     }

@@ -9,6 +9,9 @@
 //! tdb group GROUP     members, and theirs
 //! tdb meta OBJECT     key-value metadata of an array or a group
 //! tdb log ARRAY       what happened to it along time
+//! tdb evolve ARRAY    attributes, enumerations, current domain and version
+//! tdb consolidate     many files into few
+//! tdb vacuum          what others replace goes
 //! ```
 //!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the
@@ -27,11 +30,13 @@ mod calendar;
 mod condition;
 mod describe;
 mod dump;
+mod evolve;
 mod explain;
 mod failure;
 mod group;
 mod info;
 mod log;
+mod maintain;
 mod meta;
 mod names;
 mod ranges;
@@ -64,6 +69,9 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Group(args) => group::run(&args, out),
             Command::Meta(args) => meta::run(&args, out),
             Command::Log(args) => log::run(&args, out),
+            Command::Evolve(args) => evolve::run(&args, out),
+            Command::Consolidate(args) => maintain::consolidate(&args, out, err),
+            Command::Vacuum(args) => maintain::vacuum(&args, out, err),
         },
         Err(error) => Failure::from_clap(&error, out),
     };

@@ -238,6 +238,22 @@ struct End {
     is_date: bool,
 }
 
+/// One value of a type: a number, a date, `true` or `false`, or text with `\xNN` for any byte.
+pub(crate) fn parse_value(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
+    if datatype == Datatype::Bool && matches!(text, "true" | "false") {
+        return Ok(vec![u8::from(text == "true")]);
+    }
+    if crate::value::is_text(datatype) {
+        return unescape(text);
+    }
+    match parse_integer(datatype, text)? {
+        Some(bytes) => Ok(bytes),
+        None if datatype.physical().is_float() => parse_float(datatype, text),
+        None if datatype.is_datetime() => parse_date(datatype, text),
+        None => Err(format!("{text:?} is no integer")),
+    }
+}
+
 fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
     let (bytes, is_date) = if text.is_empty() {
         (None, false)

@@ -10,6 +10,7 @@ use tdb_schema::ArraySchema;
 use super::select::TileSelection;
 use super::stage;
 use crate::array::Delete;
+use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::{ColumnSpec, index_of, zeroed};
 use crate::query::Plan;
@@ -32,7 +33,7 @@ pub(super) fn surviving(
     let columns = condition_columns(plan, selections, cells)?;
     let mut processed = Vec::with_capacity(array.fragments.len());
     for fragment in &array.fragments {
-        processed.push(processed_conditions(plan, fragment)?);
+        processed.push(processed_conditions(&array.context, fragment)?);
     }
     let mut keep = vec![true; cells];
     let mut start = 0usize;
@@ -55,8 +56,7 @@ pub(super) fn surviving(
 }
 
 /// Deletes that a fragment with delete metadata already holds the result of.
-fn processed_conditions(plan: &Plan<'_>, fragment: &Fragment) -> Result<Vec<String>> {
-    let context = &plan.array.context;
+pub(crate) fn processed_conditions(context: &Context, fragment: &Fragment) -> Result<Vec<String>> {
     if !fragment.footer().has_delete_metadata {
         return Ok(Vec::new());
     }
@@ -169,7 +169,8 @@ fn holds(
     }
 }
 
-fn compare(column: &Column, cell: usize, comparison: Comparison, operands: &[Vec<u8>]) -> bool {
+/// Whether a comparison holds for a cell of its field.
+pub(crate) fn compare(column: &Column, cell: usize, comparison: Comparison, operands: &[Vec<u8>]) -> bool {
     let valid = !column.is_null(cell);
     match comparison {
         Comparison::AlwaysTrue => return true,

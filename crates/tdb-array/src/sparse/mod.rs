@@ -1,6 +1,6 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 
-mod deletes;
+pub(crate) mod deletes;
 pub(crate) mod hilbert;
 pub(crate) mod order;
 pub(crate) mod select;

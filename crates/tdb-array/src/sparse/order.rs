@@ -258,6 +258,23 @@ pub(crate) fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
     }
 }
 
+/// Bits of a part; `None` for strings.
+pub(crate) fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
+    let (Part::Tile(index) | Part::Cell(index)) = part;
+    let dimension = dimensions.get(index)?;
+    if dimension.is_var() {
+        return None;
+    }
+    let bits_of = |most: u64| u64::BITS.saturating_sub(most.leading_zeros());
+    match (part, dimension.last_ordinal()) {
+        (Part::Cell(_), Some(last)) => Some(bits_of(last)),
+        (Part::Tile(_), Some(last)) => Some(bits_of(last.checked_div(dimension.extent_cells()?)?)),
+        // Reals: order-preserving bits, and tile indices that may be anything.
+        (Part::Cell(_), None) => u32::try_from(dimension.datatype.size().checked_mul(8)?).ok(),
+        (Part::Tile(_), None) => Some(64),
+    }
+}
+
 /// The integer sign- or zero-extended to 64 bits.
 #[inline]
 fn integer(bytes: &[u8], signed: bool) -> u64 {
@@ -345,21 +362,22 @@ pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]
         // The reference implementation compares cells of string dimensions as signed characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
+    part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
+}
+
+/// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension.
+pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
-        let part_of = |bytes: &[u8]| match part {
-            Part::Tile(_) => float_tile(dimension, bytes),
-            Part::Cell(_) => float_bits(bytes),
-        };
-        return part_of(a).cmp(&part_of(b));
+        return Some(match part {
+            Part::Tile(_) => float_tile(dimension, value),
+            Part::Cell(_) => float_bits(value),
+        });
     }
-    let ordinal = |bytes: &[u8]| {
-        let ordinal = dimension.ordinal(bytes).unwrap_or(0);
-        match part {
-            Part::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
-            Part::Cell(_) => ordinal,
-        }
-    };
-    ordinal(a).cmp(&ordinal(b))
+    let ordinal = dimension.ordinal(value)?;
+    Some(match part {
+        Part::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
+        Part::Cell(_) => ordinal,
+    })
 }
 
 #[cfg(test)]
