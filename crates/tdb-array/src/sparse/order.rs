@@ -307,6 +307,10 @@ fn float_bits(bytes: &[u8]) -> u64 {
     }
 }
 
+fn is_negative_zero(bytes: &[u8]) -> bool {
+    bytes.split_last().is_some_and(|(sign, rest)| *sign == 0x80 && rest.iter().all(|byte| *byte == 0))
+}
+
 /// The bytes of the real of `size` bytes that [`float_bits`] turns into `bits`.
 fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if size == 4 {
@@ -362,15 +366,22 @@ pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]
         // The reference implementation compares cells of string dimensions as signed characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
+    if dimension.datatype.physical().is_float() && matches!(part, Part::Cell(_)) {
+        return float_bits(a).cmp(&float_bits(b));
+    }
     part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
 }
 
 /// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension.
+/// Different coordinates have different numbers: of zeros, the negative one comes first.
 pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
         return Some(match part {
             Part::Tile(_) => float_tile(dimension, value),
-            Part::Cell(_) => float_bits(value),
+            Part::Cell(_) => match float_bits(value) {
+                bits if is_negative_zero(value) => bits.wrapping_sub(1),
+                bits => bits,
+            },
         });
     }
     let ordinal = dimension.ordinal(value)?;

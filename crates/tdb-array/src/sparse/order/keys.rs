@@ -11,7 +11,7 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
 use super::table::{CellTable, CoordinatesRef, Piece};
-use super::{CellOrder, Part, float_bits, float_from_bits, float_tile, integer, parts};
+use super::{CellOrder, Part, float_bits, float_from_bits, float_tile, integer, is_negative_zero, parts};
 use crate::gather::split_lengths;
 use crate::sparse::hilbert;
 use crate::{Result, parallel};
@@ -432,9 +432,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                     Source::Tile => float_tile(dimension, value),
                     _ => float_bits(value),
                 };
-                negative_zero |= value
-                    .split_last()
-                    .is_some_and(|(sign, rest)| *sign == 0x80 && rest.iter().all(|b| *b == 0));
+                negative_zero |= is_negative_zero(value);
                 let word = word.wrapping_sub(slot.base);
                 fits &= word <= most;
                 *key = key.with(K::place(word, slot.shift));
