@@ -41,6 +41,7 @@
 
 mod array;
 mod cells;
+mod consolidated;
 mod context;
 mod coordinate;
 mod dense;
