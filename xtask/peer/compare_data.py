@@ -3,7 +3,7 @@
     python compare_data.py --out DIR [--only SUBSTRING]
 
 Arrays that are already there are kept. Each is built aside and renamed when it is complete, so that a broken run leaves
-nothing that looks finished. The content depends on nothing but this file. About 1 GB.
+nothing that looks finished. The content depends on nothing but this file. About 1.5 GB.
 """
 
 import argparse
@@ -19,6 +19,7 @@ TILE = 512
 POINTS = 510_000  # a fragment
 FRAGMENTS = 8
 SPAN = 1_000_000
+WIDE = 100_000_000
 STRINGS = 2_000_000
 SMALL = 500
 SMALL_CELLS = 1000
@@ -33,7 +34,7 @@ def surface():
 
 
 def dense(uri, data, filters):
-    dims = [tiledb.Dim(name=n, domain=(0, SIDE - 1), tile=TILE, dtype=np.int64) for n in ("row", "col")]
+    dims = [tiledb.Dim(name=n, domain=(0, len(data) - 1), tile=TILE, dtype=np.int64) for n in ("row", "col")]
     attr = tiledb.Attr(name="a", dtype=data.dtype, filters=tiledb.FilterList(filters))
     tiledb.Array.create(uri, tiledb.ArraySchema(domain=tiledb.Domain(*dims), attrs=[attr]))
     with tiledb.open(uri, "w") as array:
@@ -69,6 +70,67 @@ def many(uri):
         start = fragment * SMALL_CELLS
         with tiledb.open(uri, "w", timestamp=fragment + 1) as array:
             array[start:start + SMALL_CELLS] = (np.arange(start, start + SMALL_CELLS) * 7 % 1013).astype(np.int32)
+
+
+def merged(uri, duplicates):
+    """Eight million cells in four fragments, all over the domain."""
+    zstd = tiledb.FilterList([tiledb.ZstdFilter()])
+    coords = tiledb.FilterList([tiledb.ByteShuffleFilter(), tiledb.ZstdFilter()])
+    dims = [tiledb.Dim(name=n, domain=(0, WIDE - 1), tile=WIDE // 100, dtype=np.int64, filters=coords)
+            for n in ("x", "y")]
+    attr = tiledb.Attr(name="v", dtype=np.float64, filters=zstd)
+    tiledb.Array.create(uri, tiledb.ArraySchema(domain=tiledb.Domain(*dims), attrs=[attr], sparse=True, capacity=100_000,
+                                                allows_duplicates=duplicates))
+    rng = np.random.default_rng(4)
+    for fragment in range(4):
+        x, y = rng.integers(0, WIDE, 2_000_000), rng.integers(0, WIDE, 2_000_000)
+        value = np.round(np.sin(x / 1e7) + y / 1e8 + rng.normal(0, 0.1, len(x)), 3) + fragment
+        with tiledb.open(uri, "w", timestamp=fragment + 1) as array:
+            array[x, y] = value
+
+
+def scaled(uri, cells):
+    """Cells in eight fragments, as `points` has them."""
+    coords = tiledb.FilterList([tiledb.ByteShuffleFilter(), tiledb.ZstdFilter()])
+    dims = [tiledb.Dim(name=n, domain=(0, SPAN - 1), tile=SPAN // 100, dtype=np.int64, filters=coords)
+            for n in ("x", "y")]
+    attr = tiledb.Attr(name="v", dtype=np.float64, filters=tiledb.FilterList([tiledb.ZstdFilter()]))
+    tiledb.Array.create(uri, tiledb.ArraySchema(domain=tiledb.Domain(*dims), attrs=[attr], sparse=True, capacity=50_000))
+    rng = np.random.default_rng(5)
+    for fragment in range(8):
+        places = np.unique(rng.integers(0, SPAN * SPAN, cells // 8))
+        x, y = places // SPAN, places % SPAN
+        with tiledb.open(uri, "w", timestamp=fragment + 1) as array:
+            array[x, y] = np.round(np.sin(x / 1e5) + y / 1e6, 3) + fragment
+
+
+def genes(uri):
+    """Two thousand names by a thousand numbers, in two fragments."""
+    gene = tiledb.Dim(name="gene", domain=(None, None), tile=None, dtype="ascii",
+                      filters=tiledb.FilterList([tiledb.RleFilter()]))
+    number = tiledb.Dim(name="i", domain=(0, 999), tile=1000, dtype=np.int64,
+                        filters=tiledb.FilterList([tiledb.ByteShuffleFilter(), tiledb.ZstdFilter()]))
+    attr = tiledb.Attr(name="v", dtype=np.float64, filters=tiledb.FilterList([tiledb.ZstdFilter()]))
+    schema = tiledb.ArraySchema(domain=tiledb.Domain(gene, number), attrs=[attr], sparse=True, capacity=10_000)
+    tiledb.Array.create(uri, schema)
+    names = np.array(["ENSG%011d" % (n * 7919) for n in range(2000)], dtype="S")
+    for fragment in range(2):
+        numbers = np.arange(fragment, 1000, 2)
+        gene, i = np.repeat(names, len(numbers)), np.tile(numbers, len(names))
+        with tiledb.open(uri, "w", timestamp=fragment + 1) as array:
+            array[gene, i] = np.round(np.sin(np.arange(len(i)) / 1e4), 3)
+
+
+def fragments(uri, count, consolidated):
+    dim = tiledb.Dim(name="i", domain=(0, count * 100 - 1), tile=100, dtype=np.int64)
+    attr = tiledb.Attr(name="a", dtype=np.int32, filters=tiledb.FilterList([tiledb.ZstdFilter()]))
+    tiledb.Array.create(uri, tiledb.ArraySchema(domain=tiledb.Domain(dim), attrs=[attr]))
+    for fragment in range(count):
+        start = fragment * 100
+        with tiledb.open(uri, "w", timestamp=fragment + 1) as array:
+            array[start:start + 100] = (np.arange(start, start + 100) * 7 % 1013).astype(np.int32)
+    if consolidated:
+        tiledb.consolidate(uri, config=tiledb.Config({"sm.consolidation.mode": "fragment_meta"}))
 
 
 def words():
@@ -114,6 +176,16 @@ def arrays():
         "points": lambda uri: points(uri, False),
         "points_dups": lambda uri: points(uri, True),
         "fragments": many,
+        "dense_1": lambda uri: dense(uri, data()[:1280, :1280], [tiledb.ZstdFilter()]),
+        "dense_4": lambda uri: dense(uri, data()[:2560, :2560], [tiledb.ZstdFilter()]),
+        "scaled_1": lambda uri: scaled(uri, 250_000),
+        "scaled_4": lambda uri: scaled(uri, 1_000_000),
+        "scaled_16": lambda uri: scaled(uri, 4_000_000),
+        "merged": lambda uri: merged(uri, False),
+        "merged_dups": lambda uri: merged(uri, True),
+        "genes": genes,
+        "fragments_5000": lambda uri: fragments(uri, 5000, False),
+        "fragments_5000_meta": lambda uri: fragments(uri, 5000, True),
         "strings_dense": lambda uri: strings(uri, False),
         "strings_sparse": lambda uri: strings(uri, True),
     }

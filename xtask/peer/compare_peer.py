@@ -101,8 +101,7 @@ class Peer:
         array = lib.open(request["array"], capi.READ)
         query = lib.new("query_alloc", array, capi.READ)
         lib.call("query_set_layout", query, capi.LAYOUTS[request["order"]])
-        box = [None if r is None else (struct.pack("<q", r[0]), struct.pack("<q", r[1]), False)
-               for r in request["ranges"]]
+        box = [None if r is None else (end(r[0]), end(r[1]), isinstance(r[0], str)) for r in request["ranges"]]
         lib.set_box(array, query, box)
         columns = []
         for name in request["fields"]:
@@ -152,6 +151,11 @@ class Peer:
             every = digest(request, result, request["fields"], False)
             return "%016x %016x" % (every, digest(request, result, request["dimensions"], True))
         return "%016x" % digest(request, result, request["fields"], True)
+
+
+def end(value):
+    """An end of a range: bytes of a number or of a string."""
+    return value.encode() if isinstance(value, str) else struct.pack("<q", value)
 
 
 def digest(request, result, names, ordered):

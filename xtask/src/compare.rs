@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use self::cases::{CASES, Case};
+use self::cases::{CASES, Case, PeerRuns};
 use self::table::Row;
 use self::workers::{Answer, Worker};
 use crate::peer::repository_root;
@@ -85,17 +85,29 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut tdb = workers::tdb(&root, options.threads)?;
     let mut peer = workers::peer(&root, &python, options.threads)?;
 
+    // Those of one thread, once a case asks for them.
+    let mut alone: Option<(Worker, Worker)> = None;
     let mut rows = Vec::new();
     for case in cases {
         eprintln!("{}", case.name);
         rows.push(measure(case, &data, options.runs, &mut tdb, &mut peer)?);
+        if case.scales && options.threads > 1 {
+            let (tdb, peer) = match &mut alone {
+                Some(workers) => workers,
+                None => alone.insert((workers::tdb(&root, 1)?, workers::peer(&root, &python, 1)?)),
+            };
+            let mut row = measure(case, &data, options.runs, tdb, peer)?;
+            row.name += ", one thread";
+            rows.push(row);
+        }
     }
     let conditions = table::Conditions::new(&tdb, &peer, options.threads, options.runs);
     print!("{}", table::text(&rows, &conditions));
     if options.write_docs {
         table::write_docs(&root.join("docs/performance.md"), &rows, &conditions)?;
     }
-    let wrong: Vec<&str> = rows.iter().filter(|row| row.wrong.is_some()).map(|row| row.name).collect();
+    let wrong: Vec<&str> =
+        rows.iter().filter(|row| row.wrong.is_some()).map(|row| row.name.as_str()).collect();
     if wrong.is_empty() { Ok(()) } else { Err(format!("tdb and libtiledb differ: {}", wrong.join(", "))) }
 }
 
@@ -116,15 +128,25 @@ fn measure(
         }
     }
     let peer_warm = peer.ask(&request).map_err(failed)?;
-    let mut row = Row::new(case.name, warm.cells, warm.bytes);
+    let mut row = Row::new(case.name.to_owned(), warm.cells, warm.bytes);
     row.wrong = differ(&warm, &peer_warm, tdb, peer).map_err(failed)?;
 
+    let once = case.peer_runs == PeerRuns::Once;
+    if once {
+        row.peer.add(peer_warm.seconds, peer_warm.peak.map(|peak| peak.saturating_sub(peer.resident)));
+    }
+    let limit = case.limit_request(data);
     let short = warm.seconds.max(peer_warm.seconds) < SHORT;
     for _ in 0..if short { runs.saturating_mul(SHORT_RUNS) } else { runs } {
         let ours = tdb.ask(&request).map_err(failed)?;
-        let theirs = peer.ask(&request).map_err(failed)?;
         row.tdb.add(ours.seconds, ours.peak.map(|peak| peak.saturating_sub(tdb.resident)));
-        row.peer.add(theirs.seconds, theirs.peak.map(|peak| peak.saturating_sub(peer.resident)));
+        if !once {
+            let theirs = peer.ask(&request).map_err(failed)?;
+            row.peer.add(theirs.seconds, theirs.peak.map(|peak| peak.saturating_sub(peer.resident)));
+        }
+        if let Some(limit) = &limit {
+            row.limit.add(tdb.ask(limit).map_err(failed)?.seconds, None);
+        }
         if warm.bytes >= SUBSTANTIAL {
             let copied = tdb.ask(&json!({"op": "copy", "bytes": warm.bytes})).map_err(failed)?;
             row.copy.add(copied.seconds, None);

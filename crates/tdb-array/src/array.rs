@@ -10,6 +10,7 @@ use tdb_filters::Key;
 use tdb_fragment::{CommitKind, Condition, Update, is_plain_name};
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, EnumerationName, Range};
 
+use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
 use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
@@ -148,7 +149,17 @@ impl OpenOptions {
         let schema = schemas.at(&schema_key)?;
         let dense = schema.array_type == ArrayType::Dense;
         let entries = directory.visible(self.window, dense);
-        let open = |entry, (): &mut ()| Fragment::open(&context, entry, &|name| schemas.named(name));
+        let footers = if entries.len() > 1 {
+            ConsolidatedFooters::load(&context, &directory)
+        } else {
+            ConsolidatedFooters::default()
+        };
+        let open = |entry: FragmentEntry, (): &mut ()| {
+            let named = |name: Option<&str>| schemas.named(name);
+            let footer = footers.get(&entry.name);
+            let known = footer.and_then(|footer| Fragment::from_consolidated(&entry, footer, &named));
+            known.map_or_else(|| Fragment::open(&context, entry, &named), Ok)
+        };
         let threads = if entries.len() < FEW_FRAGMENTS { 1 } else { context.threads };
         let fragments = parallel::run(threads, entries, || (), open)?;
         let deletes = directory.visible_deletes(self.window);

@@ -96,6 +96,10 @@ pub(crate) struct Directory {
     pub(crate) metadata: TimedFiles,
     /// Whether there is an empty lock file (version 10 and before).
     pub(crate) has_lock: bool,
+    /// Keys of consolidated fragment metadata in the root (version 11 and before).
+    pub(crate) root_meta: Vec<String>,
+    /// Whether there is a folder for such files.
+    pub(crate) has_fragment_meta: bool,
 }
 
 impl Directory {
@@ -136,7 +140,13 @@ impl Directory {
         let Commits { fragments, vacuums, deletes } = commits(storage, &root, &list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
-        Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock })
+        let has_fragment_meta = has(FRAGMENT_META, true);
+        let is_meta = |entry: &&Entry| {
+            !entry.is_folder
+                && matches!(CommitKind::of(&entry.name), Some((CommitKind::ConsolidatedMetadata, _)))
+        };
+        let root_meta = root.iter().filter(is_meta).map(|entry| entry.name.clone()).collect();
+        Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock, root_meta, has_fragment_meta })
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;

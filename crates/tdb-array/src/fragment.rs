@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range as ByteRangeOf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use tdb_codec::{FormatVersion, Gate, Reader, to_u64, to_usize};
@@ -29,12 +29,24 @@ pub struct Fragment {
     schema: Arc<ArraySchema>,
     footer: Footer,
     metadata_key: String,
-    metadata_size: u64,
-    /// The last bytes of the metadata file: often all of it.
-    tail: Bytes,
+    /// Its metadata file, once that was looked at: the footer may come from elsewhere.
+    own: OnceLock<Arc<MetadataFile>>,
     lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
     rtree: Mutex<Option<Arc<RTree>>>,
 }
+
+/// A fragment's metadata file.
+#[derive(Debug)]
+struct MetadataFile {
+    size: u64,
+    /// Its last bytes: often all of it.
+    tail: Bytes,
+    /// Where the footer is.
+    footer: ByteRangeOf<u64>,
+}
+
+/// The offset of a footer whose place in the fragment's own file was not looked at.
+const ELSEWHERE: u64 = u64::MAX;
 
 /// Where a tile's bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,37 +95,57 @@ impl Fragment {
         let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
         let path = || context.describe(&metadata_key);
         let version = entry.version();
-        let whole = if version.has(Gate::FragmentFooter) { METADATA_TAIL } else { u64::MAX };
-        let (metadata_size, tail) =
-            context.storage.read_tail(&metadata_key, whole).map_err(|error| Error::io(path(), error))?;
         if !version.has(Gate::FragmentFooter) {
-            return Self::open_legacy(context, entry, schemas, metadata_key, metadata_size, tail);
+            let (size, tail) = context
+                .storage
+                .read_tail(&metadata_key, u64::MAX)
+                .map_err(|error| Error::io(path(), error))?;
+            return Self::open_legacy(context, entry, schemas, metadata_key, size, tail);
         }
         let corrupt = |error: tdb_codec::Error| Error::corrupt(path(), error);
         let old_schema = if version.has(Gate::SchemaFolder) { None } else { Some(schemas(None)?) };
         let location = FooterLocation::of(version, old_schema.as_deref()).map_err(corrupt)?;
-        let (range, bytes) = location.slice(metadata_size, &tail).map_err(corrupt)?;
+        let own = MetadataFile::read(context, &metadata_key, location)?;
         let read;
-        let bytes = match bytes {
+        let bytes = match own.cached(&own.footer) {
             Some(bytes) => bytes,
             None => {
-                read = read_range(context, &metadata_key, range.clone())?;
+                read = read_range(context, &metadata_key, own.footer.clone())?;
                 &read
             }
         };
-        let (_, name) = Footer::parse_head(bytes, range.start).map_err(corrupt)?;
+        let (_, name) = Footer::parse_head(bytes, own.footer.start).map_err(corrupt)?;
         let schema = schemas(name.as_deref())?;
-        let footer = Footer::parse(bytes, range.start, &schema).map_err(corrupt)?;
+        let footer = Footer::parse(bytes, own.footer.start, &schema).map_err(corrupt)?;
         Ok(Self {
             entry,
             schema,
             footer,
             metadata_key,
-            metadata_size,
-            tail,
+            own: OnceLock::from(Arc::new(own)),
             lists: Mutex::default(),
             rtree: Mutex::default(),
         })
+    }
+
+    /// A fragment whose footer is in consolidated metadata: its own file is read when a section is needed. `None` if
+    /// that footer cannot be this fragment's.
+    pub(crate) fn from_consolidated(
+        entry: &FragmentEntry,
+        bytes: &[u8],
+        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
+    ) -> Option<Self> {
+        let (version, name) = Footer::parse_head(bytes, 0).ok()?;
+        // Before that the place of the footer depends on the schema, and names are of another kind.
+        if version != entry.version() || !version.has(Gate::SchemaFolder) {
+            return None;
+        }
+        let schema = schemas(name.as_deref()).ok()?;
+        let mut footer = Footer::parse(bytes, 0, &schema).ok()?;
+        footer.offset = ELSEWHERE;
+        let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
+        let (own, lists, rtree) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        Some(Self { entry: entry.clone(), schema, footer, metadata_key, own, lists, rtree })
     }
 
     /// Versions 1 and 2: one generic tile holds everything, so all sections are known at once.
@@ -154,6 +186,7 @@ impl Fragment {
             slots,
             offset: metadata_size,
         };
+        let own = MetadataFile { size: metadata_size, tail, footer: metadata_size..metadata_size };
         let mut lists = HashMap::new();
         type Make = fn(usize) -> Section;
         let groups: [(Make, Vec<Vec<u64>>); 3] = [
@@ -170,8 +203,7 @@ impl Fragment {
             schema,
             footer,
             metadata_key,
-            metadata_size,
-            tail,
+            own: OnceLock::from(Arc::new(own)),
             lists: Mutex::new(lists),
             rtree: Mutex::new(Some(Arc::new(rtree))),
         })
@@ -240,10 +272,11 @@ impl Fragment {
         })
     }
 
-    /// Sum of its data files' sizes and its metadata file's.
+    /// Sum of its data files' sizes and its metadata file's; without the latter where the footer came from consolidated
+    /// metadata and the file was not looked at.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.footer.data_bytes().saturating_add(self.metadata_size)
+        self.footer.data_bytes().saturating_add(self.own.get().map_or(0, |own| own.size))
     }
 
     /// Key of its metadata file.
@@ -258,13 +291,14 @@ impl Fragment {
         let path = || context.describe(&self.metadata_key);
         let range = self.footer.section(section).map_err(|error| Error::corrupt(path(), error))?;
         let Some(range) = range else { return Ok(None) };
-        let tail_start = self.metadata_size.saturating_sub(to_u64(self.tail.len()));
-        let cached = range.start.checked_sub(tail_start).and_then(|start| {
-            let end = range.end.checked_sub(tail_start)?;
-            self.tail.get(to_usize(start)?..to_usize(end)?)
-        });
+        let own = self.own(context)?;
+        let range = range.start..range.end.min(own.footer.start);
+        if range.is_empty() {
+            let detail = format!("the {} would begin behind the footer", section.name());
+            return Err(Error::inconsistent(path(), "section offset", range.start, detail));
+        }
         let read;
-        let bytes = match cached {
+        let bytes = match own.cached(&range) {
             Some(bytes) => bytes,
             None => {
                 read = read_range(context, &self.metadata_key, range.clone())?;
@@ -272,6 +306,15 @@ impl Fragment {
             }
         };
         context.generic_tile(&self.metadata_key, bytes, range.start).map(Some)
+    }
+
+    /// The fragment's own metadata file, looked at once.
+    fn own(&self, context: &Context) -> Result<Arc<MetadataFile>> {
+        if let Some(own) = self.own.get() {
+            return Ok(own.clone());
+        }
+        let own = MetadataFile::read(context, &self.metadata_key, FooterLocation::LengthAtEnd)?;
+        Ok(self.own.get_or_init(|| Arc::new(own)).clone())
     }
 
     /// A list-shaped section, read once.
@@ -409,6 +452,23 @@ impl Fragment {
     /// Unfiltered sizes of a field's value tiles.
     pub(crate) fn var_sizes(&self, context: &Context, kind: FieldKind) -> Result<Arc<Vec<u64>>> {
         self.list(context, Section::VarSizes(self.footer.slots.field(kind)))
+    }
+}
+
+impl MetadataFile {
+    fn read(context: &Context, key: &str, location: FooterLocation) -> Result<Self> {
+        let read = context.storage.read_tail(key, METADATA_TAIL);
+        let (size, tail) = read.map_err(|error| Error::io(context.describe(key), error))?;
+        let footer = location.range(size, &tail);
+        let footer = footer.map_err(|error| Error::corrupt(context.describe(key), error))?;
+        Ok(Self { size, tail, footer })
+    }
+
+    /// Bytes of the file, if they are at hand.
+    fn cached(&self, range: &ByteRangeOf<u64>) -> Option<&[u8]> {
+        let start = self.size.saturating_sub(to_u64(self.tail.len()));
+        let place = |offset: u64| offset.checked_sub(start).and_then(to_usize);
+        self.tail.get(place(range.start)?..place(range.end)?)
     }
 }
 

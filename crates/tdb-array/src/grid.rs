@@ -67,6 +67,12 @@ impl BoxMap {
         Self { axes, source, target }
     }
 
+    /// The same cells in a source that begins `cells` cells later.
+    pub(crate) const fn later(mut self, cells: usize) -> Self {
+        self.source = self.source.wrapping_sub(cells);
+        self
+    }
+
     /// Calls `run(source, target, cells)` for every run that is contiguous on both sides, or for every
     /// single cell if there is none.
     pub(crate) fn for_each_run(&self, mut run: impl FnMut(usize, usize, usize)) {

@@ -29,6 +29,9 @@
 //! Results are columns with the layout Arrow uses: values back to back, offsets (one more than cells) and
 //! validity beside; [`Column::values`] views them as `&[T]` without a copy.
 //!
+//! [`Read::collect`] returns a result whole; [`Read::batches`] returns it in pieces that keep the whole query inside a memory
+//! budget ([`MemoryBudget`]), whatever its size.
+//!
 //! Whatever an array needs that this build does not do is refused by name ([`Error::Unsupported`]); nothing is
 //! skipped silently.
 //!
@@ -38,6 +41,7 @@
 
 mod array;
 mod cells;
+mod consolidated;
 mod context;
 mod coordinate;
 mod dense;

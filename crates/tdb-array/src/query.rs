@@ -35,7 +35,7 @@ pub struct Read<'a> {
     labels: Vec<(String, Wanted)>,
     order: Option<Layout>,
     memory: Option<MemoryBudget>,
-    on_progress: Option<OnProgress>,
+    pub(crate) on_progress: Option<OnProgress>,
 }
 
 /// A range as it was asked for.

@@ -269,6 +269,19 @@ impl PhysicalVisitor for Keep<'_> {
         let end = lows.partition_point(|low| *low <= greatest).max(start);
         let lows = lows.get(start..end).unwrap_or_default();
         let highs = highs.get(start..end).unwrap_or_default();
+        // Values in order, as a sparse tile's of one dimension are, are cut where intervals begin and end.
+        if lows.len() < values.len() && values.is_sorted_by(|a, b| a <= b) {
+            let mut kept = 0usize;
+            for (low, high) in lows.iter().zip(highs) {
+                let rest = values.get(kept..).unwrap_or_default();
+                let from = kept.saturating_add(rest.partition_point(|value| value < low));
+                self.wanted.get_mut(kept..from).unwrap_or_default().fill(0);
+                let rest = values.get(from..).unwrap_or_default();
+                kept = from.saturating_add(rest.partition_point(|value| value <= high));
+            }
+            self.wanted.get_mut(kept..).unwrap_or_default().fill(0);
+            return;
+        }
         // The interval at `low..=high`, or the gap before it, is where the last value was: mostly the next one too.
         let mut near: Option<(T, T)> = None;
         for (keep, value) in self.wanted.iter_mut().zip(values) {

@@ -6,7 +6,7 @@ use tdb_codec::{Buffer, CellValNum, Datatype, Gate, to_u64, to_usize};
 use tdb_filters::{Decoder, Filter, Overrides, Pipeline, Scratch, TileContext};
 use tdb_fragment::DataFilePart;
 use tdb_schema::FieldKind;
-use tdb_tile::{ChunkWalk, TileChunks};
+use tdb_tile::{Chunk, ChunkPlace, ChunkWalk, TileChunks};
 
 use std::sync::Arc;
 
@@ -264,6 +264,44 @@ impl FieldTiles {
         }
     }
 
+    /// Decodes the chunks of a tile of `len` bytes of a fixed-size field that are wanted. `out` begins at the byte of the
+    /// tile that is returned, a whole number of cells of `size` bytes.
+    pub(crate) fn decode_fixed_part(
+        &self,
+        context: &Context,
+        tile: usize,
+        (len, size): (usize, usize),
+        out: &mut Buffer,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<usize> {
+        if self.coords != CoordsPart::Alone {
+            out.reset(len);
+            self.decode_fixed(context, tile, out.as_mut_slice(), wanted, worker)?;
+            return Ok(0);
+        }
+        let Worker { scratch, raw, .. } = worker;
+        self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
+    }
+
+    /// The same of the validity bytes of a tile of a nullable field.
+    pub(crate) fn decode_validity_part(
+        &self,
+        context: &Context,
+        tile: usize,
+        cells: usize,
+        out: &mut Buffer,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<usize> {
+        let Some(validity) = &self.validity else {
+            out.reset(cells);
+            out.as_mut_slice().fill(1);
+            return Ok(0);
+        };
+        validity.decode_part(context, tile, (cells, 1), out, wanted, &mut worker.scratch, &mut worker.raw)
+    }
+
     /// Decodes the validity bytes of a tile of a nullable field.
     pub(crate) fn decode_validity(
         &self,
@@ -403,7 +441,86 @@ impl Coded {
         chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
     }
 
-    /// Decodes the wanted chunks only, and reads no others: their headers say where each begins.
+    /// Decodes the chunks of a tile of `len` bytes that are wanted into `out`, which begins where the first of them does,
+    /// or up to `size` bytes before: where that is, in the tile. So a few cells of a large tile cost no memory for it.
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
+    fn decode_part(
+        &self,
+        context: &Context,
+        tile: usize,
+        (len, size): (usize, usize),
+        out: &mut Buffer,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        scratch: &mut Scratch,
+        raw: &mut Buffer,
+    ) -> Result<usize> {
+        let location = self.file.tile(context, tile)?;
+        let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
+        // Room for chunks from the first to the last, in whole cells from the tile's start on.
+        let room = |out: &mut Buffer, first: Option<Range<usize>>, last: Option<Range<usize>>| {
+            let start = first.map_or(0, |range| range.start);
+            let base = start.saturating_sub(start.checked_rem(size).unwrap_or(0));
+            out.reset(last.map_or(base, |range| range.end).saturating_sub(base));
+            base
+        };
+        let slot = |out: &'_ mut Buffer, range: &Range<usize>, base: usize| {
+            range.start.saturating_sub(base)..range.end.saturating_sub(base).min(out.len())
+        };
+        if few_are_wanted(&location, len, &mut wanted) {
+            let fail = |error| Error::io(context.describe(&location.key), error);
+            if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
+                let places = self.places(context, &location, &*file, len, wanted, raw)?;
+                let range = |place: Option<&ChunkPlace>| place.map(|place| place.output.clone());
+                let base = room(out, range(places.first()), range(places.last()));
+                context.counters.tile(places.len(), places.iter().map(|place| place.output.len()).sum());
+                for place in places {
+                    read_piece(context, &location, &*file, &place.body, raw)?;
+                    let slot = slot(out, &place.output, base);
+                    let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+                    place
+                        .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
+                        .map_err(corrupt)?;
+                }
+                return Ok(base);
+            }
+        }
+        fetch(context, &location, raw)?;
+        let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
+        chunks.expect_len(len).map_err(corrupt)?;
+        let found: Vec<Chunk<'_>> = chunks.chunks().filter(|chunk| wanted(chunk.range())).collect();
+        let base = room(out, found.first().map(Chunk::range), found.last().map(Chunk::range));
+        context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
+        for chunk in found {
+            let slot = slot(out, &chunk.range(), base);
+            let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+            chunk.decode(&self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
+        }
+        Ok(base)
+    }
+
+    /// Where the wanted chunks are: their headers say where each begins, and are read one by one.
+    fn places(
+        &self,
+        context: &Context,
+        location: &TileLocation,
+        file: &dyn StoredFile,
+        len: usize,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        raw: &mut Buffer,
+    ) -> Result<Vec<ChunkPlace>> {
+        let mut walk = ChunkWalk::new(location.range.clone(), len);
+        let mut places = Vec::new();
+        while let Some(range) = walk.needs() {
+            read_piece(context, location, file, &range, raw)?;
+            let place = walk.feed(raw.as_slice());
+            let place =
+                place.map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
+            places.extend(place.filter(|place| wanted(place.output.clone())));
+        }
+        Ok(places)
+    }
+
+    /// Decodes the wanted chunks only, and reads no others.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     fn decode_few(
         &self,
@@ -411,34 +528,37 @@ impl Coded {
         location: &TileLocation,
         file: &dyn StoredFile,
         out: &mut [u8],
-        mut wanted: impl FnMut(Range<usize>) -> bool,
+        wanted: impl FnMut(Range<usize>) -> bool,
         scratch: &mut Scratch,
         raw: &mut Buffer,
     ) -> Result<()> {
         let (mut count, mut bytes) = (0usize, 0usize);
-        let mut walk = ChunkWalk::new(location.range.clone(), out.len());
-        let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
-        let read = |range: &Range<u64>, raw: &mut Buffer| {
-            let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-            raw.reset(len);
-            file.read_into(range.start, raw.as_mut_slice())
-                .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
-        };
-        while let Some(range) = walk.needs() {
-            read(&range, raw)?;
-            let Some(chunk) = walk.feed(raw.as_slice()).map_err(corrupt)? else { continue };
-            if !wanted(chunk.output.clone()) {
-                continue;
-            }
-            read(&chunk.body, raw)?;
-            let slot = out.get_mut(chunk.output.clone()).unwrap_or_default();
-            chunk.decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
+        for place in self.places(context, location, file, out.len(), wanted, raw)? {
+            read_piece(context, location, file, &place.body, raw)?;
+            let slot = out.get_mut(place.output.clone()).unwrap_or_default();
+            place
+                .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
+                .map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
             count = count.saturating_add(1);
-            bytes = bytes.saturating_add(chunk.output.len());
+            bytes = bytes.saturating_add(place.output.len());
         }
         context.counters.tile(count, bytes);
         Ok(())
     }
+}
+
+/// Reads a range of a tile into `raw`.
+fn read_piece(
+    context: &Context,
+    location: &TileLocation,
+    file: &dyn StoredFile,
+    range: &Range<u64>,
+    raw: &mut Buffer,
+) -> Result<()> {
+    let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    raw.reset(len);
+    file.read_into(range.start, raw.as_mut_slice())
+        .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
 }
 
 /// Tiles of fewer stored bytes than this are read whole: one read costs less than many small ones.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
-use tdb_array::{Key, Layout, OpenOptions, TimeWindow, WriteOptions};
+use tdb_array::{Key, Layout, MemoryBudget, OpenOptions, TimeWindow, WriteOptions};
 
 use crate::calendar::{self, BadDate};
 use crate::evolve::EvolveArgs;
@@ -133,6 +133,13 @@ pub(crate) struct ReadArgs {
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw pass on batches as they are read; a table must fit
+    /// whole. Default: batches of up to 1 GiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<MemoryBudget>,
+    /// Show no progress on the terminal.
+    #[arg(long)]
+    pub(crate) no_progress: bool,
     /// Print the values that the numbers of enumerated attributes stand for.
     #[arg(long)]
     pub(crate) values: bool,

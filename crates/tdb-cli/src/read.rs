@@ -3,26 +3,42 @@
 mod csv;
 mod grid;
 mod json;
+mod progress;
 mod raw;
 mod rows;
+mod spool;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Column, Layout};
+use tdb_array::{Array, ArraySchema, ArrayType, Column, Layout, Read};
 use tdb_codec::to_u64;
 
+use self::csv::Csv;
+use self::json::Json;
+use self::raw::Raw;
 use crate::args::{Format, ReadArgs};
 use crate::explain;
 use crate::failure::{Failure, Result};
 use crate::ranges::{self, Ends};
 
-/// What was read.
-struct Answer {
-    array: Array,
+/// A query as the arguments ask for it.
+struct Query<'a> {
+    array: &'a Array,
+    args: &'a ReadArgs,
+    read: Read<'a>,
     /// What was asked for: the ranges of each dimension, none for all of it.
     ranges: Vec<Vec<Ends>>,
+    /// How many of the columns are coordinates that the format adds, before the fields.
+    coordinates: usize,
+    /// Whether less is read than was asked for, because no more is shown.
+    narrowed: bool,
+}
+
+/// What was read, for formats that need all of it at once.
+struct Answer<'a> {
+    array: &'a Array,
     /// Columns of coordinates that the format adds, then the fields.
     columns: Vec<Column>,
     /// How many of the columns are coordinates that the format added.
@@ -36,78 +52,157 @@ struct Answer {
 
 /// Runs the command.
 pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result {
-    let answer = match (args.format, &args.out) {
-        (Format::Raw, None) => {
-            return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
-        }
-        _ => read(args)?,
-    };
-    if args.stats {
-        explain::write_stats(&answer.array.stats(), err)?;
+    if args.format == Format::Raw && args.out.is_none() {
+        return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
     }
-    match (&args.out, args.format) {
-        (Some(folder), Format::Raw) => raw::write(&answer, folder),
-        (Some(path), format) => {
-            let failed = |error: io::Error| Failure::at(path, error);
-            let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-            print(&answer, format, &mut file).and_then(|()| file.flush()).map_err(failed)
-        }
-        (None, format) => Ok(print(&answer, format, out)?),
-    }
-}
-
-fn print(answer: &Answer, format: Format, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        Format::Csv => csv::write(answer, out),
-        Format::Json => json::write(answer, out),
-        Format::Table | Format::Raw => match grid::Grid::of(answer) {
-            Some(grid) => grid.write(out),
-            None => rows::write(answer, out),
-        },
-    }
-}
-
-fn read(args: &ReadArgs) -> Result<Answer> {
-    let failed = |error| Failure::of_array(&args.array, error);
     let mut options = args.window.options(&args.key)?;
     if let Some(threads) = args.threads {
         options = options.threads(threads);
     }
-    let array = options.open(&args.array).map_err(failed)?;
-    let schema = array.schema();
-    let asked = ranges::asked(&args.ranges, &args.array, schema)?;
-    let order = args.order.map(Layout::from);
-
-    let mut narrower = asked.clone();
-    let narrowed = match (args.limit, order.unwrap_or(Layout::RowMajor)) {
-        (Some(limit), Layout::RowMajor) if asked.labels.is_empty() => {
-            narrow(schema, &mut narrower.dimensions, limit)
+    let array = options.open(&args.array).map_err(|error| Failure::of_array(&args.array, error))?;
+    let query = Query::new(args, &array)?;
+    match &args.out {
+        Some(folder) if args.format == Format::Raw => query.stream(&mut Raw::new(folder))?,
+        Some(path) => {
+            let file = File::create(path).map_err(|error| Failure::at(path, error))?;
+            let mut out = Out { out: &mut BufWriter::new(file), path: Some(path) };
+            query.print(&mut out)?;
+            out.write(|out| out.flush())?;
         }
-        _ => false,
-    };
-    let mut query = narrower.apply(array.read(), schema);
-    if let Some(order) = order {
-        query = query.order(order);
+        None => query.print(&mut Out { out, path: None })?,
     }
-    let fields = args.fields.as_deref().map(ranges::parse_names);
-    let (coordinates, fields) = columns(schema, args.format, fields);
-    if let Some(fields) = fields {
-        query = query.fields(fields);
+    if args.stats {
+        explain::write_stats(&array.stats(), err)?;
     }
-    let cells = query.collect().map_err(failed)?;
+    Ok(())
+}
 
-    let shown = args.limit.map_or(cells.len(), |limit| limit.min(cells.len()));
-    let whole = shown == cells.len() && !narrowed;
-    let (order, shape) = (cells.order(), cells.shape().filter(|_| whole).map(<[usize]>::to_vec));
-    let mut columns = cells.into_columns();
+impl<'a> Query<'a> {
+    fn new(args: &'a ReadArgs, array: &'a Array) -> Result<Self> {
+        let schema = array.schema();
+        let asked = ranges::asked(&args.ranges, &args.array, schema)?;
+        let order = args.order.map(Layout::from);
+
+        let mut narrower = asked.clone();
+        let narrowed = match (args.limit, order.unwrap_or(Layout::RowMajor)) {
+            (Some(limit), Layout::RowMajor) if asked.labels.is_empty() => {
+                narrow(schema, &mut narrower.dimensions, limit)
+            }
+            _ => false,
+        };
+        let mut read = narrower.apply(array.read(), schema);
+        if let Some(order) = order {
+            read = read.order(order);
+        }
+        let fields = args.fields.as_deref().map(ranges::parse_names);
+        let (coordinates, fields) = columns(schema, args.format, fields);
+        if let Some(fields) = fields {
+            read = read.fields(fields);
+        }
+        if let Some(memory) = args.memory {
+            read = read.memory(memory);
+        }
+        Ok(Self { array, args, read, ranges: asked.dimensions, coordinates, narrowed })
+    }
+
+    /// Prints the cells in a format that is one file.
+    fn print(self, out: &mut Out<'_>) -> Result {
+        match self.args.format {
+            Format::Csv => self.stream(&mut Csv::new(out)),
+            Format::Json => self.stream(&mut Json::new(out)),
+            Format::Table | Format::Raw => {
+                let answer = self.collect()?;
+                out.write(|out| match grid::Grid::of(&answer) {
+                    Some(grid) => grid.write(out),
+                    None => rows::write(&answer, out),
+                })
+            }
+        }
+    }
+
+    /// All cells at once.
+    fn collect(self) -> Result<Answer<'a>> {
+        let Self { array, args, coordinates, narrowed, .. } = self;
+        let cells = self.read.collect().map_err(|error| Failure::of_array(&args.array, error))?;
+        let shown = args.limit.map_or(cells.len(), |limit| limit.min(cells.len()));
+        let whole = shown == cells.len() && !narrowed;
+        let (order, shape) = (cells.order(), cells.shape().filter(|_| whole).map(<[usize]>::to_vec));
+        let columns = values(args, array, cells.into_columns())?;
+        Ok(Answer { columns, coordinates, order, cells: shown, shape, array })
+    }
+
+    /// The cells batch by batch.
+    fn stream(self, sink: &mut dyn Sink) -> Result {
+        let Self { array, args, ranges, narrowed, .. } = self;
+        let failed = |error| Failure::of_array(&args.array, error);
+        let bar = progress::Bar::new(args);
+        let mut batches = self.read.batches().map_err(failed)?;
+        let mut summary = Summary { array, ranges, order: batches.order(), cells: 0, shape: None };
+        let mut left = args.limit.unwrap_or(usize::MAX);
+        // Not a for loop: that would keep the batch before while the next one is made.
+        while let Some(batch) = batches.next().transpose().map_err(failed)? {
+            let shown = batch.len().min(left);
+            left = left.saturating_sub(shown);
+            summary.cells = summary.cells.saturating_add(shown);
+            sink.take(&values(args, array, batch.into_columns())?, shown)?;
+            bar.show(batches.progress());
+            if left == 0 {
+                break;
+            }
+        }
+        bar.clear();
+        let whole = |shape: &[usize]| !narrowed && shape.iter().product::<usize>() == summary.cells;
+        summary.shape = batches.shape().filter(|shape| whole(shape));
+        sink.finish(&summary)
+    }
+}
+
+/// Where text goes, and what a failure is called.
+struct Out<'o> {
+    out: &'o mut dyn Write,
+    path: Option<&'o Path>,
+}
+
+impl Out<'_> {
+    fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result {
+        write(self.out).map_err(|error| match self.path {
+            Some(path) => Failure::at(path, error),
+            None => error.into(),
+        })
+    }
+}
+
+/// Where batches go.
+trait Sink {
+    /// Takes the first `cells` cells of a batch.
+    fn take(&mut self, columns: &[Column], cells: usize) -> Result;
+
+    /// Is told about all cells when there are no more.
+    fn finish(&mut self, summary: &Summary<'_>) -> Result;
+}
+
+/// What is known when all cells are read.
+struct Summary<'a> {
+    array: &'a Array,
+    /// What was asked for: the ranges of each dimension, none for all of it.
+    ranges: Vec<Vec<Ends>>,
+    order: Layout,
+    cells: usize,
+    /// Cells along each dimension, if all of a box is shown.
+    shape: Option<Vec<usize>>,
+}
+
+/// The columns with values instead of numbers of enumerations, if that was asked for.
+fn values(args: &ReadArgs, array: &Array, mut columns: Vec<Column>) -> Result<Vec<Column>> {
     if args.values {
         for column in &mut columns {
-            if let Some(values) = array.enumerated(column).map_err(failed)? {
+            let values = array.enumerated(column).map_err(|error| Failure::of_array(&args.array, error))?;
+            if let Some(values) = values {
                 *column = values;
             }
         }
     }
-    Ok(Answer { ranges: asked.dimensions, columns, coordinates, order, cells: shown, shape, array })
+    Ok(columns)
 }
 
 /// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.
@@ -176,7 +271,7 @@ fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool 
     narrowed
 }
 
-impl Answer {
+impl Answer<'_> {
     fn schema(&self) -> &ArraySchema {
         self.array.schema()
     }
@@ -185,11 +280,6 @@ impl Answer {
     fn fields(&self) -> &[Column] {
         self.columns.get(self.coordinates..).unwrap_or_default()
     }
-}
-
-/// Writes a file of `--out`.
-fn write_file(path: &Path, bytes: &[u8]) -> Result {
-    fs::write(path, bytes).map_err(|error| Failure::at(path, error))
 }
 
 #[cfg(test)]

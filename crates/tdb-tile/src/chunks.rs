@@ -58,6 +58,31 @@ pub struct Chunk<'a> {
     pub data: &'a [u8],
 }
 
+impl Chunk<'_> {
+    /// The byte range of its cells in the unfiltered tile.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        let start = to_usize(self.output_start).unwrap_or(usize::MAX);
+        start..start.saturating_add(to_usize(u64::from(self.original_len)).unwrap_or(usize::MAX))
+    }
+
+    /// Decodes it into `out`, which is as long as its cells.
+    ///
+    /// # Errors
+    /// If a filter refuses it.
+    pub fn decode(
+        &self,
+        decoder: &Decoder,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<()> {
+        decoder
+            .decode_chunk(self.metadata, self.data, out, scratch, budget)
+            .map_err(|error| Error::in_chunk(self.offset, self.index, ErrorKind::Filter(error)))
+    }
+}
+
 impl<'a> TileChunks<'a> {
     /// Checks the framing of `bytes`, which are the whole tile and begin at file offset `base_offset`.
     ///
@@ -266,10 +291,7 @@ impl<'a> ChunkJob<'a, '_> {
     /// # Errors
     /// If a filter refuses it.
     pub fn run(self, decoder: &Decoder, scratch: &mut Scratch, budget: &Budget) -> Result<()> {
-        let Self { chunk, out } = self;
-        decoder
-            .decode_chunk(chunk.metadata, chunk.data, out, scratch, budget)
-            .map_err(|error| Error::in_chunk(chunk.offset, chunk.index, ErrorKind::Filter(error)))
+        self.chunk.decode(decoder, self.out, scratch, budget)
     }
 }
 

@@ -10,10 +10,51 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     array: &'static str,
     /// The array's dimensions, and what is asked of each.
-    ranges: &'static [(&'static str, Option<(i64, i64)>)],
+    ranges: Ranges,
     what: What,
     /// Whether cells may share coordinates: no order is defined among those that do.
     ties: bool,
+    /// What no read can beat.
+    pub(crate) limit: Limit,
+    /// How often libtiledb is asked.
+    pub(crate) peer_runs: PeerRuns,
+    /// Whether it is run with one thread, too.
+    pub(crate) scales: bool,
+}
+
+/// What a read is compared with beside libtiledb.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    None,
+    /// The files, copied out of the page cache into fresh memory.
+    Files,
+    /// The codecs alone on the same chunks.
+    Codec,
+}
+
+/// How often libtiledb reads a case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PeerRuns {
+    AsOurs,
+    /// Where a read takes it minutes.
+    Once,
+}
+
+/// What is asked of a dimension.
+pub(crate) enum Asked {
+    All,
+    Numbers(i64, i64),
+    Text(&'static str, &'static str),
+}
+
+impl Asked {
+    fn json(&self) -> Value {
+        match self {
+            Self::All => Value::Null,
+            Self::Numbers(low, high) => json!([low, high]),
+            Self::Text(low, high) => json!([low, high]),
+        }
+    }
 }
 
 enum What {
@@ -29,57 +70,102 @@ impl Case {
         let array = data.join(self.array).display().to_string();
         let What::Read(fields, order) = &self.what else { return json!({"op": "open", "array": array}) };
         let dimensions: Vec<&str> = self.ranges.iter().map(|(name, _)| *name).collect();
-        let ranges: Vec<Value> = self.ranges.iter().map(|(_, range)| json!(range)).collect();
+        let ranges: Vec<Value> = self.ranges.iter().map(|(_, asked)| asked.json()).collect();
         json!({
             "op": "read", "array": array, "fields": fields, "order": order, "dimensions": dimensions, "ranges": ranges,
             "ties": self.ties,
         })
     }
+
+    /// The request for the case's limit.
+    pub(crate) fn limit_request(&self, data: &Path) -> Option<Value> {
+        let What::Read(fields, _) = &self.what else { return None };
+        let op = match self.limit {
+            Limit::None => return None,
+            Limit::Files => "files",
+            Limit::Codec => "codec",
+        };
+        Some(json!({"op": op, "array": data.join(self.array).display().to_string(), "fields": fields}))
+    }
 }
 
-type Ranges = &'static [(&'static str, Option<(i64, i64)>)];
+type Ranges = &'static [(&'static str, Asked)];
 
 // libtiledb wants ranges for dense reads, so whole arrays are spelt out.
-const PLANE: Ranges = &[("row", Some((0, 5119))), ("col", Some((0, 5119)))];
+const PLANE: Ranges = &[("row", Asked::Numbers(0, 5119)), ("col", Asked::Numbers(0, 5119))];
 /// 100 × 100 cells in four tiles, aligned to nothing.
-const WINDOW: Ranges = &[("row", Some((2001, 2100))), ("col", Some((3045, 3144)))];
-const CELL: Ranges = &[("row", Some((2500, 2500))), ("col", Some((3333, 3333)))];
-const POINTS: Ranges = &[("x", None), ("y", None)];
+const WINDOW: Ranges = &[("row", Asked::Numbers(2001, 2100)), ("col", Asked::Numbers(3045, 3144))];
+const CELL: Ranges = &[("row", Asked::Numbers(2500, 2500)), ("col", Asked::Numbers(3333, 3333))];
+const POINTS: Ranges = &[("x", Asked::All), ("y", Asked::All)];
 /// A tenth of the domain each way.
-const BOX: Ranges = &[("x", Some((450_123, 550_122))), ("y", Some((450_123, 550_122)))];
-const SMALL_LINE: Ranges = &[("i", Some((0, 499_999)))];
-const LINE: Ranges = &[("i", Some((0, 1_999_999)))];
-const SPARSE_LINE: Ranges = &[("i", None)];
+const BOX: Ranges = &[("x", Asked::Numbers(450_123, 550_122)), ("y", Asked::Numbers(450_123, 550_122))];
+const SMALL_LINE: Ranges = &[("i", Asked::Numbers(0, 499_999))];
+const LINE: Ranges = &[("i", Asked::Numbers(0, 1_999_999))];
+const SPARSE_LINE: Ranges = &[("i", Asked::All)];
 
 const ROW: &str = "row-major";
 const UNORDERED: &str = "unordered";
 const CELLS: &[&str] = &["x", "y", "v"];
 
-const fn plane(name: &'static str, array: &'static str, ranges: Ranges) -> Case {
-    Case { name, array, ranges, what: What::Read(&["a"], ROW), ties: false }
-}
+const COL: &str = "col-major";
+const GLOBAL: &str = "global-order";
 
-const fn points(name: &'static str, array: &'static str, ranges: Ranges, order: &'static str) -> Case {
-    Case { name, array, ranges, what: What::Read(CELLS, order), ties: false }
-}
+const PLANE_1: Ranges = &[("row", Asked::Numbers(0, 1279)), ("col", Asked::Numbers(0, 1279))];
+const PLANE_4: Ranges = &[("row", Asked::Numbers(0, 2559)), ("col", Asked::Numbers(0, 2559))];
+const GENES: Ranges = &[("gene", Asked::All), ("i", Asked::All)];
+const GENE: Ranges = &[("gene", Asked::Text("ENSG00007919000", "ENSG00007919000")), ("i", Asked::All)];
+const MANY_LINE: Ranges = &[("i", Asked::Numbers(0, 499_999))];
 
-const fn line(
+const fn read(
     name: &'static str,
     array: &'static str,
     ranges: Ranges,
     fields: &'static [&'static str],
     order: &'static str,
 ) -> Case {
-    Case { name, array, ranges, what: What::Read(fields, order), ties: false }
+    Case {
+        name,
+        array,
+        ranges,
+        what: What::Read(fields, order),
+        ties: false,
+        limit: Limit::None,
+        peer_runs: PeerRuns::AsOurs,
+        scales: false,
+    }
 }
 
-/// All cases, in the table's order.
-pub(crate) const CASES: [Case; 26] = [
-    plane("dense f64, no filter: all", "dense_none", PLANE),
-    plane("dense f64, zstd: all", "dense_zstd", PLANE),
-    plane("dense f64, lz4: all", "dense_lz4", PLANE),
-    plane("dense f64, gzip: all", "dense_gzip", PLANE),
-    plane("dense i32, byteshuffle + zstd: all", "dense_i32", PLANE),
+const fn open(name: &'static str, array: &'static str) -> Case {
+    Case { what: What::Open, ..read(name, array, SMALL_LINE, &[], ROW) }
+}
+
+const fn plane(name: &'static str, array: &'static str, ranges: Ranges) -> Case {
+    read(name, array, ranges, &["a"], ROW)
+}
+
+const fn points(name: &'static str, array: &'static str, ranges: Ranges, order: &'static str) -> Case {
+    read(name, array, ranges, CELLS, order)
+}
+
+/// With what the codecs alone take.
+const fn coded(case: Case) -> Case {
+    Case { limit: Limit::Codec, ..case }
+}
+
+/// With one thread, too.
+const fn scaling(case: Case) -> Case {
+    Case { scales: true, ..case }
+}
+
+/// All cases, in the table's order. Those of conditions and aggregates belong behind the string dimension.
+pub(crate) const CASES: &[Case] = &[
+    Case { limit: Limit::Files, ..scaling(plane("dense f64, no filter: all", "dense_none", PLANE)) },
+    scaling(coded(plane("dense f64, zstd: all", "dense_zstd", PLANE))),
+    coded(plane("dense f64, zstd: all, a quarter", "dense_4", PLANE_4)),
+    coded(plane("dense f64, zstd: all, a sixteenth", "dense_1", PLANE_1)),
+    coded(plane("dense f64, lz4: all", "dense_lz4", PLANE)),
+    coded(plane("dense f64, gzip: all", "dense_gzip", PLANE)),
+    coded(plane("dense i32, byteshuffle + zstd: all", "dense_i32", PLANE)),
     plane("dense f64, no filter: window", "dense_none", WINDOW),
     plane("dense f64, zstd: window", "dense_zstd", WINDOW),
     plane("dense f64, lz4: window", "dense_lz4", WINDOW),
@@ -90,21 +176,29 @@ pub(crate) const CASES: [Case; 26] = [
     plane("dense f64, lz4: one cell", "dense_lz4", CELL),
     plane("dense f64, gzip: one cell", "dense_gzip", CELL),
     plane("dense i32, byteshuffle + zstd: one cell", "dense_i32", CELL),
-    points("points: all, unordered", "points", POINTS, UNORDERED),
-    points("points: all, row-major", "points", POINTS, ROW),
+    coded(points("points: all, unordered", "points", POINTS, UNORDERED)),
+    scaling(points("points: all, row-major", "points", POINTS, ROW)),
     points("points: box of 1 %", "points", BOX, UNORDERED),
-    points("points, duplicates: all, unordered", "points_dups", POINTS, UNORDERED),
+    scaling(coded(points("points, duplicates: all, unordered", "points_dups", POINTS, UNORDERED))),
     Case { ties: true, ..points("points, duplicates: all, row-major", "points_dups", POINTS, ROW) },
     points("points, duplicates: box of 1 %", "points_dups", BOX, UNORDERED),
-    Case {
-        name: "500 fragments: open",
-        array: "fragments",
-        ranges: SMALL_LINE,
-        what: What::Open,
-        ties: false,
-    },
-    line("500 fragments: all", "fragments", SMALL_LINE, &["a"], ROW),
-    line("strings, dense: all", "strings_dense", LINE, &["s"], ROW),
-    line("strings, sparse: all, unordered", "strings_sparse", SPARSE_LINE, &["i", "s"], UNORDERED),
-    line("strings, sparse: all, row-major", "strings_sparse", SPARSE_LINE, &["i", "s"], ROW),
+    points("4 M cells in 8 fragments: all, global order", "scaled_16", POINTS, GLOBAL),
+    points("4 M cells in 8 fragments, a quarter: all, global order", "scaled_4", POINTS, GLOBAL),
+    points("4 M cells in 8 fragments, a sixteenth: all, global order", "scaled_1", POINTS, GLOBAL),
+    coded(points("8 M cells, duplicates: all, unordered", "merged_dups", POINTS, UNORDERED)),
+    points("8 M cells: all, unordered", "merged", POINTS, UNORDERED),
+    Case { peer_runs: PeerRuns::Once, ..points("8 M cells: all, global order", "merged", POINTS, GLOBAL) },
+    Case { peer_runs: PeerRuns::Once, ..points("8 M cells: all, column-major", "merged", POINTS, COL) },
+    read("string dimension: one value of 2,000", "genes", GENE, &["gene", "i", "v"], UNORDERED),
+    read("string dimension: all, unordered", "genes", GENES, &["gene", "i", "v"], UNORDERED),
+    read("string dimension: all, global order", "genes", GENES, &["gene", "i", "v"], GLOBAL),
+    open("500 fragments: open", "fragments"),
+    read("500 fragments: all", "fragments", SMALL_LINE, &["a"], ROW),
+    open("5,000 fragments: open", "fragments_5000"),
+    read("5,000 fragments: all", "fragments_5000", MANY_LINE, &["a"], ROW),
+    open("5,000 fragments, consolidated metadata: open", "fragments_5000_meta"),
+    read("5,000 fragments, consolidated metadata: all", "fragments_5000_meta", MANY_LINE, &["a"], ROW),
+    coded(read("strings, dense: all", "strings_dense", LINE, &["s"], ROW)),
+    coded(read("strings, sparse: all, unordered", "strings_sparse", SPARSE_LINE, &["i", "s"], UNORDERED)),
+    read("strings, sparse: all, row-major", "strings_sparse", SPARSE_LINE, &["i", "s"], ROW),
 ];

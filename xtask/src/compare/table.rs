@@ -22,8 +22,11 @@ sum of hashes over all columns, with positions where the order is defined (dupli
 in any order).
 
 Ratios are libtiledb's median time divided by tdb's: above 1, tdb is faster. Cases below 50 ms are run ten times as
-often. The copy column is the time to copy as many bytes as the result has into fresh memory with the same threads, which
-is about the least a read can take. Peak memory is what a process had resident at most during the reads beyond what it
+often; cases that take libtiledb minutes are run once by it. The copy column is the time to copy as many bytes as the
+result has into fresh memory with the same threads, which is about the least a read can take. The limit column is, for
+uncompressed arrays, the time to copy the files out of the page cache into fresh memory; for others, that of the codecs
+and shuffles alone over the same chunks, which lie in memory, into memory that each thread uses over and over; of
+limit is its share of tdb's time. Peak memory is what a process had resident at most during the reads beyond what it
 had before the first one; memory that an allocator kept from an earlier case counts.
 ";
 
@@ -57,24 +60,34 @@ impl Sample {
 
 /// What was measured of one case.
 pub(crate) struct Row {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) cells: u64,
     pub(crate) bytes: u64,
     pub(crate) tdb: Sample,
     pub(crate) peer: Sample,
     pub(crate) copy: Sample,
+    pub(crate) limit: Sample,
     /// How the two sides' cells differ, if they do.
     pub(crate) wrong: Option<String>,
 }
 
 impl Row {
     /// A row without runs.
-    pub(crate) fn new(name: &'static str, cells: u64, bytes: u64) -> Self {
+    pub(crate) fn new(name: String, cells: u64, bytes: u64) -> Self {
         let sample = Sample::default;
-        Self { name, cells, bytes, tdb: sample(), peer: sample(), copy: sample(), wrong: None }
+        Self {
+            name,
+            cells,
+            bytes,
+            tdb: sample(),
+            peer: sample(),
+            copy: sample(),
+            limit: sample(),
+            wrong: None,
+        }
     }
 
-    fn columns(&self) -> [String; 9] {
+    fn columns(&self) -> [String; 11] {
         let dash = || "–".to_owned();
         let time = |sample: &Sample| sample.median().map_or_else(dash, duration);
         let peak = |sample: &Sample| sample.peak.map_or_else(dash, |kib| format!("{} MiB", kib / 1024));
@@ -86,24 +99,39 @@ impl Row {
         };
         let speed = tdb.filter(|tdb| self.bytes >= SUBSTANTIAL && *tdb > 0.0);
         let speed = speed.map_or_else(dash, |tdb| format!("{:.2} GB/s", as_f64(self.bytes) / tdb / 1e9));
+        let share = tdb.zip(self.limit.median()).filter(|(tdb, _)| *tdb > 0.0);
+        let share = share.map_or_else(dash, |(tdb, limit)| format!("{:.2}", limit / tdb));
         let cells = if self.cells == 0 { dash() } else { self.cells.to_string() };
         let (tdb, peer) = (&self.tdb, &self.peer);
         [
-            self.name.into(),
+            self.name.clone(),
             cells,
             time(tdb),
             time(peer),
             ratio,
             speed,
             time(&self.copy),
+            time(&self.limit),
+            share,
             peak(tdb),
             peak(peer),
         ]
     }
 }
 
-const HEADINGS: [&str; 9] =
-    ["case", "cells", "tdb", "libtiledb", "ratio", "tdb speed", "copy", "tdb peak", "libtiledb peak"];
+const HEADINGS: [&str; 11] = [
+    "case",
+    "cells",
+    "tdb",
+    "libtiledb",
+    "ratio",
+    "tdb speed",
+    "copy",
+    "limit",
+    "of limit",
+    "tdb peak",
+    "libtiledb peak",
+];
 
 /// Where and how it was measured.
 pub(crate) struct Conditions(String);
@@ -173,7 +201,7 @@ pub(crate) fn aligned<L: AsRef<[String]>>(lines: &[L]) -> String {
 
 /// The table for a terminal.
 pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
-    let lines: Vec<[String; 9]> =
+    let lines: Vec<[String; 11]> =
         std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
     let mut text = aligned(&lines);
     for row in rows {
@@ -185,7 +213,7 @@ pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
 }
 
 fn markdown(rows: &[Row], conditions: &Conditions) -> String {
-    let lines: Vec<[String; 9]> =
+    let lines: Vec<[String; 11]> =
         std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
     markdown_of(&lines) + "\n" + &conditions.0 + "\n"
 }

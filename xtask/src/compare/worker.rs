@@ -5,15 +5,17 @@
 //! before the next one begins, outside its time. `xtask/peer/compare_peer.py` speaks the same protocol:
 //!
 //! ```text
-//! {"op": "read", "array": path, "fields": [...], "order": "row-major" | "unordered", "ranges": [null | [lo, hi], ...],
+//! {"op": "read", "array": path, "fields": [...], "order": "row-major" | …, "ranges": [null | [lo, hi], ...],
 //!  "dimensions": [...], "ties": bool}
 //!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets]}, "widths"}
 //! {"op": "open", "array": path}  -> {"seconds", ...}
 //! {"op": "hash"}                 -> {"hash"} of what the last request returned
 //! {"op": "load", …}, {"op": "write", …}: see `worker_write`
+//! {"op": "codec" | "files", …}: see `worker_limit`
 //! {"op": "copy", "bytes": n}     -> {"seconds"} a copy of so many bytes into fresh memory takes with all threads
 //! ```
 
+mod worker_limit;
 mod worker_write;
 
 use std::error::Error;
@@ -24,7 +26,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tdb_array::{Array, Cells, Column, Layout, OpenOptions};
+use tdb_array::{Array, Cells, Column, Coordinate, Layout, OpenOptions};
 
 use self::worker_write::Input;
 
@@ -116,6 +118,8 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
             Ok(json!({"seconds": 0.0}))
         }
         "write" => input.write(&request, threads),
+        "codec" => worker_limit::codec(&request, threads),
+        "files" => worker_limit::files_copied(&request, threads),
         "copy" => {
             let bytes = request.get("bytes").and_then(Value::as_u64).ok_or("no bytes")?;
             Ok(json!({"seconds": copy(usize::try_from(bytes)?, threads)}))
@@ -130,13 +134,15 @@ struct Query<'a> {
     fields: Vec<&'a str>,
     order: Layout,
     dimensions: Vec<&'a str>,
-    ranges: Vec<(&'a str, i64, i64)>,
+    ranges: Vec<(&'a str, Coordinate, Coordinate)>,
 }
 
 impl<'a> Query<'a> {
     fn parse(request: &'a Value) -> Fallible<Self> {
         let order = match text(request, "order")? {
             "row-major" => Layout::RowMajor,
+            "col-major" => Layout::ColMajor,
+            "global-order" => Layout::GlobalOrder,
             "unordered" => Layout::Unordered,
             order => return Err(format!("unknown order {order:?}").into()),
         };
@@ -147,7 +153,7 @@ impl<'a> Query<'a> {
         let dimensions = list("dimensions")?.iter().filter_map(Value::as_str).collect();
         let mut ranges = Vec::new();
         for (name, range) in list("dimensions")?.iter().zip(list("ranges")?) {
-            let end = |index: usize| range.get(index).and_then(Value::as_i64);
+            let end = |index: usize| range.get(index).and_then(coordinate);
             if let (Some(name), Some(low), Some(high)) = (name.as_str(), end(0), end(1)) {
                 ranges.push((name, low, high));
             }
@@ -158,10 +164,15 @@ impl<'a> Query<'a> {
     fn run(&self, array: &Array) -> tdb_array::Result<Cells> {
         let mut read = array.read().fields(self.fields.iter().copied()).order(self.order);
         for (name, low, high) in &self.ranges {
-            read = read.range(*name, *low..=*high);
+            read = read.range(*name, low.clone()..=high.clone());
         }
         read.collect()
     }
+}
+
+/// An end of a range: a number or a string.
+fn coordinate(end: &Value) -> Option<Coordinate> {
+    end.as_i64().map(Coordinate::from).or_else(|| end.as_str().map(Coordinate::from))
 }
 
 fn text<'a>(request: &'a Value, name: &str) -> Fallible<&'a str> {

@@ -177,13 +177,14 @@ fn manifest(root: &Path, workspace: &str) -> Result<String, String> {
     let clippy = section(workspace, "[workspace.lints.clippy]").unwrap_or_default();
     let source = root.join("xtask/src/compare/worker.rs").display().to_string();
     let path = |name: &str| root.join("crates").join(name).display().to_string();
-    let (facade, filters, schema) = (path("tdb-array"), path("tdb-filters"), path("tdb-schema"));
+    let needed = ["tdb-array", "tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"];
+    let needed: String =
+        needed.iter().map(|name| format!("{name} = {{ path = {:?} }}\n", path(name))).collect();
     Ok(format!(
         "# Written by `cargo xtask compare`.\n\
          [package]\nname = \"{WORKER}\"\nedition = \"2024\"\npublish = false\n\n\
          [[bin]]\nname = \"{WORKER}\"\npath = {source:?}\n\n\
-         [dependencies]\ntdb-array = {{ path = {facade:?} }}\n\
-         tdb-filters = {{ path = {filters:?} }}\ntdb-schema = {{ path = {schema:?} }}\nserde_json = \"1\"\n\n\
+         [dependencies]\n{needed}serde_json = \"1\"\n\n\
          [workspace]\n\n[profile.release]\n{profile}\n[lints.rust]\n{rust}\n[lints.clippy]\n{clippy}"
     ))
 }

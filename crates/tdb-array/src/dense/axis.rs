@@ -1,5 +1,7 @@
 //! Which ordinals of one dimension a dense query or a part of it takes.
 
+use std::sync::Arc;
+
 use tdb_codec::{to_u64, to_usize};
 
 /// Consecutive ordinals, and where the first of them stands.
@@ -21,7 +23,8 @@ impl Run {
 /// Ascending runs of ordinals with gaps between them: the cells of a box along one dimension, packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Axis {
-    runs: Vec<Run>,
+    /// Shared by the regions of a query, which differ in one dimension only.
+    runs: Arc<Vec<Run>>,
     count: usize,
 }
 
@@ -49,9 +52,10 @@ impl Axis {
         let next = to_usize(high.checked_sub(low)?.checked_add(1)?)?;
         let at = self.count;
         self.count = at.checked_add(next)?;
-        match self.runs.last_mut() {
+        let runs = Arc::make_mut(&mut self.runs);
+        match runs.last_mut() {
             Some(last) if last.high.checked_add(1) == Some(low) => last.high = high,
-            _ => self.runs.push(Run { low, high, at }),
+            _ => runs.push(Run { low, high, at }),
         }
         Some(())
     }

@@ -75,11 +75,16 @@ impl CellMap {
 
     /// Copies the cells, of `size` bytes each.
     pub(crate) fn copy(&self, source: &[u8], target: &mut [u8], size: usize) {
+        self.copy_from(source, 0, target, size);
+    }
+
+    /// Copies the cells, of `size` bytes each, out of a source that begins at cell `base`.
+    pub(crate) fn copy_from(&self, source: &[u8], base: usize, target: &mut [u8], size: usize) {
         match self {
-            Self::Box(map) => map.copy(source, target, size),
+            Self::Box(map) => map.clone().later(base).copy(source, target, size),
             Self::Product(map) => walk(&map.0, 0, 0, &mut |from: usize, to: usize, cells: usize| {
                 let len = cells.wrapping_mul(size);
-                let (from, to) = (from.wrapping_mul(size), to.wrapping_mul(size));
+                let (from, to) = (from.wrapping_sub(base).wrapping_mul(size), to.wrapping_mul(size));
                 let from = source.get(from..from.wrapping_add(len));
                 if let (Some(from), Some(to)) = (from, target.get_mut(to..to.wrapping_add(len))) {
                     to.copy_from_slice(from);

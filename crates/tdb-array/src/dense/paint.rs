@@ -362,7 +362,7 @@ impl TilePart {
             return tiles.decode_fixed(context, tile, out, |_| true, worker);
         }
         self.through_buffer(context, space, size, tile, target, worker, |out, wanted, worker| {
-            tiles.decode_fixed(context, tile, out, wanted, worker)
+            tiles.decode_fixed_part(context, tile, (len, size), out, wanted, worker)
         })
     }
 
@@ -376,7 +376,7 @@ impl TilePart {
         worker: &mut Worker,
     ) -> Result<()> {
         self.through_buffer(context, space, 1, tile, target, worker, |out, wanted, worker| {
-            tiles.decode_validity(context, tile, out, wanted, worker)
+            tiles.decode_validity_part(context, tile, space.tile_cells, out, wanted, worker)
         })
     }
 
@@ -390,7 +390,7 @@ impl TilePart {
         tile: usize,
         target: &mut [u8],
         worker: &mut Worker,
-        decode: impl FnOnce(&mut [u8], &dyn Fn(core::ops::Range<usize>) -> bool, &mut Worker) -> Result<()>,
+        decode: impl FnOnce(&mut Buffer, &dyn Fn(core::ops::Range<usize>) -> bool, &mut Worker) -> Result<usize>,
     ) -> Result<()> {
         let len = space.tile_cells.saturating_mul(size);
         if to_u64(len) > context.limits.tile_bytes {
@@ -398,16 +398,15 @@ impl TilePart {
             return Err(Error::inconsistent("", "tile", 0, detail));
         }
         let mut buffer: Buffer = core::mem::take(&mut worker.tile);
-        buffer.reset(len);
         let wanted = |bytes: core::ops::Range<usize>| {
             let first = bytes.start.checked_div(size).unwrap_or(0);
             let end = bytes.end.div_ceil(size.max(1));
             self.first_cell_from(space, first).is_some_and(|cell| cell < end)
         };
-        let result = decode(buffer.as_mut_slice(), &wanted, worker);
-        if result.is_ok() {
-            self.map.copy(buffer.as_slice(), target, size);
-        }
+        let base = decode(&mut buffer, &wanted, worker);
+        let result = base.map(|base| {
+            self.map.copy_from(buffer.as_slice(), base.checked_div(size).unwrap_or(0), target, size);
+        });
         worker.tile = buffer;
         result
     }

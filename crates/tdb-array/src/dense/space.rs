@@ -8,6 +8,7 @@ use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
 use crate::grid::strides;
 use crate::query::Plan;
+use crate::stream::dense_order;
 use crate::{QueryError, Result};
 
 /// A box of cells as inclusive ordinals, one pair a dimension: distances from the domain's low end.
@@ -155,12 +156,7 @@ impl Space {
             .iter()
             .try_fold(1usize, |product, count| product.checked_mul(*count))
             .ok_or_else(too_large)?;
-        // Unordered means whatever is cheapest: the order cells have in their tiles.
-        let order = match (plan.order, schema.cell_order) {
-            (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
-            (Layout::Unordered | Layout::Hilbert, _) => Layout::RowMajor,
-            (order, _) => order,
-        };
+        let order = dense_order(plan);
         let (tile_order, cell_order) = (schema.tile_order, schema.cell_order);
         let arrangement = match order {
             Layout::GlobalOrder => None,

@@ -103,9 +103,13 @@ proptest! {
     #[test]
     fn sets_agree_with_asking_every_interval(
         intervals in proptest::collection::vec((-100i8..=100, 0i8..20), 0..12),
-        values in proptest::collection::vec(any::<i8>(), 0..200),
+        mut values in proptest::collection::vec(any::<i8>(), 0..200),
+        sorted in any::<bool>(),
         rectangle in (-100i8..=100, 0i8..30),
     ) {
+        if sorted {
+            values.sort_unstable();
+        }
         let intervals: Vec<(i8, i8)> =
             intervals.into_iter().map(|(low, len)| (low, low.saturating_add(len).min(100))).collect();
         let inside = |value: i8| intervals.iter().any(|(low, high)| *low <= value && value <= *high);

@@ -9,15 +9,16 @@ use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
-use self::order::{CellOrder, permutation};
+use self::order::{CellOrder, Selected, permutation, replaced};
 use self::select::{TileSelection, copy_cells, copy_var_cells, select};
 
 pub(crate) use self::select::{Candidate, candidates};
 use crate::gather::{
-    ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
-    zeroed,
+    ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, keep_cells, lengths_to_offsets,
+    split_lengths, zeroed,
 };
 use crate::query::{Plan, TIMESTAMPS};
+use crate::ranges::RangeSet;
 use crate::stats::Stage;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Cells, Column, QueryError, Result, parallel};
@@ -28,14 +29,27 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let context = &array.context;
     let schema = array.schema();
     let Sorting { sorts, dedup } = Sorting::of(plan);
-    let selections = select(plan, sorts)?;
+    // Coordinates of whole tiles are decoded where their columns will be; the sorter looks at them there. Under a budget
+    // all is done tile by tile.
+    let limited = plan.share.window.is_some() || plan.share.room.is_some();
+    let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
+    let selections = select(plan, sorts && !staged)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
     plan.share.admit(to_u64(cells))?;
+    let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
     let clock = context.counters.time(Stage::Order);
-    let order = if sorts {
-        Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
-    } else {
-        None
+    let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
+    let selected = match staged {
+        true => Selected::Staged(&selections, &coordinates),
+        false => Selected::Own(&selections),
+    };
+    let order = match (sorts, ordered) {
+        (false, _) => None,
+        (true, true) => {
+            Some(permutation(context, schema, selected, CellOrder::of(plan.order, schema), dedup)?)
+        }
+        // What stays may stand as it is stored.
+        (true, false) => without(cells, &replaced(context, schema, selected)?),
     };
     let order = match surviving(plan, &selections, cells)? {
         Some(keep) => {
@@ -52,25 +66,81 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     drop(clock);
     let _clock = context.counters.time(Stage::Decode);
     let mut columns = Vec::with_capacity(plan.fields.len());
+    // Memory that is touched already: columns in stored order that are done with, and coordinates that nobody asked for.
+    let mut spare = Spare::default();
+    let mut coordinates: Vec<Option<Column>> = coordinates.into_iter().map(Some).collect();
+    for (dimension, column) in coordinates.iter_mut().enumerate() {
+        if !plan.fields.contains(&FieldKind::Dimension(dimension)) {
+            spare.0.extend(column.take().map(|column| column.data));
+        }
+    }
     for kind in &plan.fields {
         let Some(field) = schema.field_of(*kind) else { continue };
         let spec = ColumnSpec::new(schema, &field);
-        let column = stage(plan, &selections, *kind, spec, cells)?;
+        let own = match kind {
+            FieldKind::Dimension(dimension) => coordinates.get_mut(*dimension).and_then(Option::take),
+            FieldKind::Attribute(_) => None,
+        };
+        let column = match own {
+            Some(column) => column,
+            None => stage_into(plan, &selections, *kind, spec, cells, &mut spare)?,
+        };
         columns.push(match &order {
-            Some(order) => reorder(plan, column, order)?,
+            // Cells that stay in stored order only close up.
+            Some(order) if !ordered && column.offsets().is_none() => kept(column, order),
+            Some(order) => reorder(plan, column, order, &mut spare)?,
             None => column,
         });
     }
     if let Some(place) = plan.timestamps {
         let column = timestamps(&selections, cells);
         let column = match &order {
-            Some(order) => reorder(plan, column, order)?,
+            Some(order) => reorder(plan, column, order, &mut spare)?,
             None => column,
         };
         columns.insert(place.min(columns.len()), column);
     }
     let len = order.as_ref().map_or(cells, Vec::len);
     Ok(Cells { len, shape: None, order: plan.order, columns })
+}
+
+/// The numbers of `cells` cells without some; `None` if nothing is left out.
+fn without(cells: usize, dropped: &[u32]) -> Option<Vec<u32>> {
+    if dropped.is_empty() {
+        return None;
+    }
+    let mut order = Vec::with_capacity(cells.saturating_sub(dropped.len()));
+    let mut next = 0u32;
+    for cell in dropped {
+        order.extend(next..*cell);
+        next = cell.saturating_add(1);
+    }
+    order.extend(next..to_u32(cells).unwrap_or(u32::MAX));
+    Some(order)
+}
+
+/// Buffers whose memory may be used again.
+#[derive(Default)]
+struct Spare(Vec<Buffer>);
+
+impl Spare {
+    /// A buffer of `len` bytes, with whatever bytes happen to be there.
+    fn take(&mut self, len: usize) -> Result<Buffer> {
+        // A little larger is fine; what is much larger would only hold memory back.
+        let fits = |buffer: &Buffer| (len..=len.saturating_add(len / 4)).contains(&buffer.capacity());
+        let Some(at) = self.0.iter().position(fits) else { return zeroed(len) };
+        let mut buffer = self.0.swap_remove(at);
+        buffer.reset(len);
+        Ok(buffer)
+    }
+}
+
+/// The coordinates of the selected cells, a column a dimension.
+fn stage_coordinates(plan: &Plan<'_>, selections: &[TileSelection], cells: usize) -> Result<Vec<Column>> {
+    let schema = plan.array.schema();
+    let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
+    let fields = dimensions.filter_map(|kind| schema.field_of(kind));
+    fields.map(|field| stage(plan, selections, field.kind, ColumnSpec::new(schema, &field), cells)).collect()
 }
 
 /// When each of the selected cells was written.
@@ -122,6 +192,18 @@ fn stage(
     kind: FieldKind,
     spec: ColumnSpec,
     cells: usize,
+) -> Result<Column> {
+    stage_into(plan, selections, kind, spec, cells, &mut Spare::default())
+}
+
+/// The same, in spare memory where there is some.
+fn stage_into(
+    plan: &Plan<'_>,
+    selections: &[TileSelection],
+    kind: FieldKind,
+    spec: ColumnSpec,
+    cells: usize,
+    spare: &mut Spare,
 ) -> Result<Column> {
     let context = &plan.array.context;
     let mut used = vec![false; plan.array.fragments.len()];
@@ -197,7 +279,8 @@ fn stage(
         return Ok(spec.column(data, Some(offsets), validity));
     };
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
-    let mut data = zeroed(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?)?;
+    let bytes = bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
+    let mut data = spare.take(bytes)?;
     let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
     parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
@@ -207,7 +290,7 @@ fn stage(
             && let Some(own) = selection.coordinates.get(dimension)
             && own.values.len() == slot.len()
         {
-            slot.copy_from_slice(&own.values);
+            slot.copy_from_slice(own.values.as_slice());
             return Ok(());
         }
         match (tiles_of(selection), &selection.cells) {
@@ -217,25 +300,33 @@ fn stage(
             }
             (Some(tiles), None) => tiles.decode_fixed(context, selection.tile, slot, |_| true, worker),
             (Some(tiles), Some(cells)) => {
-                let mut whole = core::mem::take(&mut worker.cells);
-                whole.reset(context.tile_len(selection.tile_cells, size)?);
+                let mut part = core::mem::take(&mut worker.cells);
+                let len = context.tile_len(selection.tile_cells, size)?;
                 // Cells are ascending: a chunk is wanted if the next cell at or after its start is in it.
                 let wanted = |bytes: core::ops::Range<usize>| {
                     let first = bytes.start.checked_div(size).unwrap_or(0);
                     let at = cells.partition_point(|cell| index_of(*cell) < first);
                     cells.get(at).is_some_and(|cell| index_of(*cell).saturating_mul(size) < bytes.end)
                 };
-                let result =
-                    tiles.decode_fixed(context, selection.tile, whole.as_mut_slice(), wanted, worker);
-                if result.is_ok() {
-                    copy_selected(whole.as_slice(), size, Some(cells), slot);
-                }
-                worker.cells = whole;
+                let base =
+                    tiles.decode_fixed_part(context, selection.tile, (len, size), &mut part, wanted, worker);
+                let result = base.map(|base| pick(part.as_slice(), base, size, cells, slot));
+                worker.cells = part;
                 result
             }
         }
     })?;
     Ok(spec.column(data, None, validity))
+}
+
+/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile.
+fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
+    for (slot, cell) in out.chunks_exact_mut(size.max(1)).zip(cells) {
+        let start = index_of(*cell).saturating_mul(size).saturating_sub(base);
+        if let Some(cell) = values.get(start..start.saturating_add(size)) {
+            slot.copy_from_slice(cell);
+        }
+    }
 }
 
 /// Copies the wanted cells of `size` bytes into `out`.
@@ -247,10 +338,25 @@ fn copy_selected(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut [u
     }
 }
 
-fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<Column> {
+/// The column without the cells that `order`, which is ascending, leaves out.
+fn kept(mut column: Column, order: &[u32]) -> Column {
+    if let Some(size) = column.cell_size() {
+        keep_cells(&mut column.data, size, order);
+    }
+    if let Some(validity) = &mut column.validity {
+        let mut data = Buffer::with_capacity(validity.len());
+        data.extend_from_slice(validity);
+        keep_cells(&mut data, 1, order);
+        *validity = data.to_vec();
+    }
+    column
+}
+
+/// The column in another order; the memory it had becomes spare.
+fn reorder(plan: &Plan<'_>, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
     let context = &plan.array.context;
     let validity = match column.validity() {
-        Some(validity) => Some(gather_fixed(context, validity, 1, order)?.to_vec()),
+        Some(validity) => Some(gather_fixed(context, validity, 1, order, zeroed(order.len())?)?.to_vec()),
         None => None,
     };
     let (data, offsets) = match column.offsets() {
@@ -260,9 +366,12 @@ fn reorder(plan: &Plan<'_>, column: Column, order: &[u32]) -> Result<Column> {
         }
         None => {
             let cells = column.bytes().len();
-            let staged = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
-            (gather_fixed(context, column.bytes(), staged, order)?, None)
+            let size = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
+            let data = spare.take(order.len().saturating_mul(size))?;
+            (gather_fixed(context, column.bytes(), size, order, data)?, None)
         }
     };
-    Ok(Column { data, offsets, validity, ..column })
+    spare.0.push(column.data);
+    let Column { name, datatype, cell_val_num, .. } = column;
+    Ok(Column { name, datatype, cell_val_num, data, offsets, validity })
 }

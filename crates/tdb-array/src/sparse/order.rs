@@ -1,14 +1,21 @@
 //! Putting cells in order, and keeping only the newest of those with equal coordinates.
 
-use core::cmp::Ordering;
+mod keys;
+mod sort;
+mod table;
 
-use tdb_codec::{Layout, Native, PhysicalVisitor, to_u32, to_u64, to_usize};
+use core::cmp::{Ordering, Reverse};
+
+use tdb_codec::{Layout, Native, to_u32, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
-use super::hilbert;
-use super::select::{Coordinates, TileSelection};
+use self::keys::{Keys, Packing};
+use self::sort::{Finish, Key, Keyed, Sink, Sorted};
+use self::table::CellTable;
+pub(crate) use self::table::CoordinatesRef;
+use super::select::TileSelection;
 use crate::context::Context;
-use crate::{QueryError, Result, parallel};
+use crate::{Column, Result};
 
 /// What one part of a sort key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +24,6 @@ pub(crate) enum Part {
     Tile(usize),
     /// The coordinate in a dimension.
     Cell(usize),
-}
-
-/// Sort keys as numbers: every part of fixed width, most significant first. Equal keys mean equal coordinates.
-#[derive(Debug)]
-struct NumericKeys<'a> {
-    parts: Vec<(Part, u32)>,
-    dimensions: &'a [Dimension],
 }
 
 /// How the cells of a result must be ordered.
@@ -47,37 +47,189 @@ impl CellOrder {
     }
 }
 
+/// Selected cells, and where their coordinates are.
+#[derive(Clone, Copy)]
+pub(crate) enum Selected<'a> {
+    /// In the selections themselves.
+    Own(&'a [TileSelection]),
+    /// In columns of all selections' cells, one a dimension.
+    Staged(&'a [TileSelection], &'a [Column]),
+}
+
+impl<'a> From<&'a [TileSelection]> for Selected<'a> {
+    fn from(selections: &'a [TileSelection]) -> Self {
+        Self::Own(selections)
+    }
+}
+
+impl<'a> From<&'a Vec<TileSelection>> for Selected<'a> {
+    fn from(selections: &'a Vec<TileSelection>) -> Self {
+        Self::Own(selections)
+    }
+}
+
+impl<'a> Selected<'a> {
+    fn table(self, schema: &ArraySchema) -> Result<CellTable<'a>> {
+        let dimensions = &schema.domain.dimensions;
+        match self {
+            Self::Own(selections) => CellTable::of_selections(dimensions, selections),
+            Self::Staged(selections, columns) => CellTable::of_staged(dimensions, selections, columns),
+        }
+    }
+}
+
 /// The order of the selected cells (numbered across the selections, as they stand), and without duplicates if
 /// `dedup`: of cells with equal coordinates the one written last is kept, by timestamp, then by fragment.
-pub(crate) fn permutation(
+pub(crate) fn permutation<'a>(
     context: &Context,
     schema: &ArraySchema,
-    selections: &[TileSelection],
+    selected: impl Into<Selected<'a>>,
     order: CellOrder,
     dedup: bool,
 ) -> Result<Vec<u32>> {
-    let cells: usize = selections.iter().map(TileSelection::len).sum();
-    if to_u32(cells).is_none() {
-        return Err(QueryError::TooLarge { cells: u128::from(to_u64(cells)) }.into());
+    let table = selected.into().table(schema)?;
+    Ok(sorted(context.threads, schema, &table, order, Wanted { order: true, dedup })?.order)
+}
+
+/// The cells (numbered likewise, ascending) that others with equal coordinates replace: what stays may be in any order.
+pub(crate) fn replaced<'a>(
+    context: &Context,
+    schema: &ArraySchema,
+    selected: impl Into<Selected<'a>>,
+) -> Result<Vec<u32>> {
+    let table = selected.into().table(schema)?;
+    // Any order brings equal cells together. The one they are stored in is cheap, but for places on a curve.
+    let order = match CellOrder::of(Layout::GlobalOrder, schema) {
+        CellOrder::Hilbert => CellOrder::RowMajor,
+        order => order,
+    };
+    let mut cells =
+        sorted(context.threads, schema, &table, order, Wanted { order: false, dedup: true })?.dropped;
+    cells.sort_unstable();
+    Ok(cells)
+}
+
+/// The order of `cells` cells whose coordinates are plain columns, one a dimension; cells with equal coordinates stay in
+/// the order they are in.
+pub(crate) fn permutation_of_columns(
+    threads: usize,
+    schema: &ArraySchema,
+    coordinates: &[CoordinatesRef<'_>],
+    cells: usize,
+    order: CellOrder,
+) -> Result<Vec<u32>> {
+    let table = CellTable::of_columns(&schema.domain.dimensions, coordinates, cells)?;
+    Ok(sorted(threads, schema, &table, order, Wanted { order: true, dedup: false })?.order)
+}
+
+/// What is asked of a sort.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// The order, and not only what is dropped.
+    order: bool,
+    /// Of cells with equal coordinates only the newest.
+    dedup: bool,
+}
+
+fn sorted(
+    threads: usize,
+    schema: &ArraySchema,
+    table: &CellTable<'_>,
+    order: CellOrder,
+    wanted: Wanted,
+) -> Result<Sorted> {
+    if table.cells() == 0 {
+        return Ok(Sorted::default());
     }
+    let packing = Packing::new(threads, schema, table, order)?;
     let parts = parts(schema, order);
-    let dimensions = &schema.domain.dimensions;
-    let bits: Option<u32> = if order == CellOrder::Hilbert {
-        None
+    let ties = Ties { table, parts: &parts, dimensions: &schema.domain.dimensions, wanted };
+    if packing.is_narrow() {
+        sorted_by::<u64>(threads, &packing, table, &ties)
     } else {
-        parts.iter().try_fold(0u32, |sum, part| sum.checked_add(width(dimensions, *part)?))
+        sorted_by::<u128>(threads, &packing, table, &ties)
+    }
+}
+
+fn sorted_by<K: Key>(
+    threads: usize,
+    packing: &Packing<'_>,
+    table: &CellTable<'_>,
+    ties: &Ties<'_>,
+) -> Result<Sorted> {
+    let ordered = ties.wanted.order;
+    if let Some(sorted) = sort::merge::<K, _, _>(threads, &Keys { packing, table }, ties, ordered)? {
+        return Ok(sorted);
+    }
+    // Where keys say nothing, all cells are compared.
+    let nothing = || Keyed {
+        keys: vec![K::default(); table.cells()],
+        least: K::default(),
+        most: K::default(),
+        exact: false,
     };
-    let ranks = Ranks::new(selections, cells);
-    let keys = NumericKeys::new(&parts, dimensions);
-    // Cells outside the domain, which only a damaged or careless file has, do not fit the keys' bits.
-    let sorted = match bits {
-        Some(bits) if bits <= 64 => sorted::<u64>(context, &keys, selections, &ranks)?
-            .map(|keyed| finish(keyed, dedup, &ranks, |a, b| a == b)),
-        Some(bits) if bits <= 128 => sorted::<u128>(context, &keys, selections, &ranks)?
-            .map(|keyed| finish(keyed, dedup, &ranks, |a, b| a == b)),
-        _ => None,
-    };
-    Ok(sorted.unwrap_or_else(|| by_comparison(schema, selections, order, dedup, &ranks, cells)))
+    let keyed = packing.all::<K>(threads, table)?.unwrap_or_else(nothing);
+    sort::sort(threads, &keyed, ties, ordered)
+}
+
+/// Cells whose keys are equal.
+struct Ties<'a> {
+    table: &'a CellTable<'a>,
+    parts: &'a [Part],
+    dimensions: &'a [Dimension],
+    wanted: Wanted,
+}
+
+impl Finish for Ties<'_> {
+    fn finish<E: Copy>(
+        &self,
+        exact: bool,
+        sorted: &[E],
+        same: impl Fn(E, E) -> bool,
+        cell: impl Fn(E) -> u32,
+        sink: &mut Sink<'_>,
+    ) {
+        let mut cells = Vec::new();
+        for group in sorted.chunk_by(|a, b| same(*a, *b)) {
+            match group {
+                [entry] => sink.keep(cell(*entry)),
+                _ => {
+                    cells.clear();
+                    cells.extend(group.iter().map(|entry| cell(*entry)));
+                    self.settle(exact, &mut cells, sink);
+                }
+            }
+        }
+    }
+}
+
+impl Ties<'_> {
+    /// Hands on cells of one key, which are in cell order.
+    fn settle(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
+        if exact {
+            return self.equal(true, cells, sink);
+        }
+        let compare = |a: u32, b: u32| self.table.compare(self.parts, self.dimensions, a, b);
+        cells.sort_by(|a, b| compare(*a, *b));
+        for group in cells.chunk_by_mut(|a, b| compare(*a, *b).is_eq()) {
+            // Zeros of different signs stand together, but are different coordinates.
+            self.equal(false, group, sink);
+        }
+    }
+
+    /// Hands on cells that stand at one place: the newest first, or only the newest one of each coordinate.
+    fn equal(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
+        cells.sort_by_key(|cell| Reverse(self.table.rank(*cell)));
+        for (index, cell) in cells.iter().enumerate() {
+            let mut newer = cells.iter().take(index);
+            let same = |newer: &u32| exact || self.table.same(self.dimensions.len(), *newer, *cell);
+            if self.wanted.dedup && newer.any(same) {
+                sink.drop(*cell);
+            } else {
+                sink.keep(*cell);
+            }
+        }
+    }
 }
 
 /// The parts of an order's keys, most significant first; ties of a Hilbert order are broken row by row.
@@ -123,130 +275,6 @@ pub(crate) fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
     }
 }
 
-/// When each cell was written, for choosing between equal coordinates.
-struct Ranks {
-    /// Selection of each cell's tile: first cell number and fragment, ascending by cell number.
-    starts: Vec<(u32, usize)>,
-    /// Timestamps of all cells, if any fragment has them; fragments without count as their own.
-    timestamps: Option<Vec<u64>>,
-}
-
-impl Ranks {
-    fn new(selections: &[TileSelection], cells: usize) -> Self {
-        let mut starts = Vec::with_capacity(selections.len());
-        let mut next = 0u32;
-        let timed = selections.iter().any(|selection| selection.timestamps.is_some());
-        let mut timestamps = timed.then(|| Vec::with_capacity(cells));
-        for selection in selections {
-            starts.push((next, selection.fragment));
-            next = next.saturating_add(to_u32(selection.len()).unwrap_or(u32::MAX));
-            if let Some(timestamps) = &mut timestamps {
-                match &selection.timestamps {
-                    Some(own) => timestamps.extend_from_slice(own),
-                    None => timestamps.extend(core::iter::repeat_n(selection.written, selection.len())),
-                }
-            }
-        }
-        Self { starts, timestamps }
-    }
-
-    fn fragment(&self, cell: u32) -> usize {
-        let at = self.starts.partition_point(|(start, _)| *start <= cell);
-        at.checked_sub(1).and_then(|at| self.starts.get(at)).map_or(0, |(_, fragment)| *fragment)
-    }
-
-    /// Greater means newer. Among cells of one fragment written at one time, the first stored wins.
-    fn rank(&self, cell: u32) -> (u64, usize, core::cmp::Reverse<u32>) {
-        let time = self.timestamps.as_ref().and_then(|all| all.get(to_usize(u64::from(cell))?));
-        (time.copied().unwrap_or(0), self.fragment(cell), core::cmp::Reverse(cell))
-    }
-}
-
-/// An unsigned integer that keys are packed into.
-trait Key: Copy + Ord + Send + Default {
-    fn push(self, bits: u32, value: u64) -> Self;
-}
-
-impl Key for u64 {
-    fn push(self, bits: u32, value: u64) -> Self {
-        self.checked_shl(bits).unwrap_or(0) | value
-    }
-}
-
-impl Key for u128 {
-    fn push(self, bits: u32, value: u64) -> Self {
-        self.checked_shl(bits).unwrap_or(0) | Self::from(value)
-    }
-}
-
-impl<'a> NumericKeys<'a> {
-    fn new(parts: &[Part], dimensions: &'a [Dimension]) -> Self {
-        let parts = parts.iter().filter_map(|part| Some((*part, width(dimensions, *part)?))).collect();
-        Self { parts, dimensions }
-    }
-
-    /// Writes the keys of a tile's wanted cells to `out`, numbered from `first` on; false if one does not fit.
-    fn append<K: Key>(&self, coordinates: &[Coordinates], first: u32, out: &mut [(K, u32)]) -> bool {
-        for ((_, number), cell) in out.iter_mut().zip(first..) {
-            *number = cell;
-        }
-        for (part, bits) in &self.parts {
-            let (Part::Tile(index) | Part::Cell(index)) = *part;
-            let (Some(values), Some(dimension)) = (coordinates.get(index), self.dimensions.get(index)) else {
-                continue;
-            };
-            let visitor = PushPart { values: &values.values, dimension, part: *part, bits: *bits, out };
-            if !dimension.datatype.physical().visit(visitor) {
-                return false;
-            }
-        }
-        true
-    }
-}
-
-struct PushPart<'a, K> {
-    values: &'a [u8],
-    dimension: &'a Dimension,
-    part: Part,
-    bits: u32,
-    out: &'a mut [(K, u32)],
-}
-
-impl<K: Key> PhysicalVisitor for PushPart<'_, K> {
-    /// Whether every word fits its bits: cells outside the domain need not.
-    type Output = bool;
-
-    fn visit<T: Native>(self) -> bool {
-        let Self { values, dimension, part, bits, out } = self;
-        let cells = out.iter_mut().zip(values.chunks_exact(T::SIZE));
-        let Some(low) = dimension.domain.as_ref().map(|(low, _)| low) else { return false };
-        if T::PHYSICAL.is_float() {
-            for ((key, _), value) in cells {
-                let word = match part {
-                    Part::Cell(_) => float_bits(value),
-                    Part::Tile(_) => float_tile(dimension, value),
-                };
-                *key = key.push(bits, word);
-            }
-            return true;
-        }
-        let low = integer(low, T::PHYSICAL.is_signed_integer());
-        let extent = dimension.extent_cells().unwrap_or(1).max(1);
-        // Extents are mostly powers of two or small: a division a cell is what the order costs.
-        let mut spilled = 0u64;
-        for ((key, _), value) in cells {
-            let ordinal = integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low);
-            let word = match part {
-                Part::Cell(_) => ordinal,
-                Part::Tile(_) => ordinal.wrapping_div(extent),
-            };
-            spilled |= word.checked_shr(bits).unwrap_or(0);
-            *key = key.push(bits, word);
-        }
-        spilled == 0
-    }
-}
-
 /// The integer sign- or zero-extended to 64 bits.
 #[inline]
 fn integer(bytes: &[u8], signed: bool) -> u64 {
@@ -262,19 +290,36 @@ fn integer(bytes: &[u8], signed: bool) -> u64 {
     }
 }
 
-/// Bits that order as the reals do. Different bit patterns stay different.
+/// Bits that order as the reals do: zeros of both signs are equal, other bit patterns differ.
 fn float_bits(bytes: &[u8]) -> u64 {
     match *bytes {
         [a, b, c, d] => {
             let bits = u32::from_le_bytes([a, b, c, d]);
-            u64::from(if bits >> 31 == 0 { bits | 1 << 31 } else { !bits })
+            let sign = 1 << 31;
+            u64::from(if bits & sign == 0 || bits == sign { bits | sign } else { !bits })
         }
         [a, b, c, d, e, f, g, h] => {
             let bits = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-            if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+            let sign = 1 << 63;
+            if bits & sign == 0 || bits == sign { bits | sign } else { !bits }
         }
         _ => 0,
     }
+}
+
+fn is_negative_zero(bytes: &[u8]) -> bool {
+    bytes.split_last().is_some_and(|(sign, rest)| *sign == 0x80 && rest.iter().all(|byte| *byte == 0))
+}
+
+/// The bytes of the real of `size` bytes that [`float_bits`] turns into `bits`.
+fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
+    if size == 4 {
+        let bits = to_usize(bits).and_then(to_u32).unwrap_or(0);
+        let sign = 1u32 << 31;
+        return if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec();
+    }
+    let sign = 1u64 << 63;
+    if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec()
 }
 
 /// The index of the space tile of a real coordinate, computed in the dimension's own precision as libtiledb does.
@@ -292,131 +337,6 @@ fn float_tile(dimension: &Dimension, value: &[u8]) -> u64 {
             _ => 0,
         },
     }
-}
-
-/// Cells a parallel job sorts.
-const SORT_BAND: usize = 1 << 16;
-
-/// All cells with their keys, sorted by key; equal keys in cell order. `None` if a cell does not fit its key.
-fn sorted<K: Key>(
-    context: &Context,
-    keys: &NumericKeys<'_>,
-    selections: &[TileSelection],
-    ranks: &Ranks,
-) -> Result<Option<Vec<(K, u32)>>> {
-    let cells: usize = selections.iter().map(TileSelection::len).sum();
-    let mut keyed: Vec<(K, u32)> = vec![(K::default(), 0); cells];
-    let slots = crate::gather::split_lengths(&mut keyed, selections.iter().map(TileSelection::len));
-    let starts = ranks.starts.iter().map(|(start, _)| *start);
-    let jobs = slots.into_iter().zip(selections.iter().zip(starts)).collect();
-    let fit = parallel::run(
-        context.threads,
-        jobs,
-        || (),
-        |(slot, (selection, start)): (&mut [_], _), ()| {
-            let selection: &TileSelection = selection;
-            Ok(keys.append(&selection.coordinates, start, slot))
-        },
-    )?;
-    if fit.contains(&false) {
-        return Ok(None);
-    }
-    // The numbers make all pairs different, so stability needs no stable sort; the stable one is used because
-    // it finds the sorted runs that fragments are.
-    if !keyed.is_sorted() {
-        let bands = context.threads.min(cells.div_ceil(SORT_BAND)).max(1);
-        let pieces = keyed.chunks_mut(cells.div_ceil(bands).max(1)).collect();
-        parallel::run(
-            context.threads,
-            pieces,
-            || (),
-            |piece: &mut [(K, u32)], ()| {
-                piece.sort();
-                Ok(())
-            },
-        )?;
-        if bands > 1 {
-            keyed.sort();
-        }
-    }
-    Ok(Some(keyed))
-}
-
-/// The cell numbers of sorted cells; among equal ones, newest first, or only the newest if `dedup`.
-fn finish<K: Copy>(
-    keyed: Vec<(K, u32)>,
-    dedup: bool,
-    ranks: &Ranks,
-    same: impl Fn(K, K) -> bool,
-) -> Vec<u32> {
-    let mut order = Vec::with_capacity(keyed.len());
-    for group in keyed.chunk_by(|a, b| same(a.0, b.0)) {
-        match group {
-            [(_, cell)] => order.push(*cell),
-            _ if dedup => {
-                order.extend(group.iter().map(|(_, cell)| *cell).max_by_key(|cell| ranks.rank(*cell)));
-            }
-            _ => {
-                let start = order.len();
-                order.extend(group.iter().map(|(_, cell)| *cell));
-                if let Some(group) = order.get_mut(start..) {
-                    group.sort_by_key(|cell| core::cmp::Reverse(ranks.rank(*cell)));
-                }
-            }
-        }
-    }
-    order
-}
-
-/// The slow way: strings, Hilbert order, keys over 128 bits.
-fn by_comparison(
-    schema: &ArraySchema,
-    selections: &[TileSelection],
-    order: CellOrder,
-    dedup: bool,
-    ranks: &Ranks,
-    cells: usize,
-) -> Vec<u32> {
-    let dimensions = &schema.domain.dimensions;
-    // Where each cell's coordinates are: selection and place in it.
-    let mut places = Vec::with_capacity(cells);
-    let mut curve = Vec::new();
-    let bits = hilbert::bits(dimensions.len());
-    for (index, selection) in selections.iter().enumerate() {
-        for at in 0..selection.len() {
-            places.push((index, at));
-            if order == CellOrder::Hilbert {
-                let mut point: Vec<u64> = dimensions
-                    .iter()
-                    .enumerate()
-                    .map(|(d, dimension)| {
-                        hilbert::bucket(dimension, coordinate(selection, dimension, d, at), bits)
-                    })
-                    .collect();
-                curve.push(hilbert::value(&mut point, bits));
-            }
-        }
-    }
-    let parts = parts(schema, order);
-    let place = |cell: u32| places.get(crate::gather::index_of(cell)).copied().unwrap_or((0, 0));
-    let compare = |a: u32, b: u32| -> Ordering {
-        let hilbert = |cell: u32| curve.get(crate::gather::index_of(cell)).copied().unwrap_or(0);
-        let (pa, pb) = (place(a), place(b));
-        parts.iter().fold(hilbert(a).cmp(&hilbert(b)), |ordering, part| {
-            ordering.then_with(|| {
-                let (Part::Tile(index) | Part::Cell(index)) = *part;
-                let Some(dimension) = dimensions.get(index) else { return Ordering::Equal };
-                let value = |(selection, at): (usize, usize)| {
-                    selections.get(selection).map_or(&[][..], |s| coordinate(s, dimension, index, at))
-                };
-                compare_part(*part, dimension, value(pa), value(pb))
-            })
-        })
-    };
-    let mut sorted: Vec<(u32, u32)> =
-        (0..to_u32(cells).unwrap_or(u32::MAX)).map(|cell| (cell, cell)).collect();
-    sorted.sort_by(|a, b| compare(a.0, b.0));
-    finish(sorted, dedup, ranks, |a, b| compare(a, b) == Ordering::Equal)
 }
 
 /// The coordinate of a selected cell.
@@ -437,7 +357,7 @@ pub(crate) fn coordinate<'a>(
             at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size)
         }
     };
-    values.values.get(range).unwrap_or_default()
+    values.values.as_slice().get(range).unwrap_or_default()
 }
 
 /// Orders two coordinates of a dimension by one part of a key.
@@ -446,15 +366,22 @@ pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]
         // The reference implementation compares cells of string dimensions as signed characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
+    if dimension.datatype.physical().is_float() && matches!(part, Part::Cell(_)) {
+        return float_bits(a).cmp(&float_bits(b));
+    }
     part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
 }
 
 /// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension.
+/// Different coordinates have different numbers: of zeros, the negative one comes first.
 pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
         return Some(match part {
             Part::Tile(_) => float_tile(dimension, value),
-            Part::Cell(_) => float_bits(value),
+            Part::Cell(_) => match float_bits(value) {
+                bits if is_negative_zero(value) => bits.wrapping_sub(1),
+                bits => bits,
+            },
         });
     }
     let ordinal = dimension.ordinal(value)?;
@@ -463,3 +390,6 @@ pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Opti
         Part::Cell(_) => ordinal,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,7 @@ pub(crate) struct TileSelection {
 /// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinates {
-    pub(crate) values: Vec<u8>,
+    pub(crate) values: Buffer,
     pub(crate) offsets: Option<Vec<u64>>,
 }
 
@@ -204,17 +204,30 @@ impl Selector<'_> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
         let mut decoded = Vec::with_capacity(source.dimensions.len());
+        let mut wanted = if whole { Vec::new() } else { vec![1u8; tile_cells] };
         if !whole || self.coordinates {
-            for field in &source.dimensions {
-                decoded.push(if field.cell_val_num.is_var() {
+            let dimensions = self.dimensions.iter().zip(self.ranges);
+            for (field, (dimension, set)) in source.dimensions.iter().zip(dimensions) {
+                let values = if field.cell_val_num.is_var() {
                     let mut var = VarTile::default();
                     field.decode_var(context, tile, tile_cells, &mut var, worker)?;
                     Decoded::Var(var)
                 } else {
-                    let mut values = zeroed(tile_cells.saturating_mul(field.cell_size()))?;
-                    field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
+                    let size = field.cell_size();
+                    let mut values = zeroed(tile_cells.saturating_mul(size))?;
+                    // Cells that the dimensions before rule out are not looked at again.
+                    let any = |bytes: core::ops::Range<usize>| {
+                        let cells =
+                            bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
+                        whole || wanted.get(cells).is_none_or(|cells| cells.contains(&1))
+                    };
+                    field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
                     Decoded::Fixed(values)
-                });
+                };
+                if !whole {
+                    keep_inside(&values, dimension, set, &mut wanted);
+                }
+                decoded.push(values);
             }
         }
         let mut timestamps = None;
@@ -227,10 +240,6 @@ impl Selector<'_> {
         let mut cells = None;
         if !whole {
             context.counters.tested(tile_cells);
-            let mut wanted = vec![1u8; tile_cells];
-            for ((values, dimension), set) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
-                keep_inside(values, dimension, set, &mut wanted);
-            }
             if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
                 for (keep, time) in wanted.iter_mut().zip(timestamps) {
                     *keep &= u8::from(self.window.contains((*time, *time)));
@@ -283,26 +292,32 @@ fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
 fn compact(values: Decoded, dimension: &Dimension, cells: Option<&[u32]>) -> Coordinates {
     match values {
         Decoded::Fixed(values) => {
-            let mut out = Vec::new();
-            copy_cells(values.as_slice(), dimension.datatype.size(), cells, &mut out);
-            Coordinates { values: out, offsets: None }
+            let values = match cells {
+                None => values,
+                Some(_) => picked(values.as_slice(), dimension.datatype.size(), cells),
+            };
+            Coordinates { values, offsets: None }
         }
         Decoded::Var(tile) => {
+            let Some(cells) = cells else {
+                return Coordinates { values: tile.values, offsets: Some(tile.offsets) };
+            };
             let mut offsets = vec![0u64];
-            let mut values = Vec::new();
+            let mut values = Buffer::new();
             let mut push = |len: u64| offsets.push(offsets.last().copied().unwrap_or(0).saturating_add(len));
-            match cells {
-                None => {
-                    tile.lengths().for_each(push);
-                    values.extend_from_slice(tile.values.as_slice());
-                }
-                Some(cells) => {
-                    copy_var_cells(&tile, cells, &mut push, |value| values.extend_from_slice(value));
-                }
-            }
+            copy_var_cells(&tile, cells, &mut push, |value| values.extend_from_slice(value));
             Coordinates { values, offsets: Some(offsets) }
         }
     }
+}
+
+/// The wanted cells of `size` bytes.
+fn picked(values: &[u8], size: usize, cells: Option<&[u32]>) -> Buffer {
+    let mut out = Vec::new();
+    copy_cells(values, size, cells, &mut out);
+    let mut buffer = Buffer::with_capacity(out.len());
+    buffer.extend_from_slice(&out);
+    buffer
 }
 
 /// Appends the wanted cells of `size` bytes.

@@ -75,7 +75,7 @@ impl CellCost {
         }
         let mut var = Vec::new();
         // The column of timestamps is put in order as any other.
-        let (mut columns, mut widest) = if plan.timestamps.is_some() { (8, 8) } else { (0u64, 0u64) };
+        let (mut columns, mut widest) = if plan.timestamps.is_some() { (8u64, 8u64) } else { (0, 0) };
         for field in plan.fields.iter().filter_map(|kind| schema.field_of(*kind)) {
             let spec = ColumnSpec::new(schema, &field);
             // Offsets, and while the column is made starts or lengths beside them.

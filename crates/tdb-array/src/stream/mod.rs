@@ -26,10 +26,14 @@ mod tests;
 
 use std::sync::Arc;
 
+use tdb_codec::{ArrayType, Layout, to_usize};
+
 pub use self::memory::{MemoryBudget, MemoryBudgetError};
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
 pub(crate) use self::share::Share;
+
+pub(crate) use self::plan::dense_order;
 
 use self::plan::Parts;
 use crate::query::{Plan, run};
@@ -65,6 +69,31 @@ impl<'a> Batches<'a> {
     #[must_use]
     pub const fn progress(&self) -> &Progress {
         &self.progress
+    }
+
+    /// The order the cells come in.
+    #[must_use]
+    pub fn order(&self) -> Layout {
+        match self.plan.array.schema().array_type {
+            ArrayType::Dense => dense_order(&self.plan),
+            ArrayType::Sparse => self.plan.order,
+        }
+    }
+
+    /// For dense arrays read in row- or column-major order, the number of cells along each dimension, of all batches
+    /// together.
+    #[must_use]
+    pub fn shape(&self) -> Option<Vec<usize>> {
+        let schema = self.plan.array.schema();
+        if schema.array_type == ArrayType::Sparse || self.order() == Layout::GlobalOrder {
+            return None;
+        }
+        let sets = self.plan.ranges.iter().zip(&schema.domain.dimensions);
+        let count = |intervals: Vec<(u64, u64)>| {
+            let counts = intervals.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
+            to_usize(counts.fold(0, u64::saturating_add))
+        };
+        sets.map(|(set, dimension)| count(set.ordinals(dimension)?)).collect()
     }
 
     /// The memory it may use.

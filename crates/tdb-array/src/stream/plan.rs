@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
-use tdb_schema::ArraySchema;
+use tdb_schema::{ArraySchema, Dimension};
 
 use super::cost::CellCost;
 use super::cut::{Bounds, Cutter, Piece};
@@ -55,6 +55,8 @@ struct Boxes {
     all: Bounds,
     /// Whether the lines' numbers are places in the sequence asked for.
     places: bool,
+    /// Space tiles of all boxes of a dense array.
+    dense_tiles: Option<f64>,
     /// Fragments that the last box touched.
     touched: Vec<usize>,
 }
@@ -119,9 +121,20 @@ impl Parts {
                     };
                     let cutter = Cutter::new(lines.clone(), parts(schema, order), all.clone(), dense);
                     let (tiles, cells) = spread.totals();
+                    let tiles = if dense { space_tiles(plan, &all, places) } else { tiles };
                     progress.tiles_estimate = super::whole(tiles);
                     progress.cells_estimate = if dense { volume(&all) } else { super::whole(cells) };
-                    Kind::Boxes(Boxes { cutter, spread, lines, all, places, touched: Vec::new() })
+                    // Tiles of dense arrays are counted by their cells, whether fragments have them or not.
+                    let dense_tiles = dense.then_some(tiles);
+                    Kind::Boxes(Boxes {
+                        cutter,
+                        spread,
+                        lines,
+                        all,
+                        places,
+                        dense_tiles,
+                        touched: Vec::new(),
+                    })
                 }
                 None => Kind::Done,
             },
@@ -301,6 +314,8 @@ impl Boxes {
             return Ok(None);
         };
         let (touched, tiles) = self.spread.touched(&piece.bounds);
+        let share = volume(&piece.bounds) as f64 / volume(&self.all).max(1) as f64;
+        let tiles = self.dense_tiles.map_or(tiles, |all| all * share);
         let mut narrowed = Vec::new();
         let dimensions = self.lines.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
         for ((index, (line, dimension)), (span, all)) in dimensions.zip(piece.bounds.iter().zip(&self.all)) {
@@ -410,12 +425,15 @@ fn order_of(plan: &Plan<'_>) -> CellOrder {
     if schema.array_type == ArrayType::Sparse {
         return CellOrder::of(plan.order, schema);
     }
-    match (plan.order, schema.cell_order) {
-        (Layout::GlobalOrder, _) => CellOrder::Global,
-        (Layout::ColMajor, _) | (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => {
-            CellOrder::ColMajor
-        }
-        _ => CellOrder::RowMajor,
+    CellOrder::of(dense_order(plan), schema)
+}
+
+/// The order of a dense result. Unordered means whatever is cheapest: the order cells have in their tiles.
+pub(crate) fn dense_order(plan: &Plan<'_>) -> Layout {
+    match (plan.order, plan.array.schema().cell_order) {
+        (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
+        (Layout::Unordered | Layout::Hilbert, _) => Layout::RowMajor,
+        (order, _) => order,
     }
 }
 
@@ -466,6 +484,20 @@ fn bounds_of(plan: &Plan<'_>, lines: &[Line]) -> Option<Bounds> {
         bounds.push((low, high));
     }
     Some(bounds)
+}
+
+/// Space tiles of a box, about.
+fn space_tiles(plan: &Plan<'_>, bounds: &Bounds, places: bool) -> f64 {
+    let extents = plan.array.schema().domain.dimensions.iter().map(Dimension::extent_cells);
+    let tiles = bounds.iter().zip(extents).map(|((low, high), extent)| {
+        let Some(extent) = extent else { return 1.0 };
+        // Places begin with a tile as likely as inside one.
+        let tile = |number: u64| number.checked_div(extent).unwrap_or(0);
+        let (first, last) =
+            if places { (0, tile(high.saturating_sub(*low))) } else { (tile(*low), tile(*high)) };
+        last.saturating_sub(first).saturating_add(1) as f64
+    });
+    tiles.product()
 }
 
 /// Cells of a box.

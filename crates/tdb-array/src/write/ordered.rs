@@ -9,21 +9,22 @@ use super::column::CheckedColumn;
 use crate::WriteError;
 
 /// Refuses cells of ordered attributes that do not stand in their order. Such attributes are those of dense arrays with
-/// one dimension, so the columns' cells are neighbours in the array.
+/// one dimension, so the columns' cells are neighbours in the array. No value may be there twice; cells of other writes are
+/// not looked at. Both is as in libtiledb, which also takes a NaN.
 pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Result<(), WriteError> {
     for column in columns {
         let FieldKind::Attribute(index) = column.kind else { continue };
         let Some(attribute) = schema.attributes.get(index) else { continue };
-        let forbidden = match attribute.order {
+        let wanted = match attribute.order {
             DataOrder::Unordered => continue,
-            DataOrder::Increasing => Ordering::Greater,
-            DataOrder::Decreasing => Ordering::Less,
+            DataOrder::Increasing => Ordering::Less,
+            DataOrder::Decreasing => Ordering::Greater,
         };
         let wrong = if column.cell_size.is_some() {
-            attribute.datatype.physical().visit(FirstAgainst { values: column.values, forbidden })
+            attribute.datatype.physical().visit(FirstAgainst { values: column.values, wanted })
         } else {
             let cell = |index: usize| column.cell(index).unwrap_or_default();
-            (1..column.cells).find(|index| cell(index.wrapping_sub(1)).cmp(cell(*index)) == forbidden)
+            (1..column.cells).find(|index| cell(index.wrapping_sub(1)).cmp(cell(*index)) != wanted)
         };
         if let Some(cell) = wrong {
             return Err(WriteError::NotInOrder { field: attribute.name.clone(), cell: to_u64(cell) });
@@ -32,10 +33,10 @@ pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Resu
     Ok(())
 }
 
-/// The first value that stands to the one before it as it must not, or not at all: a NaN.
+/// The first value that does not stand to the one before it as it must.
 struct FirstAgainst<'a> {
     values: &'a [u8],
-    forbidden: Ordering,
+    wanted: Ordering,
 }
 
 impl PhysicalVisitor for FirstAgainst<'_> {
@@ -44,9 +45,7 @@ impl PhysicalVisitor for FirstAgainst<'_> {
     fn visit<T: Native>(self) -> Option<usize> {
         let values = self.values.chunks_exact(T::SIZE).map(T::from_le);
         let pairs = values.clone().zip(values.skip(1));
-        let wrong = |(before, value): (Option<T>, Option<T>)| {
-            before.partial_cmp(&value).is_none_or(|order| order == self.forbidden)
-        };
-        pairs.map(wrong).position(|wrong| wrong).map(|at| at.saturating_add(1))
+        let mut orders = pairs.map(|(before, value)| before.partial_cmp(&value));
+        orders.position(|order| order != Some(self.wanted)).map(|at| at.saturating_add(1))
     }
 }

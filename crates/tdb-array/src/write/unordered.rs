@@ -2,19 +2,18 @@
 
 use core::ops::Range;
 
-use tdb_codec::{Layout, Physical, to_u64};
-use tdb_schema::{ArraySchema, Dimension, FieldKind};
+use tdb_codec::{Layout, to_u64};
+use tdb_schema::{ArraySchema, FieldKind};
 
 use super::column::{self, CheckedColumn, Runs};
-use super::coordinates::{Bounds, bands, of_dimensions};
+use super::coordinates::{Bounds, of_dimensions};
 use super::fragment::field_kinds;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
 use crate::context::Context;
 use crate::gather::index_of;
-use crate::sparse::order::{self, CellOrder};
-use crate::sparse::select::{Coordinates, TileSelection};
-use crate::{Result, WriteError, parallel};
+use crate::sparse::order::{self, CellOrder, CoordinatesRef};
+use crate::{Result, WriteError};
 
 /// Writes cells as a fragment; returns the fragment's name.
 pub(super) fn write(
@@ -60,56 +59,15 @@ fn sorted(
     coordinates: &[CheckedColumn<'_>],
     cells: usize,
 ) -> Result<Vec<u32>> {
-    let selections = parallel::run(
-        context.threads,
-        bands(cells),
-        || (),
-        |band, ()| Ok(selection(&schema.domain.dimensions, coordinates, &band)),
-    )?;
-    order::permutation(context, schema, &selections, CellOrder::of(Layout::GlobalOrder, schema), false)
-}
-
-/// A band of cells as the sorter of the reader takes them.
-fn selection(
-    dimensions: &[Dimension],
-    coordinates: &[CheckedColumn<'_>],
-    band: &Range<usize>,
-) -> TileSelection {
-    let mut room = Room::default();
-    let columns = dimensions.iter().zip(coordinates);
-    let coordinates = columns.map(|(dimension, column)| {
-        let cells = column.tile(band.clone(), &mut room);
-        let mut values = cells.values.to_vec();
-        let offsets = column.cell_size.is_none().then(|| {
-            let mut offsets = cells.offsets.to_vec();
-            offsets.push(to_u64(values.len()));
-            offsets
-        });
-        unsign_zeros(dimension.datatype.physical(), &mut values);
-        Coordinates { values, offsets }
-    });
-    TileSelection {
-        fragment: 0,
-        tile: 0,
-        tile_cells: band.len(),
-        cells: None,
-        coordinates: coordinates.collect(),
-        timestamps: None,
-        written: 0,
-    }
-}
-
-/// Makes every −0.0 a 0.0: they stand equal in libtiledb's order, and the next dimension decides.
-fn unsign_zeros(physical: Physical, values: &mut [u8]) {
-    fn unsign<const N: usize>(values: &mut [u8], negative: [u8; N]) {
-        let (cells, _) = values.as_chunks_mut::<N>();
-        cells.iter_mut().filter(|cell| **cell == negative).for_each(|cell| *cell = [0; N]);
-    }
-    match physical {
-        Physical::F32 => unsign(values, (-0.0f32).to_le_bytes()),
-        Physical::F64 => unsign(values, (-0.0f64).to_le_bytes()),
-        _ => {}
-    }
+    let columns: Vec<CoordinatesRef<'_>> = coordinates
+        .iter()
+        .map(|column| CoordinatesRef {
+            values: column.values,
+            offsets: column.cell_size.is_none().then_some(column.offsets),
+        })
+        .collect();
+    let order = CellOrder::of(Layout::GlobalOrder, schema);
+    order::permutation_of_columns(context.threads, schema, &columns, cells, order)
 }
 
 /// Refuses cells with equal coordinates, or leaves one of them, as `duplicates` says. Coordinates are equal if all their

@@ -3,16 +3,48 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::Answer;
+use tdb_array::Column;
+
+use super::{Out, Sink, Summary};
+use crate::failure::Result;
 use crate::value::cell_plain;
 
-pub(super) fn write(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
-    for (index, column) in answer.columns.iter().enumerate() {
+/// Writes a line a cell, and first one of the columns' names.
+pub(super) struct Csv<'a, 'o> {
+    out: &'a mut Out<'o>,
+    begun: bool,
+}
+
+impl<'a, 'o> Csv<'a, 'o> {
+    pub(super) fn new(out: &'a mut Out<'o>) -> Self {
+        Self { out, begun: false }
+    }
+}
+
+impl Sink for Csv<'_, '_> {
+    fn take(&mut self, columns: &[Column], cells: usize) -> Result {
+        if !self.begun {
+            self.out.write(|out| heading(columns, out))?;
+            self.begun = true;
+        }
+        self.out.write(|out| rows(columns, cells, out))
+    }
+
+    fn finish(&mut self, _: &Summary<'_>) -> Result {
+        Ok(())
+    }
+}
+
+fn heading(columns: &[Column], out: &mut dyn Write) -> io::Result<()> {
+    for (index, column) in columns.iter().enumerate() {
         write!(out, "{}{}", separator(index), quoted(&column.name))?;
     }
-    writeln!(out)?;
-    for row in 0..answer.cells {
-        for (index, column) in answer.columns.iter().enumerate() {
+    writeln!(out)
+}
+
+fn rows(columns: &[Column], cells: usize, out: &mut dyn Write) -> io::Result<()> {
+    for row in 0..cells {
+        for (index, column) in columns.iter().enumerate() {
             let text = match column.cell(row).filter(|_| !column.is_null(row)) {
                 Some(cell) => cell_plain(column.datatype, column.cell_val_num, cell),
                 None => {

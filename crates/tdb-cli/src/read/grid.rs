@@ -14,7 +14,7 @@ const MOST_COLUMNS: usize = 100;
 
 /// A plane of cells.
 pub(super) struct Grid<'a> {
-    answer: &'a Answer,
+    answer: &'a Answer<'a>,
     values: &'a Column,
     rows: Axis<'a>,
     columns: Axis<'a>,
@@ -31,7 +31,7 @@ struct Axis<'a> {
 
 impl<'a> Grid<'a> {
     /// The answer as a grid, if it is a plane of one single-valued attribute: two dimensions, or all others fixed.
-    pub(super) fn of(answer: &'a Answer) -> Option<Self> {
+    pub(super) fn of(answer: &'a Answer<'a>) -> Option<Self> {
         let [values] = answer.fields() else { return None };
         let shape = answer.shape.as_deref()?;
         let (coordinates, _) = answer.columns.split_at_checked(answer.coordinates)?;

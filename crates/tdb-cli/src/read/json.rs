@@ -1,28 +1,55 @@
 //! Cells as one JSON object of columns.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde_json::{Value, json};
 use tdb_array::Column;
 
-use super::Answer;
+use super::spool::Spool;
+use super::{Out, Sink, Summary};
+use crate::failure::Result;
 use crate::names::Unique;
 use crate::value::cell_json;
 
-/// Written value by value, so that a long result is not held twice.
-pub(super) fn write(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\"cells\":{},\"shape\":{},\"fields\":{{", answer.cells, json!(answer.shape))?;
-    let mut names = Unique::exact();
-    for (index, column) in answer.columns.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        write!(out, "{comma}{}:[", json!(names.name(&column.name)))?;
-        for row in 0..answer.cells {
-            let comma = if row == 0 { "" } else { "," };
-            write!(out, "{comma}{}", value(column, row))?;
-        }
-        write!(out, "]")?;
+/// Writes one column after the other, so all but what is short waits in files until the last batch was taken.
+pub(super) struct Json<'a, 'o> {
+    out: &'a mut Out<'o>,
+    columns: Vec<(String, Spool)>,
+}
+
+impl<'a, 'o> Json<'a, 'o> {
+    pub(super) fn new(out: &'a mut Out<'o>) -> Self {
+        Self { out, columns: Vec::new() }
     }
-    writeln!(out, "}}}}")
+}
+
+impl Sink for Json<'_, '_> {
+    fn take(&mut self, columns: &[Column], cells: usize) -> Result {
+        if self.columns.is_empty() {
+            let mut names = Unique::exact();
+            self.columns =
+                columns.iter().map(|column| (names.name(&column.name), Spool::default())).collect();
+        }
+        for (column, (_, spool)) in columns.iter().zip(&mut self.columns) {
+            for row in 0..cells {
+                let comma = if spool.is_empty() { "" } else { "," };
+                write!(spool, "{comma}{}", value(column, row)).map_err(|error| spool.failed(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, summary: &Summary<'_>) -> Result {
+        let (cells, shape) = (summary.cells, json!(summary.shape));
+        self.out.write(|out| write!(out, "{{\"cells\":{cells},\"shape\":{shape},\"fields\":{{"))?;
+        for (index, (name, spool)) in self.columns.drain(..).enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            self.out.write(|out| write!(out, "{comma}{}:[", json!(name)))?;
+            spool.copy_to(self.out)?;
+            self.out.write(|out| write!(out, "]"))?;
+        }
+        self.out.write(|out| writeln!(out, "}}}}"))
+    }
 }
 
 fn value(column: &Column, row: usize) -> Value {

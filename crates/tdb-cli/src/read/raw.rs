@@ -1,74 +1,141 @@
 //! Cells as plain little-endian buffers, one file each, and a manifest.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-use tdb_array::{CellValNum, Column};
+use serde_json::{Map, Value, json};
+use tdb_array::Column;
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Dimension;
 
-use super::{Answer, write_file};
+use super::{Sink, Summary};
 use crate::failure::{Failure, Result};
 use crate::names::{Unique, file_stem};
 use crate::ranges::Ends;
 use crate::value::{cell_val_num_json, coordinate_json};
 
-pub(super) fn write(answer: &Answer, folder: &Path) -> Result {
-    fs::create_dir_all(folder).map_err(|error| Failure::at(folder, error))?;
-    let mut stems = Unique::default();
-    let mut fields = Vec::with_capacity(answer.columns.len());
-    for column in &answer.columns {
-        let stem = stems.name(&file_stem(&column.name));
-        fields.push(write_column(column, answer.cells, folder, &stem)?);
-    }
-    let dimensions = &answer.schema().domain.dimensions;
-    let window = answer.array.window();
-    let manifest = json!({
-        "array": answer.array.describe(""),
-        "order": answer.order.name(),
-        "cells": answer.cells,
-        "shape": answer.shape,
-        "subarray": dimensions.iter().zip(&answer.ranges).map(range).collect::<Vec<_>>(),
-        "timestamps": [window.start, window.end],
-        "fields": fields,
-    });
-    write_file(&folder.join("manifest.json"), format!("{manifest:#}\n").as_bytes())
+/// Files in a folder that batches are appended to.
+pub(super) struct Raw<'f> {
+    folder: &'f Path,
+    columns: Vec<Files>,
 }
 
-/// Writes the first `cells` cells of a column and returns its entry in the manifest.
-fn write_column(column: &Column, cells: usize, folder: &Path, stem: &str) -> Result<Value> {
-    let offsets = column.offsets();
-    let end = match (offsets, column.cell_val_num) {
-        (Some(offsets), _) => offsets.get(cells).copied().and_then(to_usize),
-        (None, CellValNum::Fixed(count)) => to_usize(u64::from(count.get()))
-            .and_then(|count| count.checked_mul(column.datatype.size())?.checked_mul(cells)),
-        (None, CellValNum::Var) => None,
-    };
-    // A result's columns all have its number of cells, so nothing is ever missing.
-    let data = end.and_then(|end| column.bytes().get(..end)).unwrap_or_default();
-    let file = |suffix: &str, bytes: &[u8]| -> Result<String> {
-        let name = format!("{stem}.{suffix}");
-        write_file(&folder.join(&name), bytes)?;
-        Ok(name)
-    };
-    let starts = |offsets: &[u64]| -> Vec<u8> {
-        offsets.iter().take(cells).flat_map(|offset| offset.to_le_bytes()).collect()
-    };
-    let data_file = file("data", data)?;
-    let offsets_file = offsets.map(|offsets| file("offsets", &starts(offsets))).transpose()?;
-    let valid = column.validity().map(|validity| validity.get(..cells).unwrap_or_default());
-    let validity_file = valid.map(|validity| file("validity", validity)).transpose()?;
-    Ok(json!({
-        "name": column.name,
-        "datatype": column.datatype.name(),
-        "cell_val_num": cell_val_num_json(column.cell_val_num),
-        "nullable": valid.is_some(),
-        "data": data_file,
-        "offsets": offsets_file,
-        "validity": validity_file,
-        "bytes": to_u64(data.len()),
-    }))
+/// The files of a column, and its entry in the manifest as far as it is known.
+struct Files {
+    entry: Map<String, Value>,
+    data: Appended,
+    offsets: Option<Appended>,
+    validity: Option<Appended>,
+}
+
+/// A file that grows batch by batch.
+struct Appended {
+    path: PathBuf,
+    file: BufWriter<File>,
+    len: u64,
+}
+
+impl Appended {
+    fn create(path: PathBuf) -> Result<Self> {
+        let file = File::create(&path).map_err(|error| Failure::at(&path, error))?;
+        Ok(Self { path, file: BufWriter::new(file), len: 0 })
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result {
+        self.len = self.len.saturating_add(to_u64(bytes.len()));
+        self.file.write_all(bytes).map_err(|error| Failure::at(&self.path, error))
+    }
+
+    fn finish(&mut self) -> Result {
+        self.file.flush().map_err(|error| Failure::at(&self.path, error))
+    }
+}
+
+impl<'f> Raw<'f> {
+    pub(super) const fn new(folder: &'f Path) -> Self {
+        Self { folder, columns: Vec::new() }
+    }
+}
+
+impl Sink for Raw<'_> {
+    fn take(&mut self, columns: &[Column], cells: usize) -> Result {
+        if self.columns.is_empty() {
+            fs::create_dir_all(self.folder).map_err(|error| Failure::at(self.folder, error))?;
+            let mut stems = Unique::default();
+            for column in columns {
+                let stem = stems.name(&file_stem(&column.name));
+                self.columns.push(Files::create(column, self.folder, &stem)?);
+            }
+        }
+        columns.iter().zip(&mut self.columns).try_for_each(|(column, files)| files.append(column, cells))
+    }
+
+    fn finish(&mut self, summary: &Summary<'_>) -> Result {
+        let fields = self.columns.drain(..).map(Files::finish).collect::<Result<Vec<Value>>>()?;
+        let dimensions = &summary.array.schema().domain.dimensions;
+        let window = summary.array.window();
+        let manifest = json!({
+            "array": summary.array.describe(""),
+            "order": summary.order.name(),
+            "cells": summary.cells,
+            "shape": summary.shape,
+            "subarray": dimensions.iter().zip(&summary.ranges).map(range).collect::<Vec<_>>(),
+            "timestamps": [window.start, window.end],
+            "fields": fields,
+        });
+        let mut file = Appended::create(self.folder.join("manifest.json"))?;
+        file.append(format!("{manifest:#}\n").as_bytes())?;
+        file.finish()
+    }
+}
+
+impl Files {
+    fn create(column: &Column, folder: &Path, stem: &str) -> Result<Self> {
+        let name = |suffix: &str| format!("{stem}.{suffix}");
+        let file = |suffix: &str| Appended::create(folder.join(name(suffix)));
+        let (strings, nullable) = (column.offsets().is_some(), column.validity().is_some());
+        let mut entry = Map::new();
+        let mut tell = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
+        tell("name", json!(column.name));
+        tell("datatype", json!(column.datatype.name()));
+        tell("cell_val_num", cell_val_num_json(column.cell_val_num));
+        tell("nullable", json!(nullable));
+        tell("data", json!(name("data")));
+        tell("offsets", json!(strings.then(|| name("offsets"))));
+        tell("validity", json!(nullable.then(|| name("validity"))));
+        let offsets = strings.then(|| file("offsets")).transpose()?;
+        let validity = nullable.then(|| file("validity")).transpose()?;
+        Ok(Self { entry, data: file("data")?, offsets, validity })
+    }
+
+    /// Appends the first `cells` cells of a batch's column.
+    fn append(&mut self, column: &Column, cells: usize) -> Result {
+        let end = match (column.offsets(), column.cell_size()) {
+            (Some(offsets), _) => offsets.get(cells).copied().and_then(to_usize),
+            (None, Some(size)) => size.checked_mul(cells),
+            (None, None) => None,
+        };
+        // A result's columns all have its number of cells, so nothing is ever missing.
+        let data = end.and_then(|end| column.bytes().get(..end)).unwrap_or_default();
+        if let (Some(file), Some(offsets)) = (&mut self.offsets, column.offsets()) {
+            // Offsets go on where the batch before ended.
+            let starts = offsets.iter().take(cells).map(|offset| offset.saturating_add(self.data.len));
+            starts.into_iter().try_for_each(|start| file.append(&start.to_le_bytes()))?;
+        }
+        if let (Some(file), Some(validity)) = (&mut self.validity, column.validity()) {
+            file.append(validity.get(..cells).unwrap_or_default())?;
+        }
+        self.data.append(data)
+    }
+
+    /// The finished entry in the manifest.
+    fn finish(mut self) -> Result<Value> {
+        self.data.finish()?;
+        self.offsets.iter_mut().chain(&mut self.validity).try_for_each(Appended::finish)?;
+        self.entry.insert("bytes".to_owned(), json!(self.data.len));
+        Ok(Value::Object(self.entry))
+    }
 }
 
 /// A range in the dimension's notation, several as a list of them; `null` for the whole dimension. Open ends are the

@@ -8,7 +8,7 @@ use super::Answer;
 use crate::table::{self, Heading, Rule};
 use crate::value::{cell_text, is_single, is_text};
 
-pub(super) fn write(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
     let headings: Vec<_> = answer.columns.iter().map(|column| heading(&title(column), column)).collect();
     let cell = |row: usize, column: usize| -> String {
         answer.columns.get(column).map(|column| text(column, row)).unwrap_or_default()

@@ -182,7 +182,7 @@ fn finish_dense(
         .map(|attribute| (0..count).map(|_| value(random, schema, attribute)).collect())
         .collect();
     for (attribute, column) in schema.attributes.iter().zip(&mut columns) {
-        sort(attribute, column);
+        sort(random, attribute, column);
     }
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
     let cells = (0..count).map(|_| (Vec::new(), columns.iter_mut().filter_map(Iterator::next).collect()));
@@ -190,23 +190,20 @@ fn finish_dense(
     Some(Step { time, how, sides, cells: cells.collect(), fragment_bytes: None })
 }
 
-/// Puts the values of an ordered attribute into their order.
-fn sort(attribute: &Attribute, values: &mut [Value]) {
-    if attribute.order == DataOrder::Unordered {
-        return;
-    }
-    let number = |value: &Value| match attribute.datatype {
-        Datatype::Int32 => {
-            value.0.as_slice().try_into().map_or(0.0, |bytes| f64::from(i32::from_le_bytes(bytes)))
-        }
-        _ => value.0.as_slice().try_into().map_or(0.0, f64::from_le_bytes),
-    };
-    // What is no number has no place in an order.
-    values.iter_mut().filter(|value| number(value).is_nan()).for_each(|value| value.0.fill(0));
-    match attribute.order {
-        DataOrder::Unordered => {}
-        DataOrder::Increasing => values.sort_by(|a, b| number(a).total_cmp(&number(b))),
-        DataOrder::Decreasing => values.sort_by(|a, b| number(b).total_cmp(&number(a))),
+/// Gives an ordered attribute values in its order.
+fn sort(random: &mut Random, attribute: &Attribute, values: &mut [Value]) {
+    let mut last = -100i32;
+    for (bytes, _) in values.iter_mut() {
+        last += i32::try_from(random.between(1, 9)).unwrap_or(1);
+        let value = match attribute.order {
+            DataOrder::Unordered => return,
+            DataOrder::Increasing => last,
+            DataOrder::Decreasing => -last,
+        };
+        *bytes = match attribute.datatype {
+            Datatype::Int32 => value.to_le_bytes().to_vec(),
+            _ => f64::from(value).to_le_bytes().to_vec(),
+        };
     }
 }
 

@@ -1,9 +1,9 @@
 //! Random schemas of everything that a version can hold.
 
 use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, enumeration_file_name};
-use tdb_codec::{DatatypeClass, FormatVersion, Gate, Layout};
+use tdb_codec::{DataOrder, DatatypeClass, FormatVersion, Gate, Layout};
 use tdb_filters::{Filter, Pipeline};
-use tdb_schema::{Attribute, Dimension, Enumeration, Range};
+use tdb_schema::{Attribute, Dimension, DimensionLabel, Enumeration, Range};
 
 use crate::conform::random::Random;
 
@@ -100,8 +100,7 @@ pub(super) fn draw(random: &mut Random, version: FormatVersion, array_type: Arra
             builder = builder.enumeration(&enumeration);
             enumerations.push(enumeration);
         } else if ordered && index == 0 {
-            let order =
-                *random.pick(&[tdb_codec::DataOrder::Increasing, tdb_codec::DataOrder::Decreasing])?;
+            let order = *random.pick(&[DataOrder::Increasing, DataOrder::Decreasing])?;
             attribute = Attribute::new(
                 attribute.name,
                 *random.pick(&[Datatype::Int32, Datatype::Float64])?,
@@ -110,6 +109,9 @@ pub(super) fn draw(random: &mut Random, version: FormatVersion, array_type: Arra
             attribute.order = order;
         }
         builder = builder.attribute(attribute);
+    }
+    if dense && version.has(Gate::DimensionLabels) && random.one_in(6) {
+        builder = builder.label(label(random)?);
     }
     let mut schema = builder.build().ok()?;
     if version.has(Gate::CurrentDomain) && random.one_in(5) {
@@ -174,7 +176,8 @@ fn dimension(
         let low = *random.pick(if plain { &[0, 1, 10][..] } else { &[] }).unwrap_or(&0);
         let ends = [0, 1, 10, bottom, bottom + 1, top - cells - extent, top / 2, bottom / 2];
         let low = if plain { low } else { *random.pick(&ends)? };
-        if !plain && random.one_in(6) {
+        // libtiledb counts tiles of 8-bit dimensions in 8 bits.
+        if !plain && size > 1 && random.one_in(6) {
             // As wide as can be: only parts of it are written.
             cells = (top - low - extent).max(cells);
         }
@@ -261,6 +264,26 @@ fn enumeration(random: &mut Random, index: usize) -> Option<Enumeration> {
     .ok()?;
     enumeration.ordered = random.one_in(2);
     Some(enumeration)
+}
+
+/// A label of the first dimension. Its values are in an array of its own, which is made, and left empty.
+fn label(random: &mut Random) -> Option<DimensionLabel> {
+    let (datatype, cell_val_num) = *random.pick(&[
+        (Datatype::Float64, CellValNum::ONE),
+        (Datatype::Int32, CellValNum::ONE),
+        (Datatype::StringAscii, CellValNum::Var),
+    ])?;
+    Some(DimensionLabel {
+        dimension: 0,
+        name: "label".into(),
+        relative: true,
+        uri: "__labels/l0".into(),
+        attribute: "label".into(),
+        order: *random.pick(&[DataOrder::Increasing, DataOrder::Decreasing])?,
+        datatype,
+        cell_val_num,
+        external: false,
+    })
 }
 
 /// A part of the domain.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use tdb_array::{ArrayType, CellValNum};
-use tdb_codec::Gate;
+use tdb_codec::{DataOrder, Gate};
 use tdb_filters::{Filter, Pipeline};
-use tdb_schema::Enumeration;
+use tdb_schema::{DimensionLabel, Enumeration};
 
 use super::schemas::Made;
 
@@ -67,6 +67,16 @@ pub(super) fn schema(made: &Made) -> Value {
     if let Some(current) = &schema.current_domain {
         let ranges = current.ranges.iter().map(|range| json!([hex(&range.low), hex(&range.high)]));
         set("current_domain", ranges.collect());
+    }
+    if !schema.labels.is_empty() {
+        let label = |label: &DimensionLabel| {
+            json!({
+                "name": label.name, "dimension": label.dimension, "type": label.datatype.name(),
+                "cell_val_num": values(label.cell_val_num), "attribute": label.attribute, "uri": label.uri,
+                "order": if label.order == DataOrder::Increasing { "increasing" } else { "decreasing" },
+            })
+        };
+        set("dimension_labels", schema.labels.iter().map(label).collect());
     }
     if !made.enumerations.is_empty() {
         set("enumerations", made.enumerations.iter().map(enumeration).collect());

@@ -103,7 +103,7 @@ fn a_label_is_an_array_of_ordered_values() {
     let write = |values: &[f64]| {
         labels.write().range("index", 0..=2).column(WriteColumn::fixed("label", values)).commit()
     };
-    for wrong in [[0.5, 0.25, 1.0], [0.5, f64::NAN, 1.0]] {
+    for wrong in [[0.5, 0.25, 1.0], [0.5, 0.5, 1.0], [0.5, f64::NAN, 1.0]] {
         assert!(matches!(write(&wrong), Err(Error::Write(WriteError::NotInOrder { cell: 1, .. }))));
     }
     write(&[0.25, 0.5, 1.0]).unwrap();

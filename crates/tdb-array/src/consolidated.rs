@@ -1,0 +1,68 @@
+//! Footers out of consolidated fragment metadata, so that opening an array of many fragments reads few files.
+//!
+//! They only save reads: a file that cannot be read, and a fragment that none lists, cost nothing but that.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tdb_codec::{Gate, Reader, to_usize};
+use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_footers};
+
+use crate::context::Context;
+use crate::directory::{Directory, FRAGMENT_META};
+use crate::storage::join;
+
+/// Footers by fragment.
+#[derive(Debug, Default)]
+pub(crate) struct ConsolidatedFooters {
+    payloads: Vec<Vec<u8>>,
+    /// Which payload, and where in it.
+    places: HashMap<String, (usize, Range<usize>)>,
+}
+
+impl ConsolidatedFooters {
+    /// Reads all files of the array's. Where several list a fragment, the first one counts, as in libtiledb.
+    pub(crate) fn load(context: &Context, directory: &Directory) -> Self {
+        let mut keys = directory.root_meta.clone();
+        if directory.has_fragment_meta {
+            let mut listed = context.storage.list(FRAGMENT_META).unwrap_or_default();
+            listed.sort_unstable();
+            keys.extend(listed.iter().filter(|e| !e.is_folder).map(|entry| join(FRAGMENT_META, &entry.name)));
+        }
+        let mut footers = Self::default();
+        for key in keys.iter().filter(|key| has_bare_names(key)) {
+            // An unreadable file is for `verify` to report.
+            if let Ok(payload) = context.generic_file(key) {
+                footers.add(payload);
+            }
+        }
+        footers
+    }
+
+    fn add(&mut self, payload: Vec<u8>) {
+        let Ok(entries) = parse_consolidated_footers(Reader::new(&payload)) else { return };
+        for entry in entries {
+            let Some(start) = to_usize(entry.offset) else { continue };
+            let place = (self.payloads.len(), start..start.saturating_add(entry.bytes.len()));
+            self.places.entry(entry.name).or_insert(place);
+        }
+        self.payloads.push(payload);
+    }
+
+    /// The footer of a fragment, by its folder's name.
+    pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
+        let (payload, range) = self.places.get(name)?;
+        self.payloads.get(*payload)?.get(range.clone())
+    }
+}
+
+/// Whether the file is consolidated metadata that lists fragments by their folders' names.
+fn has_bare_names(key: &str) -> bool {
+    let name = key.rsplit('/').next().unwrap_or_default();
+    let Some((CommitKind::ConsolidatedMetadata, stem)) = CommitKind::of(name) else { return false };
+    let version = TimestampedName::parse(stem).ok().and_then(|parsed| parsed.version);
+    version.is_some_and(|version| version.has(Gate::RelativeConsolidatedNames))
+}
+
+#[cfg(test)]
+mod tests;

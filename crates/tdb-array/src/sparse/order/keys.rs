@@ -1,0 +1,473 @@
+//! Sort keys as numbers: the parts of an order packed into 64 or 128 bits, most significant first.
+//!
+//! A part takes no more bits than its values differ in, so that most keys fit a word: ordinals count from the least
+//! one, a cell inside its space tile from the tile's start, strings have their common prefix cut off. What does not
+//! fit is left out, and cells whose keys are equal are compared (`Packing::exact` says that none need be).
+
+use core::ops::Range;
+
+use tdb_codec::{Native, PhysicalVisitor, to_u64, to_usize};
+use tdb_schema::{ArraySchema, Dimension};
+
+use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
+use super::table::{CellTable, CoordinatesRef, Piece};
+use super::{CellOrder, Part, float_bits, float_from_bits, float_tile, integer, is_negative_zero, parts};
+use crate::gather::split_lengths;
+use crate::sparse::hilbert;
+use crate::{Result, parallel};
+
+/// What a part of a key is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The space tile's index.
+    Tile,
+    /// The distance from the space tile's start, where the tile's index is in the key already.
+    Within,
+    /// The coordinate.
+    Cell,
+    /// Characters after the common prefix, and their number if all fit.
+    Text { prefix: usize, bytes: usize, length_bits: u32 },
+    /// The place on the Hilbert curve.
+    Hilbert,
+}
+
+/// A part of a key and its place in it.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    dimension: usize,
+    source: Source,
+    /// What its value is counted from.
+    base: u64,
+    bits: u32,
+    shift: u32,
+}
+
+/// How keys are made.
+#[derive(Debug)]
+pub(super) struct Packing<'a> {
+    slots: Vec<Slot>,
+    dimensions: &'a [Dimension],
+    bits: u32,
+    /// Whether equal keys mean equal coordinates.
+    exact: bool,
+}
+
+/// How far the values of a dimension reach.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    least: u64,
+    most: u64,
+}
+
+const fn bits_of(most: u64) -> u32 {
+    u64::BITS - most.leading_zeros()
+}
+
+impl<'a> Packing<'a> {
+    pub(super) fn new(
+        threads: usize,
+        schema: &'a ArraySchema,
+        table: &CellTable<'_>,
+        order: CellOrder,
+    ) -> Result<Self> {
+        let dimensions = schema.domain.dimensions.as_slice();
+        let wanted = parts(schema, order);
+        if order == CellOrder::Hilbert {
+            let slot = Slot { dimension: 0, source: Source::Hilbert, base: 0, bits: 64, shift: 0 };
+            return Ok(Self { slots: vec![slot], dimensions, bits: 64, exact: false });
+        }
+        let declared: Vec<Spread> = dimensions
+            .iter()
+            .map(|dimension| Spread { least: 0, most: dimension.last_ordinal().unwrap_or(u64::MAX) })
+            .collect();
+        let narrow = Self::fit(dimensions, &wanted, &declared, &[]);
+        if narrow.exact && narrow.bits <= u64::BITS {
+            return Ok(narrow);
+        }
+        // Domains are often far wider than what is in them.
+        let mut spreads = Vec::with_capacity(dimensions.len());
+        let mut texts = Vec::with_capacity(dimensions.len());
+        for (index, dimension) in dimensions.iter().enumerate() {
+            if dimension.is_var() {
+                texts.push(text(threads, table, index)?);
+                spreads.push(Spread { least: 0, most: 0 });
+            } else {
+                texts.push(None);
+                spreads.push(spread(threads, table, dimension, index)?);
+            }
+        }
+        Ok(Self::fit(dimensions, &wanted, &spreads, &texts))
+    }
+
+    /// Gives each part as many bits as it needs, as long as there are any.
+    fn fit(dimensions: &'a [Dimension], wanted: &[Part], spreads: &[Spread], texts: &[Option<Text>]) -> Self {
+        let mut slots: Vec<Slot> = Vec::with_capacity(wanted.len());
+        let (mut bits, mut exact) = (0u32, true);
+        for part in wanted {
+            let (Part::Tile(index) | Part::Cell(index)) = *part;
+            let (Some(dimension), Some(spread)) = (dimensions.get(index), spreads.get(index)) else {
+                continue;
+            };
+            let left = u128::BITS.saturating_sub(bits);
+            if dimension.is_var() {
+                let Some(text) = texts.get(index).copied().flatten() else {
+                    exact = false;
+                    break;
+                };
+                let length_bits = bits_of(to_u64(text.longest));
+                let all = u32::try_from(text.longest).unwrap_or(u32::MAX).saturating_mul(8);
+                let fits = all.saturating_add(length_bits) <= left;
+                let bytes = if fits { text.longest } else { to_usize(u64::from(left / 8)).unwrap_or(0) };
+                let length_bits = if fits { length_bits } else { 0 };
+                let width = u32::try_from(bytes).unwrap_or(0).saturating_mul(8).saturating_add(length_bits);
+                let source = Source::Text { prefix: text.prefix, bytes, length_bits };
+                slots.push(Slot { dimension: index, source, base: 0, bits: width, shift: 0 });
+                bits = bits.saturating_add(width);
+                if !fits {
+                    exact = false;
+                    break;
+                }
+                continue;
+            }
+            let tile = |value: u64| tile_of(dimension, value);
+            let has_tile = slots.iter().any(|slot| slot.dimension == index && slot.source == Source::Tile);
+            let real = dimension.datatype.physical().is_float();
+            let (source, base, width) = match part {
+                // The index of a real tile is computed in rounded steps: one more is possible at its ends.
+                Part::Tile(_) if real => {
+                    let (first, last) =
+                        (tile(spread.least).saturating_sub(1), tile(spread.most).saturating_add(1));
+                    (Source::Tile, first, bits_of(last.saturating_sub(first)))
+                }
+                Part::Tile(_) => {
+                    let first = tile(spread.least);
+                    (Source::Tile, first, bits_of(tile(spread.most).saturating_sub(first)))
+                }
+                Part::Cell(_) if has_tile && !real => {
+                    let extent = dimension.extent_cells().unwrap_or(1).max(1);
+                    (Source::Within, 0, bits_of(extent.saturating_sub(1).min(spread.most)))
+                }
+                Part::Cell(_) => {
+                    (Source::Cell, spread.least, bits_of(spread.most.saturating_sub(spread.least)))
+                }
+            };
+            if width > left {
+                exact = false;
+                break;
+            }
+            slots.push(Slot { dimension: index, source, base, bits: width, shift: 0 });
+            bits = bits.saturating_add(width);
+        }
+        let mut shift = bits;
+        for slot in &mut slots {
+            shift = shift.saturating_sub(slot.bits);
+            slot.shift = shift;
+        }
+        Self { slots, dimensions, bits, exact }
+    }
+
+    /// Whether keys fit 64 bits.
+    pub(super) const fn is_narrow(&self) -> bool {
+        self.bits <= u64::BITS
+    }
+
+    /// The keys of all cells; `None` if a cell does not fit its key: cells outside the domain, which only a damaged or
+    /// careless file has.
+    pub(super) fn all<K: Key>(&self, threads: usize, table: &CellTable<'_>) -> Result<Option<Keyed<K>>> {
+        let threads = useful_threads(threads, table.cells());
+        let mut keys = vec![K::default(); table.cells()];
+        let slots = split_lengths(&mut keys, table.pieces().iter().map(|piece| piece.cells));
+        let jobs = table.pieces().iter().zip(slots).collect();
+        let seen = parallel::run(
+            threads,
+            jobs,
+            || (),
+            |(piece, out): (&Piece, &mut [K]), ()| {
+                let Some(exact) = self.fill(table, piece, out) else { return Ok(None) };
+                let first = out.first().copied().unwrap_or_default();
+                let (mut least, mut most) = (first, first);
+                for key in out.iter() {
+                    (least, most) = (least.min(*key), most.max(*key));
+                }
+                Ok(Some((least, most, exact)))
+            },
+        )?;
+        let Some(seen) = seen.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+        Ok(Some(Keyed {
+            keys,
+            least: seen.iter().map(|(least, ..)| *least).min().unwrap_or_default(),
+            most: seen.iter().map(|(_, most, _)| *most).max().unwrap_or_default(),
+            exact: seen.iter().all(|(.., exact)| *exact),
+        }))
+    }
+
+    /// Writes the keys of a piece's cells; `None` if one does not fit, else whether equal ones mean equal coordinates.
+    fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
+        let mut exact = self.exact;
+        for (at, slot) in self.slots.iter().enumerate() {
+            if slot.source == Source::Hilbert {
+                self.fill_hilbert(table, piece, out);
+                continue;
+            }
+            let Some(dimension) = self.dimensions.get(slot.dimension) else { continue };
+            let coordinates = table.coordinates(piece, slot.dimension);
+            if let Source::Text { prefix, bytes, length_bits } = slot.source {
+                for (index, key) in out.iter_mut().enumerate() {
+                    *key = key.with(text_key(
+                        table.value(piece, slot.dimension, index),
+                        prefix,
+                        bytes,
+                        length_bits,
+                        slot.shift,
+                    ));
+                }
+                continue;
+            }
+            // A dimension's tile and its place within are found together.
+            let other = |source| {
+                let mut of_dimension = self.slots.iter().filter(|other| other.dimension == slot.dimension);
+                of_dimension.find(|other| other.source == source)
+            };
+            if slot.source == Source::Within
+                && self.slots.iter().take(at).any(|s| s.dimension == slot.dimension)
+            {
+                continue;
+            }
+            let size = dimension.datatype.size();
+            let start = piece.at.saturating_mul(size);
+            let end = start.saturating_add(piece.cells.saturating_mul(size));
+            let values = coordinates.values.get(start..end).unwrap_or_default();
+            let within = if slot.source == Source::Tile { other(Source::Within) } else { None };
+            let visitor = Fill { values, dimension, slot, within, out: &mut *out };
+            let (fits, zeros) = dimension.datatype.physical().visit(visitor);
+            if !fits {
+                return None;
+            }
+            exact &= !zeros;
+        }
+        Some(exact)
+    }
+
+    fn fill_hilbert<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) {
+        let bits = hilbert::bits(self.dimensions.len());
+        let mut point = Vec::with_capacity(self.dimensions.len());
+        for (index, key) in out.iter_mut().enumerate() {
+            point.clear();
+            let buckets = self.dimensions.iter().enumerate();
+            point.extend(
+                buckets.map(|(d, dimension)| hilbert::bucket(dimension, table.value(piece, d, index), bits)),
+            );
+            *key = K::place(hilbert::value(&mut point, bits), 0);
+        }
+    }
+}
+
+/// The keys of a table's cells, made when they are asked for.
+pub(super) struct Keys<'a> {
+    pub(super) packing: &'a Packing<'a>,
+    pub(super) table: &'a CellTable<'a>,
+}
+
+impl<K: Key> KeySource<K> for Keys<'_> {
+    fn cells(&self) -> usize {
+        self.table.cells()
+    }
+
+    fn batches(&self) -> impl Iterator<Item = usize> {
+        let mut end = 0usize;
+        self.table.pieces().iter().map(move |piece| {
+            end = end.saturating_add(piece.cells);
+            end
+        })
+    }
+
+    fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool> {
+        let mut exact = true;
+        for piece in self.table.cut(cells) {
+            let from = out.len();
+            out.resize(from.saturating_add(piece.cells), K::default());
+            exact &= self.packing.fill(self.table, &piece, out.get_mut(from..)?)?;
+        }
+        Some(exact)
+    }
+}
+
+/// The tile of a value as [`Spread`] has it: an ordinal, or a real's ordered bits.
+fn tile_of(dimension: &Dimension, value: u64) -> u64 {
+    if dimension.datatype.physical().is_float() {
+        float_tile(dimension, &float_from_bits(value, dimension.datatype.size()))
+    } else {
+        value.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0)
+    }
+}
+
+/// Characters as the reference implementation orders them, signed, followed by the number of those after the prefix.
+fn text_key<K: Key>(value: &[u8], prefix: usize, bytes: usize, length_bits: u32, shift: u32) -> K {
+    let rest = value.get(prefix..).unwrap_or_default();
+    let mut key = K::place(to_u64(rest.len()), shift);
+    if length_bits == 0 {
+        key = K::default();
+    }
+    let top =
+        u32::try_from(bytes).unwrap_or(0).saturating_mul(8).saturating_add(shift).saturating_add(length_bits);
+    for (byte, place) in rest.iter().take(bytes).zip(1u32..) {
+        key = key.with(K::place(u64::from(*byte ^ 0x80), top.saturating_sub(place.saturating_mul(8))));
+    }
+    key
+}
+
+/// What the strings of a dimension have in common.
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    prefix: usize,
+    /// Bytes of the longest one after the prefix.
+    longest: usize,
+}
+
+fn text(threads: usize, table: &CellTable<'_>, dimension: usize) -> Result<Option<Text>> {
+    let Some(model) = table.pieces().first().map(|piece| table.value(piece, dimension, 0)) else {
+        return Ok(None);
+    };
+    let threads = useful_threads(threads, table.cells());
+    let pieces = table.pieces().iter().collect();
+    let found = parallel::run(
+        threads,
+        pieces,
+        || (),
+        |piece: &Piece, ()| {
+            let (mut prefix, mut longest) = (model.len(), 0usize);
+            for index in 0..piece.cells {
+                let value = table.value(piece, dimension, index);
+                longest = longest.max(value.len());
+                let shared = value.get(..prefix).is_some_and(|start| model.starts_with(start));
+                if !shared {
+                    prefix = model.iter().zip(value).take_while(|(a, b)| a == b).count();
+                }
+            }
+            Ok((prefix, longest))
+        },
+    )?;
+    let prefix = found.iter().map(|(prefix, _)| *prefix).min().unwrap_or(0);
+    let longest = found.iter().map(|(_, longest)| *longest).max().unwrap_or(0).saturating_sub(prefix);
+    Ok(Some(Text { prefix, longest }))
+}
+
+fn spread(threads: usize, table: &CellTable<'_>, dimension: &Dimension, index: usize) -> Result<Spread> {
+    let threads = useful_threads(threads, table.cells());
+    let pieces = table.pieces().iter().collect();
+    let found = parallel::run(
+        threads,
+        pieces,
+        || (),
+        |piece: &Piece, ()| {
+            let size = dimension.datatype.size();
+            let start = piece.at.saturating_mul(size);
+            let end = start.saturating_add(piece.cells.saturating_mul(size));
+            let CoordinatesRef { values, .. } = table.coordinates(piece, index);
+            Ok(dimension
+                .datatype
+                .physical()
+                .visit(Measure { values: values.get(start..end).unwrap_or_default(), dimension }))
+        },
+    )?;
+    let least = found.iter().map(|spread| spread.least).min().unwrap_or(0);
+    let most = found.iter().map(|spread| spread.most).max().unwrap_or(0);
+    Ok(Spread { least: least.min(most), most })
+}
+
+/// Finds the least and the greatest value.
+struct Measure<'a> {
+    values: &'a [u8],
+    dimension: &'a Dimension,
+}
+
+impl PhysicalVisitor for Measure<'_> {
+    type Output = Spread;
+
+    fn visit<T: Native>(self) -> Spread {
+        let low = domain_low::<T>(self.dimension);
+        let mut spread = Spread { least: u64::MAX, most: 0 };
+        for value in self.values.chunks_exact(T::SIZE) {
+            let word = if T::PHYSICAL.is_float() {
+                float_bits(value)
+            } else {
+                integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low)
+            };
+            spread.least = spread.least.min(word);
+            spread.most = spread.most.max(word);
+        }
+        spread
+    }
+}
+
+fn domain_low<T: Native>(dimension: &Dimension) -> u64 {
+    let low = dimension.domain.as_ref().map_or(&[][..], |(low, _)| low);
+    integer(low, T::PHYSICAL.is_signed_integer())
+}
+
+/// Adds a dimension's part to the keys.
+struct Fill<'a, K> {
+    values: &'a [u8],
+    dimension: &'a Dimension,
+    slot: &'a Slot,
+    within: Option<&'a Slot>,
+    out: &'a mut [K],
+}
+
+impl<K: Key> PhysicalVisitor for Fill<'_, K> {
+    /// Whether every word fits its bits, and whether there was a negative zero: it stands with the positive one, but is
+    /// another coordinate.
+    type Output = (bool, bool);
+
+    fn visit<T: Native>(self) -> (bool, bool) {
+        let Self { values, dimension, slot, within, out } = self;
+        let cells = out.iter_mut().zip(values.chunks_exact(T::SIZE));
+        let most_of = |slot: &Slot| u64::MAX.checked_shr(u64::BITS.saturating_sub(slot.bits)).unwrap_or(0);
+        let most = most_of(slot);
+        let mut fits = true;
+        if T::PHYSICAL.is_float() {
+            let mut negative_zero = false;
+            for (key, value) in cells {
+                let word = match slot.source {
+                    Source::Tile => float_tile(dimension, value),
+                    _ => float_bits(value),
+                };
+                negative_zero |= is_negative_zero(value);
+                let word = word.wrapping_sub(slot.base);
+                fits &= word <= most;
+                *key = key.with(K::place(word, slot.shift));
+            }
+            return (fits, negative_zero);
+        }
+        let low = domain_low::<T>(dimension);
+        let ordinal = |value: &[u8]| integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low);
+        if slot.source == Source::Cell {
+            for (key, value) in cells {
+                let ordinal = ordinal(value);
+                let word = ordinal.wrapping_sub(slot.base);
+                fits &= word <= most;
+                *key = key.with(K::place(word, slot.shift));
+            }
+            return (fits, false);
+        }
+        let extent = dimension.extent_cells().unwrap_or(1).max(1);
+        // Neighbours are mostly in one tile: divide where a tile is left only.
+        let (mut tile, mut start) = (0u64, 0u64);
+        let most_within = within.map_or(u64::MAX, most_of);
+        for (key, value) in cells {
+            let ordinal = ordinal(value);
+            if ordinal.wrapping_sub(start) >= extent {
+                tile = ordinal.wrapping_div(extent);
+                start = tile.wrapping_mul(extent);
+            }
+            let (word, rest) = (tile.wrapping_sub(slot.base), ordinal.wrapping_sub(start));
+            fits &= word <= most && rest <= most_within;
+            let mut part = K::place(word, slot.shift);
+            if let Some(within) = within {
+                part = part.with(K::place(rest, within.shift));
+            }
+            *key = key.with(part);
+        }
+        (fits, false)
+    }
+}

@@ -1,0 +1,581 @@
+//! Sorting keys with all threads: merging runs that are sorted already, or distributing keys over buckets that a
+//! core's cache holds.
+//!
+//! Both end with slices of entries in key order, no two of which share a key, each handed to a [`Finish`] that turns it
+//! into its part of the result. Merging needs no keys in memory but those of the band that a thread is at: fresh memory
+//! costs more than making a key twice.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use tdb_codec::{to_u32, to_u64, to_usize};
+
+use crate::gather::split_lengths;
+use crate::{Result, parallel};
+
+/// An unsigned integer that the parts of a sort key are packed into.
+pub(super) trait Key: Copy + Ord + Send + Sync + Default {
+    /// A part, moved to its place.
+    fn place(word: u64, shift: u32) -> Self;
+
+    /// Both keys' bits.
+    fn with(self, other: Self) -> Self;
+
+    /// How far the key is above `least`.
+    fn above(self, least: Self) -> Self;
+
+    /// The lowest 64 bits after a shift to the right.
+    fn shifted(self, shift: u32) -> u64;
+
+    /// Bits up to the highest that is set.
+    fn length(self) -> u32;
+}
+
+macro_rules! key {
+    ($type:ty, $low:expr) => {
+        impl Key for $type {
+            #[inline]
+            fn place(word: u64, shift: u32) -> Self {
+                Self::from(word).checked_shl(shift).unwrap_or(0)
+            }
+
+            #[inline]
+            fn with(self, other: Self) -> Self {
+                self | other
+            }
+
+            #[inline]
+            fn above(self, least: Self) -> Self {
+                self.wrapping_sub(least)
+            }
+
+            #[inline]
+            fn shifted(self, shift: u32) -> u64 {
+                $low(self.checked_shr(shift).unwrap_or(0))
+            }
+
+            fn length(self) -> u32 {
+                Self::BITS.saturating_sub(self.leading_zeros())
+            }
+        }
+    };
+}
+
+key!(u64, |word: u64| word);
+key!(u128, |word: u128| {
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest 64 bits are what is asked for")]
+    let low = word as u64;
+    low
+});
+
+/// Where keys come from.
+pub(super) trait Source<K>: Sync {
+    /// Number of cells.
+    fn cells(&self) -> usize;
+
+    /// Ends of the batches whose cells are likely to be in order.
+    fn batches(&self) -> impl Iterator<Item = usize>;
+
+    /// Appends the keys of cells; `None` if a cell does not fit its key, else whether equal keys mean equal coordinates.
+    fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool>;
+}
+
+/// Keys in cell order, and what is known about them.
+pub(super) struct Keyed<K> {
+    pub(super) keys: Vec<K>,
+    pub(super) least: K,
+    pub(super) most: K,
+    /// Whether equal keys mean equal coordinates.
+    pub(super) exact: bool,
+}
+
+/// Where a job's part of the result goes.
+pub(super) struct Sink<'s> {
+    /// Room for as many cell numbers as the job has cells, or none if only what is dropped is asked for.
+    slot: &'s mut [u32],
+    kept: usize,
+    dropped: Vec<u32>,
+}
+
+impl Sink<'_> {
+    #[inline]
+    pub(super) fn keep(&mut self, cell: u32) {
+        if let Some(slot) = self.slot.get_mut(self.kept) {
+            *slot = cell;
+        }
+        self.kept = self.kept.wrapping_add(1);
+    }
+
+    pub(super) fn drop(&mut self, cell: u32) {
+        self.dropped.push(cell);
+    }
+}
+
+/// What a sort ends with.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    /// Kept cells in order, if they were asked for.
+    pub(super) order: Vec<u32>,
+    /// Cells that were dropped, in no order.
+    pub(super) dropped: Vec<u32>,
+}
+
+/// Decides about cells of equal keys.
+pub(super) trait Finish: Sync {
+    /// Hands on entries in key order: `same` compares their keys, `cell` is an entry's cell. Equal keys mean equal
+    /// coordinates if `exact`.
+    fn finish<E: Copy>(
+        &self,
+        exact: bool,
+        sorted: &[E],
+        same: impl Fn(E, E) -> bool,
+        cell: impl Fn(E) -> u32,
+        sink: &mut Sink<'_>,
+    );
+}
+
+/// Cells that a thread sorts at once: keys and numbers fit a core's second cache.
+const BAND: usize = 1 << 14;
+/// A run must have so many cells on average for merging to pay.
+const SHORT_RUN: usize = 64;
+/// Fewer cells are not worth starting a thread for.
+const FEW_CELLS: usize = 1 << 15;
+
+/// At most this many buckets: a core keeps as many places to write to.
+const MOST_BUCKET_BITS: u32 = 13;
+/// Cells a bucket should have, as a power of two.
+const BUCKET_CELLS: u32 = 10;
+
+/// How many threads a number of cells is worth.
+pub(super) fn useful_threads(threads: usize, cells: usize) -> usize {
+    if cells < FEW_CELLS { 1 } else { threads.max(1) }
+}
+
+/// Sorts keys by distributing them. `ordered` says whether the order is wanted, or only what is dropped.
+pub(super) fn sort<K: Key, F: Finish>(
+    threads: usize,
+    keyed: &Keyed<K>,
+    finish: &F,
+    ordered: bool,
+) -> Result<Sorted> {
+    let cells = keyed.keys.len();
+    let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
+    let parts = distribute(useful_threads(threads, cells), keyed, finish, &mut order)?;
+    Ok(close_gaps(order, parts))
+}
+
+/// Where cells were dropped, a job's part of the order is shorter than its slot.
+fn close_gaps(mut order: Vec<u32>, parts: Vec<Part>) -> Sorted {
+    let (mut to, mut from, mut dropped) = (0usize, 0usize, Vec::new());
+    for part in parts {
+        let end = from.saturating_add(part.kept);
+        if to < from && end <= order.len() {
+            order.copy_within(from..end, to);
+        }
+        to = to.saturating_add(part.kept);
+        from = from.saturating_add(part.cells);
+        dropped.extend(part.dropped);
+    }
+    order.truncate(to);
+    Sorted { order, dropped }
+}
+
+/// What a job found.
+struct Part {
+    cells: usize,
+    kept: usize,
+    dropped: Vec<u32>,
+}
+
+impl Part {
+    fn of(cells: usize, slot: &mut [u32], fill: impl FnOnce(&mut Sink<'_>)) -> Self {
+        let mut sink = Sink { slot, kept: 0, dropped: Vec::new() };
+        fill(&mut sink);
+        Self { cells, kept: sink.kept, dropped: sink.dropped }
+    }
+}
+
+/// A band ends at every so manyth sample of all runs, if the runs are long.
+const SAMPLES: usize = 8;
+
+/// Cells that are likely to be in order, and the keys of some.
+struct Run<K> {
+    cells: Range<usize>,
+    samples: Vec<K>,
+}
+
+/// All cells as runs.
+struct Runs<K> {
+    runs: Vec<Run<K>>,
+    /// Cells from one sample to the next.
+    step: usize,
+}
+
+/// Merges batches that are sorted already. `None` if they are not, or too short to be worth it; that they are is checked
+/// on the way.
+pub(super) fn merge<K: Key, S: Source<K>, F: Finish>(
+    threads: usize,
+    source: &S,
+    finish: &F,
+    ordered: bool,
+) -> Result<Option<Sorted>> {
+    let cells = source.cells();
+    let threads = useful_threads(threads, cells);
+    let Some(runs) = runs(source) else { return Ok(None) };
+    let Some(bands) = bands(source, runs) else { return Ok(None) };
+    let lengths: Vec<usize> = bands.iter().map(|band| band.pieces.iter().map(Range::len).sum()).collect();
+    let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
+    let jobs = bands.into_iter().zip(split_lengths(&mut order, lengths)).collect();
+    let sorts = AtomicBool::new(true);
+    let parts = parallel::run(threads, jobs, Room::default, |(band, slot): (Band<K>, _), room| {
+        let part = if sorts.load(Ordering::Relaxed) { room.merge(source, &band, finish, slot) } else { None };
+        if part.is_none() {
+            sorts.store(false, Ordering::Relaxed);
+        }
+        Ok(part)
+    })?;
+    Ok(parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)))
+}
+
+/// The runs that batches make up: a batch that begins where the one before ends goes on with its run.
+fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
+    let mut runs: Vec<Run<K>> = Vec::new();
+    let (mut start, mut last) = (0usize, None);
+    let mut probe = Vec::new();
+    for end in source.batches() {
+        probe.clear();
+        source.keys(start..start.saturating_add(1), &mut probe)?;
+        source.keys(end.saturating_sub(1)..end, &mut probe)?;
+        let (Some(first), Some(final_key)) = (probe.first().copied(), probe.last().copied()) else {
+            return None;
+        };
+        match runs.last_mut() {
+            Some(run) if last.is_some_and(|last| last <= first) => run.cells.end = end,
+            _ => runs.push(Run { cells: start..end, samples: Vec::new() }),
+        }
+        (start, last) = (end, Some(final_key));
+    }
+    let enough = runs.len() <= 1 || runs.len().saturating_mul(SHORT_RUN) <= source.cells();
+    if !enough {
+        return None;
+    }
+    let average = source.cells().checked_div(runs.len())?;
+    let step = (average / 4).clamp(16, BAND / SAMPLES);
+    for run in &mut runs {
+        for cell in run.cells.clone().skip(step).step_by(step) {
+            source.keys(cell..cell.saturating_add(1), &mut run.samples)?;
+        }
+        if !run.samples.is_sorted() {
+            return None;
+        }
+    }
+    Some(Runs { runs, step })
+}
+
+/// The cells whose keys lie between two splitters.
+struct Band<K> {
+    least: Option<K>,
+    /// The first key behind it.
+    end: Option<K>,
+    pieces: Vec<Range<usize>>,
+}
+
+/// Cuts runs at some of all their samples.
+fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Option<Vec<Band<K>>> {
+    let mut samples: Vec<K> = runs.iter().flat_map(|run| &run.samples).copied().collect();
+    samples.sort_unstable();
+    let every = BAND.checked_div(step)?.max(1);
+    let mut splitters: Vec<K> = samples.into_iter().skip(every.saturating_sub(1)).step_by(every).collect();
+    splitters.dedup();
+    let mut from: Vec<usize> = runs.iter().map(|run| run.cells.start).collect();
+    let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
+    let (mut least, mut probe) = (None, Vec::new());
+    for splitter in splitters.into_iter().map(Some).chain([None]) {
+        let mut pieces = Vec::new();
+        for (from, run) in from.iter_mut().zip(&runs) {
+            let end = match splitter {
+                None => run.cells.end,
+                Some(splitter) => {
+                    // Between two samples.
+                    let sample = run.samples.partition_point(|key| *key < splitter);
+                    let low = run.cells.start.saturating_add(sample.saturating_mul(step));
+                    let high = low.saturating_add(step).min(run.cells.end);
+                    let (mut low, mut high) = (low.max(*from), high.max(*from));
+                    while low < high {
+                        let middle = low.midpoint(high);
+                        probe.clear();
+                        source.keys(middle..middle.saturating_add(1), &mut probe)?;
+                        if probe.first().is_some_and(|key| *key < splitter) {
+                            low = middle.saturating_add(1);
+                        } else {
+                            high = middle;
+                        }
+                    }
+                    low
+                }
+            };
+            if end > *from {
+                pieces.push(*from..end);
+                *from = end;
+            }
+        }
+        if !pieces.is_empty() {
+            bands.push(Band { least, end: splitter, pieces });
+        }
+        least = splitter;
+    }
+    Some(bands)
+}
+
+/// What a thread needs to merge bands.
+struct Room<K> {
+    keys: Vec<K>,
+    cells: Vec<u32>,
+    words: Vec<u64>,
+    pairs: Vec<(K, u32)>,
+}
+
+impl<K> Default for Room<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), cells: Vec::new(), words: Vec::new(), pairs: Vec::new() }
+    }
+}
+
+impl<K: Key> Room<K> {
+    /// Sorts a band; `None` if a key is not one of it.
+    fn merge<S: Source<K>, F: Finish>(
+        &mut self,
+        source: &S,
+        band: &Band<K>,
+        finish: &F,
+        slot: &mut [u32],
+    ) -> Option<Part> {
+        let Self { keys, cells, words, pairs } = self;
+        keys.clear();
+        cells.clear();
+        let mut exact = true;
+        for piece in &band.pieces {
+            exact &= source.keys(piece.clone(), keys)?;
+            cells.extend(to_u32(piece.start)?..to_u32(piece.end)?);
+        }
+        let first = keys.first().copied().unwrap_or_default();
+        let (mut least, mut most) = (first, first);
+        for key in keys.iter() {
+            (least, most) = (least.min(*key), most.max(*key));
+        }
+        // The cells were found by searching runs that need not be sorted.
+        let inside = band.least.is_none_or(|start| start <= least) && band.end.is_none_or(|end| most < end);
+        if !inside || keys.len() != cells.len() {
+            return None;
+        }
+        let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
+        if most.above(least).length().saturating_add(places) <= u64::BITS {
+            // Keys from the band's start on, and places in it: half as much to move.
+            words.clear();
+            words.extend(
+                keys.iter()
+                    .zip(0u64..)
+                    .map(|(key, place)| key.above(least).shifted(0).checked_shl(places).unwrap_or(0) | place),
+            );
+            words.sort();
+            let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(places)).unwrap_or(0);
+            let same = |a: u64, b: u64| (a ^ b) & !mask == 0;
+            let cell =
+                |word: u64| to_usize(word & mask).and_then(|at| cells.get(at)).copied().unwrap_or(u32::MAX);
+            return Some(Part::of(words.len(), slot, |sink| finish.finish(exact, words, same, cell, sink)));
+        }
+        pairs.clear();
+        pairs.extend(keys.iter().copied().zip(cells.iter().copied()));
+        // Stable: equal keys stay in cell order.
+        pairs.sort_by_key(|(key, _)| *key);
+        Some(Part::of(pairs.len(), slot, |sink| {
+            finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
+        }))
+    }
+}
+
+/// Distributes keys over buckets by their leading bits, and sorts each bucket.
+fn distribute<K: Key, F: Finish>(
+    threads: usize,
+    keyed: &Keyed<K>,
+    finish: &F,
+    order: &mut [u32],
+) -> Result<Vec<Part>> {
+    let cells = keyed.keys.len();
+    let key_bits = keyed.most.above(keyed.least).length();
+    let number_bits = u64::BITS.saturating_sub(to_u64(cells.saturating_sub(1)).leading_zeros());
+    let wanted = number_bits.saturating_sub(BUCKET_CELLS).min(MOST_BUCKET_BITS);
+    let bucket_bits = wanted.min(key_bits);
+    let shift = key_bits.saturating_sub(bucket_bits);
+    let buckets = Buckets { least: keyed.least, shift, count: 1usize << bucket_bits };
+    // The bucket holds the leading bits of its keys. If the others and a cell's number fit a word, it is sorted alone.
+    if shift.saturating_add(number_bits) <= u64::BITS {
+        let low = u64::MAX.checked_shr(u64::BITS.saturating_sub(shift)).unwrap_or(0);
+        let number = u64::MAX.checked_shr(u64::BITS.saturating_sub(number_bits)).unwrap_or(0);
+        let pack = |above: K, cell: u32| {
+            (above.shifted(0) & low).checked_shl(number_bits).unwrap_or(0) | u64::from(cell)
+        };
+        let mut entries = buckets.fill(threads, &keyed.keys, pack)?;
+        let same = |a: u64, b: u64| (a ^ b) & !number == 0;
+        let cell = |entry: u64| to_u32(to_usize(entry & number).unwrap_or(0)).unwrap_or(u32::MAX);
+        return entries.sort(threads, (finish, keyed.exact), same, cell, order);
+    }
+    let mut entries = buckets.fill(threads, &keyed.keys, |above, cell| (above, cell))?;
+    entries.sort(threads, (finish, keyed.exact), |a, b| a.0 == b.0, |entry| entry.1, order)
+}
+
+/// How keys are distributed.
+struct Buckets<K> {
+    least: K,
+    shift: u32,
+    count: usize,
+}
+
+/// Entries by bucket.
+struct Distributed<E> {
+    entries: Vec<E>,
+    /// Entries in each bucket.
+    sizes: Vec<usize>,
+}
+
+impl<K: Key> Buckets<K> {
+    fn bucket(&self, above: K) -> usize {
+        to_usize(above.shifted(self.shift)).unwrap_or(usize::MAX)
+    }
+
+    fn fill<E: Copy + Default + Send + Sync>(
+        &self,
+        threads: usize,
+        keys: &[K],
+        entry: impl Fn(K, u32) -> E + Sync,
+    ) -> Result<Distributed<E>> {
+        // A chunk of the keys is one job: it counts its keys in each bucket, then writes them to its places there.
+        let pieces = if threads > 1 { threads.saturating_mul(2) } else { 1 };
+        let chunk = keys.len().div_ceil(pieces).max(1);
+        let counts = parallel::run(
+            threads,
+            keys.chunks(chunk).collect(),
+            || (),
+            |keys: &[K], ()| {
+                let mut counts = vec![0usize; self.count];
+                for key in keys {
+                    if let Some(count) = counts.get_mut(self.bucket(key.above(self.least))) {
+                        *count = count.wrapping_add(1);
+                    }
+                }
+                Ok(counts)
+            },
+        )?;
+        let mut entries = vec![E::default(); keys.len()];
+        let mut places: Vec<Vec<core::slice::IterMut<'_, E>>> =
+            counts.iter().map(|_| Vec::with_capacity(self.count)).collect();
+        let mut sizes = Vec::with_capacity(self.count);
+        let mut rest = entries.as_mut_slice();
+        for bucket in 0..self.count {
+            let mut size = 0usize;
+            for (places, counts) in places.iter_mut().zip(&counts) {
+                let count = counts.get(bucket).copied().unwrap_or(0).min(rest.len());
+                let (place, after) = core::mem::take(&mut rest).split_at_mut(count);
+                places.push(place.iter_mut());
+                rest = after;
+                size = size.saturating_add(count);
+            }
+            sizes.push(size);
+        }
+        let starts = (0..).step_by(chunk).map(|start| to_u32(start).unwrap_or(u32::MAX));
+        let jobs = keys.chunks(chunk).zip(starts).zip(places).collect();
+        parallel::run(
+            threads,
+            jobs,
+            || (),
+            |((keys, start), mut places): ((&[K], u32), Vec<_>), ()| {
+                for (key, cell) in keys.iter().zip(start..) {
+                    let above = key.above(self.least);
+                    let place = places.get_mut(self.bucket(above)).and_then(Iterator::next);
+                    if let Some(place) = place {
+                        *place = entry(above, cell);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        Ok(Distributed { entries, sizes })
+    }
+}
+
+impl<E: Copy + Ord + Send + Sync> Distributed<E> {
+    fn sort<F: Finish>(
+        &mut self,
+        threads: usize,
+        (finish, exact): (&F, bool),
+        same: impl Fn(E, E) -> bool + Sync,
+        cell: impl Fn(E) -> u32 + Sync,
+        order: &mut [u32],
+    ) -> Result<Vec<Part>> {
+        self.sort_lopsided(threads)?;
+        // Neighbouring buckets are one job.
+        let least = self.entries.len().div_ceil(threads.saturating_mul(16)).max(BAND);
+        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        for size in self.sizes.iter().filter(|size| **size > 0) {
+            match groups.last_mut() {
+                Some((total, group)) if *total < least => {
+                    *total = total.saturating_add(*size);
+                    group.push(*size);
+                }
+                _ => groups.push((*size, vec![*size])),
+            }
+        }
+        let lengths: Vec<usize> = groups.iter().map(|(total, _)| *total).collect();
+        let slots = split_lengths(order, lengths.iter().copied());
+        let pieces = split_lengths(&mut self.entries, lengths);
+        let jobs = groups.into_iter().zip(pieces).zip(slots).collect();
+        type Job<'j, E> = (((usize, Vec<usize>), &'j mut [E]), &'j mut [u32]);
+        parallel::run(
+            threads,
+            jobs,
+            || (),
+            |(((cells, sizes), entries), slot): Job<'_, E>, ()| {
+                // Entries need not hold the bits that their bucket stands for: buckets are finished one by one.
+                Ok(Part::of(cells, slot, |sink| {
+                    for bucket in split_lengths(entries, sizes) {
+                        if bucket.len() >= LOPSIDED {
+                            // Finds the parts that are sorted.
+                            bucket.sort();
+                        } else {
+                            bucket.sort_unstable();
+                        }
+                        finish.finish(exact, bucket, &same, &cell, sink);
+                    }
+                }))
+            },
+        )
+    }
+
+    /// Sorts parts of very large buckets with all threads, so that what is left for one thread is to merge them.
+    fn sort_lopsided(&mut self, threads: usize) -> Result<()> {
+        let large = self.sizes.iter().any(|size| *size >= LOPSIDED);
+        if threads < 2 || !large {
+            return Ok(());
+        }
+        let mut pieces = Vec::new();
+        for bucket in split_lengths(&mut self.entries, self.sizes.iter().copied()) {
+            if bucket.len() >= LOPSIDED {
+                let piece = bucket.len().div_ceil(threads.saturating_mul(2)).max(1);
+                pieces.extend(bucket.chunks_mut(piece));
+            }
+        }
+        parallel::run(
+            threads,
+            pieces,
+            || (),
+            |piece: &mut [E], ()| {
+                piece.sort_unstable();
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+}
+
+/// A bucket of so many entries is not left to one thread.
+const LOPSIDED: usize = 1 << 18;

@@ -1,0 +1,76 @@
+//! A line on a terminal that says how far a long read is.
+
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use tdb_array::Progress;
+
+use crate::args::ReadArgs;
+
+/// Reads that are done by then show nothing.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// Time between two lines.
+const PAUSE: Duration = Duration::from_millis(100);
+const WIDTH: usize = 30;
+
+pub(super) struct Bar {
+    /// When the next line may be shown; `None` if none may.
+    next: Cell<Option<Instant>>,
+    begun: Instant,
+    shown: Cell<bool>,
+}
+
+impl Bar {
+    /// A bar where someone can see it, and nothing else is printed over it.
+    pub(super) fn new(args: &ReadArgs) -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let seen = io::stderr().is_terminal() && !dumb;
+        let alone = args.out.is_some() || !io::stdout().is_terminal();
+        let begun = Instant::now();
+        let next = (seen && alone && !args.no_progress).then(|| begun.checked_add(PATIENCE)).flatten();
+        Self { next: Cell::new(next), begun, shown: Cell::new(false) }
+    }
+
+    pub(super) fn show(&self, progress: &Progress) {
+        let now = Instant::now();
+        if self.next.get().is_none_or(|next| now < next) {
+            return;
+        }
+        self.next.set(now.checked_add(PAUSE));
+        self.shown.set(true);
+        let line = line(progress, now.saturating_duration_since(self.begun));
+        // A terminal that is gone needs no bar.
+        let _ = write!(io::stderr(), "\r{line}\x1b[K");
+    }
+
+    pub(super) fn clear(&self) {
+        if self.shown.get() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn line(progress: &Progress, elapsed: Duration) -> String {
+    let fraction = progress.fraction();
+    let full = (0..WIDTH).filter(|at| (*at as f64) < fraction * WIDTH as f64).count();
+    let bar: String = (0..WIDTH).map(|at| if at < full { '#' } else { '.' }).collect();
+    let rest = if fraction > 0.0 { elapsed.as_secs_f64() * (1.0 / fraction - 1.0) } else { 0.0 };
+    let mebibytes = progress.bytes as f64 / f64::from(1u32 << 20);
+    format!(
+        "[{bar}] {:3.0} %  {} cells, {mebibytes:.0} MiB, {rest:.0} s left",
+        fraction * 100.0,
+        progress.cells
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_and_how_long() {
+        let line = line(&Progress::default(), Duration::from_secs(3));
+        assert_eq!(line, format!("[{}]   0 %  0 cells, 0 MiB, 0 s left", ".".repeat(WIDTH)));
+    }
+}

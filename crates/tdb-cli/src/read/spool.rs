@@ -1,0 +1,126 @@
+//! Text that waits for its turn: in memory while it is short, then in a temporary file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Out;
+use crate::failure::{Failure, Result};
+
+/// Text up to this length stays in memory.
+const IN_MEMORY: usize = 256 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Spool {
+    text: Vec<u8>,
+    file: Option<Temporary>,
+}
+
+/// A file that goes away with its owner.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    fn new() -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = std::env::temp_dir().join(format!("tdb-{}-{number}", std::process::id()));
+            match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(Self { path, file }),
+                // What an earlier process of this number left.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // What cannot be removed stays behind in a folder for such files.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Spool {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.file.is_none()
+    }
+
+    /// A failure to write it.
+    pub(super) fn failed(&self, error: io::Error) -> Failure {
+        let folder = std::env::temp_dir();
+        let path = self.file.as_ref().map_or(folder.as_path(), |file| file.path.as_path());
+        Failure::at(path, error)
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(Temporary::new()?),
+        };
+        file.file.write_all(&self.text)?;
+        self.text.clear();
+        Ok(())
+    }
+
+    /// Copies all of it.
+    pub(super) fn copy_to(mut self, out: &mut Out<'_>) -> Result {
+        if let Some(file) = &mut self.file {
+            let path = file.path.clone();
+            let failed = |error| Failure::at(&path, error);
+            file.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+            let mut piece = vec![0; 64 << 10];
+            loop {
+                let len = file.file.read(&mut piece).map_err(failed)?;
+                if len == 0 {
+                    break;
+                }
+                out.write(|out| out.write_all(piece.get(..len).unwrap_or_default()))?;
+            }
+        }
+        out.write(|out| out.write_all(&self.text))
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(text);
+        if self.text.len() > IN_MEMORY {
+            self.spill()?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_comes_back_from_its_file_which_is_removed() {
+        for lines in [0, 10, 100_000] {
+            let mut spool = Spool::default();
+            let mut expected = String::new();
+            for line in 0..lines {
+                writeln!(spool, "line {line}").unwrap();
+                expected.push_str(&format!("line {line}\n"));
+            }
+            let path = spool.file.as_ref().map(|file| file.path.clone());
+            assert_eq!(path.is_some(), expected.len() > IN_MEMORY);
+            let mut out = Vec::new();
+            spool.copy_to(&mut Out { out: &mut out, path: None }).unwrap();
+            assert!(out == expected.as_bytes());
+            assert!(path.is_none_or(|path| !path.exists()));
+        }
+    }
+}
