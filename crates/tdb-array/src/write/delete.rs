@@ -31,11 +31,7 @@ impl ArrayWriter {
             return Err(Error::refused(WHAT, "cells can be deleted from sparse arrays only"));
         }
         if !schema.version.has(Gate::DeleteFiles) {
-            let why = format!(
-                "arrays of version {} have no deletes; an upgraded one has ({} on)",
-                schema.version,
-                Gate::DeleteFiles.since()
-            );
+            let why = format!("arrays of version {} have no deletes; an upgraded one has", schema.version);
             return Err(Error::refused(WHAT, why));
         }
         check(schema, condition)?;

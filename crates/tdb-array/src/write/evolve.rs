@@ -113,7 +113,8 @@ impl SchemaEvolution {
         let refuse = |why: String| Err(Error::refused(WHAT, why));
         let mut new = old.clone();
         if self.upgrade {
-            if new.version.number() >= FormatVersion::CURRENT.number() {
+            // Of the one version behind it nothing is written.
+            if new.version == FormatVersion::CURRENT || new.version.has(Gate::OptionalSections) {
                 return refuse(format!("the array is of version {} already", new.version));
             }
             new.version = FormatVersion::CURRENT;
