@@ -36,8 +36,10 @@
 //! below.
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod array;
 mod cells;
+mod condition;
 mod context;
 mod coordinate;
 mod dense;
@@ -53,6 +55,7 @@ mod parallel;
 mod query;
 mod schemas;
 mod sparse;
+mod statistics;
 mod storage;
 mod tiles;
 mod timed;
@@ -60,8 +63,10 @@ mod verify;
 mod window;
 mod write;
 
+pub use aggregate::{Aggregate, AggregateError, AggregateFunction, AggregateValue};
 pub use array::{Array, OpenOptions};
 pub use cells::{Cells, Column};
+pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
 pub use fragment::Fragment;

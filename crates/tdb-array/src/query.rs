@@ -5,8 +5,9 @@ use core::ops::RangeBounds;
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
+use crate::condition::Program;
 use crate::coordinate::{AskedRange, Coordinate, Ends};
-use crate::{Array, Cells, QueryError, Result, dense, sparse};
+use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.
 ///
@@ -28,6 +29,7 @@ pub struct Read<'a> {
     fields: Option<Vec<String>>,
     ranges: Vec<(String, Wanted)>,
     order: Option<Layout>,
+    condition: Option<QueryCondition>,
 }
 
 /// A range as it was asked for.
@@ -54,11 +56,13 @@ pub(crate) struct Plan<'a> {
     /// One interval a dimension; `None` for the whole dimension.
     pub(crate) ranges: Vec<Ends>,
     pub(crate) order: Layout,
+    /// What cells must satisfy.
+    pub(crate) condition: Option<Program>,
 }
 
 impl<'a> Read<'a> {
     pub(crate) const fn new(array: &'a Array) -> Self {
-        Self { array, fields: None, ranges: Vec::new(), order: None }
+        Self { array, fields: None, ranges: Vec::new(), order: None, condition: None }
     }
 
     /// Asks for these fields: attributes and dimensions, in the order of the result's columns.
@@ -94,6 +98,51 @@ impl<'a> Read<'a> {
     pub const fn order(mut self, order: Layout) -> Self {
         self.order = Some(order);
         self
+    }
+
+    /// Asks for the cells that satisfy a condition, beside conditions given before. A sparse read returns no others; a
+    /// dense one returns fill values in the place of others (null, if that is what the attribute is filled with).
+    ///
+    /// ```
+    /// use tdb_array::{Array, field};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
+    /// let array = Array::open(path)?;
+    /// # let name = array.schema().attributes[0].name.clone();
+    /// # let name = name.as_str();
+    /// let all = array.read().collect()?.len();
+    /// let some = array.read().condition(field(name).gt(5)).collect()?.len();
+    /// let rest = array.read().condition(!field(name).gt(5)).collect()?.len();
+    /// assert_eq!(some + rest, all);
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    pub fn condition(mut self, condition: QueryCondition) -> Self {
+        self.condition = Some(match self.condition {
+            Some(before) => before.and(condition),
+            None => condition,
+        });
+        self
+    }
+
+    /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means. What statistics of
+    /// fragments and tiles answer exactly is not read from data files, and the rest is read tile by tile.
+    ///
+    /// Fields and order of the query do not matter.
+    ///
+    /// ```
+    /// use tdb_array::{Aggregate, Array};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let found = array.read().range("rows", 1..=2).aggregate([Aggregate::count(), Aggregate::sum("a")])?;
+    /// assert_eq!((found[0].as_u64(), found[1].as_i64()), (Some(8), Some(36)));
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::collect`], and an aggregate that its field's type does not have.
+    pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
+        crate::aggregate::run(&self.plan()?, aggregates.into_iter().collect())
     }
 
     /// Runs the query and collects all its cells.
@@ -133,7 +182,9 @@ impl<'a> Read<'a> {
         }
         let dense = schema.array_type == ArrayType::Dense;
         let default = if dense { Layout::RowMajor } else { Layout::Unordered };
-        Ok(Plan { array: self.array, fields, ranges, order: self.order.unwrap_or(default) })
+        let condition =
+            self.condition.map(|condition| Program::of_query(&condition, self.array)).transpose()?;
+        Ok(Plan { array: self.array, fields, ranges, order: self.order.unwrap_or(default), condition })
     }
 }
 

@@ -26,18 +26,10 @@ pub(crate) fn text(condition: &Condition, schema: Option<&ArraySchema>) -> Strin
             children.iter().map(part).collect::<Vec<_>>().join(word)
         }
         Condition::Value { field, comparison, operands } => {
-            let sign = match comparison {
-                Comparison::Less => "<",
-                Comparison::LessOrEqual => "<=",
-                Comparison::Greater => ">",
-                Comparison::GreaterOrEqual => ">=",
-                Comparison::Equal => "=",
-                Comparison::NotEqual => "!=",
-                Comparison::In => "in",
-                Comparison::NotIn => "not in",
-                Comparison::AlwaysTrue => return "true".to_owned(),
-                Comparison::AlwaysFalse => return "false".to_owned(),
-            };
+            let sign = comparison.sign();
+            if matches!(comparison, Comparison::AlwaysTrue | Comparison::AlwaysFalse) {
+                return sign.to_owned();
+            }
             let known = schema.and_then(|schema| schema.field(field));
             let shown: Vec<String> =
                 operands.iter().map(|operand| operand_text(operand, known.as_ref())).collect();

@@ -15,6 +15,8 @@ use crate::{Error, QueryError, Result};
 /// One fragment's tiles of the field that is being read.
 #[derive(Debug)]
 struct Source<'a> {
+    /// Which of the array's fragments.
+    fragment: usize,
     tiles: FieldTiles,
     /// What the fragment covers.
     domain: Box,
@@ -31,7 +33,7 @@ enum SourceKind<'a> {
 }
 
 /// All fragments that have the field, oldest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
     sources: Vec<Source<'a>>,
 }
@@ -40,12 +42,16 @@ pub(crate) struct FieldSources<'a> {
 pub(crate) struct Target<'t> {
     pub(crate) values: &'t mut [u8],
     pub(crate) validity: Option<&'t mut [u8]>,
+    /// Cells that are 0 here get fill values.
+    pub(crate) wanted: Option<&'t [u8]>,
 }
 
 /// Where a var-length field's cells of a region go.
 pub(crate) struct VarTarget<'t> {
     lengths: &'t mut [u64],
     validity: Option<&'t mut [u8]>,
+    /// Cells that are 0 here get fill values.
+    wanted: Option<&'t [u8]>,
     /// Where each cell's value begins in `arena`.
     starts: Vec<usize>,
     arena: Vec<u8>,
@@ -54,9 +60,13 @@ pub(crate) struct VarTarget<'t> {
 }
 
 impl<'t> VarTarget<'t> {
-    pub(crate) fn new(lengths: &'t mut [u64], validity: Option<&'t mut [u8]>) -> Self {
+    pub(crate) fn new(
+        lengths: &'t mut [u64],
+        validity: Option<&'t mut [u8]>,
+        wanted: Option<&'t [u8]>,
+    ) -> Self {
         let starts = vec![0; lengths.len()];
-        Self { lengths, validity, starts, arena: Vec::new(), whole: None }
+        Self { lengths, validity, wanted, starts, arena: Vec::new(), whole: None }
     }
 
     /// The values of all cells in result order.
@@ -85,10 +95,41 @@ impl<'t> VarTarget<'t> {
     }
 }
 
+impl Target<'_> {
+    /// Fills the cells that are not wanted.
+    fn fill_unwanted(&mut self, spec: &ColumnSpec) {
+        let Some(wanted) = self.wanted else { return };
+        let size = spec.cell_size.unwrap_or(0).max(1);
+        for (slot, _) in self.values.chunks_exact_mut(size).zip(wanted).filter(|(_, wanted)| **wanted == 0) {
+            fill_cells(slot, &spec.fill);
+        }
+        fill_validity(self.validity.as_deref_mut(), wanted, spec);
+    }
+}
+
+/// Sets the validity of cells that are not wanted to that of the fill value.
+fn fill_validity(validity: Option<&mut [u8]>, wanted: &[u8], spec: &ColumnSpec) {
+    for (slot, _) in validity.into_iter().flatten().zip(wanted).filter(|(_, wanted)| **wanted == 0) {
+        *slot = spec.fill_validity;
+    }
+}
+
 /// A source's part of one space tile.
 struct Layer<'s, 'a> {
     source: &'s Source<'a>,
     bounds: Box,
+}
+
+/// A data tile that alone holds the cells of a part of a space tile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Only {
+    /// Number of the source.
+    pub(crate) source: usize,
+    pub(crate) tile: usize,
+    /// Whether the part has all cells that the tile holds.
+    pub(crate) all: bool,
+    /// Number of cells of the part that were written.
+    pub(crate) cells: usize,
 }
 
 impl<'a> FieldSources<'a> {
@@ -101,7 +142,7 @@ impl<'a> FieldSources<'a> {
         spec: &ColumnSpec,
     ) -> Result<Self> {
         let mut sources = Vec::new();
-        for (fragment, overlay) in fragments.iter().zip(overlays) {
+        for (index, (fragment, overlay)) in fragments.iter().zip(overlays).enumerate() {
             let Some(domain) = fragment.non_empty_domain() else { continue };
             let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
             // A fragment outside the query costs nothing.
@@ -128,7 +169,7 @@ impl<'a> FieldSources<'a> {
                     SourceKind::Dense { first: grid.iter().map(|span| span.0).collect(), strides }
                 }
             };
-            sources.push(Source { tiles, domain, kind: source });
+            sources.push(Source { fragment: index, tiles, domain, kind: source });
         }
         Ok(Self { sources })
     }
@@ -156,6 +197,73 @@ impl<'a> FieldSources<'a> {
         (layers, covered)
     }
 
+    /// As [`Self::layers`]; none of them if no cell of the box is wanted.
+    fn layers_wanted(
+        &self,
+        region: &Region,
+        bounds: &Box,
+        wanted: Option<&[u8]>,
+    ) -> (Vec<Layer<'_, 'a>>, bool) {
+        let mut any = wanted.is_none();
+        if let Some(wanted) = wanted {
+            fill_runs(region, bounds, |to, cells| {
+                any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
+            });
+        }
+        if any { self.layers(bounds) } else { (Vec::new(), false) }
+    }
+
+    /// Numbers of the sources' fragments.
+    pub(crate) fn fragments(&self) -> impl Iterator<Item = usize> {
+        self.sources.iter().map(|source| source.fragment)
+    }
+
+    /// Whether no fragment has the field in the query.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// What the sources cover, also where sparse fragments have no cells.
+    pub(crate) fn boxes(&self) -> impl Iterator<Item = &Box> {
+        self.sources.iter().map(|source| &source.domain)
+    }
+
+    /// What the sources cover, oldest first; `None` for a sparse fragment.
+    pub(crate) fn domains(&self) -> impl Iterator<Item = Option<&Box>> {
+        self.sources
+            .iter()
+            .map(|source| matches!(source.kind, SourceKind::Dense { .. }).then_some(&source.domain))
+    }
+
+    /// The data tile that a part of a space tile comes from, if all of it that was written does from one.
+    pub(crate) fn only(&self, space: &Space, index: &[u64], bounds: &Box) -> Option<Only> {
+        let (layers, _) = self.layers(bounds);
+        let [Layer { source, bounds }] = layers.as_slice() else { return None };
+        let SourceKind::Dense { first, strides } = &source.kind else { return None };
+        let number = self.sources.iter().position(|other| other.fragment == source.fragment)?;
+        let written = intersect(&source.domain, &space.tile_box(index))?;
+        let cells = Region::new(bounds.clone(), space.cell_order)?.cells();
+        let tile = data_tile(index, first, strides);
+        Some(Only { source: number, tile, all: written == *bounds, cells })
+    }
+
+    /// Sets `present` to 1 for the cells of a region that any source covers.
+    pub(crate) fn paint_presence(&self, region: &Region, present: &mut [u8]) {
+        for source in &self.sources {
+            let Some(shared) = intersect(&source.domain, &region.bounds) else { continue };
+            match &source.kind {
+                SourceKind::Dense { .. } => fill_runs(region, &shared, |to, cells| {
+                    present.get_mut(to..to.saturating_add(cells)).unwrap_or_default().fill(1);
+                }),
+                SourceKind::Sparse(overlay) => overlay.for_each_in(region, &shared, |to| {
+                    if let Some(slot) = present.get_mut(to) {
+                        *slot = 1;
+                    }
+                }),
+            }
+        }
+    }
+
     pub(crate) fn paint_fixed(
         &self,
         context: &Context,
@@ -166,10 +274,10 @@ impl<'a> FieldSources<'a> {
         worker: &mut Worker,
     ) -> Result<()> {
         let size = spec.cell_size.unwrap_or(0);
-        space.for_each_tile(&region.bounds, |index| {
+        space.for_each_tile(&region.bounds, |index| -> Result<()> {
             let tile_box = space.tile_box(index);
             let Some(bounds) = intersect(&tile_box, &region.bounds) else { return Ok(()) };
-            let (layers, covered) = self.layers(&bounds);
+            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| {
                     let slot = target.values.get_mut(to * size..(to + cells) * size);
@@ -195,7 +303,9 @@ impl<'a> FieldSources<'a> {
                 }
             }
             Ok(())
-        })
+        })?;
+        target.fill_unwanted(spec);
+        Ok(())
     }
 
     pub(crate) fn paint_var(
@@ -211,10 +321,10 @@ impl<'a> FieldSources<'a> {
         target.arena.extend_from_slice(&spec.fill);
         let fill = to_u64(spec.fill.len());
         let mut decoded = VarTile::default();
-        space.for_each_tile(&region.bounds, |index| {
+        space.for_each_tile(&region.bounds, |index| -> Result<()> {
             let tile_box = space.tile_box(index);
             let Some(bounds) = intersect(&tile_box, &region.bounds) else { return Ok(()) };
-            let (layers, covered) = self.layers(&bounds);
+            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| {
                     target.lengths.get_mut(to..to + cells).unwrap_or_default().fill(fill);
@@ -225,7 +335,8 @@ impl<'a> FieldSources<'a> {
                 });
             }
             // The only layer of the only tile: its values need not be picked apart.
-            let bounds_are_region = layers.len() == 1 && bounds == region.bounds;
+            let all_wanted = target.wanted.is_none_or(|wanted| !wanted.contains(&0));
+            let bounds_are_region = layers.len() == 1 && bounds == region.bounds && all_wanted;
             for Layer { source, bounds } in layers {
                 match &source.kind {
                     SourceKind::Dense { first, strides } => {
@@ -247,7 +358,9 @@ impl<'a> FieldSources<'a> {
                 }
             }
             Ok(())
-        })
+        })?;
+        target.fill_unwanted(spec);
+        Ok(())
     }
 }
 
@@ -277,6 +390,16 @@ impl VarTarget<'_> {
                 *length = to_u64(end.saturating_sub(first));
             }
         });
+    }
+
+    /// Fills the cells that are not wanted with the fill value at the start of the arena.
+    fn fill_unwanted(&mut self, spec: &ColumnSpec) {
+        let Some(wanted) = self.wanted else { return };
+        let cells = self.lengths.iter_mut().zip(&mut self.starts).zip(wanted);
+        for ((length, start), _) in cells.filter(|(_, wanted)| **wanted == 0) {
+            (*length, *start) = (to_u64(spec.fill.len()), 0);
+        }
+        fill_validity(self.validity.as_deref_mut(), wanted, spec);
     }
 
     /// Marks a cell as null or not, for nullable fields.

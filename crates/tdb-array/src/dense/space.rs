@@ -59,7 +59,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    fn new(bounds: Box, order: Layout) -> Option<Self> {
+    pub(crate) fn new(bounds: Box, order: Layout) -> Option<Self> {
         let counts = counts_of(&bounds)?;
         let strides = strides(&counts, order)?;
         let cells = counts.iter().try_fold(1usize, |product, count| product.checked_mul(*count))?;

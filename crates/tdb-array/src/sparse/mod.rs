@@ -1,52 +1,55 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 
-mod deletes;
+pub(crate) mod deletes;
+pub(crate) mod filter;
 pub(crate) mod hilbert;
 pub(crate) mod order;
-mod select;
+pub(crate) mod select;
 
 use tdb_codec::{Buffer, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
+use self::filter::selected;
 use self::order::{CellOrder, permutation};
-use self::select::{TileSelection, copy_cells, copy_var_cells, select};
+use self::select::{TileSelection, copy_cells, copy_var_cells};
 use crate::gather::{
     ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
     zeroed,
 };
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, VarTile, Worker};
-use crate::{Cells, Column, QueryError, Result, parallel};
+use crate::{Array, Cells, Column, QueryError, Result, parallel};
 
 /// Runs a query on a sparse array.
 pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let array = plan.array;
     let context = &array.context;
     let schema = array.schema();
-    let timed = array.fragments.iter().any(|fragment| fragment.footer().has_timestamps);
-    // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
-    // unique.
-    let one = array.fragments.len() <= 1 && !timed;
-    let dedup = !schema.allows_duplicates && !one;
+    let one = is_one(array);
+    let dedup = looks_for_duplicates(array);
     let sorts = match plan.order {
         Layout::RowMajor | Layout::ColMajor => true,
         Layout::GlobalOrder => !one,
         // Unordered cells come in storage order, unless duplicates must be found.
         _ => dedup,
     };
-    let selections = select(plan, sorts)?;
+    let filter::Selected { selections, matches } = selected(plan, sorts, dedup)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
     let order = if sorts {
         Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
     } else {
         None
     };
-    let order = match surviving(plan, &selections, cells)? {
+    let order = match surviving(plan, &selections, matches)? {
         Some(keep) => {
             let count = to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
             let all = order.unwrap_or_else(|| (0..count).collect());
-            Some(all.into_iter().filter(|cell| keep.get(index_of(*cell)).is_some_and(|keep| *keep)).collect())
+            Some(
+                all.into_iter()
+                    .filter(|cell| keep.get(index_of(*cell)).is_some_and(|keep| *keep != 0))
+                    .collect(),
+            )
         }
         None => order,
     };
@@ -66,6 +69,17 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     }
     let len = order.as_ref().map_or(cells, Vec::len);
     Ok(Cells { len, shape: None, order: plan.order, columns })
+}
+
+/// Whether there is at most one fragment, without timestamps: cells of such a one are in global order and, where
+/// duplicates are not allowed, unique.
+fn is_one(array: &Array) -> bool {
+    array.fragments.len() <= 1 && !array.fragments.iter().any(|fragment| fragment.footer().has_timestamps)
+}
+
+/// Whether a query must look for older versions of its cells.
+pub(crate) fn looks_for_duplicates(array: &Array) -> bool {
+    !array.schema().allows_duplicates && !is_one(array)
 }
 
 /// A column of the selected cells, in the order of the selections.

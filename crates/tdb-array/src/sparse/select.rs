@@ -3,13 +3,14 @@
 use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
 use tdb_schema::{Dimension, FieldKind, Range};
 
+use super::filter::Filter;
 use crate::context::Context;
 use crate::coordinate::Ends;
 use crate::fragment::Fragment;
 use crate::gather::{index_of, zeroed};
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, VarTile, Worker};
-use crate::{Error, Result, TimeWindow, parallel};
+use crate::{Array, Error, Result, TimeWindow, parallel};
 
 /// The cells of one data tile that a query wants.
 #[derive(Debug)]
@@ -44,12 +45,13 @@ impl TileSelection {
 }
 
 /// A tile whose MBR overlaps the query.
-struct Candidate {
-    fragment: usize,
-    tile: usize,
-    tile_cells: usize,
-    /// Whether all its cells are wanted, so that coordinates need not be looked at.
-    whole: bool,
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) fragment: usize,
+    pub(crate) tile: usize,
+    pub(crate) tile_cells: usize,
+    /// Whether all its cells are in the ranges and in the window, so that coordinates need not be looked at.
+    pub(crate) whole: bool,
 }
 
 /// A fragment's dimensions.
@@ -65,35 +67,74 @@ struct Source {
 
 /// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
 /// `coordinates` says whether the cells' coordinates are wanted too.
-pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelection>> {
+pub(crate) fn select(plan: &Plan<'_>, coordinates: bool, filter: Filter<'_>) -> Result<Vec<TileSelection>> {
+    select_in(plan, candidates(plan, filter)?, coordinates, filter)
+}
+
+/// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
+pub(crate) fn candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+    let mut candidates = Vec::new();
+    for index in 0..plan.array.fragments.len() {
+        candidates.append(&mut candidates_of(plan, index, filter)?);
+    }
+    Ok(candidates)
+}
+
+/// Those of one fragment.
+pub(crate) fn candidates_of(plan: &Plan<'_>, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+    let array = plan.array;
+    let context = &array.context;
+    let mut found = Vec::new();
+    let Some(fragment) = array.fragments.get(index) else { return Ok(found) };
+    if fragment.is_dense() {
+        let path = context.describe(fragment.metadata_key());
+        let detail = "a dense fragment in a sparse array";
+        return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
+    }
+    if filter.takes_fragment(index)? {
+        find_candidates(plan, index, fragment, filters_time(array, fragment), &mut found)?;
+    }
+    filter.keep_candidates(found)
+}
+
+/// Whether cells of a fragment must be compared with the window one by one.
+pub(crate) fn filters_time(array: &Array, fragment: &Fragment) -> bool {
+    fragment.footer().has_timestamps && !array.window().contains(fragment.timestamps())
+}
+
+/// Finds the wanted cells of some tiles.
+pub(crate) fn select_in(
+    plan: &Plan<'_>,
+    candidates: Vec<Candidate>,
+    coordinates: bool,
+    filter: Filter<'_>,
+) -> Result<Vec<TileSelection>> {
     let array = plan.array;
     let context = &array.context;
     let window = array.window();
     let dimensions = &array.schema().domain.dimensions;
-    let mut sources = Vec::with_capacity(array.fragments.len());
-    let mut candidates = Vec::new();
-    for (index, fragment) in array.fragments.iter().enumerate() {
-        if fragment.is_dense() {
-            let path = context.describe(fragment.metadata_key());
-            let detail = "a dense fragment in a sparse array";
-            return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
+    // Whether a fragment's coordinates are looked at, for those that have tiles to look at.
+    let mut looks: Vec<Option<bool>> = vec![None; array.fragments.len()];
+    for candidate in &candidates {
+        if let Some(looks) = looks.get_mut(candidate.fragment) {
+            let any = looks.get_or_insert(coordinates || filter.needs_coordinates());
+            *any |= !candidate.whole;
         }
-        let filter_time = fragment.footer().has_timestamps && !window.contains(fragment.timestamps());
-        let before = candidates.len();
-        find_candidates(plan, index, fragment, filter_time, &mut candidates)?;
-        let any = candidates.len() > before;
-        let looks = any && (coordinates || candidates.iter().skip(before).any(|candidate| !candidate.whole));
-        let fields = if looks { 0..dimensions.len() } else { 0..0 };
+    }
+    let mut sources = Vec::with_capacity(array.fragments.len());
+    for (fragment, looks) in array.fragments.iter().zip(looks) {
+        let fields = if looks == Some(true) { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        let timestamps = if any { FieldTiles::timestamps(context, fragment)? } else { None };
+        let timestamps = if looks.is_some() { FieldTiles::timestamps(context, fragment)? } else { None };
         let written = fragment.timestamps().0;
+        let filter_time = filters_time(array, fragment);
         sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
     }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let source = sources.get(candidate.fragment);
         let Some(source) = source else { return Ok(None) };
-        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates };
-        selector.run(candidate, source, worker).map(Some)
+        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates, filter };
+        selector.run(candidate, source, worker)
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
 }
@@ -138,17 +179,24 @@ fn find_candidates(
     }
     let tree = fragment.rtree(context)?;
     for tile in tree.search(|dimension, low, high| !outside(dimension, low, high)) {
-        let inside = tree.leaf(tile).is_some_and(|mbr| {
-            mbr.ranges().zip(plan.ranges.iter().zip(dimensions)).all(|((low, high), (ends, dimension))| {
-                let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-                ends.low.as_ref().is_none_or(|wanted| compare(wanted, low).is_le())
-                    && ends.high.as_ref().is_none_or(|wanted| compare(high, wanted).is_le())
-            })
-        });
+        let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
         let tile_cells = fragment.tile_cells(context, tile)?;
         candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !filter_time });
     }
     Ok(())
+}
+
+/// Whether a box, one interval a dimension, lies in the ranges.
+pub(crate) fn lies_inside<'r>(
+    plan: &Plan<'_>,
+    intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>,
+) -> bool {
+    let dimensions = &plan.array.schema().domain.dimensions;
+    intervals.zip(plan.ranges.iter().zip(dimensions)).all(|((low, high), (ends, dimension))| {
+        let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+        ends.low.as_ref().is_none_or(|wanted| compare(wanted, low).is_le())
+            && ends.high.as_ref().is_none_or(|wanted| compare(high, wanted).is_le())
+    })
 }
 
 struct Selector<'a> {
@@ -157,6 +205,7 @@ struct Selector<'a> {
     ranges: &'a [Ends],
     window: TimeWindow,
     coordinates: bool,
+    filter: Filter<'a>,
 }
 
 /// A decoded dimension of a tile.
@@ -165,12 +214,32 @@ enum Decoded {
     Var(VarTile),
 }
 
+impl Decoded {
+    /// Values, and for strings offsets.
+    fn view(&self) -> (&[u8], Option<&[u64]>) {
+        match self {
+            Self::Fixed(values) => (values.as_slice(), None),
+            Self::Var(tile) => (tile.values.as_slice(), Some(&tile.offsets)),
+        }
+    }
+}
+
 impl Selector<'_> {
-    fn run(&self, candidate: Candidate, source: &Source, worker: &mut Worker) -> Result<TileSelection> {
+    fn run(
+        &self,
+        candidate: Candidate,
+        source: &Source,
+        worker: &mut Worker,
+    ) -> Result<Option<TileSelection>> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
+        // The condition comes first: where no cell satisfies it, coordinates are not even read.
+        let filtered = self.filter.wanted(fragment, tile, tile_cells, worker)?;
+        if filtered.as_ref().is_some_and(|wanted| !wanted.contains(&1)) {
+            return Ok(None);
+        }
         let mut decoded = Vec::with_capacity(source.dimensions.len());
-        if !whole || self.coordinates {
+        if !whole || self.coordinates || self.filter.needs_coordinates() {
             for field in &source.dimensions {
                 decoded.push(if field.cell_val_num.is_var() {
                     let mut var = VarTile::default();
@@ -191,10 +260,15 @@ impl Selector<'_> {
             timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
         }
         let mut cells = None;
-        if !whole {
-            let mut wanted = vec![1u8; tile_cells];
-            for ((values, dimension), ends) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
-                keep_inside(values, dimension, ends, &mut wanted);
+        if !whole || filtered.is_some() || self.filter.needs_coordinates() {
+            let mut wanted = filtered.unwrap_or_else(|| vec![1u8; tile_cells]);
+            if !whole {
+                for ((values, dimension), ends) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
+                    keep_inside(values, dimension, ends, &mut wanted);
+                }
+            }
+            if let Filter::Among(fingerprints) = self.filter {
+                fingerprints.keep(decoded.iter().map(Decoded::view), &mut wanted);
             }
             if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
                 for (keep, time) in wanted.iter_mut().zip(timestamps) {
@@ -216,7 +290,7 @@ impl Selector<'_> {
             Vec::new()
         };
         let written = source.written;
-        Ok(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written })
+        Ok(Some(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written }))
     }
 }
 

@@ -42,6 +42,7 @@ use crate::{Error, Result};
 pub use column::WriteColumn;
 pub use fragment::FragmentWriter;
 pub use query::Write;
+pub(crate) use statistics::Rule;
 
 /// How to create and write arrays.
 ///
