@@ -10,7 +10,8 @@ import os
 
 import numpy as np
 
-BYTES = 200_000_000
+# Whole tiles of 1 MiB: the zeros that pad a last one would not go through positive delta.
+BYTES = 191 * 2**20
 
 
 def steps(count, spread, seed):

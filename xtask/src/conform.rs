@@ -2,13 +2,19 @@
 
 mod expected;
 mod filters;
+mod peers;
+mod random;
 mod versions;
+mod writes;
 
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 2] =
-    [("filters", filters::USAGE, filters::run), ("versions", versions::USAGE, versions::run)];
+const PARTS: [Part; 3] = [
+    ("filters", filters::USAGE, filters::run),
+    ("versions", versions::USAGE, versions::run),
+    ("writes", writes::USAGE, writes::run),
+];
 
 /// Entry point: the first word names the part.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {

@@ -90,6 +90,18 @@ impl AskedRange {
     }
 }
 
+/// A single coordinate as a range in the dimension's type.
+pub(crate) fn resolve_point(dimension: &Dimension, value: &Coordinate) -> Result<Ends, QueryError> {
+    let end = |side| resolve_end(dimension, &Bound::Included(value.clone()), side);
+    let (low, high) = (end(Side::Low)?, end(Side::High)?);
+    // Ends that the type cannot hold are moved inward, away from each other.
+    if low != high {
+        let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
+        return Err(QueryError::RangeType { dimension, datatype });
+    }
+    Ok(Ends { low, high })
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Low,

@@ -135,6 +135,18 @@ pub enum WriteError {
     NotSorted { cell: u64 },
     #[error("cells {first} and the next have the same coordinates, which this array does not allow")]
     Duplicate { first: u64 },
+    #[error("cells {first} and {second} have the same coordinates, which this array does not allow")]
+    DuplicateCells { first: u64, second: u64 },
+    #[error("cell {cell} of field \"{field}\" breaks the order that its values must have")]
+    NotInOrder { field: String, cell: u64 },
+    #[error("dimension \"{0}\" has two ranges: a write covers one box")]
+    RepeatedRange(String),
+    #[error("a tile has {bytes} bytes in all files, more than the {limit} that a fragment may have")]
+    TileSize { bytes: u64, limit: u64 },
+    #[error(
+        "the values of the enumeration \"{0}\" are not given, or those of one that the schema does not name are"
+    )]
+    EnumerationMissing(String),
     #[error("there are no cells to write")]
     NoCells,
     #[error("an append to this fragment failed, so it cannot be written any further")]

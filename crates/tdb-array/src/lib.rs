@@ -53,6 +53,7 @@ mod history;
 mod object;
 mod parallel;
 mod query;
+mod ranges;
 mod schemas;
 mod sparse;
 mod statistics;
@@ -83,7 +84,10 @@ pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
-pub use write::{ArrayWriter, FragmentWriter, Write, WriteColumn, WriteOptions};
+pub use write::{
+    ArrayWriter, Duplicates, FragmentWriter, SparseStream, Write, WriteColumn, WriteOptions,
+    enumeration_file_name,
+};
 
 /// The README's example, compiled.
 #[cfg(doctest)]

@@ -3,10 +3,11 @@
 use core::ops::RangeBounds;
 
 use tdb_codec::{ArrayType, Layout};
-use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
+use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
 use crate::condition::Program;
-use crate::coordinate::{AskedRange, Coordinate, Ends};
+use crate::coordinate::{AskedRange, Coordinate, Ends, resolve_point};
+use crate::ranges::RangeSet;
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.
@@ -27,7 +28,7 @@ use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError,
 pub struct Read<'a> {
     array: &'a Array,
     fields: Option<Vec<String>>,
-    ranges: Vec<(String, Wanted)>,
+    ranges: Vec<(String, Vec<Wanted>)>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
 }
@@ -36,6 +37,7 @@ pub struct Read<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     Values(AskedRange),
+    Point(Coordinate),
     Bytes(Ends),
 }
 
@@ -44,17 +46,19 @@ impl Wanted {
     pub(crate) fn resolve(&self, dimension: &Dimension) -> Result<Ends, QueryError> {
         match self {
             Self::Values(asked) => asked.resolve(dimension),
+            Self::Point(value) => resolve_point(dimension, value),
             Self::Bytes(ends) => Ok(ends.clone()),
         }
     }
 }
 
 /// A query checked against the schema.
+#[derive(Clone)]
 pub(crate) struct Plan<'a> {
     pub(crate) array: &'a Array,
     pub(crate) fields: Vec<FieldKind>,
-    /// One interval a dimension; `None` for the whole dimension.
-    pub(crate) ranges: Vec<Ends>,
+    /// The intervals of each dimension: merged, or in the order they were asked for where results come in that order.
+    pub(crate) ranges: Vec<RangeSet>,
     pub(crate) order: Layout,
     /// What cells must satisfy.
     pub(crate) condition: Option<Program>,
@@ -73,12 +77,43 @@ impl<'a> Read<'a> {
 
     /// Asks for the cells in a range of a dimension: integers for integral, date and time dimensions (in the
     /// dimension's unit), floats for real ones, strings for string ones. Open ends are the domain's.
+    ///
+    /// Called again for the same dimension it adds a range. The result has the cells that lie, in each dimension, in one
+    /// of its ranges; a dimension without any is read whole. Cells of sparse arrays come once, however many ranges they
+    /// lie in. Dense arrays in row- or column-major order give each dimension's ranges in the order they were added, and
+    /// cells that lie in several of them as often: 6 and 2 to 3 give the rows 6, 2, 3. Global order, which no order of
+    /// ranges can change, has every cell once.
     pub fn range<V: Into<Coordinate> + Clone>(
         mut self,
         dimension: impl Into<String>,
         range: impl RangeBounds<V>,
     ) -> Self {
-        self.ranges.push((dimension.into(), Wanted::Values(AskedRange::new(&range))));
+        self.ranges.push((dimension.into(), vec![Wanted::Values(AskedRange::new(&range))]));
+        self
+    }
+
+    /// Asks for the cells in several ranges of a dimension, as so many calls of [`Self::range`] do; but no ranges at all
+    /// give no cells.
+    pub fn ranges<V: Into<Coordinate> + Clone, R: RangeBounds<V>>(
+        mut self,
+        dimension: impl Into<String>,
+        ranges: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let ranges = ranges.into_iter().map(|range| Wanted::Values(AskedRange::new(&range)));
+        self.ranges.push((dimension.into(), ranges.collect()));
+        self
+    }
+
+    /// Asks for the cells at these coordinates of a dimension: ranges of one, in any order. No coordinates give no cells.
+    ///
+    /// Many of them cost little more than few: tiles are found, and cells compared, by binary search.
+    pub fn points<V: Into<Coordinate>>(
+        mut self,
+        dimension: impl Into<String>,
+        coordinates: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let points = coordinates.into_iter().map(|value| Wanted::Point(value.into()));
+        self.ranges.push((dimension.into(), points.collect()));
         self
     }
 
@@ -89,7 +124,7 @@ impl<'a> Read<'a> {
         low: Option<Vec<u8>>,
         high: Option<Vec<u8>>,
     ) -> Self {
-        self.ranges.push((dimension.into(), Wanted::Bytes(Ends { low, high })));
+        self.ranges.push((dimension.into(), vec![Wanted::Bytes(Ends { low, high })]));
         self
     }
 
@@ -127,7 +162,7 @@ impl<'a> Read<'a> {
     /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means. What statistics of
     /// fragments and tiles answer exactly is not read from data files, and the rest is read tile by tile.
     ///
-    /// Fields and order of the query do not matter.
+    /// Fields and order of the query do not matter. A cell that several ranges ask for counts once.
     ///
     /// ```
     /// use tdb_array::{Aggregate, Array};
@@ -167,24 +202,51 @@ impl<'a> Read<'a> {
                 schema.fields().map(|field| field.kind).filter(wanted).collect()
             }
         };
-        let mut ranges = vec![Ends::default(); schema.domain.dimensions.len()];
+        let order = self.order.unwrap_or(match schema.array_type {
+            ArrayType::Dense => Layout::RowMajor,
+            ArrayType::Sparse => Layout::Unordered,
+        });
+        let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
+        let ranges = self.range_sets()?.into_iter().zip(&schema.domain.dimensions);
+        let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
+        let ranges = ranges.collect();
+        let condition = self.condition.map(|condition| Program::of_query(&condition, self.array));
+        Ok(Plan { array: self.array, fields, ranges, order, condition: condition.transpose()? })
+    }
+
+    /// The intervals of each dimension, as they were asked for.
+    fn range_sets(&self) -> Result<Vec<RangeSet>, QueryError> {
+        let dimensions = &self.array.schema().domain.dimensions;
+        let mut asked: Vec<Option<Vec<&Wanted>>> = vec![None; dimensions.len()];
         for (name, wanted) in &self.ranges {
-            let unknown = || {
-                let known = schema.domain.dimensions.iter().map(|dimension| dimension.name.as_str());
+            let index = self.array.schema().dimension_index(name);
+            let slot = index.and_then(|index| asked.get_mut(index)).ok_or_else(|| {
+                let known = dimensions.iter().map(|dimension| dimension.name.as_str());
                 let known = known.collect::<Vec<_>>().join(", ");
                 QueryError::UnknownDimension { name: name.clone(), known }
-            };
-            let index = schema.dimension_index(name).ok_or_else(unknown)?;
-            let dimension = schema.dimension(name).ok_or_else(unknown)?;
-            let ends = wanted.resolve(dimension)?;
-            let slot = ranges.get_mut(index).ok_or_else(unknown)?;
-            *slot = check_ends(dimension, ends)?;
+            })?;
+            slot.get_or_insert_default().extend(wanted);
         }
-        let dense = schema.array_type == ArrayType::Dense;
-        let default = if dense { Layout::RowMajor } else { Layout::Unordered };
-        let condition =
-            self.condition.map(|condition| Program::of_query(&condition, self.array)).transpose()?;
-        Ok(Plan { array: self.array, fields, ranges, order: self.order.unwrap_or(default), condition })
+        let sets = asked.into_iter().zip(dimensions);
+        sets.map(|(asked, dimension)| match asked {
+            None => Ok(RangeSet::ALL),
+            Some(asked) => {
+                RangeSet::new(dimension, asked.into_iter().map(|wanted| wanted.resolve(dimension)))
+            }
+        })
+        .collect()
+    }
+}
+
+impl Plan<'_> {
+    /// The same query with one more interval in a dimension: what both have in common.
+    pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Self {
+        let mut plan = self.clone();
+        let dimensions = &self.array.schema().domain.dimensions;
+        if let (Some(set), Some(of)) = (plan.ranges.get_mut(dimension), dimensions.get(dimension)) {
+            *set = set.narrowed(of, to);
+        }
+        plan
     }
 }
 
@@ -193,36 +255,6 @@ fn find_field(schema: &ArraySchema, name: &str) -> Result<FieldKind, QueryError>
         let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
         QueryError::UnknownField { name: name.to_owned(), known }
     })
-}
-
-/// Refuses ends of the wrong length and inverted ranges; clamps the rest to the domain. A range wholly outside
-/// the domain is refused too.
-fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
-    let Ends { mut low, mut high } = ends;
-    let show = |value: &[u8]| show_coordinate(dimension, value);
-    let size = dimension.datatype.size();
-    if !dimension.is_var() && [&low, &high].into_iter().flatten().any(|end| end.len() != size) {
-        let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
-        return Err(QueryError::RangeType { dimension, datatype });
-    }
-    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-    if let (Some(low), Some(high)) = (&low, &high)
-        && compare(low, high).is_gt()
-    {
-        let (low, high) = (show(low), show(high));
-        return Err(QueryError::InvertedRange { dimension: dimension.name.clone(), low, high });
-    }
-    if let Some((first, last)) = &dimension.domain {
-        let outside = low.as_ref().is_some_and(|low| compare(low, last).is_gt())
-            || high.as_ref().is_some_and(|high| compare(high, first).is_lt());
-        if outside {
-            let (low, high) = (show(first), show(last));
-            return Err(QueryError::OutsideDomain { dimension: dimension.name.clone(), low, high });
-        }
-        low = low.filter(|low| compare(low, first).is_gt());
-        high = high.filter(|high| compare(high, last).is_lt());
-    }
-    Ok(Ends { low, high })
 }
 
 pub(crate) fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {

@@ -38,7 +38,11 @@ fn rewrite(array: &Array, fragment: &Fragment) -> Result<(MemoryStorage, Array, 
     let storage = MemoryStorage::default();
     let (time, _) = fragment.timestamps();
     let options = WriteOptions::new().threads(2).timestamp(time);
-    options.clone().create_storage(&storage, schema)?;
+    let mut create = options.clone();
+    for entry in &schema.enumerations {
+        create = create.enumeration(array.enumeration(&entry.name)?.unwrap());
+    }
+    create.create_storage(&storage, schema)?;
     let writer = options.open_storage(storage.clone())?;
     let dense = schema.array_type == ArrayType::Dense;
     let order = if dense { Layout::RowMajor } else { Layout::GlobalOrder };

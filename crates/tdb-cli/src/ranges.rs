@@ -29,21 +29,58 @@ pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<End
 
 /// Reads one `--range DIM=LO:HI`: the dimension's index and its range.
 pub(crate) fn parse_named(schema: &ArraySchema, text: &str) -> Result<(usize, Ends)> {
+    let (index, dimension, range) = named(schema, "--range", text)?;
+    Ok((index, parse_range(dimension, range)?))
+}
+
+/// Reads one `--points DIM=A,B`: the dimension's index and a range of one for each coordinate.
+pub(crate) fn parse_points(schema: &ArraySchema, text: &str) -> Result<(usize, Vec<Ends>)> {
+    let (index, dimension, points) = named(schema, "--points", text)?;
+    let points = split_escaped(points, ',').into_iter().map(|point| parse_point(dimension, point));
+    Ok((index, points.collect::<Result<_>>()?))
+}
+
+/// Reads the coordinates that a file lists, one a line.
+pub(crate) fn parse_listed(schema: &ArraySchema, name: &str, list: &str) -> Result<(usize, Vec<Ends>)> {
+    let (index, dimension, _) = named(schema, "--points", &format!("{name}="))?;
+    let points = list.lines().map(|point| parse_point(dimension, point));
+    Ok((index, points.collect::<Result<_>>()?))
+}
+
+fn parse_point(dimension: &Dimension, text: &str) -> Result<Ends> {
+    let Dimension { name, datatype, .. } = dimension;
+    let value = match parse_end(dimension, text) {
+        Ok(End { bytes: Some(value), .. }) => value,
+        // An empty string is a coordinate too.
+        Ok(End { bytes: None, .. }) if dimension.is_var() => Vec::new(),
+        Ok(_) => return Err(format!("there is an empty coordinate of dimension {name:?}, {datatype}")),
+        Err(error) => {
+            return Err(format!("{text:?} is no coordinate of dimension {name:?}, {datatype}: {error}"));
+        }
+    };
+    Ok(Ends { low: Some(value.clone()), high: Some(value) })
+}
+
+/// Splits `DIM=…` at the end of the dimension's name.
+fn named<'s, 't>(
+    schema: &'s ArraySchema,
+    option: &str,
+    text: &'t str,
+) -> Result<(usize, &'s Dimension, &'t str)> {
     let dimensions = &schema.domain.dimensions;
     // Names may hold equals signs themselves: the longest one that fits counts.
     let named = dimensions.iter().enumerate().filter_map(|(index, dimension)| {
-        let range = text.strip_prefix(dimension.name.as_str())?.strip_prefix('=')?;
-        Some((index, dimension, range))
+        let rest = text.strip_prefix(dimension.name.as_str())?.strip_prefix('=')?;
+        Some((index, dimension, rest))
     });
     let longest = named.max_by_key(|(_, dimension, _)| dimension.name.len());
-    let (index, dimension, range) = longest.ok_or_else(|| {
+    longest.ok_or_else(|| {
         let names: Vec<_> = dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
         format!(
-            "--range {text:?} does not begin with a dimension and '=' (the array has {})",
+            "{option} {text:?} does not begin with a dimension and '=' (the array has {})",
             names.join(", ")
         )
-    })?;
-    Ok((index, parse_range(dimension, range)?))
+    })
 }
 
 /// Names separated by commas; `\,` and `\\` stand for themselves.
@@ -176,7 +213,12 @@ fn parse_float(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
 }
 
 fn parse_date(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
-    let ticks = calendar::parse(datatype, text).map_err(|error| {
+    Ok(date_ticks(datatype, text)?.to_le_bytes().to_vec())
+}
+
+/// The ticks of a date in a type's unit.
+pub(crate) fn date_ticks(datatype: Datatype, text: &str) -> Result<i64> {
+    calendar::parse(datatype, text).map_err(|error| {
         let unit = datatype.unit();
         match error {
             BadDate::Syntax => {
@@ -184,11 +226,10 @@ fn parse_date(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
                     "{text:?} is neither a date such as 2020-02-29T12:30 nor an integer (in unit {unit:?})"
                 )
             }
-            BadDate::TooFine => format!("{text:?} is finer than the dimension's unit, {unit:?}"),
+            BadDate::TooFine => format!("{text:?} is finer than the unit of {datatype}, {unit:?}"),
             BadDate::TooFar => format!("{text:?} does not fit {datatype}"),
         }
-    })?;
-    Ok(ticks.to_le_bytes().to_vec())
+    })
 }
 
 /// A string with `\xNN` for any byte and a backslash before characters that mean something.
@@ -303,6 +344,17 @@ mod tests {
         assert_eq!(parse_named(&schema, "x=y=z").unwrap(), (1, ends(Some(b"z"), Some(b"z"))));
         assert_eq!(parse_named(&schema, "x=1:2").unwrap(), (0, ends(Some(&[1]), Some(&[2]))));
         assert!(parse_named(&schema, "z=1").unwrap_err().contains("x, x=y"));
+        let points =
+            |values: &[u8]| values.iter().map(|v| ends(Some(&[*v]), Some(&[*v]))).collect::<Vec<_>>();
+        assert_eq!(parse_points(&schema, "x=7,1,7").unwrap(), (0, points(&[7, 1, 7])));
+        assert_eq!(parse_listed(&schema, "x", "7\n1\n").unwrap(), (0, points(&[7, 1])));
+        assert!(parse_points(&schema, "x=7,,1").unwrap_err().contains("empty coordinate"));
+        assert!(parse_points(&schema, "x=1:2").unwrap_err().contains("no coordinate of dimension"));
+        let (_, names) = parse_points(&schema, r"x=y=a\,b,,c").unwrap();
+        assert_eq!(
+            names.iter().map(|ends| ends.low.as_deref().unwrap()).collect::<Vec<_>>(),
+            [&b"a,b"[..], b"", b"c"]
+        );
         let both = vec![ends(None, Some(&[3])), ends(Some(b"a,b"), Some(b"c"))];
         assert_eq!(parse_subarray(&schema, r":3,a\,b:c").unwrap(), both);
         assert_eq!(parse_subarray(&schema, ",").unwrap(), vec![Ends::default(); 2]);

@@ -1,27 +1,29 @@
 //! `tdb read`: the cells of an array.
 
+mod aggregates;
 mod csv;
 mod grid;
 mod json;
 mod raw;
 mod rows;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Column, Layout};
+use tdb_array::{Array, ArraySchema, ArrayType, Column, ConditionError, Layout, QueryError, Read};
 use tdb_codec::to_u64;
 
 use crate::args::{Format, ReadArgs};
+use crate::condition;
 use crate::failure::{Failure, Result};
 use crate::ranges::{self, Ends};
 
 /// What was read.
 struct Answer {
     array: Array,
-    /// What was asked for, one range a dimension.
-    ranges: Vec<Ends>,
+    /// What was asked for: the ranges of each dimension, none for all of it.
+    ranges: Vec<Vec<Ends>>,
     /// Columns of coordinates that the format adds, then the fields.
     columns: Vec<Column>,
     /// How many of the columns are coordinates that the format added.
@@ -35,6 +37,9 @@ struct Answer {
 
 /// Runs the command.
 pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write) -> Result {
+    if let Some(list) = &args.aggregate {
+        return aggregates::run(args, list, out);
+    }
     let answer = match (args.format, &args.out) {
         (Format::Raw, None) => {
             return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
@@ -64,12 +69,7 @@ fn print(answer: &Answer, format: Format, out: &mut dyn Write) -> io::Result<()>
 }
 
 fn read(args: &ReadArgs) -> Result<Answer> {
-    let failed = |error| Failure::of_array(&args.array, error);
-    let mut options = args.window.options(&args.key)?;
-    if let Some(threads) = args.threads {
-        options = options.threads(threads);
-    }
-    let array = options.open(&args.array).map_err(failed)?;
+    let array = open(args)?;
     let schema = array.schema();
     let ranges = asked_ranges(args, schema)?;
     let order = args.order.map(Layout::from);
@@ -79,12 +79,7 @@ fn read(args: &ReadArgs) -> Result<Answer> {
         (Some(limit), Layout::RowMajor) => narrow(schema, &mut bounds, limit),
         _ => false,
     };
-    let mut query = array.read();
-    for (dimension, Ends { low, high }) in schema.domain.dimensions.iter().zip(bounds) {
-        if low.is_some() || high.is_some() {
-            query = query.range_bytes(&dimension.name, low, high);
-        }
-    }
+    let mut query = asked(args, &array, bounds)?;
     if let Some(order) = order {
         query = query.order(order);
     }
@@ -93,7 +88,7 @@ fn read(args: &ReadArgs) -> Result<Answer> {
     if let Some(fields) = fields {
         query = query.fields(fields);
     }
-    let cells = query.collect().map_err(failed)?;
+    let cells = query.collect().map_err(|error| failed(args, error))?;
 
     let shown = args.limit.map_or(cells.len(), |limit| limit.min(cells.len()));
     let whole = shown == cells.len() && !narrowed;
@@ -102,21 +97,66 @@ fn read(args: &ReadArgs) -> Result<Answer> {
     Ok(Answer { ranges, columns, coordinates, order, cells: shown, shape, array })
 }
 
-fn asked_ranges(args: &ReadArgs, schema: &ArraySchema) -> Result<Vec<Ends>> {
-    let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
-    if let Some(subarray) = &args.subarray {
-        return ranges::parse_subarray(schema, subarray).map_err(usage);
+fn open(args: &ReadArgs) -> Result<Array> {
+    let mut options = args.window.options(&args.key)?;
+    if let Some(threads) = args.threads {
+        options = options.threads(threads);
     }
-    let mut asked: Vec<Option<Ends>> = vec![None; schema.domain.dimensions.len()];
-    for text in &args.range {
-        let (index, ends) = ranges::parse_named(schema, text).map_err(usage)?;
-        if let Some(slot) = asked.get_mut(index)
-            && slot.replace(ends).is_some()
-        {
-            return Err(usage(format!("--range {text:?}: the dimension has a range already")));
+    options.open(&args.array).map_err(|error| Failure::of_array(&args.array, error))
+}
+
+/// A query of the cells in these ranges that satisfy the condition.
+fn asked<'a>(args: &ReadArgs, array: &'a Array, ranges: Vec<Vec<Ends>>) -> Result<Read<'a>> {
+    let mut query = array.read();
+    for (dimension, ranges) in array.schema().domain.dimensions.iter().zip(ranges) {
+        for Ends { low, high } in ranges {
+            query = query.range_bytes(&dimension.name, low, high);
         }
     }
-    Ok(asked.into_iter().map(Option::unwrap_or_default).collect())
+    if let Some(text) = &args.condition {
+        let condition = condition::parse(text, array.schema());
+        query = query.condition(condition.map_err(|error| bad_condition(args, &error))?);
+    }
+    Ok(query)
+}
+
+/// What failed while a query ran.
+fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
+    match error {
+        tdb_array::Error::Query(QueryError::Condition(error)) => bad_condition(args, &error),
+        error => Failure::of_array(&args.array, error),
+    }
+}
+
+fn bad_condition(args: &ReadArgs, error: &ConditionError) -> Failure {
+    let text = args.condition.as_deref().unwrap_or_default();
+    Failure::at_column(&args.array, "--where", text, error.column(), error)
+}
+
+fn asked_ranges(args: &ReadArgs, schema: &ArraySchema) -> Result<Vec<Vec<Ends>>> {
+    let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
+    if let Some(subarray) = &args.subarray {
+        let ranges = ranges::parse_subarray(schema, subarray).map_err(usage)?.into_iter();
+        return Ok(ranges
+            .map(|ends| if ends == Ends::default() { Vec::new() } else { vec![ends] })
+            .collect());
+    }
+    let mut asked: Vec<Vec<Ends>> = vec![Vec::new(); schema.domain.dimensions.len()];
+    for text in &args.range {
+        let (index, ends) = ranges::parse_named(schema, text).map_err(usage)?;
+        asked.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
+    }
+    for text in &args.points {
+        let (index, points) = match text.split_once("=@") {
+            Some((name, path)) => {
+                let list = fs::read_to_string(path).map_err(|error| Failure::at(Path::new(path), error))?;
+                ranges::parse_listed(schema, name, &list).map_err(usage)?
+            }
+            None => ranges::parse_points(schema, text).map_err(usage)?,
+        };
+        asked.get_mut(index).into_iter().for_each(|ranges| ranges.extend_from_slice(&points));
+    }
+    Ok(asked)
 }
 
 /// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.
@@ -137,15 +177,17 @@ fn columns(schema: &ArraySchema, format: Format, asked: Option<Vec<String>>) -> 
 }
 
 /// Makes the box of a dense row-major read no larger than its first `limit` cells need. Returns whether it did.
-fn narrow(schema: &ArraySchema, ranges: &mut [Ends], limit: usize) -> bool {
+fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool {
     let dimensions = &schema.domain.dimensions;
-    if schema.array_type != ArrayType::Dense {
+    // Of several ranges of a dimension the first cells may lie anywhere.
+    if schema.array_type != ArrayType::Dense || ranges.iter().any(|ranges| ranges.len() > 1) {
         return false;
     }
     let bounds: Option<Vec<(u64, u64)>> = dimensions
         .iter()
         .zip(ranges.iter())
-        .map(|(dimension, ends)| {
+        .map(|(dimension, ranges)| {
+            let ends = ranges.first().cloned().unwrap_or_default();
             let (first, last) = dimension.domain.as_ref()?;
             let clamp = |end: &Option<Vec<u8>>, or: &[u8]| {
                 let end = end.as_deref().unwrap_or(or);
@@ -159,13 +201,15 @@ fn narrow(schema: &ArraySchema, ranges: &mut [Ends], limit: usize) -> bool {
     let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);
     let mut wanted = u128::from(to_u64(limit)).max(1);
     let mut narrowed = false;
-    for (index, ((low, high), ends)) in bounds.iter().zip(ranges.iter_mut()).enumerate() {
+    for (index, ((low, high), ranges)) in bounds.iter().zip(ranges.iter_mut()).enumerate() {
         let inner = bounds.iter().skip(index.saturating_add(1)).map(count);
         let inner = inner.fold(1u128, u128::saturating_mul);
         let rows = wanted.div_ceil(inner);
         if rows < count(&(*low, *high)) {
             let last = u64::try_from(rows).ok().and_then(|rows| low.checked_add(rows)?.checked_sub(1));
-            ends.high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
+            let low = ranges.first().and_then(|ends| ends.low.clone());
+            let high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
+            *ranges = vec![Ends { low, high }];
             narrowed = true;
         }
         if rows > 1 {
@@ -189,7 +233,7 @@ impl Answer {
 
 /// Writes a file of `--out`.
 fn write_file(path: &Path, bytes: &[u8]) -> Result {
-    std::fs::write(path, bytes).map_err(|error| Failure::at(path, error))
+    fs::write(path, bytes).map_err(|error| Failure::at(path, error))
 }
 
 #[cfg(test)]
@@ -205,20 +249,22 @@ mod tests {
         ArraySchema::new(ArrayType::Dense, Domain::new(vec![dimension("r", 100), dimension("c", 10)]))
     }
 
-    fn high(ends: &Ends) -> Option<i32> {
-        Some(i32::from_le_bytes(ends.high.as_deref()?.try_into().ok()?))
+    fn high(ranges: &[Ends]) -> Option<i32> {
+        Some(i32::from_le_bytes(ranges.first()?.high.as_deref()?.try_into().ok()?))
     }
 
     #[test]
     fn a_limit_reads_only_the_rows_it_needs() {
-        let mut ranges = vec![Ends::default(), Ends::default()];
+        let mut ranges = vec![Vec::new(), Vec::new()];
         assert!(narrow(&schema(), &mut ranges, 25));
         assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(3), None));
-        let mut ranges = vec![Ends { low: Some(5i32.to_le_bytes().to_vec()), high: None }, Ends::default()];
+        let mut ranges = vec![vec![Ends { low: Some(5i32.to_le_bytes().to_vec()), high: None }], Vec::new()];
         assert!(narrow(&schema(), &mut ranges, 4));
         assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(5), Some(4)));
-        let mut ranges = vec![Ends::default(), Ends::default()];
+        let mut ranges = vec![Vec::new(), Vec::new()];
         assert!(!narrow(&schema(), &mut ranges, 1000));
+        let mut ranges = vec![vec![Ends::default(); 2], Vec::new()];
+        assert!(!narrow(&schema(), &mut ranges, 25), "of several ranges the first rows may lie anywhere");
     }
 
     #[test]

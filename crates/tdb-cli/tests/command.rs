@@ -69,6 +69,27 @@ x  y            a  s
 }
 
 #[test]
+fn several_ranges_and_points_of_a_dimension_add_up_in_their_order() {
+    let expected = "\
+a
+x\\y            3    1    2
+  2  2147483647   43  -29
+  1          29  -2147483648  -38
+";
+    let squeeze = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let ranges = ["--range", "x=2", "--range", "x=1", "--range", "y=3", "--range", "y=1:2"];
+    let found = read(PLANE, &[&["--fields", "a"], &ranges[..]].concat());
+    assert_eq!(squeeze(&found), squeeze(expected), "{found}");
+    let scratch = Scratch::new();
+    let list = scratch.path().join("rows.txt");
+    std::fs::write(&list, "2\n1\n").unwrap();
+    let listed = format!("x=@{}", text(&list));
+    assert_eq!(read(PLANE, &["--fields", "a", "--points", &listed, "--points", "y=3,1,2"]), found);
+    assert_usage(PLANE, &["--points", "x=1:2"], "\"1:2\" is no coordinate of dimension \"x\"");
+    assert_usage(PLANE, &["--points", "x=1,99"], "outside its domain");
+}
+
+#[test]
 fn dates_are_dates_in_results_and_in_ranges() {
     let id = "2.30.0/sparse_dim_datetime_day";
     let expected = "\
@@ -136,7 +157,6 @@ fn out_writes_a_file() {
 fn mistakes_on_the_command_line_are_exit_code_2() {
     assert_usage(PLANE, &["--fields", "nope"], "no field \"nope\"");
     assert_usage(PLANE, &["--range", "nope=1"], "does not begin with a dimension");
-    assert_usage(PLANE, &["--range", "x=1", "--range", "x=2"], "has a range already");
     assert_usage(PLANE, &["--range", "x=5:2"], "5 is after 2");
     assert_usage(PLANE, &["--range", "x=99:"], "outside its domain");
     assert_usage(PLANE, &["--range", "x=a"], "no integer");

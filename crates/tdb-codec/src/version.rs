@@ -116,6 +116,7 @@ macro_rules! gates {
 gates! {
     SplitCoordinates = 2, "A `__coords` tile always holds all values of dimension 0, then of dimension 1, …";
     FragmentFooter = 3, "Fragment metadata is a run of generic tiles and a raw footer; names are `__t1_t2_uuid`; R-tree";
+    ArrayMetadata = 4, "Arrays have metadata of their own, in `__meta`";
     DimensionFiles = 5, "One data file a dimension; heterogeneous and string dimensions; domain types move into dimensions";
     CommitFiles = 5, "A fragment counts once its commit file exists (`.ok`, later `.wrt`); names end in the version";
     AllowsDuplicates = 5, "The schema says whether coordinates may repeat";

@@ -1,5 +1,7 @@
 //! Running a pipeline forwards over one chunk (section 4.5).
 
+use tdb_codec::to_u64;
+
 use crate::error::{Error, ErrorKind, Kind};
 use crate::scratch::{Blocks, Codecs, Scratch, room};
 use crate::step::{Op, Plan, Step};
@@ -75,9 +77,43 @@ impl Encoder {
             return Err(Error::pipeline(self.plan.count, ErrorKind::StringMode));
         }
         let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
-        let data = Data { input, current, next, moved: None };
+        let mut data = Data::new(input, current, next);
         blocks.clear();
-        apply(&self.plan.steps, blocks, data, codecs, metadata_out, data_out)
+        apply(&self.plan.steps, blocks, &mut data, codecs, metadata_out)?;
+        data.take(data_out);
+        Ok(())
+    }
+
+    /// Encodes one chunk straight into its place in a tile, for pipelines that [keep sizes](Self::keeps_sizes): fills
+    /// `data_out`, which is as long as `input`, and replaces the contents of `metadata_out`.
+    ///
+    /// # Errors
+    /// As [`Self::encode_chunk`]; if the pipeline does not keep sizes; if the lengths differ.
+    pub fn encode_chunk_into(
+        &self,
+        input: &[u8],
+        scratch: &mut Scratch,
+        metadata_out: &mut Vec<u8>,
+        data_out: &mut [u8],
+    ) -> Result<(), Error> {
+        if !self.keeps_sizes() {
+            return Err(Error::pipeline(self.plan.count, ErrorKind::ChangesLength));
+        }
+        if data_out.len() != input.len() {
+            let kind =
+                ErrorKind::WrongLength { expected: to_u64(input.len()), found: to_u64(data_out.len()) };
+            return Err(Error::pipeline(self.plan.count, kind));
+        }
+        let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
+        let mut data = Data::new(input, current, next);
+        blocks.clear();
+        // The filter that moves the data last moves it home; behind it there are only checksums.
+        let steps = self.plan.steps.as_slice();
+        let moves = steps.iter().filter(|step| !matches!(step.op, Op::Checksum(_))).count();
+        data.home = Some((data_out, moves));
+        apply(steps, blocks, &mut data, codecs, metadata_out)?;
+        data.go_home();
+        Ok(())
     }
 
     /// Encodes one chunk of strings: `offsets` tells where each begins in `values`, the first at 0. Replaces the
@@ -97,7 +133,7 @@ impl Encoder {
             return Err(Error::pipeline(self.plan.count, ErrorKind::NotStringMode));
         };
         let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
-        let mut data = Data { input: values, current, next, moved: None };
+        let mut data = Data::new(values, current, next);
         blocks.clear();
         let mut block = blocks.begin();
         data.append(|values, out| match step.op {
@@ -106,21 +142,22 @@ impl Encoder {
         })
         .map_err(|kind| step.error(kind))?;
         blocks.push(block);
-        apply(later, blocks, data, codecs, metadata_out, data_out)
+        apply(later, blocks, &mut data, codecs, metadata_out)?;
+        data.take(data_out);
+        Ok(())
     }
 }
 
-/// Applies filters, first to last, and writes both sides of the chunk.
+/// Applies filters, first to last, to the data, and writes the other side of the chunk.
 ///
 /// A chunk of no bytes is one data part to libtiledb's first filter, and none behind a filter that hands on what it was
 /// given; which of the two is in the chunk's metadata.
 fn apply(
     steps: &[Step],
     blocks: &mut Blocks,
-    mut data: Data<'_>,
+    data: &mut Data<'_>,
     codecs: &mut Codecs,
     metadata_out: &mut Vec<u8>,
-    data_out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     let mut listed = true;
     for (index, step) in steps.iter().enumerate() {
@@ -135,17 +172,10 @@ fn apply(
             };
             part
         };
-        run(&step.op, part, blocks, &mut data, codecs).map_err(|kind| step.error(kind))?;
+        run(&step.op, part, blocks, data, codecs).map_err(|kind| step.error(kind))?;
     }
     metadata_out.clear();
     blocks.latest_first().for_each(|block| metadata_out.extend_from_slice(block));
-    if let Some(len) = data.moved {
-        data.current.truncate(len);
-        core::mem::swap(data_out, data.current);
-    } else {
-        data_out.clear();
-        data_out.extend_from_slice(data.input);
-    }
     Ok(())
 }
 
@@ -157,13 +187,40 @@ struct Data<'a> {
     next: &'a mut Vec<u8>,
     /// Length in the current buffer, once a filter has moved the data there.
     moved: Option<usize>,
+    /// Where the data goes in the end, if that is known, and how many filters have yet to move it; with none, it is there.
+    home: Option<(&'a mut [u8], usize)>,
 }
 
-impl Data<'_> {
+impl<'a> Data<'a> {
+    const fn new(input: &'a [u8], current: &'a mut Vec<u8>, next: &'a mut Vec<u8>) -> Self {
+        Self { input, current, next, moved: None, home: None }
+    }
+
     fn bytes(&self) -> &[u8] {
-        match self.moved {
-            None => self.input,
-            Some(len) => self.current.get(..len).unwrap_or_default(),
+        match (&self.home, self.moved) {
+            (Some((home, 0)), Some(_)) => home,
+            (_, Some(len)) => self.current.get(..len).unwrap_or_default(),
+            (_, None) => self.input,
+        }
+    }
+
+    /// Gives the data up.
+    fn take(self, out: &mut Vec<u8>) {
+        if let Some(len) = self.moved {
+            self.current.truncate(len);
+            core::mem::swap(out, self.current);
+        } else {
+            out.clear();
+            out.extend_from_slice(self.input);
+        }
+    }
+
+    /// Copies the data home if no filter has brought it there.
+    fn go_home(self) {
+        if let (Some((home, _)), None) = (self.home, self.moved)
+            && home.len() == self.input.len()
+        {
+            home.copy_from_slice(self.input);
         }
     }
 
@@ -190,6 +247,17 @@ impl Data<'_> {
 
     /// Lets `work` fill a buffer as long as the data, which then is the data.
     fn same_size(&mut self, work: impl FnOnce(&[u8], &mut [u8]) -> Kind<()>) -> Kind<()> {
+        if let Some((home, moves)) = &mut self.home {
+            *moves = moves.saturating_sub(1);
+            if *moves == 0 {
+                let src = match self.moved {
+                    None => self.input,
+                    Some(len) => self.current.get(..len).unwrap_or_default(),
+                };
+                self.moved = Some(src.len());
+                return work(src, home);
+            }
+        }
         self.overwrite(|src, out| {
             work(src, room(out, 0, src.len()))?;
             Ok(src.len())

@@ -83,6 +83,9 @@ pub enum ErrorKind {
     /// A header inside the filter's data is wrong; offsets are relative to the start of the part.
     #[error("has bad data: {0}")]
     Data(tdb_codec::Error),
+    /// Data of a length not known beforehand, asked for in a place of a known length.
+    #[error("changes the length of data, which therefore cannot be encoded straight into its place")]
+    ChangesLength,
     /// A length that does not match the one promised elsewhere.
     #[error("has {found} bytes where {expected} were promised")]
     WrongLength {

@@ -1,5 +1,7 @@
 //! Whole pipelines: the reference's worked examples, round trips over the registry, hostile bytes.
 
+#[cfg(feature = "checksum")]
+mod in_place;
 mod lies;
 mod losses;
 mod peer;

@@ -125,10 +125,49 @@ impl<'a> EncodeJob<'a> {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let ChunkBuffers { metadata, data } = buffers;
-        encoder
-            .encode_chunk(self.cells, scratch, metadata, data)
-            .map_err(|error| Error::in_chunk(to_u64(out.len()), self.index, ErrorKind::Filter(error)))?;
-        push_chunk(self.cells.len(), metadata, data, out)
+        let offset = to_u64(out.len());
+        let failed = |error| Error::in_chunk(offset, self.index, ErrorKind::Filter(error));
+        if !encoder.keeps_sizes() {
+            encoder.encode_chunk(self.cells, scratch, metadata, data).map_err(failed)?;
+            return push_chunk(self.cells.len(), metadata, data, out);
+        }
+        let start = out.len();
+        let done = self.run_in_place(encoder, scratch, metadata, out).map_err(failed);
+        let header =
+            done.and_then(|()| header_of(offset, self.cells.len(), self.cells.len(), metadata.len()));
+        let header = header.inspect_err(|_| out.truncate(start))?;
+        let front = out.get_mut(start..).and_then(|chunk| chunk.split_at_mut_checked(CHUNK_HEADER_LEN));
+        if let Some((first, rest)) = front {
+            first.copy_from_slice(&header);
+            rest.iter_mut().zip(metadata.iter()).for_each(|(place, byte)| *place = *byte);
+        }
+        Ok(())
+    }
+
+    /// Filters the chunk to where it stays, behind room for a header and for the metadata, which is left in `metadata`.
+    ///
+    /// The metadata is mostly as long as the last chunk's, so the room for it is known beforehand; data that turns out to
+    /// have been put in the wrong place is moved.
+    fn run_in_place(
+        self,
+        encoder: &Encoder,
+        scratch: &mut Scratch,
+        metadata: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> core::result::Result<(), tdb_filters::Error> {
+        let header = out.len().saturating_add(CHUNK_HEADER_LEN);
+        let tried = header.saturating_add(metadata.len());
+        out.resize(tried.saturating_add(self.cells.len()), 0);
+        let place = out.get_mut(tried..).unwrap_or_default();
+        encoder.encode_chunk_into(self.cells, scratch, metadata, place)?;
+        let right = header.saturating_add(metadata.len());
+        if right != tried {
+            let end = right.saturating_add(self.cells.len());
+            out.resize(end.max(out.len()), 0);
+            out.copy_within(tried..tried.saturating_add(self.cells.len()), right);
+            out.truncate(end);
+        }
+        Ok(())
     }
 }
 
@@ -155,14 +194,21 @@ pub fn encode_string_tile(
 /// A tile without chunks, which is how the offsets of such strings are stored. Never encrypted.
 pub const EMPTY_TILE: [u8; 8] = [0; 8];
 
+/// The header of a chunk at `offset`: three lengths in bytes, of its cells, of its data, of its metadata.
+fn header_of(offset: u64, original: usize, data: usize, metadata: usize) -> Result<[u8; CHUNK_HEADER_LEN]> {
+    let mut header = [0; CHUNK_HEADER_LEN];
+    for (field, length) in header.as_chunks_mut::<4>().0.iter_mut().zip([original, data, metadata]) {
+        let length = to_u32(length).ok_or(Error::new(offset, ErrorKind::TooLong { size: to_u64(length) }))?;
+        *field = length.to_le_bytes();
+    }
+    Ok(header)
+}
+
 /// Appends a framed chunk.
 fn push_chunk(original_len: usize, metadata: &[u8], data: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let offset = to_u64(out.len());
-    for length in [original_len, data.len(), metadata.len()] {
-        let length = to_u32(length).ok_or(Error::new(offset, ErrorKind::TooLong { size: to_u64(length) }))?;
-        out.extend_from_slice(&length.to_le_bytes());
-    }
-    out.reserve(metadata.len().saturating_add(data.len()));
+    let header = header_of(to_u64(out.len()), original_len, data.len(), metadata.len())?;
+    out.reserve(metadata.len().saturating_add(data.len()).saturating_add(CHUNK_HEADER_LEN));
+    out.extend_from_slice(&header);
     out.extend_from_slice(metadata);
     out.extend_from_slice(data);
     Ok(())

@@ -14,8 +14,9 @@ use std::time::Instant;
 
 use tdb_codec::FormatVersion;
 
-use self::batch::{Bench, Outcome, Result2};
+use self::batch::{Bench, Result2};
 use self::cases::Case;
+use super::peers::Outcome;
 use crate::peer::{READER, libraries, repository_root};
 
 pub(super) const USAGE: &str = "[--only SUBSTR] [--every N] [--at VERSION] [--peer RELEASE] [--dir DIR]";

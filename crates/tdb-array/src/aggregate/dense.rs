@@ -4,9 +4,10 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::tally::{Tally, WantedField};
 use crate::condition::{Columns, Program, Sources};
+use crate::coordinate::Ends;
 use crate::dense::condition::{MatchField, Matcher};
 use crate::dense::overlays;
-use crate::dense::space::{Box, Region, Space, covers, intersect};
+use crate::dense::space::{Box, Region, Space, intersect};
 use crate::query::Plan;
 use crate::tiles::Worker;
 use crate::{Result, parallel};
@@ -15,12 +16,18 @@ use crate::{Result, parallel};
 pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) -> Result<(u64, Vec<Tally>)> {
     let array = plan.array;
     let context = &array.context;
-    let space = Space::new(plan)?;
-    let count = to_u64(space.cells());
+    let count = to_u64(Space::new(plan)?.cells());
     let mut tallies: Vec<Tally> = wanted.iter().map(WantedField::nothing).collect();
-    if wanted.is_empty() {
+    let Some(written) = array.non_empty_domain().filter(|_| !wanted.is_empty()) else {
         return Ok((count, tallies));
+    };
+    // Only where something was written is there something to look at.
+    let mut plan = plan.clone();
+    for (dimension, range) in written.into_iter().enumerate() {
+        plan = plan.narrowed(dimension, &Ends { low: Some(range.low), high: Some(range.high) });
     }
+    let plan = &plan;
+    let space = Space::new(plan)?;
     let overlays = overlays(plan, &space)?;
     let matcher = Matcher::open(array, program, &space, &overlays, true)?;
     let condition = match &plan.condition {
@@ -37,20 +44,15 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
             }
         }
     }
-    // Only where something was written is there something to look at.
-    let fields = matcher.fields.iter().zip(&open).filter(|(_, open)| **open);
-    let written = fields.flat_map(|(field, _)| field.sources.boxes());
-    let Some(bounds) = written.fold(None, |all: Option<Box>, next| Some(unite(all, next))) else {
+    if !open.contains(&true) {
         return Ok((count, tallies));
-    };
-    let Some(bounds) = intersect(&bounds, space.query()) else { return Ok((count, tallies)) };
-    let mut parts = Vec::new();
-    space.for_each_tile(&bounds, |index| -> Result<()> {
-        let shared = intersect(&space.tile_box(index), &bounds);
-        parts
-            .extend(shared.and_then(|shared| Some((index.to_vec(), Region::new(shared, space.cell_order)?))));
-        Ok(())
-    })?;
+    }
+    // In global order every region is a part of one space tile.
+    let parts = space.regions(1).into_iter().map(|part| {
+        let index = part.bounds.iter().enumerate().map(|(at, (low, _))| space.tile_index(at, *low));
+        (index.collect::<Vec<u64>>(), part)
+    });
+    let parts = parts.collect();
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
         of_part(&space, &matcher, condition.as_ref(), (wanted, &open), (&index, &part), worker)
     };
@@ -60,14 +62,6 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
         }
     }
     Ok((count, tallies))
-}
-
-fn unite(all: Option<Box>, next: &Box) -> Box {
-    let Some(mut all) = all else { return next.clone() };
-    for (span, more) in all.iter_mut().zip(next) {
-        *span = (span.0.min(more.0), span.1.max(more.1));
-    }
-    all
 }
 
 /// Whether a box of whole tiles lies in the domain: statistics of tiles at its end may have counted the padding.
@@ -96,7 +90,7 @@ fn whole_fragments(
             .iter()
             .zip(first.iter().zip(&last))
             .all(|(span, (first, last))| *span == (first.0, last.1));
-        whole && covers(space.query(), domain)
+        whole && space.has_all(domain)
     };
     let apart = || {
         let mut sorted = domains.clone();
@@ -182,7 +176,7 @@ fn of_statistics(
     index: &[u64],
     part: &Region,
 ) -> Option<Tally> {
-    let only = own.sources.only(space, index, &part.bounds).filter(|only| only.all)?;
+    let only = own.sources.only(space, index, part).filter(|only| only.all)?;
     let statistics = own.statistics.get(only.source)?.as_ref()?;
     if !in_domain(space, &space.tile_box(index)) {
         return None;

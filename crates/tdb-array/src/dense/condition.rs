@@ -5,10 +5,9 @@ use tdb_schema::FieldKind;
 
 use super::overlay::Overlay;
 use super::paint::{FieldSources, Target, VarTarget};
-use super::space::{Region, Space, intersect};
+use super::space::{Region, Space};
 use crate::condition::{ColumnView, Columns, Facts, FieldFacts, Nulls, Program};
 use crate::gather::{ColumnSpec, lengths_to_offsets, split_lengths, zeroed};
-use crate::grid::BoxMap;
 use crate::query::Plan;
 use crate::statistics::Statistics;
 use crate::tiles::Worker;
@@ -57,14 +56,11 @@ pub(super) fn mask(
     let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
     let jobs: Vec<_> = regions.iter().zip(pieces).collect();
     parallel::run(context.threads, jobs, Worker::default, |(region, piece), worker| {
-        space.for_each_tile(&region.bounds, |index| {
-            let Some(bounds) = intersect(&space.tile_box(index), &region.bounds) else { return Ok(()) };
-            let Some(part) = Region::new(bounds, space.order) else { return Ok(()) };
+        space.for_each_tile(region, |index, _, bounds| -> Result<()> {
+            let Some(part) = region.part(&bounds, space.order) else { return Ok(()) };
             let mut wanted = vec![1u8; part.cells()];
             matcher.apply(index, &part, &mut wanted, worker)?;
-            let target = region.position(part.bounds.iter().map(|span| span.0));
-            let map = BoxMap::new(&part.counts(), (0, &part.strides), (target, &region.strides));
-            map.copy(&wanted, piece, 1);
+            region.map_of_part(&part).copy(&wanted, piece, 1);
             Ok(())
         })
     })?;
@@ -130,7 +126,7 @@ impl<'a> Matcher<'a> {
             if field.presence || matches!(field.kind, FieldKind::Dimension(_)) {
                 return Facts::UNKNOWN;
             }
-            let Some(only) = field.sources.only(self.space, index, &part.bounds) else {
+            let Some(only) = field.sources.only(self.space, index, part) else {
                 return Facts::UNKNOWN;
             };
             let statistics = field.statistics.get(only.source).and_then(Option::as_ref);
@@ -212,8 +208,9 @@ impl Columns for PartColumns<'_> {
 
 /// The coordinates of a region's cells in one dimension.
 fn coordinates(space: &Space, region: &Region, dimension: usize) -> Buffer {
-    let Some((low, high)) = region.range(dimension) else { return Buffer::new() };
-    let along: Vec<Vec<u8>> = (low..=high).map(|ordinal| space.coordinate(dimension, ordinal)).collect();
+    let Some(axis) = region.axis(dimension) else { return Buffer::new() };
+    let ordinals = axis.runs().iter().flat_map(|run| run.low..=run.high);
+    let along: Vec<Vec<u8>> = ordinals.map(|ordinal| space.coordinate(dimension, ordinal)).collect();
     let stride = region.strides.get(dimension).copied().unwrap_or(1).max(1);
     let mut values = Buffer::new();
     for cell in 0..region.cells() {

@@ -1,11 +1,14 @@
-//! Dense reads: every cell of a box, from the newest fragment that covers it.
+//! Dense reads: every cell of some ranges, from the newest fragment that covers it.
 
+mod arrange;
+mod axis;
+mod cell_map;
 pub(crate) mod condition;
 mod overlay;
 mod paint;
 pub(crate) mod space;
 
-use tdb_codec::{Buffer, Layout, to_u64};
+use tdb_codec::{Buffer, Layout};
 use tdb_schema::FieldKind;
 
 use self::overlay::Overlay;
@@ -39,7 +42,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     for kind in &plan.fields {
         let Some(field) = array.schema().field_of(*kind) else { continue };
         let spec = ColumnSpec::new(array.schema(), &field);
-        columns.push(match kind {
+        let column = match kind {
             FieldKind::Dimension(index) => coordinates(&space, &regions, *index, spec)?,
             FieldKind::Attribute(_) => {
                 let sources =
@@ -50,10 +53,18 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
                     var_column(plan, &space, &rows, &sources, wanted, spec)?
                 }
             }
+        };
+        columns.push(match space.arrangement() {
+            Some(arrangement) => arrangement.apply(column)?,
+            None => column,
         });
     }
-    let shape = (space.order != Layout::GlobalOrder).then(|| space.counts().to_vec());
-    Ok(Cells { len: space.cells(), shape, order: space.order, columns })
+    let (cells, counts) = match space.arrangement() {
+        Some(arrangement) => (arrangement.cells(), arrangement.counts()),
+        None => (space.cells(), space.counts()),
+    };
+    let shape = (space.order != Layout::GlobalOrder).then(|| counts.to_vec());
+    Ok(Cells { len: cells, shape, order: space.order, columns })
 }
 
 /// Sparse fragments of a dense array: their cells are found once, for all fields.
@@ -158,14 +169,15 @@ fn coordinates(space: &Space, regions: &[Region], dimension: usize, spec: Column
     let size = spec.datatype.size();
     let mut data = Buffer::with_capacity(zeroed(space.bytes(size)?)?.len());
     for region in regions {
-        let Some((low, _)) = region.range(dimension) else { continue };
-        let counts = region.counts();
+        let Some(axis) = region.axis(dimension) else { continue };
+        let ordinals = axis.runs().iter().flat_map(|run| run.low..=run.high);
+        let values: Vec<u8> = ordinals.flat_map(|ordinal| space.coordinate(dimension, ordinal)).collect();
         let stride = region.strides.get(dimension).copied().unwrap_or(1).max(1);
-        let count = counts.get(dimension).copied().unwrap_or(1).max(1);
+        let count = axis.count().max(1);
         for cell in 0..region.cells() {
             let index = cell.checked_div(stride).and_then(|cell| cell.checked_rem(count)).unwrap_or(0);
-            let ordinal = low.saturating_add(to_u64(index));
-            data.extend_from_slice(&space.coordinate(dimension, ordinal));
+            let start = index.saturating_mul(size);
+            data.extend_from_slice(values.get(start..start.saturating_add(size)).unwrap_or_default());
         }
     }
     let validity = spec.nullable.then(|| vec![1; space.cells()]);

@@ -3,13 +3,13 @@
 use tdb_codec::Buffer;
 use tdb_schema::{Dimension, FieldKind};
 
+use super::cell_map::CellMap;
 use super::paint::{Target, VarTarget};
 use super::space::{Box, Region, Space};
 use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::zeroed;
-use crate::grid::BoxMap;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 
 /// The cells of a sparse fragment that lie in the query's box.
@@ -82,8 +82,9 @@ impl Overlay {
             let inside = tile.cells.iter().filter(|(_, ordinals)| {
                 ordinals.iter().zip(bounds).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
             });
+            let position = |ordinals: &[u64]| region.position(ordinals.iter().copied());
             let cells: Vec<(usize, usize)> =
-                inside.map(|(cell, ordinals)| (*cell, region.position(ordinals.iter().copied()))).collect();
+                inside.filter_map(|(cell, ordinals)| Some((*cell, position(ordinals)?))).collect();
             (!cells.is_empty()).then_some((tile, cells))
         })
     }
@@ -140,7 +141,7 @@ impl Overlay {
             tiles.decode_var(context, tile.tile, tile.count, &mut decoded, worker)?;
             let valid = decode_validity(context, tiles, tile, worker)?;
             for (from, to) in cells {
-                target.paint(&decoded, &BoxMap::new(&[], (from, &[]), (to, &[])));
+                target.paint(&decoded, &CellMap::cell(from, to));
                 target.set_validity(to, valid.get(from).copied().unwrap_or(1));
             }
         }

@@ -3,12 +3,12 @@
 use tdb_codec::{Buffer, Layout, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
+use super::cell_map::CellMap;
 use super::overlay::Overlay;
-use super::space::{Box, Region, Space, covers, domain_box, intersect, position};
+use super::space::{Box, Region, Space, covers, domain_box, intersect};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::{ColumnSpec, fill_cells, zeroed};
-use crate::grid::BoxMap;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Error, QueryError, Result};
 
@@ -223,11 +223,6 @@ impl<'a> FieldSources<'a> {
         self.sources.is_empty()
     }
 
-    /// What the sources cover, also where sparse fragments have no cells.
-    pub(crate) fn boxes(&self) -> impl Iterator<Item = &Box> {
-        self.sources.iter().map(|source| &source.domain)
-    }
-
     /// What the sources cover, oldest first; `None` for a sparse fragment.
     pub(crate) fn domains(&self) -> impl Iterator<Item = Option<&Box>> {
         self.sources
@@ -236,15 +231,15 @@ impl<'a> FieldSources<'a> {
     }
 
     /// The data tile that a part of a space tile comes from, if all of it that was written does from one.
-    pub(crate) fn only(&self, space: &Space, index: &[u64], bounds: &Box) -> Option<Only> {
-        let (layers, _) = self.layers(bounds);
+    pub(crate) fn only(&self, space: &Space, index: &[u64], part: &Region) -> Option<Only> {
+        let (layers, _) = self.layers(&part.bounds);
         let [Layer { source, bounds }] = layers.as_slice() else { return None };
         let SourceKind::Dense { first, strides } = &source.kind else { return None };
         let number = self.sources.iter().position(|other| other.fragment == source.fragment)?;
         let written = intersect(&source.domain, &space.tile_box(index))?;
-        let cells = Region::new(bounds.clone(), space.cell_order)?.cells();
-        let tile = data_tile(index, first, strides);
-        Some(Only { source: number, tile, all: written == *bounds, cells })
+        let cells = part.part(bounds, space.cell_order)?.cells();
+        let all = part.is_box() && written == *bounds;
+        Some(Only { source: number, tile: data_tile(index, first, strides), all, cells })
     }
 
     /// Sets `present` to 1 for the cells of a region that any source covers.
@@ -274,9 +269,7 @@ impl<'a> FieldSources<'a> {
         worker: &mut Worker,
     ) -> Result<()> {
         let size = spec.cell_size.unwrap_or(0);
-        space.for_each_tile(&region.bounds, |index| -> Result<()> {
-            let tile_box = space.tile_box(index);
-            let Some(bounds) = intersect(&tile_box, &region.bounds) else { return Ok(()) };
+        space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
             let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| {
@@ -291,7 +284,7 @@ impl<'a> FieldSources<'a> {
                 match &source.kind {
                     SourceKind::Dense { first, strides } => {
                         let tile = data_tile(index, first, strides);
-                        let part = TilePart::new(space, region, &tile_box, bounds);
+                        let part = TilePart::new(space, region, tile_box, &bounds);
                         part.copy_fixed(context, space, &source.tiles, tile, size, target.values, worker)?;
                         if let Some(validity) = target.validity.as_deref_mut() {
                             part.copy_validity(context, space, &source.tiles, tile, validity, worker)?;
@@ -321,9 +314,7 @@ impl<'a> FieldSources<'a> {
         target.arena.extend_from_slice(&spec.fill);
         let fill = to_u64(spec.fill.len());
         let mut decoded = VarTile::default();
-        space.for_each_tile(&region.bounds, |index| -> Result<()> {
-            let tile_box = space.tile_box(index);
-            let Some(bounds) = intersect(&tile_box, &region.bounds) else { return Ok(()) };
+        space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
             let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| {
@@ -341,7 +332,7 @@ impl<'a> FieldSources<'a> {
                 match &source.kind {
                     SourceKind::Dense { first, strides } => {
                         let tile = data_tile(index, first, strides);
-                        let part = TilePart::new(space, region, &tile_box, bounds);
+                        let part = TilePart::new(space, region, tile_box, &bounds);
                         source.tiles.decode_var(context, tile, space.tile_cells, &mut decoded, worker)?;
                         if bounds_are_region && part.whole_tile(space).is_some() {
                             target.take_whole(&mut decoded);
@@ -372,7 +363,7 @@ impl VarTarget<'_> {
     }
 
     /// Takes over the cells of a decoded tile that `map` maps into the region.
-    pub(super) fn paint(&mut self, tile: &VarTile, map: &BoxMap) {
+    pub(super) fn paint(&mut self, tile: &VarTile, map: &CellMap) {
         let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
         let (mut low, mut high) = (usize::MAX, 0usize);
         map.for_each_run(|from, _, cells| {
@@ -410,26 +401,22 @@ impl VarTarget<'_> {
     }
 }
 
-/// The box of one data tile that a region takes.
+/// The cells of one data tile that a region takes.
 struct TilePart {
-    /// The box inside the tile.
-    local: Vec<(usize, usize)>,
-    map: BoxMap,
+    /// Along each dimension, which cells of the tile: first and last of each run, ascending.
+    local: Vec<Vec<(usize, usize)>>,
+    map: CellMap,
 }
 
 impl TilePart {
-    fn new(space: &Space, region: &Region, tile_box: &Box, bounds: Box) -> Self {
-        let low = || bounds.iter().map(|span| span.0);
-        let source = position(tile_box, &space.tile_strides, low());
-        let target = region.position(low());
-        let counts = super::space::counts_of(&bounds).unwrap_or_default();
-        let map = BoxMap::new(&counts, (source, &space.tile_strides), (target, &region.strides));
-        let local = bounds
-            .iter()
-            .zip(tile_box)
-            .map(|((low, high), (first, _))| {
+    fn new(space: &Space, region: &Region, tile_box: &Box, bounds: &Box) -> Self {
+        let map = region.map(bounds, Some((tile_box, &space.tile_strides)));
+        let spans = bounds.iter().zip(tile_box).enumerate();
+        let local = spans
+            .map(|(dimension, ((low, high), (first, _)))| {
                 let distance = |ordinal: u64| to_usize(ordinal.wrapping_sub(*first)).unwrap_or(usize::MAX);
-                (distance(*low), distance(*high))
+                let runs = region.axis(dimension).into_iter().flat_map(|axis| axis.within(*low, *high));
+                runs.map(|run| (distance(run.low), distance(run.high))).collect()
             })
             .collect();
         Self { local, map }
@@ -443,7 +430,7 @@ impl TilePart {
             .local
             .iter()
             .zip(&space.tile_counts)
-            .all(|((low, high), count)| *low == 0 && high + 1 == *count)
+            .all(|(runs, count)| matches!(runs.as_slice(), [(0, high)] if high + 1 == *count))
         {
             self.map.for_each_run(|_, to, cells| {
                 runs = runs.saturating_add(1);
@@ -521,54 +508,56 @@ impl TilePart {
         result
     }
 
-    /// The first cell of the box at or after cell `from` of the tile, in the tile's order.
+    /// The first wanted cell at or after cell `from` of the tile, in the tile's order.
     fn first_cell_from(&self, space: &Space, from: usize) -> Option<usize> {
         let mut slow_first: Vec<usize> = (0..self.local.len()).collect();
         if space.cell_order == Layout::ColMajor {
             slow_first.reverse();
         }
-        // Digits of `from`, raised to the next number whose digits all lie in the box.
+        // Digits of `from`, raised to the next number whose digits are all wanted.
         let mut digits = Vec::with_capacity(slow_first.len());
         let mut rest = from;
-        for (at, dimension) in slow_first.iter().enumerate() {
+        for dimension in &slow_first {
             let stride = *space.tile_strides.get(*dimension)?;
             let digit = rest.checked_div(stride)?;
             rest = rest.checked_rem(stride)?;
-            let (low, high) = *self.local.get(*dimension)?;
-            if digit < low {
-                break;
-            }
-            if digit > high {
-                // Carry: the next larger digit among the slower ones that has room.
-                loop {
-                    let last: usize = digits.pop()?;
-                    let dimension = *slow_first.get(digits.len())?;
-                    if last < self.local.get(dimension)?.1 {
-                        digits.push(last.wrapping_add(1));
-                        break;
-                    }
+            if let Some(next) = self.next_digit(*dimension, digit) {
+                digits.push(next);
+                if next == digit {
+                    continue;
                 }
                 break;
             }
-            digits.push(digit);
-            debug_assert_eq!(digits.len(), at + 1);
+            // Carry: the next larger digit among the slower ones that has room.
+            loop {
+                let last: usize = digits.pop()?;
+                let slower = *slow_first.get(digits.len())?;
+                if let Some(next) = self.next_digit(slower, last.wrapping_add(1)) {
+                    digits.push(next);
+                    break;
+                }
+            }
+            break;
         }
         slow_first.iter().enumerate().try_fold(0usize, |sum, (at, dimension)| {
             let digit = match digits.get(at) {
                 Some(digit) => *digit,
-                None => self.local.get(*dimension)?.0,
+                None => self.next_digit(*dimension, 0)?,
             };
             Some(sum.wrapping_add(digit.wrapping_mul(*space.tile_strides.get(*dimension)?)))
         })
+    }
+
+    /// The first wanted cell along a dimension at or after `digit`.
+    fn next_digit(&self, dimension: usize, digit: usize) -> Option<usize> {
+        let runs = self.local.get(dimension)?;
+        runs.get(runs.partition_point(|(_, high)| *high < digit)).map(|(low, _)| digit.max(*low))
     }
 }
 
 /// Runs of a box in its region, for filling.
 fn fill_runs(region: &Region, bounds: &Box, mut fill: impl FnMut(usize, usize)) {
-    let counts = super::space::counts_of(bounds).unwrap_or_default();
-    let target = region.position(bounds.iter().map(|span| span.0));
-    let map = BoxMap::new(&counts, (target, &region.strides), (target, &region.strides));
-    map.for_each_run(|_, to, cells| fill(to, cells));
+    region.map(bounds, None).for_each_run(|_, to, cells| fill(to, cells));
 }
 
 /// Number of the data tile that holds a space tile.

@@ -3,7 +3,9 @@
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{Dimension, Range};
 
-use crate::coordinate::Ends;
+use super::arrange::Arrangement;
+use super::axis::Axis;
+use super::cell_map::{CellMap, Stretch};
 use crate::grid::strides;
 use crate::query::Plan;
 use crate::{QueryError, Result};
@@ -27,13 +29,17 @@ pub(crate) fn covers(outer: &[(u64, u64)], inner: &[(u64, u64)]) -> bool {
     outer.iter().zip(inner).all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
 }
 
-/// A query's box and the array's tiling.
+/// A query's cells and the array's tiling.
 #[derive(Debug)]
 pub(crate) struct Space {
     dimensions: Vec<Dimension>,
-    /// The cells asked for.
+    /// The cells asked for, each once.
+    axes: Vec<Axis>,
+    /// The least box that holds them.
     query: Box,
     counts: Vec<usize>,
+    /// Where cells go that were asked for out of order or more than once.
+    arrangement: Option<Arrangement>,
     cells: usize,
     /// Cells of a space tile along each dimension; `None` where one tile spans it all.
     extents: Vec<Option<u64>>,
@@ -49,9 +55,11 @@ pub(crate) struct Space {
     pub(crate) order: Layout,
 }
 
-/// A box of the query whose cells are contiguous in the result: what one job owns.
+/// A part of the query whose cells are contiguous in the result: what one job owns.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
+    axes: Vec<Axis>,
+    /// The least box that holds its cells.
     pub(crate) bounds: Box,
     cells: usize,
     /// Distance in the region between neighbours along each dimension.
@@ -59,11 +67,46 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    pub(crate) fn new(bounds: Box, order: Layout) -> Option<Self> {
-        let counts = counts_of(&bounds)?;
+    fn new(axes: Vec<Axis>, order: Layout) -> Option<Self> {
+        let bounds = axes.iter().map(Axis::bounds).collect::<Option<_>>()?;
+        let counts: Vec<usize> = axes.iter().map(Axis::count).collect();
         let strides = strides(&counts, order)?;
         let cells = counts.iter().try_fold(1usize, |product, count| product.checked_mul(*count))?;
-        Some(Self { bounds, cells, strides })
+        Some(Self { axes, bounds, cells, strides })
+    }
+
+    /// The cells of axes that lie in a box.
+    fn within(axes: &[Axis], bounds: &[(u64, u64)], order: Layout) -> Option<Self> {
+        let part = |(axis, (low, high)): (&Axis, &(u64, u64))| {
+            let mut part = Axis::default();
+            axis.within(*low, *high).try_for_each(|run| part.push(run.low, run.high))?;
+            Some(part)
+        };
+        Self::new(axes.iter().zip(bounds).map(part).collect::<Option<_>>()?, order)
+    }
+
+    /// The part of the region that lies in a box, in an order of its own.
+    pub(crate) fn part(&self, bounds: &[(u64, u64)], order: Layout) -> Option<Self> {
+        Self::within(&self.axes, bounds, order)
+    }
+
+    /// How the cells of a part lie in it, and in the region.
+    pub(crate) fn map_of_part(&self, part: &Self) -> CellMap {
+        let axes = self.axes.iter().zip(&part.bounds);
+        let stretches: Vec<Vec<Stretch>> = axes
+            .map(|(axis, (low, high))| {
+                let first = axis.within(*low, *high).next().map_or(0, |run| run.at);
+                axis.within(*low, *high)
+                    .map(|run| (run.at.saturating_sub(first), run.at, run.count()))
+                    .collect()
+            })
+            .collect();
+        CellMap::new(&stretches, &part.strides, &self.strides)
+    }
+
+    /// Whether the region has all cells of its box.
+    pub(crate) fn is_box(&self) -> bool {
+        self.axes.iter().all(|axis| axis.runs().len() <= 1)
     }
 
     /// Number of cells.
@@ -71,54 +114,61 @@ impl Region {
         self.cells
     }
 
-    /// First and last ordinal along a dimension.
-    pub(crate) fn range(&self, dimension: usize) -> Option<(u64, u64)> {
-        self.bounds.get(dimension).copied()
+    /// The ordinals along a dimension.
+    pub(crate) fn axis(&self, dimension: usize) -> Option<&Axis> {
+        self.axes.get(dimension)
     }
 
-    /// Cells along each dimension.
-    pub(crate) fn counts(&self) -> Vec<usize> {
-        counts_of(&self.bounds).unwrap_or_default()
+    /// Number of the cell at these ordinals, if the region has it.
+    pub(crate) fn position(&self, ordinals: impl Iterator<Item = u64>) -> Option<usize> {
+        self.axes
+            .iter()
+            .zip(&self.strides)
+            .zip(ordinals)
+            .try_fold(0usize, |sum, ((axis, stride), ordinal)| {
+                sum.checked_add(axis.position(ordinal)?.checked_mul(*stride)?)
+            })
     }
 
-    /// Number of the cell at these ordinals.
-    pub(crate) fn position(&self, ordinals: impl Iterator<Item = u64>) -> usize {
-        position(&self.bounds, &self.strides, ordinals)
+    /// The region's cells in `bounds`: how they lie in a box that begins at `origin` and has these strides, and in the
+    /// region. Without such a box the map is of the region onto itself.
+    pub(crate) fn map(&self, bounds: &[(u64, u64)], source: Option<(&Box, &[usize])>) -> CellMap {
+        let axes = self.axes.iter().zip(bounds).enumerate();
+        let stretches: Vec<Vec<Stretch>> = axes
+            .map(|(dimension, (axis, (low, high)))| {
+                let origin = source.and_then(|(origin, _)| origin.get(dimension)).map(|(low, _)| *low);
+                let distance =
+                    |ordinal: u64, origin| to_usize(ordinal.wrapping_sub(origin)).unwrap_or(usize::MAX);
+                let runs = axis.within(*low, *high);
+                runs.map(|run| {
+                    (origin.map_or(run.at, |origin| distance(run.low, origin)), run.at, run.count())
+                })
+                .collect()
+            })
+            .collect();
+        CellMap::new(&stretches, source.map_or(&self.strides, |(_, strides)| strides), &self.strides)
     }
-}
-
-/// Cells of a box along each dimension, if they fit.
-pub(crate) fn counts_of(bounds: &[(u64, u64)]) -> Option<Vec<usize>> {
-    bounds.iter().map(|(low, high)| to_usize(high.checked_sub(*low)?.checked_add(1)?)).collect()
-}
-
-/// Number of a cell in a box of these strides.
-pub(crate) fn position(
-    bounds: &[(u64, u64)],
-    strides: &[usize],
-    ordinals: impl Iterator<Item = u64>,
-) -> usize {
-    bounds.iter().zip(strides).zip(ordinals).fold(0usize, |sum, (((low, _), stride), ordinal)| {
-        let distance = to_usize(ordinal.wrapping_sub(*low)).unwrap_or(usize::MAX);
-        sum.wrapping_add(distance.wrapping_mul(*stride))
-    })
 }
 
 impl Space {
     pub(crate) fn new(plan: &Plan<'_>) -> Result<Self> {
         let schema = plan.array.schema();
         let dimensions = schema.domain.dimensions.clone();
-        let mut query = Vec::with_capacity(dimensions.len());
-        for (dimension, ends) in dimensions.iter().zip(&plan.ranges) {
-            query.push(ordinals(dimension, ends)?);
-        }
+        let asked = plan.ranges.iter().zip(&dimensions).map(|(set, dimension)| {
+            let (name, datatype) = (dimension.name.clone(), dimension.datatype.name());
+            set.ordinals(dimension).ok_or(QueryError::RangeType { dimension: name, datatype })
+        });
+        let asked: Vec<Vec<(u64, u64)>> = asked.collect::<Result<_, _>>()?;
         let too_large = || {
-            let cells = query.iter().fold(1u128, |product, (low, high)| {
-                product.saturating_mul(u128::from(high.saturating_sub(*low)).saturating_add(1))
-            });
-            QueryError::TooLarge { cells }
+            let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);
+            let sum = |intervals: &Vec<_>| intervals.iter().map(count).fold(0, u128::saturating_add);
+            QueryError::TooLarge { cells: asked.iter().map(sum).fold(1, u128::saturating_mul) }
         };
-        let counts = counts_of(&query).ok_or_else(too_large)?;
+        let axes: Option<Vec<Axis>> = asked.iter().map(|asked| Axis::merged(asked.clone())).collect();
+        let axes = axes.ok_or_else(too_large)?;
+        let counts: Vec<usize> = axes.iter().map(Axis::count).collect();
+        // Without cells there is no box: any will do, for nothing is read.
+        let query: Box = axes.iter().map(|axis| axis.bounds().unwrap_or_default()).collect();
         let cells = counts
             .iter()
             .try_fold(1usize, |product, count| product.checked_mul(*count))
@@ -146,10 +196,16 @@ impl Space {
             (order, _) => order,
         };
         let (tile_order, cell_order) = (schema.tile_order, schema.cell_order);
+        let arrangement = match order {
+            Layout::GlobalOrder => None,
+            order => Arrangement::new(&asked, &axes, order)?,
+        };
         Ok(Self {
             dimensions,
+            axes,
             query,
             counts,
+            arrangement,
             cells,
             extents,
             tile_strides,
@@ -166,17 +222,27 @@ impl Space {
         &self.dimensions
     }
 
-    /// Number of cells asked for.
+    /// Number of cells to read.
     pub(crate) const fn cells(&self) -> usize {
         self.cells
     }
 
-    /// Cells asked for along each dimension.
+    /// What is left to do with the cells once they are read.
+    pub(crate) const fn arrangement(&self) -> Option<&Arrangement> {
+        self.arrangement.as_ref()
+    }
+
+    /// Cells to read along each dimension.
     pub(crate) fn counts(&self) -> &[usize] {
         &self.counts
     }
 
-    /// The box asked for.
+    /// Whether all cells of a box are asked for.
+    pub(crate) fn has_all(&self, bounds: &[(u64, u64)]) -> bool {
+        covers(&self.query, bounds) && self.axes.iter().all(|axis| axis.runs().len() <= 1)
+    }
+
+    /// The least box that holds all cells.
     pub(crate) fn query(&self) -> &[(u64, u64)] {
         &self.query
     }
@@ -214,38 +280,44 @@ impl Space {
         index.iter().enumerate().map(|(dimension, index)| self.tile_span(dimension, *index)).collect()
     }
 
-    /// Calls `visit` with the index of every space tile a box touches, in tile order.
+    /// Calls `visit` for every space tile that has cells of a region, in tile order: with its index, its box, and the
+    /// least box that holds those cells.
     pub(crate) fn for_each_tile<E>(
         &self,
-        bounds: &[(u64, u64)],
-        mut visit: impl FnMut(&[u64]) -> Result<(), E>,
+        region: &Region,
+        mut visit: impl FnMut(&[u64], &Box, Box) -> Result<(), E>,
     ) -> Result<(), E> {
-        let spans: Vec<(u64, u64)> = bounds
-            .iter()
-            .enumerate()
-            .map(|(dimension, (low, high))| {
-                (self.tile_index(dimension, *low), self.tile_index(dimension, *high))
-            })
-            .collect();
-        let mut index: Vec<u64> = spans.iter().map(|span| span.0).collect();
-        let mut fast_first: Vec<usize> = (0..spans.len()).collect();
+        self.for_each_tile_of(&region.axes, |index, bounds| visit(index, &self.tile_box(index), bounds))
+    }
+
+    fn for_each_tile_of<E>(
+        &self,
+        axes: &[Axis],
+        mut visit: impl FnMut(&[u64], Box) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let steps: Vec<Vec<TileStep>> =
+            axes.iter().enumerate().map(|(dimension, axis)| self.tile_steps(dimension, axis)).collect();
+        let mut at = vec![0usize; steps.len()];
+        let mut fast_first: Vec<usize> = (0..steps.len()).collect();
         if self.tile_order != Layout::ColMajor {
             fast_first.reverse();
         }
         loop {
-            visit(&index)?;
+            let here = steps.iter().zip(&at).map(|(steps, at)| steps.get(*at).copied());
+            let Some(here) = here.collect::<Option<Vec<TileStep>>>() else { return Ok(()) };
+            let index: Vec<u64> = here.iter().map(|step| step.index).collect();
+            visit(&index, here.iter().map(|step| step.span).collect())?;
             let mut done = true;
             for dimension in &fast_first {
-                let (Some(slot), Some((low, high))) = (index.get_mut(*dimension), spans.get(*dimension))
-                else {
+                let (Some(slot), Some(steps)) = (at.get_mut(*dimension), steps.get(*dimension)) else {
                     continue;
                 };
-                if *slot < *high {
-                    *slot = slot.saturating_add(1);
+                *slot = slot.saturating_add(1);
+                if *slot < steps.len() {
                     done = false;
                     break;
                 }
-                *slot = *low;
+                *slot = 0;
             }
             if done {
                 return Ok(());
@@ -253,55 +325,112 @@ impl Space {
         }
     }
 
+    /// The space tiles that an axis touches, and what it takes of them. No more than the axis has ordinals.
+    fn tile_steps(&self, dimension: usize, axis: &Axis) -> Vec<TileStep> {
+        let mut steps: Vec<TileStep> = Vec::new();
+        for run in axis.runs() {
+            let mut low = run.low;
+            loop {
+                let index = self.tile_index(dimension, low);
+                let high = self.tile_span(dimension, index).1.min(run.high);
+                match steps.last_mut() {
+                    Some(last) if last.index == index => last.span.1 = high,
+                    _ => steps.push(TileStep { index, span: (low, high) }),
+                }
+                match high.checked_add(1) {
+                    Some(next) if high < run.high => low = next,
+                    _ => break,
+                }
+            }
+        }
+        steps
+    }
+
     /// Cuts the query into regions, in result order. In global order each tile is one; otherwise each row of tiles
     /// along the result's slowest dimension is, cut further where there are too few rows for the threads.
     pub(crate) fn regions(&self, threads: usize) -> Vec<Region> {
         if self.order == Layout::GlobalOrder {
             let mut regions = Vec::new();
-            let all: Result<(), ()> = self.for_each_tile(&self.query, |index| {
-                let shared = intersect(&self.tile_box(index), &self.query);
-                regions.extend(shared.and_then(|bounds| Region::new(bounds, self.cell_order)));
+            let all: Result<(), ()> = self.for_each_tile_of(&self.axes, |_, bounds| {
+                regions.extend(Region::within(&self.axes, &bounds, self.cell_order));
                 Ok(())
             });
             debug_assert!(all.is_ok());
             return regions;
         }
-        let slow = if self.order == Layout::ColMajor { self.query.len().saturating_sub(1) } else { 0 };
-        let Some((low, high)) = self.query.get(slow).copied() else { return Vec::new() };
-        let mut spans = Vec::new();
-        // Painting loops over the tiles of a region, so several rows of tiles may share one.
-        let (mut index, end) = (self.tile_index(slow, low), self.tile_index(slow, high));
-        let more = end.saturating_sub(index) / MOST_REGIONS;
-        loop {
-            let last = end.min(index.saturating_add(more));
-            spans.push((self.tile_span(slow, index).0.max(low), self.tile_span(slow, last).1.min(high)));
-            if last >= end {
-                break;
-            }
-            index = last.saturating_add(1);
-        }
+        let slow = if self.order == Layout::ColMajor { self.axes.len().saturating_sub(1) } else { 0 };
+        let Some(axis) = self.axes.get(slow) else { return Vec::new() };
+        let mut parts = self.tile_rows(slow, axis);
         // Where tiles are stored in the result's order, a cut along the slowest dimension costs nothing: each
         // part decodes its own chunks.
         let wanted = threads.saturating_mul(2);
-        let same_order = self.cell_order == self.order || self.query.len() == 1;
-        if threads > 1 && spans.len() < wanted && self.cells > SMALL && same_order {
-            let parts = to_u64(wanted.div_ceil(spans.len().max(1)));
-            let cut = |(first, last): (u64, u64)| {
-                let step = (last - first).checked_div(parts).unwrap_or(0).saturating_add(1);
-                (0..parts).filter_map(move |part| {
-                    let start = first.checked_add(part.checked_mul(step)?)?;
-                    (start <= last).then(|| (start, last.min(start.saturating_add(step - 1))))
-                })
+        let same_order = self.cell_order == self.order || self.axes.len() == 1;
+        if threads > 1 && parts.len() < wanted && self.cells > SMALL && same_order {
+            let each = wanted.div_ceil(parts.len().max(1));
+            let cut = |part: Axis| {
+                let step = part.count().div_ceil(each).max(1);
+                let starts = (0..part.count()).step_by(step);
+                let slices =
+                    starts.filter_map(|from| part.slice(from, part.count().min(from.saturating_add(step))));
+                slices.collect::<Vec<_>>()
             };
-            spans = spans.into_iter().flat_map(cut).collect();
+            parts = parts.into_iter().flat_map(cut).collect();
         }
-        let region = |span| {
-            let mut bounds = self.query.clone();
-            *bounds.get_mut(slow)? = span;
-            Region::new(bounds, self.order)
+        let region = |part| {
+            let mut axes = self.axes.clone();
+            *axes.get_mut(slow)? = part;
+            Region::new(axes, self.order)
         };
-        spans.into_iter().filter_map(region).collect()
+        parts.into_iter().filter_map(region).collect()
     }
+
+    /// An axis cut where rows of tiles meet, or, if there are many, where groups of them do: painting loops over the
+    /// tiles of a region, so several rows of tiles may share one.
+    fn tile_rows(&self, dimension: usize, axis: &Axis) -> Vec<Axis> {
+        let rows = |(low, high): (u64, u64)| {
+            let (first, last) = (self.tile_index(dimension, low), self.tile_index(dimension, high));
+            last.saturating_sub(first).saturating_add(1)
+        };
+        let all = axis.runs().iter().map(|run| rows((run.low, run.high))).fold(0, u64::saturating_add);
+        let most = (all / MOST_REGIONS).saturating_add(1);
+        let mut parts = Vec::new();
+        let (mut part, mut taken, mut last) = (Axis::default(), 0u64, None);
+        for run in axis.runs() {
+            let mut low = run.low;
+            loop {
+                let row = self.tile_index(dimension, low);
+                if last != Some(row) && taken >= most {
+                    parts.push(core::mem::take(&mut part));
+                    taken = 0;
+                }
+                if last != Some(row) || taken == 0 {
+                    taken = taken.saturating_add(1);
+                }
+                let end = row.saturating_add(most.saturating_sub(taken));
+                let high = self.tile_span(dimension, end).1.min(run.high);
+                taken = taken.saturating_add(rows((low, high)).saturating_sub(1));
+                last = Some(self.tile_index(dimension, high));
+                if part.push(low, high).is_none() {
+                    return parts;
+                }
+                match high.checked_add(1) {
+                    Some(next) if high < run.high => low = next,
+                    _ => break,
+                }
+            }
+        }
+        if part.count() > 0 {
+            parts.push(part);
+        }
+        parts
+    }
+}
+
+/// A space tile along one dimension, and the least span of ordinals that holds what is taken of it.
+#[derive(Clone, Copy, Debug)]
+struct TileStep {
+    index: u64,
+    span: (u64, u64),
 }
 
 /// Most regions a query is cut into, about: each costs some memory of its own.
@@ -309,17 +438,6 @@ const MOST_REGIONS: u64 = 1 << 16;
 
 /// Queries of fewer cells are not worth cutting finer than tiles.
 const SMALL: usize = 1 << 16;
-
-/// A range of an integral dimension as ordinals.
-fn ordinals(dimension: &Dimension, ends: &Ends) -> Result<(u64, u64), QueryError> {
-    let wrong =
-        || QueryError::RangeType { dimension: dimension.name.clone(), datatype: dimension.datatype.name() };
-    let end = |end: &Option<Vec<u8>>, open: u64| match end {
-        Some(value) => dimension.ordinal(value).ok_or_else(wrong),
-        None => Ok(open),
-    };
-    Ok((end(&ends.low, 0)?, end(&ends.high, dimension.last_ordinal().ok_or_else(wrong)?)?))
-}
 
 /// A non-empty domain as a box.
 pub(crate) fn domain_box(dimensions: &[Dimension], domain: &[Range]) -> Option<Box> {

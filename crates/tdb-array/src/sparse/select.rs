@@ -1,14 +1,14 @@
 //! Which cells of which tiles a query wants, and their coordinates.
 
-use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
-use tdb_schema::{Dimension, FieldKind, Range};
+use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_schema::{Dimension, FieldKind};
 
 use super::filter::Filter;
 use crate::context::Context;
-use crate::coordinate::Ends;
 use crate::fragment::Fragment;
 use crate::gather::{index_of, zeroed};
 use crate::query::Plan;
+use crate::ranges::RangeSet;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 use crate::{Array, Error, Result, TimeWindow, parallel};
 
@@ -148,7 +148,7 @@ fn find_candidates(
 ) -> Result<()> {
     let context = &plan.array.context;
     let dimensions = &plan.array.schema().domain.dimensions;
-    let unbounded = plan.ranges.iter().all(|ends| ends.low.is_none() && ends.high.is_none());
+    let unbounded = plan.ranges.iter().all(RangeSet::is_all);
     if unbounded {
         let tiles = fragment.footer().sparse_tile_num;
         // The list of offsets bounds the count by real bytes before anything is pushed.
@@ -164,21 +164,17 @@ fn find_candidates(
         }
         return Ok(());
     }
-    let outside = |dimension: usize, low: &[u8], high: &[u8]| -> bool {
-        let (Some(ends), Some(dimension)) = (plan.ranges.get(dimension), dimensions.get(dimension)) else {
-            return false;
-        };
-        let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-        ends.low.as_ref().is_some_and(|wanted| compare(high, wanted).is_lt())
-            || ends.high.as_ref().is_some_and(|wanted| compare(low, wanted).is_gt())
+    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
+        let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
+        set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
     };
     // A fragment outside the query costs nothing.
     let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
-    if domain.into_iter().any(|(dimension, range)| outside(dimension, &range.low, &range.high)) {
+    if domain.into_iter().any(|(dimension, range)| !overlaps(dimension, &range.low, &range.high)) {
         return Ok(());
     }
     let tree = fragment.rtree(context)?;
-    for tile in tree.search(|dimension, low, high| !outside(dimension, low, high)) {
+    for tile in tree.search(overlaps) {
         let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
         let tile_cells = fragment.tile_cells(context, tile)?;
         candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !filter_time });
@@ -191,18 +187,14 @@ pub(crate) fn lies_inside<'r>(
     plan: &Plan<'_>,
     intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>,
 ) -> bool {
-    let dimensions = &plan.array.schema().domain.dimensions;
-    intervals.zip(plan.ranges.iter().zip(dimensions)).all(|((low, high), (ends, dimension))| {
-        let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-        ends.low.as_ref().is_none_or(|wanted| compare(wanted, low).is_le())
-            && ends.high.as_ref().is_none_or(|wanted| compare(high, wanted).is_le())
-    })
+    let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
+    intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
 }
 
 struct Selector<'a> {
     context: &'a Context,
     dimensions: &'a [Dimension],
-    ranges: &'a [Ends],
+    ranges: &'a [RangeSet],
     window: TimeWindow,
     coordinates: bool,
     filter: Filter<'a>,
@@ -263,8 +255,8 @@ impl Selector<'_> {
         if !whole || filtered.is_some() || self.filter.needs_coordinates() {
             let mut wanted = filtered.unwrap_or_else(|| vec![1u8; tile_cells]);
             if !whole {
-                for ((values, dimension), ends) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
-                    keep_inside(values, dimension, ends, &mut wanted);
+                for ((values, dimension), set) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
+                    keep_inside(values, dimension, set, &mut wanted);
                 }
             }
             if let Filter::Among(fingerprints) = self.filter {
@@ -294,40 +286,13 @@ impl Selector<'_> {
     }
 }
 
-/// Clears `wanted` for cells outside the range.
-fn keep_inside(values: &Decoded, dimension: &Dimension, ends: &Ends, wanted: &mut [u8]) {
-    struct Keep<'a> {
-        values: &'a Buffer,
-        ends: &'a Ends,
-        wanted: &'a mut [u8],
-    }
-    impl PhysicalVisitor for Keep<'_> {
-        type Output = ();
-        fn visit<T: Native>(self) {
-            let values: &[T] = self.values.values().unwrap_or_default();
-            let end = |end: &Option<Vec<u8>>| end.as_ref().and_then(|end| T::from_le(end));
-            if let Some(low) = end(&self.ends.low) {
-                for (keep, value) in self.wanted.iter_mut().zip(values) {
-                    *keep &= u8::from(*value >= low);
-                }
-            }
-            if let Some(high) = end(&self.ends.high) {
-                for (keep, value) in self.wanted.iter_mut().zip(values) {
-                    *keep &= u8::from(*value <= high);
-                }
-            }
-        }
-    }
+/// Clears `wanted` for cells outside the ranges.
+fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: &mut [u8]) {
     match values {
-        Decoded::Fixed(values) => dimension.datatype.physical().visit(Keep { values, ends, wanted }),
+        Decoded::Fixed(values) => set.keep(dimension, values, wanted),
         Decoded::Var(tile) => {
             let bytes = tile.values.as_slice();
-            for (keep, pair) in wanted.iter_mut().zip(tile.offsets.windows(2)) {
-                let value = var_cell(bytes, pair);
-                let inside = ends.low.as_ref().is_none_or(|low| low.as_slice() <= value)
-                    && ends.high.as_ref().is_none_or(|high| value <= high.as_slice());
-                *keep &= u8::from(inside);
-            }
+            set.keep_strings(tile.offsets.windows(2).map(|pair| var_cell(bytes, pair)), wanted);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! An array in a folder of the local file system.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
@@ -101,22 +102,28 @@ impl Storage for LocalStorage {
 
 impl WriteStorage for LocalStorage {
     fn create_folder(&self, key: &str) -> io::Result<()> {
-        fs::create_dir_all(self.path(key))
+        let folder = self.path(key);
+        if key.is_empty() {
+            // Folders above the array are nobody's to sync later, but for the nearest.
+            let missing = folder.ancestors().skip(1).take_while(|above| !is_there(above));
+            for above in missing.collect::<Vec<_>>().into_iter().rev() {
+                fs::create_dir_all(above)?;
+                sync(parent_of(above))?;
+            }
+        }
+        fs::create_dir_all(folder)
     }
 
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
-        Ok(Box::new(File::create_new(self.path(key))?))
+        let path = self.path(key);
+        let file = File::create_new(&path)?;
+        Ok(Box::new(NewFile { open: OpenFile::keep(file), path }))
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {
         let folder = self.path(key);
         sync(&folder)?;
-        match folder.parent() {
-            Some(parent) if key.is_empty() && !parent.as_os_str().is_empty() => sync(parent),
-            // A bare name lies in the working directory.
-            Some(_) if key.is_empty() => sync(Path::new(".")),
-            _ => Ok(()),
-        }
+        if key.is_empty() { sync(parent_of(&folder)) } else { Ok(()) }
     }
 
     fn remove_file(&self, key: &str) -> io::Result<()> {
@@ -128,14 +135,71 @@ impl WriteStorage for LocalStorage {
     }
 }
 
-impl FileWriter for File {
+fn is_there(folder: &Path) -> bool {
+    folder.as_os_str().is_empty() || folder.exists()
+}
+
+/// The folder above one; a bare name lies in the working directory, and nothing above the root.
+fn parent_of(folder: &Path) -> &Path {
+    match folder.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => folder,
+    }
+}
+
+/// Files being written that this process keeps open at most; systems allow some 1024. Further ones are opened for each
+/// append: a fragment has up to three files a field.
+const MOST_OPEN: usize = 256;
+
+/// How many are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that is kept open, and counted.
+#[derive(Debug)]
+struct OpenFile(File);
+
+impl OpenFile {
+    /// Keeps a file open, unless there are too many.
+    fn keep(file: File) -> Option<Self> {
+        let open = OPEN.fetch_add(1, Ordering::Relaxed);
+        let kept = Self(file);
+        // Dropping it takes it off the count again.
+        (open < MOST_OPEN).then_some(kept)
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+struct NewFile {
+    path: PathBuf,
+    open: Option<OpenFile>,
+}
+
+impl NewFile {
+    fn with<R>(&mut self, run: impl FnOnce(&mut File) -> io::Result<R>) -> io::Result<R> {
+        match &mut self.open {
+            Some(open) => run(&mut open.0),
+            None => run(&mut OpenOptions::new().append(true).open(&self.path)?),
+        }
+    }
+}
+
+impl FileWriter for NewFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
+        self.with(|file| file.write_all(bytes))
     }
 
-    fn finish(self: Box<Self>, durability: Durability) -> io::Result<()> {
+    fn finish(mut self: Box<Self>, durability: Durability) -> io::Result<()> {
         match durability {
-            Durability::Synced => self.sync_all(),
+            // Syncing a file forces all that was written to it, whoever wrote it.
+            Durability::Synced => self.with(|file| file.sync_all()),
             Durability::Buffered => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! Where an array's bytes come from, and go to.
 
+mod below;
 mod local;
 mod memory;
 mod places;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub(crate) use below::Below;
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};

@@ -68,6 +68,8 @@ pub(crate) struct CheckedColumn<'a> {
     pub(crate) cell_size: Option<usize>,
     /// Bytes of one value.
     pub(crate) value_size: usize,
+    /// Whether values are reals.
+    pub(crate) is_real: bool,
     pub(crate) values: &'a [u8],
     pub(crate) offsets: &'a [u64],
     pub(crate) validity: &'a [u8],
@@ -113,6 +115,7 @@ impl<'a> CheckedColumn<'a> {
             kind: field.kind,
             cell_size: field.cell_size(),
             value_size: field.datatype.size(),
+            is_real: field.datatype.physical().is_float(),
             values: column.values,
             offsets: column.offsets.unwrap_or_default(),
             validity: column.validity.unwrap_or_default(),
@@ -129,6 +132,18 @@ impl<'a> CheckedColumn<'a> {
                 self.values.get(to_usize(*self.offsets.get(index)?)?..to_usize(*self.offsets.get(next)?)?)
             }
         }
+    }
+
+    /// Bytes of all cells.
+    pub(crate) fn bytes(&self) -> usize {
+        let offsets = self.offsets.len().saturating_mul(size_of::<u64>());
+        self.values.len().saturating_add(offsets).saturating_add(self.validity.len())
+    }
+
+    /// The values of a run of cells of fixed size.
+    pub(crate) fn run(&self, run: Range<usize>) -> &'a [u8] {
+        let size = self.cell_size.unwrap_or(1);
+        self.values.get(run.start.saturating_mul(size)..run.end.saturating_mul(size)).unwrap_or_default()
     }
 
     /// A run of cells as a tile; offsets that do not begin at 0 are put into `room`.

@@ -6,7 +6,7 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 use super::column::{CheckedColumn, Runs};
 use super::statistics::join_runs;
 use super::tile::{Room, TileCells, TileSource};
-use super::{ArrayWriter, FragmentWriter, WriteColumn, column};
+use super::{ArrayWriter, FragmentWriter, WriteColumn, column, ordered};
 use crate::grid::{BoxMap, strides};
 use crate::{QueryError, Result, WriteError};
 
@@ -60,6 +60,7 @@ pub(super) fn write(
     let schema = array.schema();
     let kinds: Vec<FieldKind> = (0..schema.attributes.len()).map(FieldKind::Attribute).collect();
     let (columns, cells) = column::check(schema, &kinds, columns)?;
+    ordered::check(schema, &columns)?;
     let sides = sides(schema, &domain)?;
     let too_large =
         || QueryError::TooLarge { cells: sides.iter().map(|side| u128::from(side.cells())).product() };

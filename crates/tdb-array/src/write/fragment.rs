@@ -3,83 +3,37 @@
 use std::mem;
 
 use tdb_codec::{ArrayType, Gate, to_u64};
-use tdb_fragment::{DataFile, DataFilePart, TimestampedName};
-use tdb_schema::{FieldKind, Range};
+use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::column::{self, CheckedColumn, Runs};
-use super::create::write_file;
-use super::metadata::{FieldSummary, FragmentSummary};
-use super::names::{self, Nonces};
+use super::names::Nonces;
+use super::part::Parts;
 use super::sorted::GlobalOrder;
-use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, TileSource, Worker, interval};
+use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, TileSource, Worker};
 use super::{ArrayWriter, WriteColumn};
-use crate::directory::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
-use crate::storage::{Durability, FileWriter, join};
 use crate::{Error, Result, WriteError, parallel};
 
 /// A fragment that is being written, tile by tile. [`Self::commit`] makes it count; dropped before, it is removed again
-/// as far as the storage lets it.
+/// as far as the storage lets it. With [`WriteOptions::fragment_bytes`](super::WriteOptions::fragment_bytes) it becomes
+/// several fragments, which count all at once.
 #[derive(Debug)]
 pub struct FragmentWriter<'a> {
     array: &'a ArrayWriter,
-    name: TimestampedName,
-    folder: String,
     nonces: Nonces,
     encoders: Vec<FieldEncoder>,
-    outputs: Vec<Output<'a>>,
-    summary: FragmentSummary,
+    parts: Parts<'a>,
     /// What a sparse fragment checks its cells against.
     order: Option<GlobalOrder>,
     /// Cells of a sparse fragment that do not fill a tile yet.
     pending: Pending,
     /// An append failed: what the files hold no longer fits together.
     failed: bool,
-    committed: bool,
-    /// Folders of the array were made that it did not have: their names must be synced too.
-    made_folders: bool,
 }
 
-/// The files of one field.
-#[derive(Debug)]
-struct Output<'a> {
-    fixed: DataOutput<'a>,
-    values: Option<DataOutput<'a>>,
-    validity: Option<DataOutput<'a>>,
-}
-
-/// A data file that is appended to.
-#[derive(Debug)]
-struct DataOutput<'a> {
-    path: String,
-    file: Box<dyn FileWriter + 'a>,
-}
-
-impl DataOutput<'_> {
-    /// Appends a tile and notes where it begins.
-    fn append(&mut self, tile: &[u8], tiles: &mut super::metadata::TileList) -> Result<()> {
-        self.file.append(tile).map_err(|error| Error::io(&self.path, error))?;
-        tiles.push(to_u64(tile.len()));
-        Ok(())
-    }
-
-    fn finish(self, durability: Durability) -> Result<()> {
-        self.file.finish(durability).map_err(|error| Error::io(&self.path, error))
-    }
-}
-
-impl Output<'_> {
-    fn append(&mut self, tile: EncodedTile, summary: &mut FieldSummary) -> Result<()> {
-        self.fixed.append(&tile.fixed, &mut summary.fixed)?;
-        if let (Some(output), Some((bytes, size))) = (&mut self.values, &tile.values) {
-            output.append(bytes, &mut summary.values)?;
-            summary.var_sizes.push(*size);
-        }
-        if let (Some(output), Some(bytes)) = (&mut self.validity, &tile.validity) {
-            output.append(bytes, &mut summary.validity)?;
-        }
-        summary.note(tile.cells, &tile.statistics);
-        Ok(())
-    }
+/// The fields whose cells a sparse write gives: attributes, then dimensions.
+pub(super) fn field_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
+    let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
+    (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect()
 }
 
 impl<'a> FragmentWriter<'a> {
@@ -90,8 +44,11 @@ impl<'a> FragmentWriter<'a> {
             let what = "writing sparse fragments into dense arrays is not supported";
             return Err(Error::unsupported(array.describe(&array.schema_key), what));
         }
-        let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
-        let kinds = (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect();
+        let mut kinds = field_kinds(schema);
+        if !schema.version.has(Gate::DimensionFiles) {
+            // One file for all dimensions.
+            kinds.truncate(schema.attributes.len().saturating_add(1));
+        }
         Self::new(array, kinds, None, schema.capacity)
     }
 
@@ -109,44 +66,32 @@ impl<'a> FragmentWriter<'a> {
     ) -> Result<Self> {
         let schema = array.schema();
         let refuse = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
-        if schema.attributes.iter().any(|attribute| attribute.order != tdb_codec::DataOrder::Unordered) {
-            return refuse("writing ordered attributes is not supported");
-        }
-        if !schema.labels.is_empty() {
-            return refuse("writing arrays that have dimension labels is not supported");
+        if domain.is_some() && array.options.fragment_bytes.is_some() {
+            return refuse("limiting the size of dense fragments is not supported");
         }
         let fields = kinds.iter().filter_map(|kind| schema.field_of(*kind));
         let encoders = fields
             .map(|field| FieldEncoder::new(schema, &field, array.context.key.as_ref()))
             .collect::<Result<Vec<_>>>()?;
-        let name = names::unique(array.options.time(), Some(schema.version))?;
-        let parent = if schema.version.has(Gate::FragmentFolders) { FRAGMENTS } else { "" };
-        let folder = join(parent, &name.to_string());
-        let schema_name = array.schema_key.rsplit('/').next().unwrap_or_default().to_owned();
-        let dense = domain.is_some();
-        let summaries = encoders.iter().map(FieldSummary::new).collect();
-        let mut writer = Self {
+        Ok(Self {
             array,
-            name,
-            folder,
             nonces: Nonces::new()?,
             encoders,
-            outputs: Vec::new(),
-            summary: FragmentSummary::new(schema_name, domain, tile_cells, summaries),
-            order: (!dense).then(|| GlobalOrder::new(schema)),
+            order: domain.is_none().then(|| GlobalOrder::new(schema)),
+            parts: Parts::new(array, domain, tile_cells)?,
             pending: Pending::default(),
             failed: false,
-            committed: false,
-            made_folders: false,
-        };
-        writer.create()?;
-        Ok(writer)
+        })
     }
 
-    /// The fragment's name.
+    /// The fragment's name; of several, the first one's.
     #[must_use]
     pub fn name(&self) -> String {
-        self.name.to_string()
+        self.parts.name()
+    }
+
+    pub(super) const fn array(&self) -> &'a ArrayWriter {
+        self.array
     }
 
     /// Appends cells of a sparse fragment: every attribute and every dimension, in the array's global order, behind
@@ -166,12 +111,12 @@ impl<'a> FragmentWriter<'a> {
     }
 
     fn append_cells(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
-        let kinds: Vec<FieldKind> = self.encoders.iter().map(|encoder| encoder.kind).collect();
-        let (columns, cells) = column::check(self.array.schema(), &kinds, columns)?;
+        let schema = self.array.schema();
+        let (columns, cells) = column::check(schema, &field_kinds(schema), columns)?;
         if let Some(order) = &mut self.order {
-            order.check(&columns, cells)?;
+            order.check(self.array.context.threads, &columns, cells)?;
         }
-        let capacity = tdb_codec::to_usize(self.array.schema().capacity).unwrap_or(usize::MAX);
+        let capacity = tdb_codec::to_usize(schema.capacity).unwrap_or(usize::MAX);
         let mut start = 0;
         if self.pending.cells > 0 {
             start = capacity.saturating_sub(self.pending.cells).min(cells);
@@ -190,114 +135,51 @@ impl<'a> FragmentWriter<'a> {
 
     /// Appends `count` tiles of a source, filtered by all threads and written in their order.
     pub(super) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
-        let Self { array, nonces, encoders, outputs, summary, .. } = self;
+        let Self { array, nonces, encoders, parts, .. } = self;
         let fields = encoders.len();
         let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch()) };
         let run = |job: usize, worker: &mut Worker| {
             let (tile, field) = (job.checked_div(fields).unwrap_or(0), job.checked_rem(fields).unwrap_or(0));
-            let encoder = encoders.get(field).ok_or(WriteError::NoCells)?;
-            let cells = source.cells(encoder.kind, tile, &mut worker.room)?;
-            encoder.encode(field, &cells, &mut worker.encoding)
+            encoders.get(field).ok_or(WriteError::NoCells)?.encode(source, tile, worker)
         };
-        let mut intervals = Vec::new();
-        let dimensions = array.schema().domain.dimensions.len();
+        let mut row = Vec::with_capacity(fields);
         let sink = |tile: EncodedTile| {
-            let field = tile.field;
-            if matches!(encoders.get(field).map(|e| e.kind), Some(FieldKind::Dimension(_))) {
-                intervals.extend(interval(&tile.statistics));
-                if intervals.len() == dimensions {
-                    summary.mbrs.push(mem::take(&mut intervals));
-                }
-            }
-            if field == 0 {
-                summary.tile_count = summary.tile_count.saturating_add(1);
-                summary.last_tile_cells = to_u64(tile.cells);
-            }
-            match (outputs.get_mut(field), summary.fields.get_mut(field)) {
-                (Some(output), Some(summary)) => output.append(tile, summary),
-                _ => Ok(()),
-            }
+            row.push(tile);
+            if row.len() == fields { parts.append(mem::take(&mut row), encoders, nonces) } else { Ok(()) }
         };
         parallel::run_in_order(array.context.threads, 0..count.saturating_mul(fields), scratch, run, sink)
     }
 
-    /// Writes the metadata and makes the fragment count. Returns its name.
+    /// Writes the metadata and makes the fragment count. Returns its name; of several, the first one's.
     ///
     /// # Errors
-    /// A sparse fragment without cells, one an append to which failed, or whatever the system says. The array is then as before, or, where the very last
-    /// step failed, perhaps has the fragment.
-    pub fn commit(mut self) -> Result<String> {
+    /// A sparse fragment without cells, one an append to which failed, or whatever the system says. The array is then as
+    /// before, or, where the very last step failed, perhaps has the fragment.
+    pub fn commit(self) -> Result<String> {
+        self.commit_all().map(|names| names.into_iter().next().unwrap_or_default())
+    }
+
+    /// As [`Self::commit`]; returns the names of all fragments that it became.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub fn commit_all(mut self) -> Result<Vec<String>> {
+        self.finish()?;
+        self.parts.commit()
+    }
+
+    /// Ends the fragment that is being written; what is appended next goes into another one.
+    pub(super) fn finish(&mut self) -> Result<()> {
         self.refuse_failed()?;
+        self.failed = true;
         self.flush()?;
-        let array = self.array;
-        let (storage, durability) = (&*array.storage, array.options.durability);
-        if self.summary.tile_count == 0 {
-            return Err(WriteError::NoCells.into());
-        }
-        for Output { fixed, values, validity } in mem::take(&mut self.outputs) {
-            fixed.finish(durability)?;
-            values.into_iter().chain(validity).try_for_each(|output| output.finish(durability))?;
-        }
-        let mut scratch = self.nonces.scratch();
-        let metadata = self.summary.to_bytes(array.schema(), array.context.key.as_ref(), &mut scratch)?;
-        write_file(storage, &join(&self.folder, FRAGMENT_METADATA), &metadata, durability)?;
-        let (parent, _) = self.folder.rsplit_once('/').unwrap_or_default();
-        sync(array, &self.folder)?;
-        sync(array, parent)?;
-        if self.made_folders {
-            sync(array, "")?;
-        }
-        let version = array.schema().version;
-        let (commits, suffix) =
-            if version.has(Gate::FragmentFolders) { (COMMITS, "wrt") } else { ("", "ok") };
-        let marker = join(commits, &format!("{}.{suffix}", self.name));
-        // From here on the fragment may count even if a step fails: it must not be removed.
-        self.committed = true;
-        write_file(storage, &marker, &[], durability)?;
-        sync(array, commits)?;
-        Ok(self.name.to_string())
+        self.parts.finish(&self.nonces)?;
+        self.failed = false;
+        Ok(())
     }
 
     const fn refuse_failed(&self) -> Result<(), WriteError> {
         if self.failed { Err(WriteError::FailedBefore) } else { Ok(()) }
-    }
-
-    /// Makes the folder and begins the data files.
-    fn create(&mut self) -> Result<()> {
-        let array = self.array;
-        let storage = &*array.storage;
-        let schema = array.schema();
-        let make = |folder: &str| {
-            storage.create_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
-        };
-        if schema.version.has(Gate::FragmentFolders) {
-            let there = storage.list("").map_err(|error| Error::io(array.describe(""), error))?;
-            for folder in [FRAGMENTS, COMMITS] {
-                if !there.iter().any(|entry| entry.name == folder) {
-                    make(folder)?;
-                    self.made_folders = true;
-                }
-            }
-        }
-        make(&self.folder)?;
-        for encoder in &self.encoders {
-            let open = |part| -> Result<DataOutput<'a>> {
-                let name = DataFile::Field(encoder.kind, part).name(schema, schema.version);
-                let name = name.filter(|name| tdb_fragment::is_plain_name(name)).ok_or_else(|| {
-                    let what = "the name of a field cannot be the name of a file, as this version needs";
-                    Error::unsupported(array.describe(&array.schema_key), what)
-                })?;
-                let key = join(&self.folder, &name);
-                let path = array.describe(&key);
-                let file = storage.create_file(&key).map_err(|error| Error::io(&path, error))?;
-                Ok(DataOutput { path, file })
-            };
-            let fixed = open(DataFilePart::Fixed)?;
-            let values = encoder.cell_size.is_none().then(|| open(DataFilePart::Var)).transpose()?;
-            let validity = encoder.is_nullable().then(|| open(DataFilePart::Validity)).transpose()?;
-            self.outputs.push(Output { fixed, values, validity });
-        }
-        Ok(())
     }
 
     /// Writes the cells that wait as a tile of their own.
@@ -306,40 +188,25 @@ impl<'a> FragmentWriter<'a> {
         if pending.cells == 0 {
             return Ok(());
         }
-        let columns = pending.columns(&self.encoders);
+        let columns = pending.columns();
         let runs = Runs { columns: &columns, tile_cells: pending.cells, cells: 0..pending.cells };
         self.append_tiles(1, &runs)
     }
 }
 
-impl Drop for FragmentWriter<'_> {
-    fn drop(&mut self) {
-        if !self.committed {
-            self.outputs.clear();
-            // What cannot be removed is harmless: it does not count.
-            let _ = self.array.storage.remove_folder(&self.folder);
-        }
-    }
-}
-
-fn sync(array: &ArrayWriter, folder: &str) -> Result<()> {
-    match array.options.durability {
-        Durability::Synced => {
-            array.storage.sync_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
-        }
-        Durability::Buffered => Ok(()),
-    }
-}
-
 /// Cells that do not fill a tile yet, field by field.
 #[derive(Debug, Default)]
-struct Pending {
-    cells: usize,
+pub(super) struct Pending {
+    pub(super) cells: usize,
     fields: Vec<PendingField>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PendingField {
+    kind: FieldKind,
+    cell_size: Option<usize>,
+    value_size: usize,
+    is_real: bool,
     values: Vec<u8>,
     /// One more than cells, for var-length fields.
     offsets: Vec<u64>,
@@ -348,11 +215,13 @@ struct PendingField {
 
 impl Pending {
     /// Adds a run of the columns' cells.
-    fn push(&mut self, columns: &[CheckedColumn<'_>], run: core::ops::Range<usize>) {
+    pub(super) fn push(&mut self, columns: &[CheckedColumn<'_>], run: core::ops::Range<usize>) {
         if run.is_empty() {
             return;
         }
-        self.fields.resize_with(columns.len(), PendingField::default);
+        if self.fields.is_empty() {
+            self.fields.extend(columns.iter().map(PendingField::new));
+        }
         let mut room = Room::default();
         for (field, column) in self.fields.iter_mut().zip(columns) {
             let tile = column.tile(run.clone(), &mut room);
@@ -368,18 +237,32 @@ impl Pending {
         self.cells = self.cells.saturating_add(run.len());
     }
 
-    fn columns(&self, encoders: &[FieldEncoder]) -> Vec<CheckedColumn<'_>> {
-        let fields = self.fields.iter().zip(encoders);
+    /// Bytes that are held.
+    pub(super) fn bytes(&self) -> usize {
+        let fields = self.fields.iter();
         fields
-            .map(|(field, encoder)| CheckedColumn {
-                kind: encoder.kind,
-                cell_size: encoder.cell_size,
-                value_size: encoder.datatype.size(),
-                values: &field.values,
-                offsets: &field.offsets,
-                validity: &field.validity,
-                cells: self.cells,
+            .map(|field| {
+                let offsets = field.offsets.len().saturating_mul(size_of::<u64>());
+                field.values.len().saturating_add(offsets).saturating_add(field.validity.len())
             })
-            .collect()
+            .fold(0, usize::saturating_add)
+    }
+
+    pub(super) fn columns(&self) -> Vec<CheckedColumn<'_>> {
+        self.fields.iter().map(|field| field.column(self.cells)).collect()
+    }
+}
+
+impl PendingField {
+    fn new(column: &CheckedColumn<'_>) -> Self {
+        let CheckedColumn { kind, cell_size, value_size, is_real, .. } = *column;
+        let (values, offsets, validity) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, cell_size, value_size, is_real, values, offsets, validity }
+    }
+
+    fn column(&self, cells: usize) -> CheckedColumn<'_> {
+        let Self { kind, cell_size, value_size, is_real, values, offsets, validity } = self;
+        let (kind, cell_size, value_size, is_real) = (*kind, *cell_size, *value_size, *is_real);
+        CheckedColumn { kind, cell_size, value_size, is_real, values, offsets, validity, cells }
     }
 }

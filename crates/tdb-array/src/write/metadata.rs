@@ -8,7 +8,7 @@ use tdb_fragment::{
 };
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
-use super::create::generic_tile;
+use super::create::generic_tile_in;
 use super::statistics::{Fold, Rule, TileStatistics, unset};
 use super::tile::FieldEncoder;
 use crate::{Result, WriteError};
@@ -143,12 +143,12 @@ impl FragmentSummary {
                 Section::RTree => tree.to_bytes(version, &schema.domain).map_err(layout)?,
                 section => self.payload(section, schema, slots),
             };
-            file.extend(generic_tile(&payload, key, scratch)?);
+            file.extend(generic_tile_in(version, &payload, key, scratch)?);
             Ok(offset)
         })?;
         // One version has the section of processed conditions, but no field that points at it.
         if version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles) {
-            file.extend(generic_tile(&write_names(&[]), key, scratch)?);
+            file.extend(generic_tile_in(version, &write_names(&[]), key, scratch)?);
         }
         let offset = to_u64(file.len());
         let sizes = |size: fn(&FieldSummary) -> u64| -> Vec<u64> {

@@ -9,18 +9,24 @@
 //! __commits/<name>.wrt                         last: from here on readers see it
 //! ```
 //!
-//! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless.
+//! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless. Several
+//! fragments of one write are committed by one file, `__commits/<name>.con`.
 
 mod column;
+mod coordinates;
 mod create;
 mod dense;
 mod fragment;
 mod metadata;
 mod names;
+mod ordered;
+mod part;
 mod query;
 mod sorted;
 mod statistics;
+mod stream;
 mod tile;
+mod unordered;
 
 #[cfg(test)]
 mod tests;
@@ -31,18 +37,20 @@ use std::thread;
 
 use tdb_codec::{Budget, Gate, Limits};
 use tdb_filters::Key;
-use tdb_schema::ArraySchema;
+use tdb_schema::{ArraySchema, Enumeration};
 
 use crate::array::load_schema;
 use crate::context::Context;
 use crate::directory::Directory;
-use crate::storage::{Durability, LocalStorage, WriteStorage};
-use crate::{Error, Result};
+use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
+use crate::{Error, Result, WriteError};
 
 pub use column::WriteColumn;
 pub use fragment::FragmentWriter;
+pub use names::enumeration_file_name;
 pub use query::Write;
 pub(crate) use statistics::Rule;
+pub use stream::SparseStream;
 
 /// How to create and write arrays.
 ///
@@ -73,6 +81,8 @@ pub struct WriteOptions {
     key: Option<Key>,
     timestamp: Option<u64>,
     durability: Durability,
+    fragment_bytes: Option<u64>,
+    enumerations: Vec<Enumeration>,
 }
 
 impl WriteOptions {
@@ -80,7 +90,8 @@ impl WriteOptions {
     pub fn new() -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (limits, durability) = (Limits::default(), Durability::default());
-        Self { threads, limits, key: None, timestamp: None, durability }
+        let (fragment_bytes, enumerations) = (None, Vec::new());
+        Self { threads, limits, key: None, timestamp: None, durability, fragment_bytes, enumerations }
     }
 
     /// Uses at most this many threads. They are started by each write and end with it; with 1, none is.
@@ -110,6 +121,19 @@ impl WriteOptions {
     /// Chooses whether writes survive a loss of power. Without the forcing, small writes are much faster.
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// Writes sparse fragments of at most so many bytes of tiles; a write that has more becomes several fragments. They count
+    /// all at once (before version 12, which has no lists of commits, one after the other).
+    pub const fn fragment_bytes(mut self, bytes: u64) -> Self {
+        self.fragment_bytes = Some(bytes);
+        self
+    }
+
+    /// Gives the values of an enumeration that the schema of a new array names.
+    pub fn enumeration(mut self, enumeration: Enumeration) -> Self {
+        self.enumerations.push(enumeration);
         self
     }
 
@@ -155,7 +179,7 @@ impl WriteOptions {
         // Writers take the last schema whatever its time.
         let schema_key = directory.schemas.last().cloned().unwrap_or_default();
         let schema = load_schema(&context, &schema_key)?;
-        if !schema.version.has(Gate::Nullable) {
+        if !schema.version.has(Gate::FragmentFooter) {
             let what = format!("writing into an array of version {} is not supported", schema.version);
             return Err(Error::unsupported(context.describe(&schema_key), what));
         }
@@ -172,6 +196,18 @@ impl Default for WriteOptions {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// What becomes of cells with equal coordinates in one write to an array that does not allow them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// The write is refused.
+    #[default]
+    Refuse,
+    /// Of each such cells the one given first is written.
+    KeepFirst,
+    /// Of each such cells the one given last is written.
+    KeepLast,
 }
 
 /// An array, opened for writing. Any number of writers may be at work on one array.
@@ -202,6 +238,29 @@ impl ArrayWriter {
     /// A dense array, a filter that does not take its field, or whatever the system says.
     pub fn sparse_fragment(&self) -> Result<FragmentWriter<'_>> {
         FragmentWriter::sparse(self)
+    }
+
+    /// Starts a write of sparse cells that come in batches and in any order, with so many bytes of memory for those that
+    /// wait. Each time they fill it, a fragment is written.
+    ///
+    /// # Errors
+    /// A dense array, or a filter that does not take its field.
+    pub fn sparse_stream(&self, memory: usize) -> Result<SparseStream<'_>> {
+        SparseStream::new(self, memory)
+    }
+
+    /// Opens the array that holds the values of a dimension label.
+    ///
+    /// # Errors
+    /// A label that the schema does not have or that lies elsewhere; as [`WriteOptions::open`].
+    pub fn label(&self, name: &str) -> Result<Self> {
+        let label = self.schema.labels.iter().find(|label| label.name == name);
+        let label = label.filter(|label| label.relative && !label.external);
+        let label = label.ok_or_else(|| WriteError::MissingField(name.to_owned()))?;
+        if !label.uri.split('/').all(tdb_fragment::is_plain_name) {
+            return Err(Error::unsupported(self.describe(&self.schema_key), "a label outside the array"));
+        }
+        self.options.clone().open_storage(Below::new(self.storage.clone(), label.uri.as_str()))
     }
 
     fn describe(&self, key: &str) -> String {

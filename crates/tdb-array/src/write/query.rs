@@ -5,7 +5,7 @@ use core::ops::RangeBounds;
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::Range;
 
-use super::{ArrayWriter, WriteColumn, dense};
+use super::{ArrayWriter, Duplicates, WriteColumn, dense, unordered};
 use crate::coordinate::{AskedRange, Coordinate, Ends};
 use crate::query::{Wanted, show_coordinate};
 use crate::{Error, QueryError, Result, WriteError};
@@ -25,12 +25,13 @@ pub struct Write<'a> {
     array: &'a ArrayWriter,
     ranges: Vec<(String, Wanted)>,
     order: Option<Layout>,
+    duplicates: Duplicates,
     columns: Vec<WriteColumn<'a>>,
 }
 
 impl<'a> Write<'a> {
     pub(super) const fn new(array: &'a ArrayWriter) -> Self {
-        Self { array, ranges: Vec::new(), order: None, columns: Vec::new() }
+        Self { array, ranges: Vec::new(), order: None, duplicates: Duplicates::Refuse, columns: Vec::new() }
     }
 
     /// Writes this range of a dimension of a dense array; without one, the whole dimension.
@@ -54,10 +55,16 @@ impl<'a> Write<'a> {
         self
     }
 
-    /// Says how the columns are ordered: row-major (the default), column-major or global for dense arrays, global for
-    /// sparse ones.
+    /// Says how the columns are ordered: row-major (the default), column-major or global for dense arrays; unordered (the
+    /// default: they are sorted) or global (they are checked) for sparse ones.
     pub const fn order(mut self, order: Layout) -> Self {
         self.order = Some(order);
+        self
+    }
+
+    /// Says what becomes of unordered cells with equal coordinates, where the array does not allow them.
+    pub const fn duplicates(mut self, duplicates: Duplicates) -> Self {
+        self.duplicates = duplicates;
         self
     }
 
@@ -83,17 +90,20 @@ impl<'a> Write<'a> {
                 }
                 dense::write(array, self.domain()?, order, &self.columns)
             }
-            (ArrayType::Sparse, Some(Layout::GlobalOrder)) => {
+            (ArrayType::Sparse, order) => {
                 if let Some((dimension, _)) = self.ranges.first() {
                     let wrong = "is of a sparse array: its cells have coordinates instead of a range";
                     return Err(WriteError::Column { field: dimension.clone(), wrong }.into());
                 }
-                let mut fragment = array.sparse_fragment()?;
-                fragment.append(&self.columns)?;
-                fragment.commit()
-            }
-            (ArrayType::Sparse, _) => {
-                unsupported("writing sparse cells in another order than the global one is not supported yet")
+                match order {
+                    Some(Layout::GlobalOrder) => {
+                        let mut fragment = array.sparse_fragment()?;
+                        fragment.append(&self.columns)?;
+                        fragment.commit()
+                    }
+                    None | Some(Layout::Unordered) => unordered::write(array, self.duplicates, &self.columns),
+                    _ => unsupported("sparse cells are given unordered or in global order"),
+                }
             }
         }
     }
@@ -101,7 +111,10 @@ impl<'a> Write<'a> {
     /// The box of a dense write.
     fn domain(&self) -> Result<Vec<Range>> {
         let schema = self.array.schema();
-        for (name, _) in &self.ranges {
+        for (at, (name, _)) in self.ranges.iter().enumerate() {
+            if self.ranges.iter().take(at).any(|(before, _)| before == name) {
+                return Err(WriteError::RepeatedRange(name.clone()).into());
+            }
             if schema.dimension(name).is_none() {
                 let known: Vec<&str> = schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect();
                 return Err(

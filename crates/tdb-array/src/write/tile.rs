@@ -93,18 +93,30 @@ pub(crate) struct FieldEncoder {
     validity: Option<Encoder>,
     /// Whether chunks of var-length values begin at cells.
     whole_cells: bool,
+    /// Number of dimensions whose coordinates are in one file, or 0.
+    zipped: usize,
 }
 
 /// The filtered bytes of a tile and what is known of it.
 #[derive(Debug)]
 pub(crate) struct EncodedTile {
-    pub(crate) field: usize,
     pub(crate) cells: usize,
     pub(crate) fixed: Vec<u8>,
     /// With the unfiltered size.
     pub(crate) values: Option<(Vec<u8>, u64)>,
     pub(crate) validity: Option<Vec<u8>>,
     pub(crate) statistics: TileStatistics,
+    /// What the coordinates span, of a dimension or of all of them.
+    pub(crate) intervals: Vec<Range>,
+}
+
+impl EncodedTile {
+    /// Bytes in all files.
+    pub(crate) fn len(&self) -> u64 {
+        let values = self.values.as_ref().map_or(0, |(bytes, _)| bytes.len());
+        let validity = self.validity.as_ref().map_or(0, Vec::len);
+        to_u64(self.fixed.len().saturating_add(values).saturating_add(validity))
+    }
 }
 
 impl FieldEncoder {
@@ -125,11 +137,21 @@ impl FieldEncoder {
             })
         };
         let size = field.datatype.size();
+        let zipped = match field.kind {
+            FieldKind::Dimension(_) if !schema.version.has(Gate::DimensionFiles) => {
+                schema.domain.dimensions.len()
+            }
+            _ => 0,
+        };
+        let filters = schema.filters_in(field, schema.version);
         let (fixed, values) = match field.cell_size() {
-            Some(cell_size) => (encoder(field.filters, field.datatype, cell_size, false)?, None),
+            Some(cell_size) => {
+                let cell_size = cell_size.saturating_mul(zipped.max(1));
+                (encoder(filters, field.datatype, cell_size, false)?, None)
+            }
             None => {
                 let offsets = encoder(&schema.offsets_filters, Datatype::Uint64, 8, false)?;
-                (offsets, Some(encoder(field.filters, field.datatype, size, true)?))
+                (offsets, Some(encoder(filters, field.datatype, size, true)?))
             }
         };
         let validity = field
@@ -150,6 +172,7 @@ impl FieldEncoder {
             values,
             validity,
             whole_cells: schema.version.has(Gate::WholeCellChunks),
+            zipped,
         })
     }
 
@@ -158,17 +181,57 @@ impl FieldEncoder {
         self.validity.is_some()
     }
 
-    /// Filters a tile, and looks at its cells.
+    /// Filters a tile of a source, and looks at its cells.
     pub(crate) fn encode(
         &self,
-        field: usize,
-        cells: &TileCells<'_>,
+        source: &dyn TileSource,
+        tile: usize,
+        worker: &mut Worker,
+    ) -> Result<EncodedTile> {
+        let Worker { room, encoding } = worker;
+        if self.zipped > 0 {
+            return self.encode_zipped(source, tile, room, encoding);
+        }
+        let cells = source.cells(self.kind, tile, room)?;
+        self.encode_cells(&cells, encoding)
+    }
+
+    /// Filters the coordinates of all dimensions, one dimension behind the other.
+    fn encode_zipped(
+        &self,
+        source: &dyn TileSource,
+        tile: usize,
+        room: &mut Room,
         encoding: &mut Encoding,
     ) -> Result<EncodedTile> {
-        let failed =
-            |error: tdb_tile::Error| WriteError::Filter { field: self.name.clone(), error: error.into() };
+        let (mut values, mut intervals, mut count) = (Vec::new(), Vec::new(), 0);
+        for index in 0..self.zipped {
+            let cells = source.cells(FieldKind::Dimension(index), tile, room)?;
+            values.extend_from_slice(cells.values);
+            let statistics = statistics::of_tile(self.rule, self.datatype, &cells, self.cell_size);
+            intervals.extend(interval(&statistics));
+            count = cells.count;
+        }
+        let size = to_u64(self.cell_size.unwrap_or(1));
+        let split = split::Cells::Coordinates { dimensions: to_u64(self.zipped), size };
+        let fixed = encode_tile(&self.fixed, &values, split, &mut encoding.scratch);
+        let fixed = fixed.map_err(|error| self.failed(error))?;
+        let statistics = TileStatistics::default();
+        Ok(EncodedTile { cells: count, fixed, values: None, validity: None, statistics, intervals })
+    }
+
+    fn failed(&self, error: tdb_tile::Error) -> WriteError {
+        WriteError::Filter { field: self.name.clone(), error: error.into() }
+    }
+
+    fn encode_cells(&self, cells: &TileCells<'_>, encoding: &mut Encoding) -> Result<EncodedTile> {
+        let failed = |error| self.failed(error);
         let Encoding { scratch, offsets: offset_bytes } = encoding;
         let statistics = statistics::of_tile(self.rule, self.datatype, cells, self.cell_size);
+        let intervals = match self.kind {
+            FieldKind::Dimension(_) => interval(&statistics).into_iter().collect(),
+            FieldKind::Attribute(_) => Vec::new(),
+        };
         let (fixed, values) = match &self.values {
             None => {
                 let size = to_u64(self.cell_size.unwrap_or(1));
@@ -206,12 +269,12 @@ impl FieldEncoder {
             .transpose()
             .map_err(failed)?;
         let values = values.map(|tile| (tile, to_u64(cells.values.len())));
-        Ok(EncodedTile { field, cells: cells.count, fixed, values, validity, statistics })
+        Ok(EncodedTile { cells: cells.count, fixed, values, validity, statistics, intervals })
     }
 }
 
 /// The interval that a dimension's coordinates in a tile span; `None` if there are none.
-pub(crate) fn interval(statistics: &TileStatistics) -> Option<Range> {
+fn interval(statistics: &TileStatistics) -> Option<Range> {
     let (low, high) = statistics.extremes.clone()?;
     Some(Range::new(low, high))
 }

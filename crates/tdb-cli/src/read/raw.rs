@@ -71,13 +71,19 @@ fn write_column(column: &Column, cells: usize, folder: &Path, stem: &str) -> Res
     }))
 }
 
-/// A range in the dimension's notation; `null` for the whole dimension. Open ends are the domain's.
-fn range((dimension, ends): (&Dimension, &Ends)) -> Value {
-    if ends.low.is_none() && ends.high.is_none() {
-        return Value::Null;
+/// A range in the dimension's notation, several as a list of them; `null` for the whole dimension. Open ends are the
+/// domain's.
+fn range((dimension, ranges): (&Dimension, &Vec<Ends>)) -> Value {
+    let one = |ends: &Ends| -> Value {
+        let domain = dimension.domain.as_ref();
+        let low = ends.low.as_ref().or(domain.map(|(low, _)| low));
+        let high = ends.high.as_ref().or(domain.map(|(_, high)| high));
+        [low, high].into_iter().map(|end| json!(end.map(|end| coordinate_json(dimension, end)))).collect()
+    };
+    match ranges.as_slice() {
+        [] => Value::Null,
+        [ends] if *ends == Ends::default() => Value::Null,
+        [ends] => one(ends),
+        several => several.iter().map(one).collect(),
     }
-    let domain = dimension.domain.as_ref();
-    let low = ends.low.as_ref().or(domain.map(|(low, _)| low));
-    let high = ends.high.as_ref().or(domain.map(|(_, high)| high));
-    [low, high].into_iter().map(|end| json!(end.map(|end| coordinate_json(dimension, end)))).collect()
 }

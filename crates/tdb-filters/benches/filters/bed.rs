@@ -229,12 +229,19 @@ impl Bed {
         let (mut source, mut at) = (arena.source.as_slice(), 0);
         for chunk in chunks.iter().cycle().take(whole.len()) {
             let (cells, rest) = source.split_at(chunk.cells.bytes.len());
+            source = rest;
+            if encoder.keeps_sizes() {
+                let place = &mut arena.encoded[at + chunk.metadata.len()..][..cells.len()];
+                encoder.encode_chunk_into(cells, scratch, metadata, place).unwrap();
+                arena.encoded[at..][..metadata.len()].copy_from_slice(metadata);
+                at += metadata.len() + cells.len();
+                continue;
+            }
             encoder.encode_chunk(cells, scratch, metadata, data).unwrap();
             for side in [&*metadata, &*data] {
                 arena.encoded[at..][..side.len()].copy_from_slice(side);
                 at += side.len();
             }
-            source = rest;
         }
     }
 }

@@ -65,6 +65,7 @@ fn nothing_is_encoded_as_nothing_where_libtiledb_divides_by_zero_or_adds_garbage
 }
 
 #[test]
+#[cfg(feature = "checksum")]
 fn nothing_behind_another_filter_is_a_part_where_libtiledb_can_read_it_and_none_where_not() {
     const RLE: Filter = Filter::Rle { level: -1 };
     const MD5: Filter = Filter::ChecksumMd5;

@@ -1,9 +1,7 @@
 //! Some cases at a time, written by one library and read by the other, in both directions at once.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tdb_array::{Durability, Layout, OpenOptions, WriteColumn, WriteOptions};
@@ -11,25 +9,7 @@ use tdb_codec::{FormatVersion, to_u64};
 use tdb_filters::Key;
 
 use super::cases::{Case, Cells, KEY};
-
-/// What the peer says of a case.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) outcome: Outcome,
-    pub(super) what: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Equal,
-    Refused,
-    Differs,
-    /// It wrote cells that it cannot read.
-    SelfRefused,
-    /// It wrote cells and reads others.
-    SelfDiffers,
-    Crashed,
-}
+use crate::conform::peers::{Answer, Outcome, Peer};
 
 /// What came of one case in both directions; `None` where a step before failed.
 #[derive(Debug)]
@@ -131,82 +111,10 @@ impl Bench {
         fs::write(self.folder.join("cases.json"), Value::from(list).to_string()).map_err(failed)
     }
 
-    fn start(&self, op: &'static str, arrays: &Path, cases: usize) -> Result<Peer<'_>, String> {
-        let mut peer = Peer { bench: self, op, arrays: arrays.to_owned(), cases, child: None };
-        peer.child = Some(peer.spawn(0)?);
-        Ok(peer)
+    fn start(&self, op: &'static str, arrays: &Path, cases: usize) -> Result<Peer, String> {
+        let (script, library, batch) = (self.script.clone(), self.library.clone(), self.folder.clone());
+        Peer { script, library, batch, op, arrays: arrays.to_owned(), cases, child: None }.start()
     }
-}
-
-/// A running peer.
-struct Peer<'b> {
-    bench: &'b Bench,
-    op: &'static str,
-    arrays: PathBuf,
-    cases: usize,
-    child: Option<Child>,
-}
-
-impl Peer<'_> {
-    fn spawn(&self, skip: usize) -> Result<Child, String> {
-        Command::new("python3")
-            .arg(&self.bench.script)
-            .arg("--lib")
-            .arg(&self.bench.library)
-            .arg("--batch")
-            .arg(&self.bench.folder)
-            .arg("--arrays")
-            .arg(&self.arrays)
-            .args(["--op", self.op, "--skip", &skip.to_string()])
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("cannot run python3: {error}"))
-    }
-
-    /// All answers. A case on which the peer crashes is one more answer; it is started again behind it.
-    fn finish(mut self) -> Result<Vec<Answer>, String> {
-        let mut answers = Vec::with_capacity(self.cases);
-        loop {
-            let mut child = match self.child.take() {
-                Some(child) => child,
-                None => self.spawn(answers.len())?,
-            };
-            let before = answers.len();
-            let output = child.stdout.take().ok_or("no pipe from python3")?;
-            for line in BufReader::new(output).lines() {
-                answers.push(parse(&line.map_err(|error| error.to_string())?)?);
-            }
-            let status = child.wait().map_err(|error| error.to_string())?;
-            if answers.len() >= self.cases {
-                break;
-            }
-            if status.success() || status.code().is_some() && before == answers.len() && before == 0 {
-                return Err(format!("conform_peer.py {} ended early: {status}", self.op));
-            }
-            answers.push(Answer { outcome: Outcome::Crashed, what: status.to_string() });
-            if answers.len() >= self.cases {
-                break;
-            }
-        }
-        Ok(answers)
-    }
-}
-
-fn parse(line: &str) -> Result<Answer, String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
-    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let outcome = match text("outcome").as_str() {
-        "equal" => Outcome::Equal,
-        "refused" => Outcome::Refused,
-        "differs" => Outcome::Differs,
-        "self-refused" => Outcome::SelfRefused,
-        "self-differs" => Outcome::SelfDiffers,
-        other => return Err(format!("unknown outcome {other:?}")),
-    };
-    Ok(Answer { outcome, what: text("what") })
 }
 
 fn key(case: &Case) -> Option<Key> {

@@ -2,6 +2,8 @@
 
 use tdb_codec::{Datatype, DatatypeClass, Native, Physical, PhysicalVisitor, to_u64};
 
+use crate::conform::random::Random;
+
 /// What the values are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
@@ -13,22 +15,6 @@ pub(super) enum Pattern {
     Odd,
     /// Values of a grid that float-scale keeps exactly.
     Grid,
-}
-
-/// A generator of the same numbers everywhere: splitmix64.
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(super) const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
 }
 
 /// Scale and offset of [`Pattern::Grid`]: exact in binary.

@@ -1,0 +1,112 @@
+//! Results whose ranges were asked for out of order, or more than once.
+
+use tdb_codec::{Buffer, to_usize};
+
+use super::axis::Axis;
+use super::cell_map::{CellMap, Stretch};
+use crate::gather::{lengths_to_offsets, zeroed};
+use crate::grid::strides;
+use crate::{Column, Layout, QueryError, Result};
+
+/// Takes the cells of a result, each of which was read once, to the places where they were asked for.
+#[derive(Debug)]
+pub(crate) struct Arrangement {
+    counts: Vec<usize>,
+    cells: usize,
+    map: CellMap,
+}
+
+impl Arrangement {
+    /// What the intervals, in the order they were asked for, make of the axes they were merged to; `None` if that is
+    /// the same.
+    pub(crate) fn new(asked: &[Vec<(u64, u64)>], axes: &[Axis], order: Layout) -> Result<Option<Self>> {
+        let too_large = || {
+            let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);
+            let sum = |intervals: &Vec<_>| intervals.iter().map(count).fold(0, u128::saturating_add);
+            QueryError::TooLarge { cells: asked.iter().map(sum).fold(1, u128::saturating_mul) }
+        };
+        let mut counts = Vec::with_capacity(axes.len());
+        let mut stretches = Vec::with_capacity(axes.len());
+        let mut same = true;
+        for (intervals, axis) in asked.iter().zip(axes) {
+            let mut at = 0usize;
+            let mut list: Vec<Stretch> = Vec::with_capacity(intervals.len());
+            for (low, high) in intervals {
+                let from = axis.position(*low).unwrap_or(0);
+                let count = to_usize(high.saturating_sub(*low)).and_then(|count| count.checked_add(1));
+                let count = count.ok_or_else(too_large)?;
+                same &= from == at;
+                list.push((from, at, count));
+                at = at.checked_add(count).ok_or_else(too_large)?;
+            }
+            same &= at == axis.count();
+            counts.push(at);
+            stretches.push(list);
+        }
+        if same {
+            return Ok(None);
+        }
+        let cells = counts.iter().try_fold(1usize, |product, count| product.checked_mul(*count));
+        let cells = cells.filter(|cells| *cells < isize::MAX.unsigned_abs()).ok_or_else(too_large)?;
+        let read: Vec<usize> = axes.iter().map(Axis::count).collect();
+        let source = strides(&read, order).ok_or_else(too_large)?;
+        let target = strides(&counts, order).ok_or_else(too_large)?;
+        Ok(Some(Self { cells, map: CellMap::new(&stretches, &source, &target), counts }))
+    }
+
+    /// Cells along each dimension.
+    pub(crate) fn counts(&self) -> &[usize] {
+        &self.counts
+    }
+
+    /// Number of cells.
+    pub(crate) const fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// A column's cells in their places.
+    pub(crate) fn apply(&self, column: Column) -> Result<Column> {
+        let validity = match column.validity() {
+            Some(validity) => Some(self.fixed(validity, 1)?.to_vec()),
+            None => None,
+        };
+        let (data, offsets) = match column.offsets() {
+            None => (self.fixed(column.bytes(), column.cell_size().unwrap_or(1))?, None),
+            Some(from) => {
+                let (data, offsets) = self.strings(column.bytes(), from)?;
+                (data, Some(offsets))
+            }
+        };
+        Ok(Column { data, offsets, validity, ..column })
+    }
+
+    fn fixed(&self, values: &[u8], size: usize) -> Result<Buffer> {
+        let mut out = zeroed(self.cells.saturating_mul(size))?;
+        self.map.copy(values, out.as_mut_slice(), size);
+        Ok(out)
+    }
+
+    fn strings(&self, values: &[u8], from: &[u64]) -> Result<(Buffer, Vec<u64>)> {
+        zeroed(self.cells.saturating_add(1).saturating_mul(8))?;
+        let mut offsets = vec![0u64; self.cells.saturating_add(1)];
+        self.map.for_each_run(|source, target, cells| {
+            let lengths = from.get(source..).unwrap_or_default().windows(2);
+            let slots = offsets.get_mut(target..).unwrap_or_default().iter_mut().take(cells);
+            for (slot, pair) in slots.zip(lengths) {
+                *slot = pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start));
+            }
+        });
+        lengths_to_offsets(&mut offsets)?;
+        let total = offsets.last().copied().unwrap_or(0);
+        let mut out = zeroed(to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?)?;
+        let at = |offsets: &[u64], cell: usize| offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
+        self.map.for_each_run(|source, target, cells| {
+            let values = values.get(at(from, source)..at(from, source.saturating_add(cells)));
+            let slot = at(&offsets, target)..at(&offsets, target.saturating_add(cells));
+            if let (Some(values), Some(slot)) = (values, out.as_mut_slice().get_mut(slot)) {
+                slot.copy_from_slice(values);
+            }
+        });
+        Ok((out, offsets))
+    }
+}

@@ -1,0 +1,81 @@
+//! A folder of a storage as a storage of its own: dimension labels are arrays below their array.
+
+use core::fmt::Debug;
+use core::ops::Deref;
+use std::io;
+
+use bytes::Bytes;
+
+use super::{ByteRange, Entry, FileWriter, Storage, StoredFile, WriteStorage, join};
+
+/// What lies below a folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Below<S> {
+    storage: S,
+    folder: String,
+}
+
+impl<S> Below<S> {
+    pub(crate) fn new(storage: S, folder: impl Into<String>) -> Self {
+        Self { storage, folder: folder.into() }
+    }
+
+    fn key(&self, key: &str) -> String {
+        if key.is_empty() { self.folder.clone() } else { join(&self.folder, key) }
+    }
+}
+
+impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        self.storage.list(&self.key(folder))
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        self.storage.read_tail(&self.key(key), most)
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.storage.read_into(&self.key(key), offset, out)
+    }
+
+    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        self.storage.open(&self.key(key))
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        let below =
+            |ByteRange { key, range }: &ByteRange| ByteRange { key: self.key(key), range: range.clone() };
+        self.storage.read_ranges(&ranges.iter().map(below).collect::<Vec<_>>())
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.storage.describe(&self.key(key))
+    }
+}
+
+impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Below<S> {
+    fn create_folder(&self, key: &str) -> io::Result<()> {
+        self.storage.create_folder(&self.key(key))
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        self.storage.create_file(&self.key(key))
+    }
+
+    fn sync_folder(&self, key: &str) -> io::Result<()> {
+        self.storage.sync_folder(&self.key(key))?;
+        match self.folder.rsplit_once('/') {
+            // An array's own folder is to be found in the one above.
+            Some((above, _)) if key.is_empty() => self.storage.sync_folder(above),
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        self.storage.remove_file(&self.key(key))
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        self.storage.remove_folder(&self.key(key))
+    }
+}

@@ -1,0 +1,117 @@
+//! Where the coordinates of sparse cells may lie.
+
+use core::ops::Range as Cells;
+
+use tdb_codec::{Native, PhysicalVisitor, to_u64};
+use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
+
+use super::column::CheckedColumn;
+use crate::query::show_coordinate;
+use crate::{Result, WriteError, parallel};
+
+/// Cells that a parallel job looks at.
+pub(super) const BAND: usize = 1 << 16;
+
+/// What may be written: an interval a dimension, and none for strings without a current domain.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    dimensions: Vec<(Dimension, Option<Range>)>,
+}
+
+impl Bounds {
+    pub(super) fn new(schema: &ArraySchema) -> Self {
+        let dimensions = schema.domain.dimensions.iter().enumerate();
+        let dimensions = dimensions.map(|(index, dimension)| {
+            let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
+            let whole = || dimension.domain.clone().map(|(low, high)| Range::new(low, high));
+            (dimension.clone(), current.cloned().or_else(whole))
+        });
+        Self { dimensions: dimensions.collect() }
+    }
+
+    /// Refuses cells outside, the first of them by name. A NaN is outside everything.
+    pub(super) fn check(
+        &self,
+        threads: usize,
+        coordinates: &[CheckedColumn<'_>],
+        cells: usize,
+        first_number: u64,
+    ) -> Result<()> {
+        let found = parallel::run(
+            threads,
+            bands(cells),
+            || (),
+            |band, ()| Ok(self.first_outside(coordinates, &band)),
+        )?;
+        match found.into_iter().flatten().next() {
+            None => Ok(()),
+            Some((cell, dimension, value)) => {
+                let cell = first_number.saturating_add(to_u64(cell));
+                Err(WriteError::OutsideDomain { dimension, cell, value }.into())
+            }
+        }
+    }
+
+    /// The first cell of a band that lies outside, with its dimension's name and its coordinate there.
+    fn first_outside(
+        &self,
+        coordinates: &[CheckedColumn<'_>],
+        band: &Cells<usize>,
+    ) -> Option<(usize, String, String)> {
+        let mut first: Option<(usize, &Dimension, &CheckedColumn<'_>)> = None;
+        for ((dimension, bounds), column) in self.dimensions.iter().zip(coordinates) {
+            let Some(bounds) = bounds else { continue };
+            let outside = if column.cell_size.is_some() {
+                let visitor = FirstOutside { values: column.run(band.clone()), bounds };
+                let at = dimension.datatype.physical().visit(visitor);
+                at.map(|at| band.start.saturating_add(at))
+            } else {
+                band.clone().find(|cell| !holds_string(bounds, column.cell(*cell).unwrap_or_default()))
+            };
+            if let Some(cell) = outside.filter(|cell| first.is_none_or(|(before, ..)| *cell < before)) {
+                first = Some((cell, dimension, column));
+            }
+        }
+        first.map(|(cell, dimension, column)| {
+            let value = column.cell(cell).unwrap_or_default();
+            (cell, dimension.name.clone(), show_coordinate(dimension, value))
+        })
+    }
+}
+
+/// Whether a string lies in an interval of a current domain, whose empty high end is an open one.
+fn holds_string(bounds: &Range, value: &[u8]) -> bool {
+    value >= bounds.low.as_slice() && (bounds.high.is_empty() || value <= bounds.high.as_slice())
+}
+
+/// Cells cut into bands for parallel jobs.
+pub(super) fn bands(cells: usize) -> Vec<Cells<usize>> {
+    let count = cells.div_ceil(BAND);
+    let band = |index: usize| {
+        let start = index.saturating_mul(BAND);
+        start..start.saturating_add(BAND).min(cells)
+    };
+    (0..count).map(band).collect()
+}
+
+struct FirstOutside<'a> {
+    values: &'a [u8],
+    bounds: &'a Range,
+}
+
+impl PhysicalVisitor for FirstOutside<'_> {
+    type Output = Option<usize>;
+
+    fn visit<T: Native>(self) -> Option<usize> {
+        let (low, high) = (T::from_le(&self.bounds.low)?, T::from_le(&self.bounds.high)?);
+        // Not "less or greater": a NaN is neither.
+        let inside = |value: &[u8]| T::from_le(value).is_some_and(|value| low <= value && value <= high);
+        self.values.chunks_exact(T::SIZE).position(|value| !inside(value))
+    }
+}
+
+/// The dimensions' columns, in the schema's order.
+pub(super) fn of_dimensions<'a>(columns: &[CheckedColumn<'a>], dimensions: usize) -> Vec<CheckedColumn<'a>> {
+    let column = |index| columns.iter().find(|column| column.kind == FieldKind::Dimension(index)).copied();
+    (0..dimensions).filter_map(column).collect()
+}

@@ -1,0 +1,52 @@
+//! Attributes whose cells have an order of their own: the values of dimension labels.
+
+use core::cmp::Ordering;
+
+use tdb_codec::{DataOrder, Native, PhysicalVisitor, to_u64};
+use tdb_schema::{ArraySchema, FieldKind};
+
+use super::column::CheckedColumn;
+use crate::WriteError;
+
+/// Refuses cells of ordered attributes that do not stand in their order. Such attributes are those of dense arrays with
+/// one dimension, so the columns' cells are neighbours in the array.
+pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Result<(), WriteError> {
+    for column in columns {
+        let FieldKind::Attribute(index) = column.kind else { continue };
+        let Some(attribute) = schema.attributes.get(index) else { continue };
+        let forbidden = match attribute.order {
+            DataOrder::Unordered => continue,
+            DataOrder::Increasing => Ordering::Greater,
+            DataOrder::Decreasing => Ordering::Less,
+        };
+        let wrong = if column.cell_size.is_some() {
+            attribute.datatype.physical().visit(FirstAgainst { values: column.values, forbidden })
+        } else {
+            let cell = |index: usize| column.cell(index).unwrap_or_default();
+            (1..column.cells).find(|index| cell(index.wrapping_sub(1)).cmp(cell(*index)) == forbidden)
+        };
+        if let Some(cell) = wrong {
+            return Err(WriteError::NotInOrder { field: attribute.name.clone(), cell: to_u64(cell) });
+        }
+    }
+    Ok(())
+}
+
+/// The first value that stands to the one before it as it must not, or not at all: a NaN.
+struct FirstAgainst<'a> {
+    values: &'a [u8],
+    forbidden: Ordering,
+}
+
+impl PhysicalVisitor for FirstAgainst<'_> {
+    type Output = Option<usize>;
+
+    fn visit<T: Native>(self) -> Option<usize> {
+        let values = self.values.chunks_exact(T::SIZE).map(T::from_le);
+        let pairs = values.clone().zip(values.skip(1));
+        let wrong = |(before, value): (Option<T>, Option<T>)| {
+            before.partial_cmp(&value).is_none_or(|order| order == self.forbidden)
+        };
+        pairs.map(wrong).position(|wrong| wrong).map(|at| at.saturating_add(1))
+    }
+}

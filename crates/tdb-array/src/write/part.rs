@@ -1,0 +1,332 @@
+//! The files of one fragment, and what makes them count.
+
+use std::mem;
+
+use tdb_codec::{Gate, to_u64};
+use tdb_fragment::{
+    CommitKind, CommitRecord, DataFile, DataFilePart, TimestampedName, write_consolidated_commits,
+};
+use tdb_schema::{FieldKind, Range};
+
+use super::ArrayWriter;
+use super::create::write_file;
+use super::metadata::{FieldSummary, FragmentSummary, TileList};
+use super::names::{self, Nonces};
+use super::tile::{EncodedTile, FieldEncoder};
+use crate::directory::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
+use crate::storage::{Durability, FileWriter, join};
+use crate::{Error, Result, WriteError};
+
+/// The fragments of one write: one, or several where their size is limited.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    array: &'a ArrayWriter,
+    /// When all of them were written.
+    time: u64,
+    /// Name of the next one.
+    name: TimestampedName,
+    /// Of a dense fragment what it covers; `None` for sparse ones.
+    domain: Option<Vec<Range>>,
+    tile_cells: u64,
+    /// Bytes of tiles that a fragment must not pass.
+    limit: Option<u64>,
+    open: Option<Part<'a>>,
+    finished: Vec<Finished<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(array: &'a ArrayWriter, domain: Option<Vec<Range>>, tile_cells: u64) -> Result<Self> {
+        let time = array.options.time();
+        let name = names::fragment(time, array.schema().version)?;
+        let limit = array.options.fragment_bytes;
+        Ok(Self { array, time, name, domain, tile_cells, limit, open: None, finished: Vec::new() })
+    }
+
+    /// The name of the first fragment.
+    pub(super) fn name(&self) -> String {
+        let first = self.finished.first().map(|finished| &finished.name);
+        first.or(self.open.as_ref().map(|open| &open.name)).unwrap_or(&self.name).to_string()
+    }
+
+    /// Appends a tile of every field, to a fragment of its own where it would make the last one too large.
+    pub(super) fn append(
+        &mut self,
+        row: Vec<EncodedTile>,
+        encoders: &[FieldEncoder],
+        nonces: &Nonces,
+    ) -> Result<()> {
+        let size = row.iter().map(EncodedTile::len).fold(0, u64::saturating_add);
+        if let Some(limit) = self.limit {
+            if size > limit {
+                return Err(WriteError::TileSize { bytes: size, limit }.into());
+            }
+            if self.open.as_ref().is_some_and(|open| open.bytes.saturating_add(size) > limit) {
+                self.finish(nonces)?;
+            }
+        }
+        let mut part = match self.open.take() {
+            Some(part) => part,
+            None => {
+                let next = names::fragment(self.time, self.array.schema().version)?;
+                let name = mem::replace(&mut self.name, next);
+                Part::begin(self.array, name, self.domain.clone(), self.tile_cells, encoders)?
+            }
+        };
+        part.append(row, size)?;
+        self.open = Some(part);
+        Ok(())
+    }
+
+    /// Ends the fragment that is being written, if there is one.
+    pub(super) fn finish(&mut self, nonces: &Nonces) -> Result<()> {
+        if let Some(part) = self.open.take() {
+            self.finished.push(part.finish(nonces)?);
+        }
+        Ok(())
+    }
+
+    /// Makes all fragments count; returns their names.
+    pub(super) fn commit(self) -> Result<Vec<String>> {
+        if self.finished.is_empty() {
+            return Err(WriteError::NoCells.into());
+        }
+        commit(self.array, self.time, self.finished)
+    }
+}
+
+/// A fragment's folder, which is removed again unless it comes to count.
+#[derive(Debug)]
+struct Folder<'a> {
+    array: &'a ArrayWriter,
+    key: String,
+    keep: bool,
+}
+
+impl Drop for Folder<'_> {
+    fn drop(&mut self) {
+        if !self.keep {
+            // What cannot be removed is harmless: it does not count.
+            let _ = self.array.storage.remove_folder(&self.key);
+        }
+    }
+}
+
+/// A fragment to which tiles are appended.
+#[derive(Debug)]
+struct Part<'a> {
+    name: TimestampedName,
+    // Before the folder, so that files are closed when it is removed.
+    outputs: Vec<Output<'a>>,
+    folder: Folder<'a>,
+    summary: FragmentSummary,
+    bytes: u64,
+    /// Folders of the array were made that it did not have: their names must be synced too.
+    made_folders: bool,
+}
+
+/// The files of one field.
+#[derive(Debug)]
+struct Output<'a> {
+    fixed: DataOutput<'a>,
+    values: Option<DataOutput<'a>>,
+    validity: Option<DataOutput<'a>>,
+}
+
+/// A data file that is appended to.
+#[derive(Debug)]
+struct DataOutput<'a> {
+    path: String,
+    file: Box<dyn FileWriter + 'a>,
+}
+
+impl<'a> Part<'a> {
+    /// Makes the folder and begins the data files.
+    fn begin(
+        array: &'a ArrayWriter,
+        name: TimestampedName,
+        domain: Option<Vec<Range>>,
+        tile_cells: u64,
+        encoders: &[FieldEncoder],
+    ) -> Result<Self> {
+        let storage = &*array.storage;
+        let make = |folder: &str| {
+            storage.create_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
+        };
+        let in_folders = array.schema().version.has(Gate::FragmentFolders);
+        let mut made_folders = false;
+        if in_folders {
+            let there = storage.list("").map_err(|error| Error::io(array.describe(""), error))?;
+            for folder in [FRAGMENTS, COMMITS] {
+                if !there.iter().any(|entry| entry.name == folder) {
+                    make(folder)?;
+                    made_folders = true;
+                }
+            }
+        }
+        let key = join(if in_folders { FRAGMENTS } else { "" }, &name.to_string());
+        make(&key)?;
+        let folder = Folder { array, key, keep: false };
+        let outputs = encoders.iter().map(|encoder| Output::begin(array, &folder.key, encoder));
+        let outputs = outputs.collect::<Result<_>>()?;
+        let schema_name = array.schema_key.rsplit('/').next().unwrap_or_default().to_owned();
+        let fields = encoders.iter().map(FieldSummary::new).collect();
+        let summary = FragmentSummary::new(schema_name, domain, tile_cells, fields);
+        Ok(Self { name, outputs, folder, summary, bytes: 0, made_folders })
+    }
+
+    /// Appends a tile of every field, together of so many bytes.
+    fn append(&mut self, row: Vec<EncodedTile>, bytes: u64) -> Result<()> {
+        let summary = &mut self.summary;
+        let mut mbr = Vec::new();
+        for (tile, (output, field)) in row.into_iter().zip(self.outputs.iter_mut().zip(&mut summary.fields)) {
+            mbr.extend_from_slice(&tile.intervals);
+            summary.last_tile_cells = to_u64(tile.cells);
+            output.append(&tile, field)?;
+        }
+        if !mbr.is_empty() {
+            summary.mbrs.push(mbr);
+        }
+        summary.tile_count = summary.tile_count.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(bytes);
+        Ok(())
+    }
+
+    /// Ends the data files, and writes the metadata behind them.
+    fn finish(self, nonces: &Nonces) -> Result<Finished<'a>> {
+        let Self { name, outputs, folder, summary, made_folders, .. } = self;
+        let array = folder.array;
+        let durability = array.options.durability;
+        outputs.into_iter().try_for_each(|output| output.finish(durability))?;
+        let schema = array.schema();
+        let metadata = summary.to_bytes(schema, array.context.key.as_ref(), &mut nonces.scratch())?;
+        let mut finished = Finished { name, folder, made_folders, metadata: Some(metadata) };
+        // Where there are no commit files, it is the metadata that makes a fragment count.
+        if schema.version.has(Gate::CommitFiles) {
+            finished.write_metadata()?;
+        }
+        Ok(finished)
+    }
+}
+
+impl<'a> Output<'a> {
+    fn begin(array: &'a ArrayWriter, folder: &str, encoder: &FieldEncoder) -> Result<Self> {
+        let schema = array.schema();
+        let open = |part| -> Result<DataOutput<'a>> {
+            let file = match encoder.kind {
+                FieldKind::Dimension(_) if !schema.version.has(Gate::DimensionFiles) => DataFile::Coords,
+                kind => DataFile::Field(kind, part),
+            };
+            let name = file.name(schema, schema.version);
+            let name = name.filter(|name| tdb_fragment::is_plain_name(name)).ok_or_else(|| {
+                let what = "the name of a field cannot be the name of a file, as this version needs";
+                Error::unsupported(array.describe(&array.schema_key), what)
+            })?;
+            let key = join(folder, &name);
+            let path = array.describe(&key);
+            let file = array.storage.create_file(&key).map_err(|error| Error::io(&path, error))?;
+            Ok(DataOutput { path, file })
+        };
+        let fixed = open(DataFilePart::Fixed)?;
+        let values = encoder.cell_size.is_none().then(|| open(DataFilePart::Var)).transpose()?;
+        let validity = encoder.is_nullable().then(|| open(DataFilePart::Validity)).transpose()?;
+        Ok(Self { fixed, values, validity })
+    }
+
+    fn append(&mut self, tile: &EncodedTile, summary: &mut FieldSummary) -> Result<()> {
+        self.fixed.append(&tile.fixed, &mut summary.fixed)?;
+        if let (Some(output), Some((bytes, size))) = (&mut self.values, &tile.values) {
+            output.append(bytes, &mut summary.values)?;
+            summary.var_sizes.push(*size);
+        }
+        if let (Some(output), Some(bytes)) = (&mut self.validity, &tile.validity) {
+            output.append(bytes, &mut summary.validity)?;
+        }
+        summary.note(tile.cells, &tile.statistics);
+        Ok(())
+    }
+
+    fn finish(self, durability: Durability) -> Result<()> {
+        let Self { fixed, values, validity } = self;
+        fixed.finish(durability)?;
+        values.into_iter().chain(validity).try_for_each(|output| output.finish(durability))
+    }
+}
+
+impl DataOutput<'_> {
+    /// Appends a tile and notes where it begins.
+    fn append(&mut self, tile: &[u8], tiles: &mut TileList) -> Result<()> {
+        self.file.append(tile).map_err(|error| Error::io(&self.path, error))?;
+        tiles.push(to_u64(tile.len()));
+        Ok(())
+    }
+
+    fn finish(self, durability: Durability) -> Result<()> {
+        self.file.finish(durability).map_err(|error| Error::io(&self.path, error))
+    }
+}
+
+/// A fragment all of whose files are written, or all but the metadata where that makes it count.
+#[derive(Debug)]
+struct Finished<'a> {
+    name: TimestampedName,
+    folder: Folder<'a>,
+    made_folders: bool,
+    metadata: Option<Vec<u8>>,
+}
+
+impl Finished<'_> {
+    fn write_metadata(&mut self) -> Result<()> {
+        let array = self.folder.array;
+        if let Some(metadata) = self.metadata.take() {
+            let key = join(&self.folder.key, FRAGMENT_METADATA);
+            write_file(&*array.storage, &key, &metadata, array.options.durability)?;
+        }
+        sync(array, &self.folder.key)
+    }
+}
+
+/// Makes fragments count, all at once where the version can: one by its own marker, several by a list of theirs.
+fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Result<Vec<String>> {
+    let version = array.schema().version;
+    let in_folders = version.has(Gate::FragmentFolders);
+    sync(array, if in_folders { FRAGMENTS } else { "" })?;
+    if finished.iter().any(|fragment| fragment.made_folders) {
+        sync(array, "")?;
+    }
+    let (storage, durability) = (&*array.storage, array.options.durability);
+    let (commits, kind) = if in_folders { (COMMITS, CommitKind::Write) } else { ("", CommitKind::Ok) };
+    let marker = |name: &TimestampedName| join(commits, &format!("{name}{}", kind.suffix()));
+    if in_folders && finished.len() > 1 {
+        let records: Vec<CommitRecord<'_>> = finished
+            .iter()
+            .map(|fragment| CommitRecord { path: marker(&fragment.name), delete: None })
+            .collect();
+        let list = write_consolidated_commits(&records, version)
+            .map_err(|error| WriteError::Schema(Box::new(error.into())))?;
+        let name = names::fragment(time, version)?;
+        let key = join(commits, &format!("{name}{}", CommitKind::Consolidated.suffix()));
+        // From here on the fragments may count even if a step fails: they must not be removed.
+        finished.iter_mut().for_each(|fragment| fragment.folder.keep = true);
+        write_file(storage, &key, &list, durability)?;
+    } else {
+        for fragment in &mut finished {
+            fragment.folder.keep = true;
+            if version.has(Gate::CommitFiles) {
+                write_file(storage, &marker(&fragment.name), &[], durability)?;
+            } else {
+                fragment.write_metadata()?;
+            }
+        }
+    }
+    sync(array, commits)?;
+    Ok(finished.iter().map(|fragment| fragment.name.to_string()).collect())
+}
+
+fn sync(array: &ArrayWriter, folder: &str) -> Result<()> {
+    match array.options.durability {
+        Durability::Synced => {
+            array.storage.sync_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
+        }
+        Durability::Buffered => Ok(()),
+    }
+}

@@ -1,0 +1,183 @@
+"""The libtiledb side of `cargo xtask conform writes`.
+
+    python3 writes_peer.py --lib LIBTILEDB.so --batch DIR --op read --arrays DIR [--skip N]
+
+DIR/cases.json is a list of arrays with queries, DIR/cells the bytes of the right answers; both are written by
+xtask/src/conform/writes. Every array is opened, its schema compared (where the library can tell it), and every query run
+and compared. Each is answered with a line of JSON as soon as it is done, so that after a crash it is known which crashed:
+
+    {"outcome": "equal" | "refused" | "differs", "what": text}
+"""
+
+import argparse
+import ctypes as C
+import json
+import os
+import struct
+
+import capi
+import expect
+
+COMPLETED = 1
+SLACK = 4096
+SCHEMAS_SINCE = (2, 30)
+
+
+def part(blob, spec, name):
+    at = spec.get(name)
+    return None if at is None else blob[at[0]:at[0] + at[1]]
+
+
+def submit(lib, query):
+    lib.call("query_submit", query)
+    status = lib.get(C.c_int, "query_get_status", query)
+    if status != COMPLETED:
+        raise capi.TileDBError("the query did not complete: status %d" % status)
+
+
+class Field:
+    """Buffers for one field, and what should come to be in them."""
+
+    def __init__(self, blob, spec):
+        self.size = spec["cell"]
+        self.expected = [part(blob, spec, n) for n in ("data", "offsets", "validity")]
+        self.buffers = [(None, None) if e is None else (capi.cbytes(bytes(len(e) + SLACK)), C.c_uint64(len(e) + SLACK))
+                        for e in self.expected]
+
+    def found(self):
+        return [None if size is None else bytes(memoryview(buf)[:size.value]) for buf, size in self.buffers]
+
+
+def rows(fields):
+    """Cells as tuples, of [(size or None, data, offsets, validity)...]."""
+    columns = []
+    for size, data, offsets, validity in fields:
+        if offsets is not None:
+            starts = list(struct.unpack("<%dQ" % (len(offsets) // 8), offsets)) + [len(data)]
+            cells = [data[a:b] for a, b in zip(starts, starts[1:])]
+        else:
+            cells = [data[i:i + size] for i in range(0, len(data), size)]
+        columns.append(cells if validity is None else list(zip(cells, validity)))
+    return list(zip(*columns))
+
+
+def compare(query, fields, dimensions):
+    names = list(fields)
+    found = {n: fields[n].found() for n in names}
+    if query["order"] == "exact":
+        for n in names:
+            for what, got, right in zip(("values", "offsets", "validity"), found[n], fields[n].expected):
+                if got != right:
+                    at = next((i for i in range(min(len(got), len(right))) if got[i] != right[i]), "the end")
+                    return "%s of %s differ from byte %s on (%d bytes, not %d)" % (what, n, at, len(got), len(right))
+        return None
+    got = rows([[fields[n].size] + found[n] for n in names])
+    right = rows([[fields[n].size] + fields[n].expected for n in names])
+    if len(got) != len(right):
+        return "%d cells, not %d" % (len(got), len(right))
+    if query["order"] == "any":
+        got.sort()
+        right.sort()
+    else:
+        where = [i for i, n in enumerate(names) if n in dimensions]
+        for cells in (got, right):
+            start = 0
+            for end in range(1, len(cells) + 1):
+                if end == len(cells) or any(cells[end][i] != cells[start][i] for i in where):
+                    cells[start:end] = sorted(cells[start:end])
+                    start = end
+    for i, (a, b) in enumerate(zip(got, right)):
+        if a != b:
+            return "cell %d is %s, not %s" % (i, a, b)
+    return None
+
+
+class Zipped:
+    """The coordinates of libraries before 2.0, which have one buffer for all dimensions."""
+
+    def __init__(self, fields, dimensions):
+        self.parts = [fields[d] for d in dimensions]
+        size = sum(len(p.expected[0]) for p in self.parts) + SLACK
+        self.buffer = (capi.cbytes(bytes(size)), C.c_uint64(size))
+
+    def split(self):
+        data = bytes(memoryview(self.buffer[0])[:self.buffer[1].value])
+        tuple_size = sum(p.size for p in self.parts)
+        at = 0
+        for p in self.parts:
+            cells = b"".join(data[i + at:i + at + p.size] for i in range(0, len(data), tuple_size))
+            p.buffers[0] = (capi.cbytes(cells), C.c_uint64(len(cells)))
+            at += p.size
+
+
+def ask(lib, uri, case, query, blob):
+    """None, or how the answer differs."""
+    array = lib.open(uri, capi.READ)
+    handle = lib.new("query_alloc", array, capi.READ)
+    try:
+        lib.call("query_set_layout", handle, capi.LAYOUTS[query["layout"]])
+        old = lib.version < (2, 0)
+        if not case["sparse"] or old:
+            lib.set_box(array, handle, [(bytes.fromhex(b[0]), bytes.fromhex(b[1]), False) for b in query["box"]])
+        fields = {name: Field(blob, spec) for name, spec in query["fields"].items()}
+        zipped = Zipped(fields, case["dimensions"]) if old and case["sparse"] else None
+        for name, field in fields.items():
+            if zipped is None or name not in case["dimensions"]:
+                lib.set_buffers(handle, name, *[p for pair in field.buffers for p in pair])
+        if zipped:
+            lib.set_buffers(handle, "__coords", *zipped.buffer)
+        submit(lib, handle)
+        if zipped:
+            zipped.split()
+        wrong = compare(query, fields, case["dimensions"])
+        return wrong and "%s: %s" % (query["layout"], wrong)
+    finally:
+        lib.dll.tiledb_query_free(C.byref(handle))
+        lib.close(array)
+
+
+def schema_differs(lib, uri, case):
+    array = lib.open(uri, capi.READ)
+    try:
+        told = expect.Reader(lib).schema(array)
+    finally:
+        lib.close(array)
+    for name, right in case["schema"].items():
+        if name in told and told[name] != right:
+            return "the schema's %s is %s, not %s" % (name, told[name], right)
+    return None
+
+
+def run(lib, uri, case, blob):
+    try:
+        wrong = schema_differs(lib, uri, case) if lib.version >= SCHEMAS_SINCE else None
+        for query in case["queries"]:
+            wrong = wrong or ask(lib, uri, case, query, blob)
+    except capi.TileDBError as error:
+        return {"outcome": "refused", "what": str(error)}
+    return {"outcome": "differs", "what": wrong} if wrong else {"outcome": "equal", "what": ""}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lib", required=True)
+    parser.add_argument("--batch", required=True)
+    parser.add_argument("--arrays", required=True)
+    parser.add_argument("--op", required=True, choices=["read"])
+    parser.add_argument("--skip", type=int, default=0)
+    args = parser.parse_args()
+    with open(os.path.join(args.batch, "cases.json")) as file:
+        cases = json.load(file)
+    with open(os.path.join(args.batch, "cells"), "rb") as file:
+        blob = file.read()
+    libs = {}
+    for case in cases[args.skip:]:
+        key = case["key"]
+        if key not in libs:
+            libs[key] = capi.Lib(args.lib, {"sm.memory_budget": 1 << 30}, key)
+        uri = os.path.join(args.arrays, str(case["number"]))
+        print(json.dumps(run(libs[key], uri, case, blob)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
