@@ -16,7 +16,7 @@ use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};
 /// Counts the reads of data files.
 #[derive(Debug)]
 struct Counting {
-    inner: Arc<MemoryStorage>,
+    inner: MemoryStorage,
     data: Arc<AtomicUsize>,
 }
 
@@ -61,7 +61,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn new(storage: &Arc<MemoryStorage>) -> Self {
+    fn new(storage: &MemoryStorage) -> Self {
         let data = Arc::new(AtomicUsize::new(0));
         let counting = Counting { inner: storage.clone(), data: data.clone() };
         Self { array: OpenOptions::new().threads(1).open_storage(counting).unwrap(), data }
@@ -86,9 +86,9 @@ fn schema(array_type: ArrayType) -> ArraySchema {
 }
 
 /// An array of 10,000 cells a fragment; each fragment begins at one of `starts`.
-fn written(array_type: ArrayType, starts: &[i64]) -> Arc<MemoryStorage> {
-    let storage = Arc::new(MemoryStorage::new(Vec::<(String, Vec<u8>)>::new()));
-    WriteOptions::new().create_storage(&*storage, &schema(array_type)).unwrap();
+fn written(array_type: ArrayType, starts: &[i64]) -> MemoryStorage {
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema(array_type)).unwrap();
     let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
     for start in starts {
         let x: Vec<i64> = (*start..start + 10_000).collect();
@@ -195,8 +195,8 @@ fn a_condition_reads_only_tiles_where_statistics_leave_it_open() {
 
 #[test]
 fn a_nan_makes_a_tile_one_that_must_be_read() {
-    let storage = Arc::new(MemoryStorage::new(Vec::<(String, Vec<u8>)>::new()));
-    WriteOptions::new().create_storage(&*storage, &schema(ArrayType::Sparse)).unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema(ArrayType::Sparse)).unwrap();
     let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
     let x: Vec<i64> = (0..2000).collect();
     let mut f: Vec<f64> = x.iter().map(|x| *x as f64).collect();

@@ -15,7 +15,9 @@ use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
 use crate::sparse::looks_for_duplicates;
 use crate::sparse::order::{CellOrder, permutation};
-use crate::sparse::select::{Candidate, TileSelection, candidates_of, filters_time, lies_inside, select_in};
+use crate::sparse::select::{
+    Candidate, TileSelection, candidates_of, filters_time, lies_inside, select_in, tiles_meeting,
+};
 use crate::tiles::Worker;
 use crate::{Result, parallel};
 
@@ -257,20 +259,11 @@ impl Contests {
             return Ok(true);
         }
         let array = plan.array;
-        let dimensions = &array.schema().domain.dimensions;
         let Some(own) = array.fragments.get(fragment) else { return Ok(false) };
         let tree = own.rtree(&array.context)?;
         let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
-        let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
-            let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension))
-            else {
-                return true;
-            };
-            Range::compare(d.datatype, low, own_high).is_le()
-                && Range::compare(d.datatype, own_low, high).is_le()
-        };
         for rival in rivals.iter().filter_map(|rival| array.fragments.get(*rival)) {
-            if !rival.rtree(&array.context)?.search(overlaps).is_empty() {
+            if !tiles_meeting(plan, &mbr, rival)?.is_empty() {
                 return Ok(false);
             }
         }

@@ -6,11 +6,11 @@
 //! duplicates, whatever they hold, and only they. Coordinates are compared by a fingerprint: where two share one by
 //! accident, a cell more is sorted, and nothing changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tdb_codec::{to_u64, to_usize};
 
-use super::select::{Candidate, TileSelection, candidates, select, select_in};
+use super::select::{Candidate, TileSelection, candidates, select, select_in, tiles_meeting};
 use crate::Result;
 use crate::condition::{Sources, Verdict};
 use crate::gather::index_of;
@@ -63,9 +63,36 @@ pub(crate) fn selected_in(
         return Ok(Selected { selections: matching, matches: None });
     }
     let fingerprints = Fingerprints::of(&matching);
+    let candidates = meeting(plan, &matching, candidates)?;
     let selections = select_in(plan, candidates, true, Filter::Among(&fingerprints))?;
     let matches = matches(&selections, &matching);
     Ok(Selected { selections, matches: Some(matches) })
+}
+
+/// More rectangles than this are not compared.
+const MOST_RECTANGLES: usize = 1 << 16;
+
+/// Leaves out the tiles that cannot have coordinates of a match: their rectangles lie elsewhere.
+fn meeting(
+    plan: &Plan<'_>,
+    matching: &[TileSelection],
+    candidates: Vec<Candidate>,
+) -> Result<Vec<Candidate>> {
+    let array = plan.array;
+    if matching.len().saturating_mul(array.fragments.len()) > MOST_RECTANGLES {
+        return Ok(candidates);
+    }
+    let mut met: HashSet<(usize, usize)> = HashSet::new();
+    for selection in matching {
+        let Some(own) = array.fragments.get(selection.fragment) else { continue };
+        let tree = own.rtree(&array.context)?;
+        let Some(mbr) = tree.leaf(selection.tile) else { return Ok(candidates) };
+        for (index, fragment) in array.fragments.iter().enumerate() {
+            met.extend(tiles_meeting(plan, &mbr, fragment)?.into_iter().map(|tile| (index, tile)));
+        }
+    }
+    let is_met = |candidate: &Candidate| met.contains(&(candidate.fragment, candidate.tile));
+    Ok(candidates.into_iter().filter(is_met).collect())
 }
 
 /// For every cell of `selections` whether it is among those of `matching`.

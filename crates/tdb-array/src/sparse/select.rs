@@ -1,7 +1,8 @@
 //! Which cells of which tiles a query wants, and their coordinates.
 
 use tdb_codec::{Buffer, to_u64, to_usize};
-use tdb_schema::{Dimension, FieldKind};
+use tdb_fragment::Mbr;
+use tdb_schema::{Dimension, FieldKind, Range};
 
 use super::filter::Filter;
 use crate::context::Context;
@@ -189,6 +190,24 @@ pub(crate) fn lies_inside<'r>(
 ) -> bool {
     let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
     intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
+}
+
+/// The tiles of a fragment whose rectangle has something in common with `mbr`.
+pub(crate) fn tiles_meeting(plan: &Plan<'_>, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
+    let dimensions = &plan.array.schema().domain.dimensions;
+    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
+        let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
+            return true;
+        };
+        let compare = |a: &[u8], b: &[u8]| Range::compare(d.datatype, a, b);
+        compare(low, own_high).is_le() && compare(own_low, high).is_le()
+    };
+    // A fragment elsewhere need not even have its tree read.
+    let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
+    if !domain.into_iter().all(|(dimension, range)| overlaps(dimension, &range.low, &range.high)) {
+        return Ok(Vec::new());
+    }
+    Ok(fragment.rtree(&plan.array.context)?.search(overlaps))
 }
 
 struct Selector<'a> {
