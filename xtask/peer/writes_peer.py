@@ -1,15 +1,17 @@
 """The libtiledb side of `cargo xtask conform writes`.
 
-    python3 writes_peer.py --lib LIBTILEDB.so --batch DIR --op read --arrays DIR [--skip N]
+    python3 writes_peer.py --lib LIBTILEDB.so --batch DIR --op read|write --arrays DIR [--skip N]
 
 DIR/cases.json is a list of arrays with queries, DIR/cells the bytes of the right answers; both are written by
 xtask/src/conform/writes. Every array is opened, its schema compared (where the library can tell it), and every query run
-and compared. Each is answered with a line of JSON as soon as it is done, so that after a crash it is known which crashed:
+and compared. With `write` the library makes the array itself, of the same cells. Each is answered with a line of JSON as soon as it is done, so that after a crash it is known which crashed:
 
     {"outcome": "equal" | "refused" | "differs", "what": text}
 """
 
 import argparse
+import base64
+import copy
 import ctypes as C
 import json
 import os
@@ -17,9 +19,10 @@ import struct
 
 import capi
 import expect
+import write
 
 COMPLETED = 1
-SLACK = 4096
+SLACK = 1 << 16
 SCHEMAS_SINCE = (2, 30)
 
 
@@ -158,12 +161,45 @@ def run(lib, uri, case, blob):
     return {"outcome": "differs", "what": wrong} if wrong else {"outcome": "equal", "what": ""}
 
 
+def own_schema(lib, case):
+    """The schema as a release can make it."""
+    schema = copy.deepcopy(case["schema"])
+    if not lib.has("tiledb_array_schema_set_validity_filter_list"):
+        schema.pop("validity_filters", None)
+    for attribute in schema["attributes"]:
+        if lib.version < (2, 1) or attribute["type"] == "ANY":
+            attribute.pop("fill", None)
+    for dimension in schema["dimensions"]:
+        if lib.version < (2, 0):
+            dimension.pop("filters", None)
+    return schema
+
+
+def write_own(lib, folder, case, blob):
+    """Has the library make the array itself."""
+    text = lambda data: None if data is None else base64.b64encode(data).decode()
+    steps = [{"op": "create", "t": 1}]
+    for step in case["steps"]:
+        fields = {}
+        for name, spec in step["fields"].items():
+            found = {k: text(part(blob, spec, k)) for k in ("data", "offsets", "validity")}
+            fields[name] = {k: v for k, v in found.items() if v is not None}
+        steps.append({"op": "write", "layout": step["layout"], "t": step["t"], "fields": fields,
+                      "subarray": None if case["sparse"] else step["box"]})
+    own = {"name": str(case["number"]), "key": case["key"], "schema": own_schema(lib, case), "steps": steps}
+    try:
+        write.run_case(lib, own, folder, "writer")
+    except capi.TileDBError as error:
+        return {"outcome": "refused", "what": str(error)}
+    return {"outcome": "equal", "what": ""}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lib", required=True)
     parser.add_argument("--batch", required=True)
     parser.add_argument("--arrays", required=True)
-    parser.add_argument("--op", required=True, choices=["read"])
+    parser.add_argument("--op", required=True, choices=["read", "write"])
     parser.add_argument("--skip", type=int, default=0)
     args = parser.parse_args()
     with open(os.path.join(args.batch, "cases.json")) as file:
@@ -176,7 +212,8 @@ def main():
         if key not in libs:
             libs[key] = capi.Lib(args.lib, {"sm.memory_budget": 1 << 30}, key)
         uri = os.path.join(args.arrays, str(case["number"]))
-        print(json.dumps(run(libs[key], uri, case, blob)), flush=True)
+        answer = run(libs[key], uri, case, blob) if args.op == "read" else write_own(libs[key], args.arrays, case, blob)
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

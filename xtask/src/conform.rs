@@ -2,6 +2,7 @@
 
 mod expected;
 mod filters;
+mod maintenance;
 mod peers;
 mod random;
 mod versions;
@@ -10,8 +11,9 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     ("filters", filters::USAGE, filters::run),
+    ("maintenance", maintenance::USAGE, maintenance::run),
     ("versions", versions::USAGE, versions::run),
     ("writes", writes::USAGE, writes::run),
 ];

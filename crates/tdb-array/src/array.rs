@@ -1,5 +1,6 @@
 //! An open array.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -7,13 +8,14 @@ use std::thread;
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
 use tdb_fragment::{CommitKind, Condition, Update, is_plain_name};
-use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, EnumerationName, Range};
 
 use crate::context::Context;
-use crate::directory::{DeleteEntry, Directory, SCHEMA_FOLDER};
+use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
-use crate::storage::{LocalStorage, Storage};
+use crate::stats::{Counted, Counters, QueryStats};
+use crate::storage::{LocalStorage, Storage, join};
 use crate::{Error, Read, Result, TimeWindow, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
@@ -118,8 +120,10 @@ impl OpenOptions {
 
     /// The settings beside a storage.
     pub(crate) fn context(&self, storage: Box<dyn Storage>) -> Context {
+        let counters = Arc::<Counters>::default();
         Context {
-            storage,
+            storage: Arc::new(Counted::new(storage, counters.clone())),
+            counters,
             threads: self.threads.max(1),
             limits: self.limits,
             budget: Budget::new(self.limits.scratch_bytes),
@@ -167,6 +171,22 @@ pub(crate) fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
     ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
 }
 
+/// Reads an enumeration that the schema in file `schema_key` names.
+pub(crate) fn load_enumeration(
+    context: &Context,
+    schema_key: &str,
+    entry: &EnumerationName,
+) -> Result<Enumeration> {
+    if !is_plain_name(&entry.file_name) {
+        let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
+        let path = context.describe(schema_key);
+        return Err(Error::inconsistent(path, "enumeration file name", 0, detail));
+    }
+    let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.file_name);
+    let payload = context.generic_file(&key)?;
+    Enumeration::parse(&payload).map_err(|error| Error::corrupt(context.describe(&key), error))
+}
+
 impl Array {
     /// Opens the array in a local folder as it is now.
     ///
@@ -184,9 +204,22 @@ impl Array {
         OpenOptions::new().window(window).open(path)
     }
 
+    /// The same array as if it had only these fragments and this schema, and no deletes.
+    pub(crate) fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {
+        let mut fragments = self.fragments;
+        fragments.retain(|fragment| folders.iter().any(|folder| folder == fragment.folder()));
+        Self { fragments, schema, schema_key, deletes: Vec::new(), ..self }
+    }
+
     /// Starts a query.
     pub const fn read(&self) -> Read<'_> {
         Read::new(self)
+    }
+
+    /// What was read and decoded since the array was opened, opening included.
+    #[must_use]
+    pub fn stats(&self) -> QueryStats {
+        self.context.counters.stats()
     }
 
     /// The schema in force at the end of the window.
@@ -217,6 +250,15 @@ impl Array {
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
+    }
+
+    /// Committed fragments that are not visible, and whether they lie in the window all the same.
+    pub(crate) fn invisible_fragments(&self) -> impl Iterator<Item = (&FragmentEntry, bool)> {
+        let visible: HashSet<&str> = self.fragments.iter().map(Fragment::folder).collect();
+        let others =
+            self.directory.fragments.iter().filter(move |entry| !visible.contains(entry.folder.as_str()));
+        let dense = self.schema.array_type == ArrayType::Dense;
+        others.map(move |entry| (entry, Directory::sees(self.window, dense, &entry.parsed)))
     }
 
     /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an
@@ -264,19 +306,7 @@ impl Array {
         let Some(entry) = self.schema.enumerations.iter().find(|entry| entry.name == name) else {
             return Ok(None);
         };
-        if !is_plain_name(&entry.file_name) {
-            let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
-            return Err(Error::inconsistent(
-                self.describe(&self.schema_key),
-                "enumeration file name",
-                0,
-                detail,
-            ));
-        }
-        let key = format!("{SCHEMA_FOLDER}/__enumerations/{}", entry.file_name);
-        let payload = self.context.generic_file(&key)?;
-        let parsed = Enumeration::parse(&payload);
-        parsed.map(Some).map_err(|error| Error::corrupt(self.context.describe(&key), error))
+        load_enumeration(&self.context, &self.schema_key, entry).map(Some)
     }
 
     /// How a key of this array's storage is shown to people.

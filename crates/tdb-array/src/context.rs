@@ -1,17 +1,22 @@
 //! What every part of an open array shares: the storage and the settings.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tdb_codec::{Budget, Limits, to_u64};
 use tdb_filters::Key;
 use tdb_tile::GenericTile;
 
+use crate::stats::Counters;
 use crate::storage::Storage;
 use crate::{Error, QueryError, Result};
 
 /// Storage and settings of an open array.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) storage: Box<dyn Storage>,
+    pub(crate) storage: Arc<dyn Storage>,
+    /// What was read and decoded so far.
+    pub(crate) counters: Arc<Counters>,
     pub(crate) threads: usize,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,

@@ -157,11 +157,7 @@ impl Directory {
     /// Fragments of dense arrays, and those of versions before 15, must lie inside the window; others need
     /// only overlap it. Fragments that a visible consolidated one replaces are left out.
     pub(crate) fn visible(&self, window: TimeWindow, dense: bool) -> Vec<FragmentEntry> {
-        let sees = |name: &TimestampedName| {
-            let overlap =
-                !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
-            if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
-        };
+        let sees = |name: &TimestampedName| Self::sees(window, dense, name);
         let replaced: HashSet<&str> = self
             .vacuums
             .iter()
@@ -170,6 +166,12 @@ impl Directory {
             .collect();
         let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
         seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect()
+    }
+
+    /// Whether a window sees what has this name.
+    pub(crate) fn sees(window: TimeWindow, dense: bool, name: &TimestampedName) -> bool {
+        let overlap = !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
+        if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
     }
 
     /// The deletes visible in `window`, oldest first.

@@ -5,6 +5,8 @@ use std::io;
 
 use thiserror::Error as ThisError;
 
+use crate::stream::MemoryBudget;
+
 /// Result of an operation on an array.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -90,6 +92,8 @@ pub enum QueryError {
     UnknownField { name: String, known: String },
     #[error("the array has no dimension \"{name}\" (it has {known})")]
     UnknownDimension { name: String, known: String },
+    #[error("the array has no dimension label \"{name}\" (it has {known})")]
+    UnknownLabel { name: String, known: String },
     #[error("the range of dimension \"{dimension}\" is not of its type, {datatype}")]
     RangeType { dimension: String, datatype: &'static str },
     #[error("the range of dimension \"{dimension}\" is empty: {low} is after {high}")]
@@ -102,6 +106,12 @@ pub enum QueryError {
     TooLarge { cells: u128 },
     #[error("the result needs {bytes} bytes of memory, which this machine does not have")]
     OutOfMemory { bytes: u64 },
+    #[error(
+        "the result needs {needed} of memory, and its budget is {budget}: read it in batches, or allow more"
+    )]
+    OverBudget { budget: MemoryBudget, needed: MemoryBudget },
+    #[error("a memory budget of {budget} is too small for this query, which needs at least {least}")]
+    BudgetTooSmall { budget: MemoryBudget, least: MemoryBudget },
     #[error("field \"{field}\" holds {datatype} values, not {asked}")]
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error("the result has no field \"{0}\"")]
@@ -153,11 +163,20 @@ pub enum WriteError {
     FailedBefore,
     #[error("field \"{field}\" cannot be filtered: {error}")]
     Filter { field: String, error: Box<tdb_tile::Error> },
+    #[error("{what} refused: {why}")]
+    Refused { what: &'static str, why: String },
+    #[error("cancelled")]
+    Cancelled,
     #[error("the system gives no random numbers: {0}")]
     NoRandomness(String),
 }
 
 impl Error {
+    /// Something that is not done to an array, and why.
+    pub(crate) fn refused(what: &'static str, why: impl Into<String>) -> Self {
+        WriteError::Refused { what, why: why.into() }.into()
+    }
+
     pub(crate) fn corrupt(path: impl Into<String>, source: impl Into<Cause>) -> Self {
         Self::Corrupt { path: path.into(), source: Box::new(source.into()) }
     }

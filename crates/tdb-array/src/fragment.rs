@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range as ByteRangeOf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tdb_codec::{FormatVersion, Gate, Reader, to_u64, to_usize};
@@ -15,6 +15,7 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use crate::context::Context;
 use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
+use crate::stats::Stage;
 use crate::storage::{ByteRange, join};
 use crate::{Error, Result};
 
@@ -32,7 +33,7 @@ pub struct Fragment {
     /// The last bytes of the metadata file: often all of it.
     tail: Bytes,
     lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
-    rtree: OnceLock<Arc<RTree>>,
+    rtree: Mutex<Option<Arc<RTree>>>,
 }
 
 /// Where a tile's bytes are.
@@ -111,7 +112,7 @@ impl Fragment {
             metadata_size,
             tail,
             lists: Mutex::default(),
-            rtree: OnceLock::new(),
+            rtree: Mutex::default(),
         })
     }
 
@@ -172,7 +173,7 @@ impl Fragment {
             metadata_size,
             tail,
             lists: Mutex::new(lists),
-            rtree: OnceLock::from(Arc::new(rtree)),
+            rtree: Mutex::new(Some(Arc::new(rtree))),
         })
     }
 
@@ -253,6 +254,7 @@ impl Fragment {
 
     /// The unfiltered payload of a section; `None` if this version does not have it.
     pub(crate) fn section(&self, context: &Context, section: Section) -> Result<Option<Vec<u8>>> {
+        let _clock = context.counters.time(Stage::Sections);
         let path = || context.describe(&self.metadata_key);
         let range = self.footer.section(section).map_err(|error| Error::corrupt(path(), error))?;
         let Some(range) = range else { return Ok(None) };
@@ -300,7 +302,8 @@ impl Fragment {
 
     /// The R-tree, read once.
     pub(crate) fn rtree(&self, context: &Context) -> Result<Arc<RTree>> {
-        if let Some(tree) = self.rtree.get() {
+        let cache = || self.rtree.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tree) = &*cache() {
             return Ok(tree.clone());
         }
         let payload = self.section(context, Section::RTree)?.unwrap_or_default();
@@ -318,7 +321,18 @@ impl Fragment {
             let path = context.describe(&self.metadata_key);
             return Err(Error::inconsistent(path, "R-tree", self.footer.offset, detail));
         }
-        Ok(self.rtree.get_or_init(|| Arc::new(tree)).clone())
+        let tree = Arc::new(tree);
+        *cache() = Some(tree.clone());
+        Ok(tree)
+    }
+
+    /// Gives back the memory of sections that were read; they are read again when they are needed.
+    pub(crate) fn forget(&self) {
+        // Versions 1 and 2 have no sections: what their metadata said is all there is.
+        if self.footer.version.has(Gate::FragmentFooter) {
+            *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
+            *self.rtree.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// One of a field's files. `kind` counts in this fragment's own schema.

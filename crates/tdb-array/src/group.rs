@@ -84,7 +84,7 @@ impl OpenOptions {
 
 /// The members that are left in `window`. The newest file's name says whether it alone is the list, or whether all
 /// files count one after another.
-fn members(
+pub(crate) fn members(
     context: &Context,
     files: &TimedFiles,
     window: TimeWindow,

@@ -44,12 +44,16 @@ mod context;
 mod coordinate;
 mod dense;
 mod directory;
+mod enumerations;
 mod error;
+mod explain;
 mod fragment;
 mod gather;
 mod grid;
 mod group;
 mod history;
+mod labels;
+mod maintain;
 mod object;
 mod parallel;
 mod query;
@@ -57,7 +61,9 @@ mod ranges;
 mod schemas;
 mod sparse;
 mod statistics;
+mod stats;
 mod storage;
+mod stream;
 mod tiles;
 mod timed;
 mod verify;
@@ -70,23 +76,30 @@ pub use cells::{Cells, Column};
 pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
+pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
+pub use maintain::{
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
+    Stored, Vacuum,
+};
 pub use object::object_type;
 pub use query::Read;
+pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
     StoredFile, WriteStorage,
 };
+pub use stream::{Batches, MemoryBudget, MemoryBudgetError, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
 pub use write::{
-    ArrayWriter, Duplicates, FragmentWriter, SparseStream, Write, WriteColumn, WriteOptions,
-    enumeration_file_name,
+    ArrayWriter, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, SchemaEvolution, SparseStream,
+    Write, WriteColumn, WriteOptions, enumeration_file_name,
 };
 
 /// The README's example, compiled.

@@ -9,7 +9,7 @@ use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
 /// The empty file that marks a group.
-const GROUP_MARKER: &str = "__tiledb_group.tdb";
+pub(crate) const GROUP_MARKER: &str = "__tiledb_group.tdb";
 /// The folder of a group's details.
 pub(crate) const GROUP_FOLDER: &str = "__group";
 /// What made a folder a key-value object, up to libtiledb 1.6.

@@ -7,7 +7,11 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
 use crate::condition::Program;
 use crate::coordinate::{AskedRange, Coordinate, Ends, resolve_point};
-use crate::ranges::RangeSet;
+use crate::explain::{Explain, explain};
+use crate::labels::{self, LabelValues};
+use crate::ranges::{RangeSet, check_ends};
+use crate::stats::{QueryStats, Stage};
+use crate::stream::{self, Batches, MemoryBudget, OnProgress, Progress, Share};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.
@@ -29,8 +33,11 @@ pub struct Read<'a> {
     array: &'a Array,
     fields: Option<Vec<String>>,
     ranges: Vec<(String, Vec<Wanted>)>,
+    labels: Vec<(String, Wanted)>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
+    memory: Option<MemoryBudget>,
+    on_progress: Option<OnProgress>,
 }
 
 /// A range as it was asked for.
@@ -53,7 +60,7 @@ impl Wanted {
 }
 
 /// A query checked against the schema.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) array: &'a Array,
     pub(crate) fields: Vec<FieldKind>,
@@ -62,14 +69,33 @@ pub(crate) struct Plan<'a> {
     pub(crate) order: Layout,
     /// What cells must satisfy.
     pub(crate) condition: Option<Program>,
+    /// Where the column of the cells' timestamps goes, if they were asked for.
+    pub(crate) timestamps: Option<usize>,
+    /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
+    labels: Vec<(usize, usize)>,
+    /// What a batch takes of it.
+    pub(crate) share: Share,
 }
+
+/// The name of the field that says when a cell was written.
+pub(crate) const TIMESTAMPS: &str = "__timestamps";
 
 impl<'a> Read<'a> {
     pub(crate) const fn new(array: &'a Array) -> Self {
-        Self { array, fields: None, ranges: Vec::new(), order: None, condition: None }
+        Self {
+            array,
+            fields: None,
+            ranges: Vec::new(),
+            labels: Vec::new(),
+            order: None,
+            condition: None,
+            memory: None,
+            on_progress: None,
+        }
     }
 
-    /// Asks for these fields: attributes and dimensions, in the order of the result's columns.
+    /// Asks for these fields: attributes, dimensions and dimension labels, in the order of the result's columns. Sparse
+    /// arrays also have the field `__timestamps`: when each cell was written, in milliseconds since 1970.
     pub fn fields<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.fields = Some(names.into_iter().map(Into::into).collect());
         self
@@ -114,6 +140,29 @@ impl<'a> Read<'a> {
     ) -> Self {
         let points = coordinates.into_iter().map(|value| Wanted::Point(value.into()));
         self.ranges.push((dimension.into(), points.collect()));
+        self
+    }
+
+    /// Asks for the cells in a range of a dimension label's values: those at the positions whose label lies in it. Ranges of
+    /// labels and of their dimension add up.
+    pub fn label_range<V: Into<Coordinate> + Clone>(
+        mut self,
+        label: impl Into<String>,
+        range: impl RangeBounds<V>,
+    ) -> Self {
+        self.labels.push((label.into(), Wanted::Values(AskedRange::new(&range))));
+        self
+    }
+
+    /// Asks for the cells in an inclusive range of a dimension label's values, given as the label's little-endian bytes; `None`
+    /// is open.
+    pub fn label_range_bytes(
+        mut self,
+        label: impl Into<String>,
+        low: Option<Vec<u8>>,
+        high: Option<Vec<u8>>,
+    ) -> Self {
+        self.labels.push((label.into(), Wanted::Bytes(Ends { low, high })));
         self
     }
 
@@ -177,25 +226,103 @@ impl<'a> Read<'a> {
     /// # Errors
     /// As [`Self::collect`], and an aggregate that its field's type does not have.
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
-        crate::aggregate::run(&self.plan()?, aggregates.into_iter().collect())
+        // In global order ranges are merged, so that no cell counts twice, and dense regions are parts of tiles.
+        let plan = self.order(Layout::GlobalOrder).plan()?;
+        crate::aggregate::run(&plan, aggregates.into_iter().collect())
+    }
+
+    /// Bounds the memory that the query uses: for [`Self::collect`] with its result, for [`Self::batches`] with the batch
+    /// that is being made. It covers what the query holds of any kind: results, keys and columns on their way to their order,
+    /// bytes as stored and as decoded in every thread, offset lists and R-trees, and the states of decoders.
+    ///
+    /// Without a budget, `collect` takes what the result needs, and `batches` stays within 1 GiB.
+    pub const fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.memory = Some(budget);
+        self
+    }
+
+    /// Calls a function after each batch.
+    pub fn on_progress(mut self, call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(OnProgress::new(call));
+        self
     }
 
     /// Runs the query and collects all its cells.
     ///
     /// # Errors
     /// A field or range that does not fit the array, a damaged file, or something this build does not support.
+    /// [`QueryError::OverBudget`] if there is a budget, and the result does not fit it.
     pub fn collect(self) -> Result<Cells> {
-        let plan = self.plan()?;
-        match plan.array.schema().array_type {
-            ArrayType::Dense => dense::read(&plan),
-            ArrayType::Sparse => sparse::read(&plan),
+        let memory = self.memory;
+        let mut plan = self.plan()?;
+        match memory {
+            Some(budget) => stream::read_within(&mut plan, budget),
+            None => run(&plan),
         }
     }
 
-    fn plan(self) -> Result<Plan<'a>> {
+    /// Runs the query, and says what it took.
+    ///
+    /// # Errors
+    /// As [`Self::collect`].
+    pub fn collect_with_stats(self) -> Result<(Cells, QueryStats)> {
+        let array = self.array;
+        let before = array.stats();
+        let cells = self.collect()?;
+        Ok((cells, array.stats().since(&before)))
+    }
+
+    /// Says what the query would read, from metadata alone.
+    ///
+    /// # Errors
+    /// A field or range that does not fit the array, or damaged metadata.
+    pub fn explain(self) -> Result<Explain> {
+        explain(&self.plan()?)
+    }
+
+    /// Runs the query batch by batch: all that [`Self::collect`] returns, in the same order, in pieces that fit the memory
+    /// budget.
+    ///
+    /// ```
+    /// use tdb_array::Array;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let mut sum = 0i64;
+    /// for batch in array.read().memory("64 MiB".parse()?).batches()? {
+    ///     sum += batch?.field("a")?.values::<i32>()?.iter().copied().map(i64::from).sum::<i64>();
+    /// }
+    /// assert_eq!(sum, (1..=16).sum());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A field or range that does not fit the array, damaged metadata, or a budget that is too small for any batch
+    /// ([`QueryError::BudgetTooSmall`]). What comes to light later, the iterator returns.
+    pub fn batches(self) -> Result<Batches<'a>> {
+        let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
+        let on_progress = self.on_progress.clone();
+        Batches::new(self.plan()?, budget, on_progress)
+    }
+
+    pub(crate) fn plan(self) -> Result<Plan<'a>> {
         let schema = self.array.schema();
+        let (mut timestamps, mut labels) = (None, Vec::new());
         let fields = match &self.fields {
-            Some(names) => names.iter().map(|name| find_field(schema, name)).collect::<Result<_, _>>()?,
+            Some(names) => {
+                let mut fields = Vec::with_capacity(names.len());
+                for (place, name) in names.iter().enumerate() {
+                    if name == TIMESTAMPS && schema.array_type == ArrayType::Sparse && timestamps.is_none() {
+                        timestamps = Some(place);
+                    } else if let Some(label) = schema.labels.iter().position(|label| label.name == *name) {
+                        labels.push((place, label));
+                        fields.push(FieldKind::Dimension(label_dimension(schema, label)));
+                    } else {
+                        fields.push(find_field(schema, name)?);
+                    }
+                }
+                fields
+            }
             None => {
                 let dense = schema.array_type == ArrayType::Dense;
                 let wanted = |kind: &FieldKind| !dense || matches!(kind, FieldKind::Attribute(_));
@@ -209,17 +336,23 @@ impl<'a> Read<'a> {
         let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
         let ranges = self.range_sets()?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
-        let ranges = ranges.collect();
         let condition = self.condition.map(|condition| Program::of_query(&condition, self.array));
-        Ok(Plan { array: self.array, fields, ranges, order, condition: condition.transpose()? })
+        let (ranges, condition, share) = (ranges.collect(), condition.transpose()?, Share::default());
+        Ok(Plan { array: self.array, fields, ranges, order, condition, timestamps, labels, share })
     }
 
     /// The intervals of each dimension, as they were asked for.
-    fn range_sets(&self) -> Result<Vec<RangeSet>, QueryError> {
-        let dimensions = &self.array.schema().domain.dimensions;
+    fn range_sets(&self) -> Result<Vec<RangeSet>> {
+        let schema = self.array.schema();
+        let dimensions = &schema.domain.dimensions;
+        let by_label = self.ranges_by_label()?;
         let mut asked: Vec<Option<Vec<&Wanted>>> = vec![None; dimensions.len()];
+        for (index, ranges) in &by_label {
+            let slot = asked.get_mut(*index).map(Option::get_or_insert_default);
+            slot.into_iter().for_each(|slot| slot.extend(ranges));
+        }
         for (name, wanted) in &self.ranges {
-            let index = self.array.schema().dimension_index(name);
+            let index = schema.dimension_index(name);
             let slot = index.and_then(|index| asked.get_mut(index)).ok_or_else(|| {
                 let known = dimensions.iter().map(|dimension| dimension.name.as_str());
                 let known = known.collect::<Vec<_>>().join(", ");
@@ -227,15 +360,54 @@ impl<'a> Read<'a> {
             })?;
             slot.get_or_insert_default().extend(wanted);
         }
-        let sets = asked.into_iter().zip(dimensions);
-        sets.map(|(asked, dimension)| match asked {
-            None => Ok(RangeSet::ALL),
-            Some(asked) => {
-                RangeSet::new(dimension, asked.into_iter().map(|wanted| wanted.resolve(dimension)))
+        let sets = asked.into_iter().zip(dimensions).enumerate();
+        sets.map(|(index, (asked, dimension))| {
+            let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
+            let whole = || vec![Ok(Ends::default())];
+            let resolve = |wanted: &Wanted| wanted.resolve(dimension);
+            let asked = asked.map_or_else(whole, |asked| asked.into_iter().map(resolve).collect());
+            let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
+            // Nothing was written outside the current domain: it is all there is of the dimension.
+            let domain = Some((current.low.clone(), current.high.clone()));
+            let bounded = Dimension { domain, ..dimension.clone() };
+            let set = RangeSet::new(&bounded, asked)?;
+            if schema.array_type == ArrayType::Sparse || !set.is_all() {
+                return Ok(set);
             }
+            let ends = Ends { low: Some(current.low.clone()), high: Some(current.high.clone()) };
+            Ok(RangeSet::new(dimension, [Ok(ends)])?)
         })
         .collect()
     }
+
+    /// Ranges given in labels, as ranges of their dimensions.
+    fn ranges_by_label(&self) -> Result<Vec<(usize, Vec<Wanted>)>> {
+        let schema = self.array.schema();
+        let mut found = Vec::with_capacity(self.labels.len());
+        for (name, range) in &self.labels {
+            let number = schema.labels.iter().position(|label| label.name == *name);
+            let label = number.and_then(|number| Some((number, schema.labels.get(number)?)));
+            let (number, label) = label.ok_or_else(|| {
+                let known = schema.labels.iter().map(|label| label.name.as_str());
+                QueryError::UnknownLabel { name: name.clone(), known: known.collect::<Vec<_>>().join(", ") }
+            })?;
+            let as_dimension = LabelValues::dimension(label);
+            let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
+            let positions = self.array.label_values(label)?.positions(&ends);
+            found.push((label_dimension(schema, number), positions.into_iter().map(Wanted::Bytes).collect()));
+        }
+        Ok(found)
+    }
+}
+
+/// Runs a query that was checked.
+pub(crate) fn run(plan: &Plan<'_>) -> Result<Cells> {
+    let _clock = plan.array.context.counters.time(Stage::Total);
+    let cells = match plan.array.schema().array_type {
+        ArrayType::Dense => dense::read(plan)?,
+        ArrayType::Sparse => sparse::read(plan)?,
+    };
+    labels::resolve(plan.array, &plan.labels, cells)
 }
 
 impl Plan<'_> {
@@ -248,6 +420,12 @@ impl Plan<'_> {
         }
         plan
     }
+}
+
+/// The number of a label's dimension.
+fn label_dimension(schema: &ArraySchema, label: usize) -> usize {
+    let dimension = schema.labels.get(label).and_then(|label| usize::try_from(label.dimension).ok());
+    dimension.unwrap_or(usize::MAX)
 }
 
 fn find_field(schema: &ArraySchema, name: &str) -> Result<FieldKind, QueryError> {

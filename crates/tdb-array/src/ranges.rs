@@ -328,7 +328,7 @@ fn values<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> (&'b [T], &'b [
 
 /// Refuses ends of the wrong length and inverted ranges; clamps the rest to the domain, where an end at or past the
 /// domain's becomes open. A range wholly outside the domain is refused too.
-fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
+pub(crate) fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
     let Ends { mut low, mut high } = ends;
     let show = |value: &[u8]| show_coordinate(dimension, value);
     let bad = |end: &Vec<u8>| !dimension.is_var() && !is_value(dimension, end);

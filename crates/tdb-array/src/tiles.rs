@@ -194,6 +194,24 @@ impl FieldTiles {
         self.fixed.file.tile_count()
     }
 
+    /// Reads of the storage that a tile takes, and its stored bytes.
+    pub(crate) fn cost(&self, context: &Context, tile: usize) -> Result<(u64, u64)> {
+        let values = self.values.as_ref().map(|(values, _)| values);
+        let parts = [Some(&self.fixed), values, self.validity.as_ref()];
+        let (mut requests, mut bytes) = (0u64, 0u64);
+        for part in parts.into_iter().flatten() {
+            let range = part.file.tile(context, tile)?.range;
+            requests = requests.saturating_add(1);
+            bytes = bytes.saturating_add(range.end.saturating_sub(range.start));
+        }
+        Ok((requests, bytes))
+    }
+
+    /// Bytes of the values of a tile of a var-length field; 0 for others.
+    pub(crate) fn var_size(&self, tile: usize) -> u64 {
+        self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied().unwrap_or(0)
+    }
+
     /// Bytes of a cell; of an offset for var-length fields.
     pub(crate) fn cell_size(&self) -> usize {
         match self.cell_val_num {
@@ -304,6 +322,7 @@ impl FieldTiles {
         chunks
             .decode(&self.fixed.decoder, offsets.as_mut_slice(), scratch, &context.budget)
             .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+        context.counters.tile(chunks.len(), len);
         into.offsets.clear();
         into.offsets.extend(offsets.as_slice().as_chunks::<8>().0.iter().map(|o| u64::from_le_bytes(*o)));
         into.offsets.push(to_u64(size));
@@ -339,6 +358,7 @@ fn decode_strings(
     let decoded = TileChunks::parse(raw.as_slice(), location.range.start)
         .and_then(|chunks| chunks.decode_strings(decoder, scratch, &context.budget));
     let (bytes, offsets) = decoded.map_err(|error| Error::from_tile(path(), None, error))?;
+    context.counters.tile(1, bytes.len());
     if offsets.len() != cells || bytes.len() != size {
         let (strings, found) = (offsets.len(), bytes.len());
         return Err(bad(format!("{strings} strings of {found} bytes where {cells} of {size} were promised")));
@@ -369,8 +389,17 @@ impl Coded {
             }
         }
         fetch(context, &location, raw)?;
+        let (mut count, mut bytes) = (0usize, 0usize);
+        let counted = |range: Range<usize>| {
+            let len = range.len();
+            let wanted = wanted(range);
+            count = count.saturating_add(usize::from(wanted));
+            bytes = bytes.saturating_add(if wanted { len } else { 0 });
+            wanted
+        };
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start)
-            .and_then(|chunks| chunks.decode_where(&self.decoder, out, wanted, scratch, &context.budget));
+            .and_then(|chunks| chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget));
+        context.counters.tile(count, bytes);
         chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
     }
 
@@ -386,6 +415,7 @@ impl Coded {
         scratch: &mut Scratch,
         raw: &mut Buffer,
     ) -> Result<()> {
+        let (mut count, mut bytes) = (0usize, 0usize);
         let mut walk = ChunkWalk::new(location.range.clone(), out.len());
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
         let read = |range: &Range<u64>, raw: &mut Buffer| {
@@ -403,7 +433,10 @@ impl Coded {
             read(&chunk.body, raw)?;
             let slot = out.get_mut(chunk.output.clone()).unwrap_or_default();
             chunk.decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
+            count = count.saturating_add(1);
+            bytes = bytes.saturating_add(chunk.output.len());
         }
+        context.counters.tile(count, bytes);
         Ok(())
     }
 }

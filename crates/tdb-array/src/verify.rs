@@ -78,13 +78,21 @@ pub fn verify(storage: impl Storage + 'static) -> Verification {
 
 /// Checks all of an encrypted array with its key; see [`verify`].
 pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verification {
-    let storage = Box::new(storage);
+    let storage = Arc::new(storage);
     let limits = Limits::default();
     let budget = Budget::new(limits.scratch_bytes);
-    let context = Context { storage, threads: 1, limits, budget, key };
+    let context = Context { storage, counters: Arc::default(), threads: 1, limits, budget, key };
     let mut verifier = Verifier { context, schemas: HashMap::new(), report: Verification::default() };
     verifier.array();
     verifier.report
+}
+
+/// Checks one fragment down to its last chunk, whether it counts yet or not.
+pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key: &str) -> Vec<Problem> {
+    let mut verifier = Verifier { context, schemas: HashMap::new(), report: Verification::default() };
+    verifier.schema(schema_key);
+    verifier.fragment(entry);
+    verifier.report.problems
 }
 
 struct Verifier {

@@ -1,5 +1,10 @@
 //! Several ranges a dimension: equal to what a full read says, cell by cell.
-#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
 
 mod common;
 

@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
-use tdb_array::{Key, Layout, OpenOptions, TimeWindow};
+use tdb_array::{Key, Layout, OpenOptions, TimeWindow, WriteOptions};
 
 use crate::calendar::{self, BadDate};
+use crate::evolve::EvolveArgs;
 use crate::failure::{Failure, Result};
+use crate::group::change::GroupChange;
+use crate::maintain::{ConsolidateArgs, VacuumArgs};
+use crate::meta::change::MetaChange;
 
 /// Look at, read, dump and verify TileDB arrays.
 #[derive(Debug, Parser)]
@@ -20,11 +24,15 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Info(InfoArgs),
     Read(ReadArgs),
+    Explain(ExplainArgs),
     Dump(DumpArgs),
     Verify(VerifyArgs),
     Group(GroupArgs),
     Meta(MetaArgs),
     Log(LogArgs),
+    Evolve(EvolveArgs),
+    Consolidate(ConsolidateArgs),
+    Vacuum(VacuumArgs),
 }
 
 /// Show what an array is: schema, fragments, metadata.
@@ -39,6 +47,51 @@ pub(crate) struct InfoArgs {
     pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The part of an array that a query is about.
+#[derive(Debug, Group)]
+pub(crate) struct RangeArgs {
+    /// One range a dimension, separated by commas; an empty one is the whole dimension.
+    #[arg(long, value_name = "0:9,3:7", conflicts_with_all = ["range", "points"], allow_hyphen_values = true)]
+    pub(crate) subarray: Option<String>,
+    /// A range of one dimension or dimension label; several of the same add up. Dense cells come in the order of the ranges.
+    #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
+    pub(crate) range: Vec<String>,
+    /// Single coordinates of one dimension, separated by commas or, after an @, one a line of a file.
+    #[arg(long, value_name = "DIM=A,B or DIM=@FILE", allow_hyphen_values = true)]
+    pub(crate) points: Vec<String>,
+}
+
+/// Show what a query would read, and why not more, from metadata alone.
+///
+/// Fragments outside the time window and outside the ranges are named with the reason; of the others, how many tiles the
+/// R-tree leaves. Requests and bytes are those of whole tiles.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Ranges are written as for tdb read.
+
+Examples:
+  tdb explain weather --range 'time=2020-01-01..2020-01-31' --fields temperature
+  tdb explain weather --json | jq .bytes")]
+pub(crate) struct ExplainArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    /// Fields to read, separated by commas (\, in a name). Default: attributes, of sparse arrays with coordinates.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) fields: Option<String>,
+    #[command(flatten)]
+    pub(crate) ranges: RangeArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<Order>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -71,15 +124,8 @@ pub(crate) struct ReadArgs {
     /// Fields to read, separated by commas (\, in a name). Default: attributes, with coordinates.
     #[arg(long, value_name = "A,B")]
     pub(crate) fields: Option<String>,
-    /// One range a dimension, separated by commas; an empty one is the whole dimension.
-    #[arg(long, value_name = "0:9,3:7", conflicts_with_all = ["range", "points"], allow_hyphen_values = true)]
-    pub(crate) subarray: Option<String>,
-    /// A range of one dimension; several of the same add up. Dense cells come in the order of the ranges.
-    #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
-    pub(crate) range: Vec<String>,
-    /// Single coordinates of one dimension, separated by commas or, after an @, one a line of a file.
-    #[arg(long, value_name = "DIM=A,B or DIM=@FILE", allow_hyphen_values = true)]
-    pub(crate) points: Vec<String>,
+    #[command(flatten)]
+    pub(crate) ranges: RangeArgs,
     /// Only cells that satisfy a condition; in dense arrays the others are shown as fill values.
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) condition: Option<String>,
@@ -99,6 +145,12 @@ pub(crate) struct ReadArgs {
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Print the values that the numbers of enumerated attributes stand for.
+    #[arg(long)]
+    pub(crate) values: bool,
+    /// Print on standard error what reading took: requests, bytes, tiles, times.
+    #[arg(long)]
+    pub(crate) stats: bool,
     /// How to print the cells.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -146,17 +198,27 @@ pub(crate) struct VerifyArgs {
     pub(crate) json: bool,
 }
 
-/// Show what belongs to a group: its members, what is at their places, and its metadata.
+/// Show what belongs to a group: its members, what is at their places, and its metadata; or change it.
 #[derive(Debug, Group)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Members are named as the group names them. URIs of local folders are followed; others, such as s3://..., are shown.
 
 Examples:
   tdb group stations
-  tdb group stations --recursive --json")]
+  tdb group stations --recursive --json
+  tdb group create stations
+  tdb group add stations oslo --relative --name Oslo
+  tdb group remove stations Oslo",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct GroupArgs {
+    #[command(subcommand)]
+    pub(crate) change: Option<GroupChange>,
     /// Folder of the group.
-    pub(crate) group: PathBuf,
+    #[arg(required = true)]
+    pub(crate) group: Option<PathBuf>,
     /// Also show the members of member groups, and theirs.
     #[arg(long, short)]
     pub(crate) recursive: bool,
@@ -169,19 +231,29 @@ pub(crate) struct GroupArgs {
     pub(crate) json: bool,
 }
 
-/// Show the key-value metadata of an array or a group, or one value of it.
+/// Show the key-value metadata of an array or a group, or one value of it; or change it.
 #[derive(Debug, Group)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Keys may hold any bytes: \\xNN stands for one, \\\\ for a backslash. Without --json, a single value is printed as it is, \
 strings with a line feed behind; --json has every value's bytes in hexadecimal too.
 
 Examples:
   tdb meta weather
   tdb meta weather units
-  tdb meta stations --at 2020-06-01 --json | jq '.[].key'")]
+  tdb meta stations --at 2020-06-01 --json | jq '.[].key'
+  tdb meta set weather units kelvin
+  tdb meta set weather limits 180 330 --type float64
+  tdb meta rm weather draft",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct MetaArgs {
+    #[command(subcommand)]
+    pub(crate) change: Option<MetaChange>,
     /// Folder of the array or group.
-    pub(crate) object: PathBuf,
+    #[arg(required = true)]
+    pub(crate) object: Option<PathBuf>,
     /// Show only this key's value; exit code 1 if there is none.
     #[arg(name = "KEY")]
     pub(crate) entry: Option<String>,
@@ -247,6 +319,31 @@ fn parse_key(bytes: &[u8]) -> Option<Key> {
         *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(Key::new(key))
+}
+
+/// How changes are written.
+#[derive(Debug, Group)]
+pub(crate) struct ChangeArgs {
+    /// Write at this time instead of now: milliseconds since 1970, or a date in UTC.
+    #[arg(long, value_name = "MS|DATE", value_parser = parse_time)]
+    pub(crate) time: Option<u64>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+impl ChangeArgs {
+    /// Options that write with this key at this time.
+    pub(crate) fn options(&self) -> Result<WriteOptions> {
+        let options = WriteOptions::new();
+        let options = match self.time {
+            Some(time) => options.timestamp(time),
+            None => options,
+        };
+        Ok(match self.key.key()? {
+            Some(key) => options.key(key),
+            None => options,
+        })
+    }
 }
 
 /// Which point of the array's history to look at.
@@ -341,7 +438,7 @@ pub(crate) enum Kind {
 }
 
 /// Milliseconds, or an ISO date.
-fn parse_time(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
     if let Ok(millis) = text.parse() {
         return Ok(millis);
     }

@@ -12,10 +12,16 @@ use crate::failure::{Failure, Result, one_line};
 use crate::meta;
 use crate::table::{self, Heading};
 
+pub(crate) mod change;
+
 /// Runs the command.
 pub(crate) fn run(args: &GroupArgs, out: &mut dyn Write) -> Result {
-    let failed = |error| Failure::of_array(&args.group, error);
-    let group = args.window.options(&args.key)?.open_group(&args.group).map_err(failed)?;
+    if let Some(change) = &args.change {
+        return change::run(change);
+    }
+    let Some(path) = &args.group else { return Ok(()) };
+    let failed = |error| Failure::of_array(path, error);
+    let group = args.window.options(&args.key)?.open_group(path).map_err(failed)?;
     let metadata = group.metadata().map_err(failed)?;
     let members = if args.recursive { group.walk() } else { direct(&group) };
     if args.json {

@@ -3,11 +3,15 @@
 //! ```text
 //! tdb info ARRAY      what the array is: schema, fragments, metadata
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
+//! tdb explain ARRAY   what reading them takes, and why not more
 //! tdb dump FILE       one file of it, byte by byte
 //! tdb verify ARRAY    every structure, chunk and checksum
 //! tdb group GROUP     members, and theirs
 //! tdb meta OBJECT     key-value metadata of an array or a group
 //! tdb log ARRAY       what happened to it along time
+//! tdb evolve ARRAY    attributes, enumerations, current domain and version
+//! tdb consolidate     many files into few
+//! tdb vacuum          what others replace goes
 //! ```
 //!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the
@@ -26,10 +30,13 @@ mod calendar;
 mod condition;
 mod describe;
 mod dump;
+mod evolve;
+mod explain;
 mod failure;
 mod group;
 mod info;
 mod log;
+mod maintain;
 mod meta;
 mod names;
 mod ranges;
@@ -55,12 +62,16 @@ pub fn run<A: Into<OsString> + Clone>(
     let result = match Args::try_parse_from(args) {
         Ok(args) => match args.command {
             Command::Info(args) => info::run(&args, out),
-            Command::Read(args) => read::run(&args, out),
+            Command::Read(args) => read::run(&args, out, err),
+            Command::Explain(args) => explain::run(&args, out),
             Command::Dump(args) => dump::run(&args, out),
             Command::Verify(args) => verify::run(&args, out),
             Command::Group(args) => group::run(&args, out),
             Command::Meta(args) => meta::run(&args, out),
             Command::Log(args) => log::run(&args, out),
+            Command::Evolve(args) => evolve::run(&args, out),
+            Command::Consolidate(args) => maintain::consolidate(&args, out, err),
+            Command::Vacuum(args) => maintain::vacuum(&args, out, err),
         },
         Err(error) => Failure::from_clap(&error, out),
     };

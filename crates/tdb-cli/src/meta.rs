@@ -1,6 +1,7 @@
 //! `tdb meta`: key-value metadata of an array or a group.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tdb_codec::{CellValNum, Datatype};
@@ -12,10 +13,16 @@ use crate::ranges::unescape;
 use crate::table::{self, Heading};
 use crate::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 
+pub(crate) mod change;
+
 /// Runs the command.
 pub(crate) fn run(args: &MetaArgs, out: &mut dyn Write) -> Result {
+    if let Some(change) = &args.change {
+        return change::run(change, out);
+    }
+    let Some(object) = &args.object else { return Ok(()) };
     let options = args.window.options(&args.key)?;
-    let metadata = options.metadata(&args.object).map_err(|error| Failure::of_array(&args.object, error))?;
+    let metadata = options.metadata(object).map_err(|error| Failure::of_array(object, error))?;
     let Some(text) = &args.entry else {
         if args.json {
             writeln!(out, "{:#}", all_json(&metadata))?;
@@ -24,17 +31,26 @@ pub(crate) fn run(args: &MetaArgs, out: &mut dyn Write) -> Result {
         }
         return Ok(());
     };
-    let key =
-        unescape(text).map_err(|error| Failure::Usage(format!("{}: {error}", args.object.display())))?;
+    show(object, &metadata, text, args.json, out)
+}
+
+/// Shows one key's value.
+fn show(object: &Path, metadata: &ArrayMetadata, text: &str, json: bool, out: &mut dyn Write) -> Result {
+    let key = key_of(object, text)?;
     let Some(value) = metadata.get(&key) else {
-        return Err(Failure::at(&args.object, format!("there is no metadata key {text:?}")));
+        return Err(Failure::at(object, format!("there is no metadata key {text:?}")));
     };
-    if args.json {
+    if json {
         writeln!(out, "{:#}", entry_json(&key, value))?;
     } else {
         writeln!(out, "{}", cell_plain(value.datatype, count_of(value), &value.data))?;
     }
     Ok(())
+}
+
+/// A key as the command line writes it.
+fn key_of(object: &Path, text: &str) -> Result<Vec<u8>> {
+    unescape(text).map_err(|error| Failure::Usage(format!("{}: {error}", object.display())))
 }
 
 /// Headings of [`rows`].

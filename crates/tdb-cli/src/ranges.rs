@@ -1,9 +1,15 @@
 //! Ranges as the command line writes them, in each dimension's own notation.
 
+use std::fs;
+use std::path::Path;
+
+use tdb_array::Read;
 use tdb_codec::Datatype;
 use tdb_schema::{ArraySchema, Dimension};
 
+use crate::args::RangeArgs;
 use crate::calendar::{self, BadDate};
+use crate::failure::{self, Failure};
 
 /// An inclusive range of a dimension in its little-endian bytes; an open end is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +19,73 @@ pub(crate) struct Ends {
 }
 
 type Result<T> = core::result::Result<T, String>;
+
+/// The part of an array that the command line asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// The ranges of each dimension, none for all of it.
+    pub(crate) dimensions: Vec<Vec<Ends>>,
+    /// Ranges of dimension labels, by name.
+    pub(crate) labels: Vec<(String, Ends)>,
+}
+
+impl Asked {
+    /// Restricts a query to them.
+    pub(crate) fn apply<'a>(self, mut query: Read<'a>, schema: &ArraySchema) -> Read<'a> {
+        for (dimension, ranges) in schema.domain.dimensions.iter().zip(self.dimensions) {
+            for Ends { low, high } in ranges {
+                query = query.range_bytes(&dimension.name, low, high);
+            }
+        }
+        for (label, Ends { low, high }) in self.labels {
+            query = query.label_range_bytes(label, low, high);
+        }
+        query
+    }
+}
+
+/// Reads `--subarray`, `--range` and `--points`.
+pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> failure::Result<Asked> {
+    let usage = |error: String| Failure::Usage(format!("{}: {error}", array.display()));
+    if let Some(subarray) = &args.subarray {
+        let ranges = parse_subarray(schema, subarray).map_err(usage)?.into_iter();
+        let ranges = ranges.map(|ends| if ends == Ends::default() { Vec::new() } else { vec![ends] });
+        return Ok(Asked { dimensions: ranges.collect(), labels: Vec::new() });
+    }
+    let mut asked =
+        Asked { dimensions: vec![Vec::new(); schema.domain.dimensions.len()], labels: Vec::new() };
+    for text in &args.range {
+        if let Some(found) = parse_label(schema, text).map_err(usage)? {
+            asked.labels.push(found);
+            continue;
+        }
+        let (index, ends) = parse_named(schema, text).map_err(usage)?;
+        asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
+    }
+    for text in &args.points {
+        let (index, points) = match text.split_once("=@") {
+            Some((name, path)) => {
+                let list = fs::read_to_string(path).map_err(|error| Failure::at(Path::new(path), error))?;
+                parse_listed(schema, name, &list).map_err(usage)?
+            }
+            None => parse_points(schema, text).map_err(usage)?,
+        };
+        asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.extend_from_slice(&points));
+    }
+    Ok(asked)
+}
+
+/// Reads `--range LABEL=LO:HI`; `None` if that names no dimension label.
+fn parse_label(schema: &ArraySchema, text: &str) -> Result<Option<(String, Ends)>> {
+    let named = schema.labels.iter().filter_map(|label| {
+        let rest = text.strip_prefix(label.name.as_str())?.strip_prefix('=')?;
+        Some((label, rest))
+    });
+    let Some((label, range)) = named.max_by_key(|(label, _)| label.name.len()) else { return Ok(None) };
+    let mut like = Dimension::string(label.name.clone());
+    (like.datatype, like.cell_val_num) = (label.datatype, label.cell_val_num);
+    Ok(Some((label.name.clone(), parse_range(&like, range)?)))
+}
 
 /// Reads `--subarray`: one range a dimension, separated by commas.
 pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<Ends>> {
@@ -163,6 +236,22 @@ fn split_escaped(text: &str, separator: char) -> Vec<&str> {
 struct End {
     bytes: Option<Vec<u8>>,
     is_date: bool,
+}
+
+/// One value of a type: a number, a date, `true` or `false`, or text with `\xNN` for any byte.
+pub(crate) fn parse_value(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
+    if datatype == Datatype::Bool && matches!(text, "true" | "false") {
+        return Ok(vec![u8::from(text == "true")]);
+    }
+    if crate::value::is_text(datatype) {
+        return unescape(text);
+    }
+    match parse_integer(datatype, text)? {
+        Some(bytes) => Ok(bytes),
+        None if datatype.physical().is_float() => parse_float(datatype, text),
+        None if datatype.is_datetime() => parse_date(datatype, text),
+        None => Err(format!("{text:?} is no integer")),
+    }
 }
 
 fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {

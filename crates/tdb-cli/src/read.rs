@@ -16,6 +16,7 @@ use tdb_codec::to_u64;
 
 use crate::args::{Format, ReadArgs};
 use crate::condition;
+use crate::explain;
 use crate::failure::{Failure, Result};
 use crate::ranges::{self, Ends};
 
@@ -36,7 +37,7 @@ struct Answer {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     if let Some(list) = &args.aggregate {
         return aggregates::run(args, list, out);
     }
@@ -46,6 +47,9 @@ pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write) -> Result {
         }
         _ => read(args)?,
     };
+    if args.stats {
+        explain::write_stats(&answer.array.stats(), err)?;
+    }
     match (&args.out, args.format) {
         (Some(folder), Format::Raw) => raw::write(&answer, folder),
         (Some(path), format) => {
@@ -71,15 +75,17 @@ fn print(answer: &Answer, format: Format, out: &mut dyn Write) -> io::Result<()>
 fn read(args: &ReadArgs) -> Result<Answer> {
     let array = open(args)?;
     let schema = array.schema();
-    let ranges = asked_ranges(args, schema)?;
+    let asked = ranges::asked(&args.ranges, &args.array, schema)?;
     let order = args.order.map(Layout::from);
 
-    let mut bounds = ranges.clone();
+    let mut narrower = asked.clone();
     let narrowed = match (args.limit, order.unwrap_or(Layout::RowMajor)) {
-        (Some(limit), Layout::RowMajor) => narrow(schema, &mut bounds, limit),
+        (Some(limit), Layout::RowMajor) if asked.labels.is_empty() => {
+            narrow(schema, &mut narrower.dimensions, limit)
+        }
         _ => false,
     };
-    let mut query = asked(args, &array, bounds)?;
+    let mut query = narrower.apply(satisfying(args, &array)?, schema);
     if let Some(order) = order {
         query = query.order(order);
     }
@@ -93,8 +99,15 @@ fn read(args: &ReadArgs) -> Result<Answer> {
     let shown = args.limit.map_or(cells.len(), |limit| limit.min(cells.len()));
     let whole = shown == cells.len() && !narrowed;
     let (order, shape) = (cells.order(), cells.shape().filter(|_| whole).map(<[usize]>::to_vec));
-    let columns = cells.into_columns();
-    Ok(Answer { ranges, columns, coordinates, order, cells: shown, shape, array })
+    let mut columns = cells.into_columns();
+    if args.values {
+        for column in &mut columns {
+            if let Some(values) = array.enumerated(column).map_err(|error| failed(args, error))? {
+                *column = values;
+            }
+        }
+    }
+    Ok(Answer { ranges: asked.dimensions, columns, coordinates, order, cells: shown, shape, array })
 }
 
 fn open(args: &ReadArgs) -> Result<Array> {
@@ -105,19 +118,11 @@ fn open(args: &ReadArgs) -> Result<Array> {
     options.open(&args.array).map_err(|error| Failure::of_array(&args.array, error))
 }
 
-/// A query of the cells in these ranges that satisfy the condition.
-fn asked<'a>(args: &ReadArgs, array: &'a Array, ranges: Vec<Vec<Ends>>) -> Result<Read<'a>> {
-    let mut query = array.read();
-    for (dimension, ranges) in array.schema().domain.dimensions.iter().zip(ranges) {
-        for Ends { low, high } in ranges {
-            query = query.range_bytes(&dimension.name, low, high);
-        }
-    }
-    if let Some(text) = &args.condition {
-        let condition = condition::parse(text, array.schema());
-        query = query.condition(condition.map_err(|error| bad_condition(args, &error))?);
-    }
-    Ok(query)
+/// A query of the cells that satisfy the condition.
+fn satisfying<'a>(args: &ReadArgs, array: &'a Array) -> Result<Read<'a>> {
+    let Some(text) = &args.condition else { return Ok(array.read()) };
+    let condition = condition::parse(text, array.schema());
+    Ok(array.read().condition(condition.map_err(|error| bad_condition(args, &error))?))
 }
 
 /// What failed while a query ran.
@@ -131,32 +136,6 @@ fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
 fn bad_condition(args: &ReadArgs, error: &ConditionError) -> Failure {
     let text = args.condition.as_deref().unwrap_or_default();
     Failure::at_column(&args.array, "--where", text, error.column(), error)
-}
-
-fn asked_ranges(args: &ReadArgs, schema: &ArraySchema) -> Result<Vec<Vec<Ends>>> {
-    let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
-    if let Some(subarray) = &args.subarray {
-        let ranges = ranges::parse_subarray(schema, subarray).map_err(usage)?.into_iter();
-        return Ok(ranges
-            .map(|ends| if ends == Ends::default() { Vec::new() } else { vec![ends] })
-            .collect());
-    }
-    let mut asked: Vec<Vec<Ends>> = vec![Vec::new(); schema.domain.dimensions.len()];
-    for text in &args.range {
-        let (index, ends) = ranges::parse_named(schema, text).map_err(usage)?;
-        asked.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
-    }
-    for text in &args.points {
-        let (index, points) = match text.split_once("=@") {
-            Some((name, path)) => {
-                let list = fs::read_to_string(path).map_err(|error| Failure::at(Path::new(path), error))?;
-                ranges::parse_listed(schema, name, &list).map_err(usage)?
-            }
-            None => ranges::parse_points(schema, text).map_err(usage)?,
-        };
-        asked.get_mut(index).into_iter().for_each(|ranges| ranges.extend_from_slice(&points));
-    }
-    Ok(asked)
 }
 
 /// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.
@@ -186,9 +165,14 @@ fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool 
     let bounds: Option<Vec<(u64, u64)>> = dimensions
         .iter()
         .zip(ranges.iter())
-        .map(|(dimension, ranges)| {
+        .enumerate()
+        .map(|(index, (dimension, ranges))| {
+            let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
             let ends = ranges.first().cloned().unwrap_or_default();
-            let (first, last) = dimension.domain.as_ref()?;
+            let (first, last) = match current {
+                Some(current) => (&current.low, &current.high),
+                None => dimension.domain.as_ref().map(|(low, high)| (low, high))?,
+            };
             let clamp = |end: &Option<Vec<u8>>, or: &[u8]| {
                 let end = end.as_deref().unwrap_or(or);
                 let inside = tdb_array::Range::new(first.as_slice(), last.as_slice());
@@ -207,7 +191,7 @@ fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool 
         let rows = wanted.div_ceil(inner);
         if rows < count(&(*low, *high)) {
             let last = u64::try_from(rows).ok().and_then(|rows| low.checked_add(rows)?.checked_sub(1));
-            let low = ranges.first().and_then(|ends| ends.low.clone());
+            let low = dimensions.get(index).and_then(|dimension| dimension.coordinate(*low));
             let high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
             *ranges = vec![Ends { low, high }];
             narrowed = true;

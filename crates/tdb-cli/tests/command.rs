@@ -90,6 +90,35 @@ x\\y            3    1    2
 }
 
 #[test]
+fn ranges_of_labels_and_values_of_enumerations() {
+    let by_label = read("2.30.0/label_two", &["--range", "m=0:2", "--format", "csv"]);
+    assert_eq!(by_label, read("2.30.0/label_two", &["--range", "y=2:3", "--format", "csv"]));
+    assert_usage("2.30.0/label_two", &["--range", "m=x"], "no integer");
+    let fruit = read("2.30.0/enumeration", &["--fields", "f", "--values", "--limit", "2", "--format", "csv"]);
+    assert_eq!(fruit, "f\napple\nfig\n");
+    let first = read("2.30.0/current_domain_dense", &["--limit", "3", "--format", "csv", "--fields", "x,y"]);
+    assert_eq!(first, "x,y\n1,3\n1,4\n1,5\n");
+}
+
+#[test]
+fn explain_says_what_is_read_and_stats_what_was() {
+    let id = "2.30.0/sparse_dim_int32";
+    let array = fixture(id);
+    let outcome = tdb(&["explain", text(&array), "--range", "x=0:0", "--json"]);
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, ""));
+    let explain: Value = serde_json::from_str(&outcome.out).unwrap();
+    assert!(explain["fragments"].as_array().is_some_and(|fragments| !fragments.is_empty()), "{explain}");
+    let outcome = tdb(&["explain", text(&array)]);
+    assert!(outcome.out.starts_with("fragments: ") && outcome.out.contains("\nreads: "), "{}", outcome.out);
+    let outcome = tdb(&["explain", text(&array), "--range", "nope=1"]);
+    assert_eq!(outcome.code, 2, "{}", outcome.err);
+    let outcome = tdb(&["read", text(&array), "--stats", "--format", "csv"]);
+    assert_eq!(outcome.code, 0);
+    assert_eq!(outcome.out, read(id, &["--format", "csv"]));
+    assert!(outcome.err.contains(" requests\n") && outcome.err.contains("\ntime: "), "{}", outcome.err);
+}
+
+#[test]
 fn dates_are_dates_in_results_and_in_ranges() {
     let id = "2.30.0/sparse_dim_datetime_day";
     let expected = "\

@@ -142,7 +142,9 @@ impl Filter {
                 })
             }
             Self::WebP(options) => {
-                Image::new(options)?;
+                if Image::new(options)?.is_too_large() {
+                    return Err(ErrorKind::BadOption { reason: "an image of more than 16383 pixels a side" });
+                }
                 if !options.lossless && !QUALITY.contains(&options.quality) {
                     return Err(ErrorKind::BadOption { reason: "a quality outside 0 to 100" });
                 }
@@ -277,6 +279,14 @@ mod tests {
         assert_eq!(at_second(Filter::Gzip { level: 10 }, int).2, InvalidOption { value: 10 });
         assert_eq!(at_second(Filter::Bzip2 { level: 10 }, int).2, InvalidOption { value: 10 });
         assert_eq!(at_second(Filter::Zstd { level: -8 }, int).2, InvalidOption { value: -8 });
+    }
+
+    #[test]
+    fn images_have_at_most_16383_pixels_a_side() {
+        let image = |y, x| Filter::webp_lossless(PixelFormat::Rgb, y, x);
+        assert!(image(16_383, 16_383 * 3).is_ok());
+        assert!(matches!(image(16_384, 3).unwrap_err().kind, ErrorKind::BadOption { .. }));
+        assert!(matches!(image(1, 16_384 * 3).unwrap_err().kind, ErrorKind::BadOption { .. }));
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub(crate) struct Image {
     pub(crate) len: usize,
 }
 
+/// Pixels along a side of an image at most.
+const MOST_PIXELS: u32 = (1 << 14) - 1;
+
 impl Image {
     /// Checks the options.
     pub(crate) fn new(options: &WebP) -> Kind<Self> {
@@ -50,6 +53,11 @@ impl Image {
             quality: (!options.lossless).then_some(options.quality),
             len: row.saturating_mul(height),
         })
+    }
+
+    /// Whether it is larger than WebP images can be: their sides have 14 bits.
+    pub(crate) const fn is_too_large(self) -> bool {
+        self.width > MOST_PIXELS || self.height > MOST_PIXELS
     }
 
     /// Exchanges red and blue if the format has them the other way round.

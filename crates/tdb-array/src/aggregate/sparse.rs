@@ -11,9 +11,9 @@ use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::fragment::Fragment;
 use crate::gather::index_of;
 use crate::query::Plan;
+use crate::sparse::Sorting;
 use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
-use crate::sparse::looks_for_duplicates;
 use crate::sparse::order::{CellOrder, permutation};
 use crate::sparse::select::{
     Candidate, TileSelection, candidates_of, filters_time, lies_inside, select_in, tiles_meeting,
@@ -29,7 +29,7 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
     let condition =
         plan.condition.as_ref().map(|condition| Sources::new(context, condition, &array.fragments));
     let condition = condition.as_ref();
-    let contests = looks_for_duplicates(array).then(|| Contests::new(plan));
+    let contests = Sorting::of(plan).dedup.then(|| Contests::new(plan));
     let deletes = applies(plan);
     let (mut count, mut tallies) = (0u64, wanted.iter().map(WantedField::nothing).collect::<Vec<_>>());
     let mut add = |cells: u64, more: Vec<Tally>| {
@@ -49,7 +49,7 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
         let Some(domain) = fragment.non_empty_domain() else { continue };
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
-        if alone && inside && !deletes && !filters_time(array, fragment) {
+        if alone && inside && !deletes && !filters_time(plan, fragment) {
             match holds(&|condition| condition.fragment_verdict(0, index))? {
                 Verdict::None => continue,
                 Verdict::All => {

@@ -151,7 +151,7 @@ fn is_text(datatype: Datatype) -> bool {
 }
 
 /// Whether a comparison holds for values that stand so; `None` if one is a NaN.
-pub(super) fn holds(comparison: Comparison, ordering: Option<Ordering>) -> bool {
+pub(crate) fn holds(comparison: Comparison, ordering: Option<Ordering>) -> bool {
     match comparison {
         Comparison::Less => ordering == Some(Ordering::Less),
         Comparison::LessOrEqual => matches!(ordering, Some(Ordering::Less | Ordering::Equal)),

@@ -5,25 +5,30 @@ mod axis;
 mod cell_map;
 pub(crate) mod condition;
 mod overlay;
-mod paint;
+pub(crate) mod paint;
 pub(crate) mod space;
 
-use tdb_codec::{Buffer, Layout};
+use tdb_codec::{Buffer, Layout, to_u64};
 use tdb_schema::FieldKind;
 
-use self::overlay::Overlay;
-use self::paint::{FieldSources, Target, VarTarget};
-use self::space::{Region, Space};
+use self::paint::{Target, VarTarget};
+use self::space::Region;
 use crate::fragment::Fragment;
 use crate::gather::{ColumnSpec, concat, lengths_to_offsets, split_lengths, zeroed};
 use crate::query::Plan;
+use crate::stats::Stage;
 use crate::tiles::Worker;
 use crate::{Cells, Column, Result, parallel};
+
+pub(crate) use self::overlay::Overlay;
+pub(crate) use self::paint::FieldSources;
+pub(crate) use self::space::{Space, domain_box, intersect};
 
 /// Runs a query on a dense array.
 pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let array = plan.array;
     let context = &array.context;
+    let _clock = context.counters.time(Stage::Decode);
     let space = Space::new(plan)?;
     // The result must fit before anything is made for it: regions alone are many where tiles are small.
     for field in plan.fields.iter().filter_map(|kind| array.schema().field_of(*kind)) {
@@ -59,10 +64,7 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
             None => column,
         });
     }
-    let (cells, counts) = match space.arrangement() {
-        Some(arrangement) => (arrangement.cells(), arrangement.counts()),
-        None => (space.cells(), space.counts()),
-    };
+    let (cells, counts) = space.result();
     let shape = (space.order != Layout::GlobalOrder).then(|| counts.to_vec());
     Ok(Cells { len: cells, shape, order: space.order, columns })
 }
@@ -156,7 +158,10 @@ fn var_column(
         |(region, (lengths, (validity, wanted))), worker| {
             let mut target = VarTarget::new(lengths, validity, wanted);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
-            target.into_values()
+            let values = target.into_values()?;
+            // Held once as pieces, and once joined.
+            plan.share.charge(to_u64(values.len()).saturating_mul(2))?;
+            Ok(values)
         },
     )?;
     lengths_to_offsets(&mut offsets)?;

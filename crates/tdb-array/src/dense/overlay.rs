@@ -13,7 +13,7 @@ use crate::gather::zeroed;
 use crate::tiles::{FieldTiles, VarTile, Worker};
 
 /// The cells of a sparse fragment that lie in the query's box.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Overlay {
     tiles: Vec<OverlayTile>,
 }

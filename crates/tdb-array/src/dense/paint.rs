@@ -259,6 +259,26 @@ impl<'a> FieldSources<'a> {
         }
     }
 
+    /// What painting a region reads, in its order: the number of each fragment, its tiles of the field, and which of them;
+    /// none for a sparse fragment.
+    pub(crate) fn for_each_layer(
+        &self,
+        space: &Space,
+        region: &Region,
+        mut visit: impl FnMut(usize, &FieldTiles, Option<usize>) -> Result<()>,
+    ) -> Result<()> {
+        space.for_each_tile(region, |index, _, bounds| {
+            let (layers, _) = self.layers(&bounds);
+            layers.into_iter().try_for_each(|layer| {
+                let tile = match &layer.source.kind {
+                    SourceKind::Dense { first, strides } => Some(data_tile(index, first, strides)),
+                    SourceKind::Sparse(_) => None,
+                };
+                visit(layer.source.fragment, &layer.source.tiles, tile)
+            })
+        })
+    }
+
     pub(crate) fn paint_fixed(
         &self,
         context: &Context,
@@ -569,7 +589,7 @@ fn data_tile(index: &[u64], first: &[u64], strides: &[u64]) -> usize {
 }
 
 /// Distances in data tiles between neighbouring space tiles of a grid.
-fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
+pub(crate) fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
     let mut strides = vec![1u64; grid.len()];
     let mut next = 1u64;
     let mut set = |(stride, (low, high)): (&mut u64, &(u64, u64))| {

@@ -232,9 +232,12 @@ impl Space {
         self.arrangement.as_ref()
     }
 
-    /// Cells to read along each dimension.
-    pub(crate) fn counts(&self) -> &[usize] {
-        &self.counts
+    /// Number of cells of the result, and their number along each dimension.
+    pub(crate) fn result(&self) -> (usize, &[usize]) {
+        match &self.arrangement {
+            Some(arrangement) => (arrangement.cells(), arrangement.counts()),
+            None => (self.cells, &self.counts),
+        }
     }
 
     /// Whether all cells of a box are asked for.

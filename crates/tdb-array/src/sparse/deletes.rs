@@ -1,15 +1,19 @@
 //! Delete conditions: which of the selected cells are still there.
 
-use tdb_fragment::{Section, parse_names};
+use core::cmp::Ordering;
+
+use tdb_codec::{Datatype, Native, PhysicalVisitor};
+use tdb_fragment::{Comparison, Section, parse_names};
 
 use super::select::TileSelection;
 use crate::array::Delete;
-use crate::condition::{Program, Sources};
+use crate::condition::{Program, Sources, holds};
+use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::{index_of, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, Worker};
-use crate::{Error, Result, parallel};
+use crate::{Column, Error, Result, parallel};
 
 /// For every selected cell whether no delete removed it, 0 if one did; `None` if there is nothing to ask. Cells that are 0
 /// in `wanted` already stay so.
@@ -35,7 +39,7 @@ pub(crate) fn surviving(
     let sources = Sources::new(context, &program, &array.fragments);
     let mut processed = Vec::with_capacity(array.fragments.len());
     for fragment in &array.fragments {
-        processed.push(processed_conditions(plan, fragment)?);
+        processed.push(processed_conditions(&array.context, fragment)?);
     }
     let cells = selections.iter().map(TileSelection::len);
     let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
@@ -64,8 +68,7 @@ pub(crate) fn applies(plan: &Plan<'_>) -> bool {
 }
 
 /// Deletes that a fragment with delete metadata already holds the result of.
-fn processed_conditions(plan: &Plan<'_>, fragment: &Fragment) -> Result<Vec<String>> {
-    let context = &plan.array.context;
+pub(crate) fn processed_conditions(context: &Context, fragment: &Fragment) -> Result<Vec<String>> {
     if !fragment.footer().has_delete_metadata {
         return Ok(Vec::new());
     }
@@ -154,4 +157,50 @@ fn apply<'d>(
         }
     }
     Ok(())
+}
+
+/// Whether a comparison holds for a cell of its field.
+pub(crate) fn compare(column: &Column, cell: usize, comparison: Comparison, operands: &[Vec<u8>]) -> bool {
+    let valid = !column.is_null(cell);
+    match comparison {
+        Comparison::AlwaysTrue => return true,
+        Comparison::AlwaysFalse => return false,
+        _ => {}
+    }
+    let Some(operand) = operands.first() else { return valid && comparison == Comparison::NotIn };
+    // An operand without bytes is null where a value cannot be empty.
+    if operand.is_empty() && !column.cell_val_num.is_var() && !comparison.takes_list() {
+        return match comparison {
+            Comparison::Equal => !valid,
+            Comparison::NotEqual => valid,
+            _ => false,
+        };
+    }
+    let value = column.cell(cell).unwrap_or_default();
+    if !valid {
+        return false;
+    }
+    if comparison.takes_list() {
+        // Lists are compared as raw bytes.
+        return operands.iter().any(|operand| operand == value) == (comparison == Comparison::In);
+    }
+    let textual = column.cell_val_num.is_var()
+        || operand.len() != column.datatype.size()
+        || column.datatype == Datatype::Char;
+    let ordering = if textual || column.datatype.is_string() {
+        Some(value.cmp(operand.as_slice()))
+    } else {
+        column.datatype.physical().visit(Numeric(value, operand))
+    };
+    holds(comparison, ordering)
+}
+
+struct Numeric<'a>(&'a [u8], &'a [u8]);
+
+impl PhysicalVisitor for Numeric<'_> {
+    type Output = Option<Ordering>;
+
+    fn visit<T: Native>(self) -> Option<Ordering> {
+        T::from_le(self.0)?.partial_cmp(&T::from_le(self.1)?)
+    }
 }

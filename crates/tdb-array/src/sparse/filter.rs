@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use tdb_codec::{to_u64, to_usize};
 
-use super::select::{Candidate, TileSelection, candidates, select, select_in, tiles_meeting};
+use super::select::{Candidate, TileSelection, all_candidates, select, select_in, tiles_meeting};
 use crate::Result;
 use crate::condition::{Sources, Verdict};
 use crate::gather::index_of;
@@ -43,7 +43,7 @@ pub(super) fn selected(plan: &Plan<'_>, coordinates: bool, dedup: bool) -> Resul
     };
     let sources = Sources::new(context, program, &plan.array.fragments);
     if dedup {
-        return selected_in(plan, candidates(plan, Filter::All)?, Some(&sources));
+        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources));
     }
     Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources))?, matches: None })
 }

@@ -6,36 +6,34 @@ pub(crate) mod hilbert;
 pub(crate) mod order;
 pub(crate) mod select;
 
-use tdb_codec::{Buffer, Layout, to_u32, to_u64};
+use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
 use self::filter::selected;
 use self::order::{CellOrder, permutation};
 use self::select::{TileSelection, copy_cells, copy_var_cells};
+
+pub(crate) use self::select::{Candidate, candidates};
 use crate::gather::{
     ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, lengths_to_offsets, split_lengths,
     zeroed,
 };
-use crate::query::Plan;
+use crate::query::{Plan, TIMESTAMPS};
+use crate::stats::Stage;
 use crate::tiles::{FieldTiles, VarTile, Worker};
-use crate::{Array, Cells, Column, QueryError, Result, parallel};
+use crate::{Cells, Column, QueryError, Result, parallel};
 
 /// Runs a query on a sparse array.
 pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let array = plan.array;
     let context = &array.context;
     let schema = array.schema();
-    let one = is_one(array);
-    let dedup = looks_for_duplicates(array);
-    let sorts = match plan.order {
-        Layout::RowMajor | Layout::ColMajor => true,
-        Layout::GlobalOrder => !one,
-        // Unordered cells come in storage order, unless duplicates must be found.
-        _ => dedup,
-    };
+    let Sorting { sorts, dedup } = Sorting::of(plan);
     let filter::Selected { selections, matches } = selected(plan, sorts, dedup)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
+    plan.share.admit(to_u64(cells))?;
+    let clock = context.counters.time(Stage::Order);
     let order = if sorts {
         Some(permutation(context, schema, &selections, CellOrder::of(plan.order, schema), dedup)?)
     } else {
@@ -57,6 +55,8 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let order = order.filter(|order: &Vec<u32>| {
         order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
     });
+    drop(clock);
+    let _clock = context.counters.time(Stage::Decode);
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let Some(field) = schema.field_of(*kind) else { continue };
@@ -67,19 +67,58 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
             None => column,
         });
     }
+    if let Some(place) = plan.timestamps {
+        let column = timestamps(&selections, cells);
+        let column = match &order {
+            Some(order) => reorder(plan, column, order)?,
+            None => column,
+        };
+        columns.insert(place.min(columns.len()), column);
+    }
     let len = order.as_ref().map_or(cells, Vec::len);
     Ok(Cells { len, shape: None, order: plan.order, columns })
 }
 
-/// Whether there is at most one fragment, without timestamps: cells of such a one are in global order and, where
-/// duplicates are not allowed, unique.
-fn is_one(array: &Array) -> bool {
-    array.fragments.len() <= 1 && !array.fragments.iter().any(|fragment| fragment.footer().has_timestamps)
+/// When each of the selected cells was written.
+fn timestamps(selections: &[TileSelection], cells: usize) -> Column {
+    let mut data = Buffer::with_capacity(cells.saturating_mul(8));
+    for selection in selections {
+        match &selection.timestamps {
+            Some(times) => times.iter().for_each(|time| data.extend_from_slice(&time.to_le_bytes())),
+            None => {
+                (0..selection.len()).for_each(|_| data.extend_from_slice(&selection.written.to_le_bytes()));
+            }
+        }
+    }
+    let (datatype, cell_val_num) = (Datatype::Uint64, CellValNum::ONE);
+    Column { name: TIMESTAMPS.to_owned(), datatype, cell_val_num, data, offsets: None, validity: None }
 }
 
-/// Whether a query must look for older versions of its cells.
-pub(crate) fn looks_for_duplicates(array: &Array) -> bool {
-    !array.schema().allows_duplicates && !is_one(array)
+/// What must be done about order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sorting {
+    /// Whether cells must be looked at in another order than they are stored in.
+    pub(crate) sorts: bool,
+    /// Whether cells may be replaced by newer ones.
+    pub(crate) dedup: bool,
+}
+
+impl Sorting {
+    pub(crate) fn of(plan: &Plan<'_>) -> Self {
+        let fragments = &plan.array.fragments;
+        let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
+        // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
+        // unique.
+        let one = fragments.len() <= 1 && !timed;
+        let dedup = !plan.array.schema().allows_duplicates && !one;
+        let sorts = match plan.order {
+            Layout::RowMajor | Layout::ColMajor => true,
+            Layout::GlobalOrder => !one,
+            // Unordered cells come in storage order, unless duplicates must be found.
+            _ => dedup,
+        };
+        Self { sorts, dedup }
+    }
 }
 
 /// A column of the selected cells, in the order of the selections.
@@ -97,11 +136,12 @@ fn stage(
             *slot = true;
         }
     }
-    let mut tiles: Vec<Option<FieldTiles>> = Vec::with_capacity(plan.array.fragments.len());
+    // Boxed: most fragments may have no part in it.
+    let mut tiles: Vec<Option<Box<FieldTiles>>> = Vec::with_capacity(plan.array.fragments.len());
     for (fragment, used) in plan.array.fragments.iter().zip(used) {
-        tiles.push(if used { spec.tiles(context, fragment, kind)? } else { None });
+        tiles.push(if used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None });
     }
-    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_ref);
+    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_deref);
     // What the selections promise is only what the fragments claim: ask for the memory before taking it.
     zeroed(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
@@ -145,13 +185,17 @@ fn stage(
                         *slot = len;
                     }
                 };
+                // Held as pieces, and once more joined or in order.
+                let charge = |values: &Buffer| plan.share.charge(to_u64(values.len()).saturating_mul(2));
                 let Some(cells) = &selection.cells else {
                     // All cells of a tile keep the tile's own buffer.
                     decoded.lengths().for_each(push);
+                    charge(&decoded.values)?;
                     return Ok(decoded.values);
                 };
                 let mut values = Buffer::new();
                 copy_var_cells(&decoded, cells, push, |value| values.extend_from_slice(value));
+                charge(&values)?;
                 Ok(values)
             })?;
         lengths_to_offsets(&mut offsets)?;

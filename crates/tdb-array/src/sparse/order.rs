@@ -107,7 +107,7 @@ pub(crate) fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
 }
 
 /// Bits of a part; `None` for strings.
-fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
+pub(crate) fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
     let (Part::Tile(index) | Part::Cell(index)) = part;
     let dimension = dimensions.get(index)?;
     if dimension.is_var() {
@@ -419,7 +419,13 @@ fn by_comparison(
     finish(sorted, dedup, ranks, |a, b| compare(a, b) == Ordering::Equal)
 }
 
-fn coordinate<'a>(selection: &'a TileSelection, dimension: &Dimension, index: usize, at: usize) -> &'a [u8] {
+/// The coordinate of a selected cell.
+pub(crate) fn coordinate<'a>(
+    selection: &'a TileSelection,
+    dimension: &Dimension,
+    index: usize,
+    at: usize,
+) -> &'a [u8] {
     let Some(values) = selection.coordinates.get(index) else { return &[] };
     let range = match &values.offsets {
         Some(offsets) => {
@@ -440,19 +446,20 @@ pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]
         // The reference implementation compares cells of string dimensions as signed characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
+    part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
+}
+
+/// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension.
+pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
-        let part_of = |bytes: &[u8]| match part {
-            Part::Tile(_) => float_tile(dimension, bytes),
-            Part::Cell(_) => float_bits(bytes),
-        };
-        return part_of(a).cmp(&part_of(b));
+        return Some(match part {
+            Part::Tile(_) => float_tile(dimension, value),
+            Part::Cell(_) => float_bits(value),
+        });
     }
-    let ordinal = |bytes: &[u8]| {
-        let ordinal = dimension.ordinal(bytes).unwrap_or(0);
-        match part {
-            Part::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
-            Part::Cell(_) => ordinal,
-        }
-    };
-    ordinal(a).cmp(&ordinal(b))
+    let ordinal = dimension.ordinal(value)?;
+    Some(match part {
+        Part::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
+        Part::Cell(_) => ordinal,
+    })
 }

@@ -10,8 +10,10 @@ use crate::fragment::Fragment;
 use crate::gather::{index_of, zeroed};
 use crate::query::Plan;
 use crate::ranges::RangeSet;
+use crate::stats::Stage;
+use crate::stream::Share;
 use crate::tiles::{FieldTiles, VarTile, Worker};
-use crate::{Array, Error, Result, TimeWindow, parallel};
+use crate::{Error, Result, TimeWindow, parallel};
 
 /// The cells of one data tile that a query wants.
 #[derive(Debug)]
@@ -43,6 +45,17 @@ impl TileSelection {
     pub(crate) fn len(&self) -> usize {
         self.cells.as_ref().map_or(self.tile_cells, Vec::len)
     }
+
+    /// Bytes it holds, about.
+    fn held(&self) -> u64 {
+        let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));
+        let times = self.timestamps.as_ref().map_or(0, |times| times.len().saturating_mul(8));
+        let coordinates = self.coordinates.iter().map(|coordinates| {
+            let offsets = coordinates.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
+            coordinates.values.len().saturating_add(offsets)
+        });
+        to_u64(coordinates.fold(lists.saturating_add(times).saturating_add(256), usize::saturating_add))
+    }
 }
 
 /// A tile whose MBR overlaps the query.
@@ -59,7 +72,7 @@ pub(crate) struct Candidate {
 struct Source {
     dimensions: Vec<FieldTiles>,
     /// Cell timestamps, if the fragment has them.
-    timestamps: Option<FieldTiles>,
+    timestamps: Option<Box<FieldTiles>>,
     /// Whether cells must be compared with the window one by one.
     filter_time: bool,
     /// The fragment's first timestamp.
@@ -69,11 +82,11 @@ struct Source {
 /// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
 /// `coordinates` says whether the cells' coordinates are wanted too.
 pub(crate) fn select(plan: &Plan<'_>, coordinates: bool, filter: Filter<'_>) -> Result<Vec<TileSelection>> {
-    select_in(plan, candidates(plan, filter)?, coordinates, filter)
+    select_in(plan, all_candidates(plan, filter)?, coordinates, filter)
 }
 
 /// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
-pub(crate) fn candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+pub(crate) fn all_candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let mut candidates = Vec::new();
     for index in 0..plan.array.fragments.len() {
         candidates.append(&mut candidates_of(plan, index, filter)?);
@@ -83,24 +96,9 @@ pub(crate) fn candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Cand
 
 /// Those of one fragment.
 pub(crate) fn candidates_of(plan: &Plan<'_>, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
-    let array = plan.array;
-    let context = &array.context;
-    let mut found = Vec::new();
-    let Some(fragment) = array.fragments.get(index) else { return Ok(found) };
-    if fragment.is_dense() {
-        let path = context.describe(fragment.metadata_key());
-        let detail = "a dense fragment in a sparse array";
-        return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
-    }
-    if filter.takes_fragment(index)? {
-        find_candidates(plan, index, fragment, filters_time(array, fragment), &mut found)?;
-    }
+    let Some(fragment) = plan.array.fragments.get(index) else { return Ok(Vec::new()) };
+    let found = if filter.takes_fragment(index)? { candidates(plan, index, fragment)? } else { Vec::new() };
     filter.keep_candidates(found)
-}
-
-/// Whether cells of a fragment must be compared with the window one by one.
-pub(crate) fn filters_time(array: &Array, fragment: &Fragment) -> bool {
-    fragment.footer().has_timestamps && !array.window().contains(fragment.timestamps())
 }
 
 /// Finds the wanted cells of some tiles.
@@ -112,6 +110,7 @@ pub(crate) fn select_in(
 ) -> Result<Vec<TileSelection>> {
     let array = plan.array;
     let context = &array.context;
+    let _clock = context.counters.time(Stage::Select);
     let window = array.window();
     let dimensions = &array.schema().domain.dimensions;
     // Whether a fragment's coordinates are looked at, for those that have tiles to look at.
@@ -126,28 +125,43 @@ pub(crate) fn select_in(
     for (fragment, looks) in array.fragments.iter().zip(looks) {
         let fields = if looks == Some(true) { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        let timestamps = if looks.is_some() { FieldTiles::timestamps(context, fragment)? } else { None };
+        let timestamps =
+            if looks.is_some() { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
         let written = fragment.timestamps().0;
-        let filter_time = filters_time(array, fragment);
+        let filter_time = filters_time(plan, fragment);
         sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
     }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let source = sources.get(candidate.fragment);
         let Some(source) = source else { return Ok(None) };
-        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates, filter };
-        selector.run(candidate, source, worker)
+        let (ranges, share) = (&plan.ranges, &plan.share);
+        let selector = Selector { context, dimensions, ranges, window, coordinates, filter, share };
+        let selection = selector.run(candidate, source, worker)?;
+        share.charge(selection.as_ref().map_or(0, TileSelection::held))?;
+        Ok(selection)
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
 }
 
-fn find_candidates(
-    plan: &Plan<'_>,
-    index: usize,
-    fragment: &Fragment,
-    filter_time: bool,
-    candidates: &mut Vec<Candidate>,
-) -> Result<()> {
+/// Whether cells of a fragment must be compared with the window one by one.
+pub(crate) fn filters_time(plan: &Plan<'_>, fragment: &Fragment) -> bool {
+    fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
+}
+
+/// The tiles of a fragment that may hold cells of the query, in file order.
+pub(crate) fn candidates(plan: &Plan<'_>, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
     let context = &plan.array.context;
+    if fragment.is_dense() {
+        let path = context.describe(fragment.metadata_key());
+        let detail = "a dense fragment in a sparse array";
+        return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
+    }
+    let mut candidates = Vec::new();
+    if !plan.share.has_fragment(index) {
+        return Ok(candidates);
+    }
+    // What a window takes of a tile only its coordinates can tell.
+    let looks = filters_time(plan, fragment) || plan.share.window.is_some();
     let dimensions = &plan.array.schema().domain.dimensions;
     let unbounded = plan.ranges.iter().all(RangeSet::is_all);
     if unbounded {
@@ -159,11 +173,11 @@ fn find_candidates(
             let path = context.describe(fragment.metadata_key());
             Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
         })?;
-        for tile in 0..tiles {
+        for tile in (0..tiles).filter(|tile| plan.share.has_tile(index, *tile)) {
             let tile_cells = fragment.tile_cells(context, tile)?;
-            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !filter_time });
+            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !looks });
         }
-        return Ok(());
+        return Ok(candidates);
     }
     let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
         let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
@@ -172,15 +186,15 @@ fn find_candidates(
     // A fragment outside the query costs nothing.
     let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
     if domain.into_iter().any(|(dimension, range)| !overlaps(dimension, &range.low, &range.high)) {
-        return Ok(());
+        return Ok(candidates);
     }
     let tree = fragment.rtree(context)?;
-    for tile in tree.search(overlaps) {
+    for tile in tree.search(overlaps).into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
         let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
         let tile_cells = fragment.tile_cells(context, tile)?;
-        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !filter_time });
+        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !looks });
     }
-    Ok(())
+    Ok(candidates)
 }
 
 /// Whether a box, one interval a dimension, lies in the ranges.
@@ -217,6 +231,7 @@ struct Selector<'a> {
     window: TimeWindow,
     coordinates: bool,
     filter: Filter<'a>,
+    share: &'a Share,
 }
 
 /// A decoded dimension of a tile.
@@ -236,6 +251,22 @@ impl Decoded {
 }
 
 impl Selector<'_> {
+    /// A decoded coordinate.
+    fn value<'d>(&self, decoded: &'d [Decoded], dimension: usize, cell: usize) -> &'d [u8] {
+        match decoded.get(dimension) {
+            Some(Decoded::Fixed(values)) => {
+                let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
+                let start = cell.saturating_mul(size);
+                values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
+            }
+            Some(Decoded::Var(tile)) => {
+                let pair = tile.offsets.get(cell..cell.saturating_add(2)).unwrap_or_default();
+                var_cell(tile.values.as_slice(), pair)
+            }
+            None => &[],
+        }
+    }
+
     fn run(
         &self,
         candidate: Candidate,
@@ -274,6 +305,7 @@ impl Selector<'_> {
         if !whole || filtered.is_some() || self.filter.needs_coordinates() {
             let mut wanted = filtered.unwrap_or_else(|| vec![1u8; tile_cells]);
             if !whole {
+                context.counters.tested(tile_cells);
                 for ((values, dimension), set) in decoded.iter().zip(self.dimensions).zip(self.ranges) {
                     keep_inside(values, dimension, set, &mut wanted);
                 }
@@ -285,6 +317,9 @@ impl Selector<'_> {
                 for (keep, time) in wanted.iter_mut().zip(timestamps) {
                     *keep &= u8::from(self.window.contains((*time, *time)));
                 }
+            }
+            if let Some(window) = &self.share.window {
+                window.keep(&mut wanted, |dimension, at| self.value(&decoded, dimension, at));
             }
             if wanted.contains(&0) {
                 let numbers = (0u32..).zip(&wanted).filter(|(_, keep)| **keep != 0);

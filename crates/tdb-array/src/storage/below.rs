@@ -6,7 +6,7 @@ use std::io;
 
 use bytes::Bytes;
 
-use super::{ByteRange, Entry, FileWriter, Storage, StoredFile, WriteStorage, join};
+use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, WriteStorage, join};
 
 /// What lies below a folder.
 #[derive(Clone, Debug)]
@@ -60,6 +60,10 @@ impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Belo
 
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
         self.storage.create_file(&self.key(key))
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.storage.put_file(&self.key(key), bytes, durability)
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {

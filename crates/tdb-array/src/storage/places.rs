@@ -62,12 +62,16 @@ impl Places for MemoryStorage {
 
 /// A folder of another storage as a storage of its own.
 #[derive(Debug)]
-struct Folder<S> {
+pub(crate) struct Folder<S> {
     storage: S,
     key: String,
 }
 
 impl<S> Folder<S> {
+    pub(crate) const fn new(storage: S, key: String) -> Self {
+        Self { storage, key }
+    }
+
     fn key(&self, key: &str) -> String {
         if key.is_empty() { self.key.clone() } else { join(&self.key, key) }
     }

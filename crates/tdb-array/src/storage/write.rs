@@ -37,6 +37,21 @@ pub trait WriteStorage: Storage {
     /// [`io::ErrorKind::AlreadyExists`] if there is such a file: nothing is overwritten.
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>>;
 
+    /// Puts a whole small file in its place: whoever looks, also after a crash, sees all of it or nothing. For files that
+    /// count as soon as they are there. The folder is still to be synced.
+    ///
+    /// Where files count once they are finished, this is no more than writing one.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if there is such a file; whatever the system says.
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let mut file = self.create_file(key)?;
+        if !bytes.is_empty() {
+            file.append(bytes)?;
+        }
+        file.finish(durability)
+    }
+
     /// Forces the names in a folder to the medium: files survive a loss of power only after this. For the array's own
     /// folder `""`, its name in the folder above too.
     ///

@@ -123,6 +123,20 @@ impl<'a> CheckedColumn<'a> {
         })
     }
 
+    /// A column that was read for the field of this kind.
+    pub(crate) fn of(kind: FieldKind, column: &'a Column, cells: usize) -> Self {
+        Self {
+            kind,
+            cell_size: column.cell_size(),
+            value_size: column.datatype.size(),
+            is_real: column.datatype.physical().is_float(),
+            values: column.bytes(),
+            offsets: column.offsets().unwrap_or_default(),
+            validity: column.validity().unwrap_or_default(),
+            cells,
+        }
+    }
+
     /// The bytes of a cell.
     pub(crate) fn cell(&self, index: usize) -> Option<&'a [u8]> {
         let next = index.checked_add(1)?;

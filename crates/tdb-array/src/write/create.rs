@@ -153,7 +153,7 @@ pub(super) fn write_file(
 
 /// A payload as a generic tile, encrypted if there is a key. Its header has this library's newest version, as
 /// libtiledb's have.
-pub(super) fn generic_tile(payload: &[u8], key: Option<&Key>, scratch: &mut Scratch) -> Result<Vec<u8>> {
+pub(crate) fn generic_tile(payload: &[u8], key: Option<&Key>, scratch: &mut Scratch) -> Result<Vec<u8>> {
     generic_tile_in(FormatVersion::CURRENT, payload, key, scratch)
 }
 

@@ -61,58 +61,86 @@ pub(super) fn write(
     let kinds: Vec<FieldKind> = (0..schema.attributes.len()).map(FieldKind::Attribute).collect();
     let (columns, cells) = column::check(schema, &kinds, columns)?;
     ordered::check(schema, &columns)?;
-    let sides = sides(schema, &domain)?;
-    let too_large =
-        || QueryError::TooLarge { cells: sides.iter().map(|side| u128::from(side.cells())).product() };
-    let sizes = |size: fn(Side) -> u64| -> Option<Vec<usize>> {
-        sides.iter().map(|side| to_usize(size(*side))).collect()
-    };
-    let product = |sizes: &[usize]| sizes.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
-    let counts = sizes(Side::cells).ok_or_else(too_large)?;
-    let extents = sizes(|side| side.extent).ok_or_else(too_large)?;
-    let grid = sizes(Side::tiles).ok_or_else(too_large)?;
-    let tile_cells = product(&extents).ok_or_else(too_large)?;
-    let tile_count = product(&grid).ok_or_else(too_large)?;
-    let expected = product(&counts).ok_or_else(too_large)?;
-    if cells != expected {
+    let plan = BoxPlan::new(schema, &domain)?;
+    if cells != plan.cells {
         let field = schema.attributes.first().map_or_else(String::new, |attribute| attribute.name.clone());
-        let (given, expected) = (to_u64(cells), to_u64(expected));
+        let (given, expected) = (to_u64(cells), to_u64(plan.cells));
         return Err(WriteError::CellCount { field, given, expected }.into());
     }
     // A tile is put together whole, at least of offsets.
     let widest = columns.iter().map(|column| column.cell_size.unwrap_or(8)).max().unwrap_or(1);
-    array.context.tile_len(tile_cells, widest)?;
+    array.context.tile_len(plan.tile_cells, widest)?;
+    if order == Layout::GlobalOrder && !plan.is_aligned() {
+        let what = "writing a dense subarray in global order that does not end at tiles";
+        return Err(crate::Error::unsupported(array.describe(&array.schema_key), what));
+    }
+    let mut fragment = FragmentWriter::dense(array, domain, to_u64(plan.tile_cells))?;
+    append_box(&mut fragment, schema, plan, order, &columns)?;
+    fragment.commit()
+}
 
-    let aligned =
-        counts.iter().zip(&extents).zip(&sides).all(|((count, extent), side)| {
+/// A box of cells and the tiles it touches.
+pub(crate) struct BoxPlan {
+    sides: Vec<Side>,
+    counts: Vec<usize>,
+    extents: Vec<usize>,
+    grid: Vec<usize>,
+    /// Cells of the box, of a whole tile, and number of tiles.
+    pub(crate) cells: usize,
+    pub(crate) tile_cells: usize,
+    tile_count: usize,
+}
+
+impl BoxPlan {
+    pub(crate) fn new(schema: &ArraySchema, domain: &[Range]) -> Result<Self> {
+        let sides = sides(schema, domain)?;
+        let too_large =
+            || QueryError::TooLarge { cells: sides.iter().map(|side| u128::from(side.cells())).product() };
+        let sizes = |size: fn(Side) -> u64| -> Option<Vec<usize>> {
+            sides.iter().map(|side| to_usize(size(*side))).collect()
+        };
+        let product =
+            |sizes: &[usize]| sizes.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
+        let counts = sizes(Side::cells).ok_or_else(too_large)?;
+        let extents = sizes(|side| side.extent).ok_or_else(too_large)?;
+        let grid = sizes(Side::tiles).ok_or_else(too_large)?;
+        let tile_cells = product(&extents).ok_or_else(too_large)?;
+        let tile_count = product(&grid).ok_or_else(too_large)?;
+        let cells = product(&counts).ok_or_else(too_large)?;
+        Ok(Self { sides, counts, extents, grid, cells, tile_cells, tile_count })
+    }
+
+    fn is_aligned(&self) -> bool {
+        self.counts.iter().zip(&self.extents).zip(&self.sides).all(|((count, extent), side)| {
             side.low.is_multiple_of(side.extent) && count.is_multiple_of(*extent)
-        });
-    let mut fragment = FragmentWriter::dense(array, domain, to_u64(tile_cells))?;
+        })
+    }
+}
+
+/// Appends the tiles of a box to a fragment. In global order the box ends at tiles.
+pub(crate) fn append_box(
+    fragment: &mut FragmentWriter<'_>,
+    schema: &ArraySchema,
+    plan: BoxPlan,
+    order: Layout,
+    columns: &[CheckedColumn<'_>],
+) -> Result<()> {
+    let aligned = plan.is_aligned();
+    let BoxPlan { sides, counts, extents, grid, cells, tile_cells, tile_count } = plan;
     // Cells that already stand tile after tile, each in cell order, are taken where they lie.
     let stands =
         aligned && (order == Layout::GlobalOrder || stands_in_tiles(schema, order, &counts, &extents));
     if stands {
-        let runs = Runs { columns: &columns, tile_cells, cells: 0..cells };
-        fragment.append_tiles(runs.tiles(), &runs)?;
-    } else if order == Layout::GlobalOrder {
-        let what = "writing a dense subarray in global order that does not end at tiles";
-        return Err(crate::Error::unsupported(array.describe(&array.schema_key), what));
-    } else {
-        let source_strides = strides(&counts, order).ok_or_else(too_large)?;
-        let tile_strides = strides(&extents, schema.cell_order).ok_or_else(too_large)?;
-        let source = BoxTiles {
-            columns: &columns,
-            sides,
-            extents,
-            source_strides,
-            tile_strides,
-            grid,
-            tile_order: schema.tile_order,
-            tile_cells,
-        };
-        fragment.append_tiles(tile_count, &source)?;
+        let runs = Runs { columns, tile_cells, cells: 0..cells };
+        return fragment.append_tiles(runs.tiles(), &runs);
     }
-    fragment.commit()
+    let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(cells)) };
+    let source_strides = strides(&counts, order).ok_or_else(too_large)?;
+    let tile_strides = strides(&extents, schema.cell_order).ok_or_else(too_large)?;
+    let tile_order = schema.tile_order;
+    let source =
+        BoxTiles { columns, sides, extents, source_strides, tile_strides, grid, tile_order, tile_cells };
+    fragment.append_tiles(tile_count, &source)
 }
 
 /// Whether a box in row- or column-major order is its tiles one after the other: along the slowest dimension it may have

@@ -6,6 +6,7 @@ use tdb_codec::{ArrayType, Gate, to_u64};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::column::{self, CheckedColumn, Runs};
+use super::merged::{self, Merged};
 use super::names::Nonces;
 use super::part::Parts;
 use super::sorted::GlobalOrder;
@@ -36,6 +37,10 @@ pub(super) fn field_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
     (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect()
 }
 
+fn dense_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
+    (0..schema.attributes.len()).map(FieldKind::Attribute).collect()
+}
+
 impl<'a> FragmentWriter<'a> {
     /// A fragment of cells with coordinates.
     pub(super) fn sparse(array: &'a ArrayWriter) -> Result<Self> {
@@ -49,39 +54,53 @@ impl<'a> FragmentWriter<'a> {
             // One file for all dimensions.
             kinds.truncate(schema.attributes.len().saturating_add(1));
         }
-        Self::new(array, kinds, None, schema.capacity)
+        let parts = Parts::new(array, None, schema.capacity)?;
+        let order = Some(GlobalOrder::new(schema));
+        Self::new(array, kinds, parts, order)
     }
 
     /// A fragment of whole tiles without coordinates.
     pub(super) fn dense(array: &'a ArrayWriter, domain: Vec<Range>, tile_cells: u64) -> Result<Self> {
-        let kinds = (0..array.schema().attributes.len()).map(FieldKind::Attribute).collect();
-        Self::new(array, kinds, Some(domain), tile_cells)
+        if array.options.fragment_bytes.is_some() {
+            let what = "limiting the size of dense fragments is not supported";
+            return Err(Error::unsupported(array.describe(&array.schema_key), what));
+        }
+        Self::new(array, dense_kinds(array.schema()), Parts::new(array, Some(domain), tile_cells)?, None)
+    }
+
+    /// A fragment of whole tiles that replaces others.
+    pub(crate) fn dense_merged(
+        array: &'a ArrayWriter,
+        domain: Vec<Range>,
+        tile_cells: u64,
+        merged: Merged,
+    ) -> Result<Self> {
+        let parts = Parts::merged(array, Some(domain), tile_cells, merged)?;
+        Self::new(array, dense_kinds(array.schema()), parts, None)
+    }
+
+    /// A fragment of cells with coordinates that replaces others: its cells are not compared with their neighbours.
+    pub(crate) fn sparse_merged(array: &'a ArrayWriter, merged: Merged) -> Result<Self> {
+        let schema = array.schema();
+        let kinds = field_kinds(schema).into_iter().chain(merged.kinds(schema)).collect();
+        Self::new(array, kinds, Parts::merged(array, None, schema.capacity, merged)?, None)
     }
 
     fn new(
         array: &'a ArrayWriter,
         kinds: Vec<FieldKind>,
-        domain: Option<Vec<Range>>,
-        tile_cells: u64,
+        parts: Parts<'a>,
+        order: Option<GlobalOrder>,
     ) -> Result<Self> {
         let schema = array.schema();
-        let refuse = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
-        if domain.is_some() && array.options.fragment_bytes.is_some() {
-            return refuse("limiting the size of dense fragments is not supported");
-        }
-        let fields = kinds.iter().filter_map(|kind| schema.field_of(*kind));
-        let encoders = fields
-            .map(|field| FieldEncoder::new(schema, &field, array.context.key.as_ref()))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self {
-            array,
-            nonces: Nonces::new()?,
-            encoders,
-            order: domain.is_none().then(|| GlobalOrder::new(schema)),
-            parts: Parts::new(array, domain, tile_cells)?,
-            pending: Pending::default(),
-            failed: false,
-        })
+        let key = array.context.key.as_ref();
+        let encoder = |kind: &FieldKind| match schema.field_of(*kind) {
+            Some(field) => FieldEncoder::new(schema, &field, key),
+            None => merged::encoder(schema, *kind, key),
+        };
+        let encoders = kinds.iter().map(encoder).collect::<Result<Vec<_>>>()?;
+        let (nonces, pending) = (Nonces::new()?, Pending::default());
+        Ok(Self { array, nonces, encoders, order, parts, pending, failed: false })
     }
 
     /// The fragment's name; of several, the first one's.
@@ -116,25 +135,43 @@ impl<'a> FragmentWriter<'a> {
         if let Some(order) = &mut self.order {
             order.check(self.array.context.threads, &columns, cells)?;
         }
-        let capacity = tdb_codec::to_usize(schema.capacity).unwrap_or(usize::MAX);
+        self.append_run(&columns, cells)
+    }
+
+    /// Appends cells that are known to fit: a column for each encoder.
+    pub(crate) fn append_merged(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+        self.refuse_failed()?;
+        self.failed = true;
+        self.append_run(columns, cells)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Sum of the bytes of tiles that the fragment has so far.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.parts.open_bytes()
+    }
+
+    fn append_run(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+        let capacity = tdb_codec::to_usize(self.array.schema().capacity).unwrap_or(usize::MAX);
         let mut start = 0;
         if self.pending.cells > 0 {
             start = capacity.saturating_sub(self.pending.cells).min(cells);
-            self.pending.push(&columns, 0..start);
+            self.pending.push(columns, 0..start);
             if self.pending.cells == capacity {
                 self.flush()?;
             }
         }
         let whole = cells.saturating_sub(start).checked_div(capacity).unwrap_or(0).saturating_mul(capacity);
         let end = start.saturating_add(whole);
-        let runs = Runs { columns: &columns, tile_cells: capacity, cells: start..end };
+        let runs = Runs { columns, tile_cells: capacity, cells: start..end };
         self.append_tiles(runs.tiles(), &runs)?;
-        self.pending.push(&columns, end..cells);
+        self.pending.push(columns, end..cells);
         Ok(())
     }
 
     /// Appends `count` tiles of a source, filtered by all threads and written in their order.
-    pub(super) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
+    pub(crate) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
         let Self { array, nonces, encoders, parts, .. } = self;
         let fields = encoders.len();
         let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch()) };
@@ -166,6 +203,13 @@ impl<'a> FragmentWriter<'a> {
     pub fn commit_all(mut self) -> Result<Vec<String>> {
         self.finish()?;
         self.parts.commit()
+    }
+
+    /// Writes all but the commit file, so that the caller can look at the fragment before it counts. Returns its folder,
+    /// which is the caller's to remove.
+    pub(crate) fn finish_unmarked(mut self) -> Result<String> {
+        self.finish()?;
+        self.parts.keep()
     }
 
     /// Ends the fragment that is being written; what is appended next goes into another one.

@@ -9,6 +9,7 @@ use tdb_fragment::{
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use super::create::generic_tile_in;
+use super::merged::Marks;
 use super::statistics::{Fold, Rule, TileStatistics, unset};
 use super::tile::FieldEncoder;
 use crate::{Result, WriteError};
@@ -112,6 +113,8 @@ pub(super) struct FragmentSummary {
     pub(super) last_tile_cells: u64,
     pub(super) mbrs: Vec<Vec<Range>>,
     pub(super) fields: Vec<FieldSummary>,
+    /// What a fragment that replaces others says beside its cells.
+    pub(super) marks: Marks,
 }
 
 impl FragmentSummary {
@@ -122,7 +125,8 @@ impl FragmentSummary {
         fields: Vec<FieldSummary>,
     ) -> Self {
         let mbrs = Vec::new();
-        Self { schema_name, domain, tile_cells, tile_count: 0, last_tile_cells: 0, mbrs, fields }
+        let marks = Marks { times: false, deletes: false, processed: Vec::new() };
+        Self { schema_name, domain, tile_cells, tile_count: 0, last_tile_cells: 0, mbrs, fields, marks }
     }
 
     /// The file: sections, each a generic tile, then the footer that points at them.
@@ -133,7 +137,7 @@ impl FragmentSummary {
         scratch: &mut Scratch,
     ) -> Result<Vec<u8>> {
         let version = schema.version;
-        let slots = Slots::new(schema, version, false, false);
+        let slots = Slots::new(schema, version, self.marks.times, self.marks.deletes);
         let layout = |error: tdb_codec::Error| WriteError::Schema(Box::new(error.into()));
         let tree = RTree::build(&self.mbrs, &schema.domain).map_err(layout)?;
         let mut file = Vec::new();
@@ -148,12 +152,13 @@ impl FragmentSummary {
         })?;
         // One version has the section of processed conditions, but no field that points at it.
         if version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles) {
-            file.extend(generic_tile_in(version, &write_names(&[]), key, scratch)?);
+            file.extend(generic_tile_in(version, &write_names(&self.marks.processed), key, scratch)?);
         }
         let offset = to_u64(file.len());
-        let sizes = |size: fn(&FieldSummary) -> u64| -> Vec<u64> {
-            (0..slots.len()).map(|slot| self.field(slot, slots).map_or(0, size)).collect()
+        let sizes = |count: usize, size: fn(&FieldSummary) -> u64| -> Vec<u64> {
+            (0..count).map(|slot| self.field(slot, slots).map_or(0, size)).collect()
         };
+        let validity_len = if version.has(Gate::Nullable) { slots.len() } else { 0 };
         let sparse = self.domain.is_none();
         let footer = Footer {
             version,
@@ -162,11 +167,11 @@ impl FragmentSummary {
             non_empty_domain: Some(self.non_empty_domain(schema)),
             sparse_tile_num: if sparse { to_u64(self.tile_count) } else { 0 },
             last_tile_cell_num: if sparse { self.last_tile_cells } else { self.tile_cells },
-            has_timestamps: false,
-            has_delete_metadata: false,
-            file_sizes: sizes(|field| field.fixed.size),
-            file_var_sizes: sizes(|field| field.values.size),
-            file_validity_sizes: sizes(|field| field.validity.size),
+            has_timestamps: self.marks.times,
+            has_delete_metadata: self.marks.deletes,
+            file_sizes: sizes(slots.len(), |field| field.fixed.size),
+            file_var_sizes: sizes(slots.var_len(version), |field| field.values.size),
+            file_validity_sizes: sizes(validity_len, |field| field.validity.size),
             sections,
             optional: Vec::new(),
             slots,
@@ -229,8 +234,7 @@ impl FragmentSummary {
                     (0..slots.len()).map(|slot| self.statistics(slot, schema, slots)).collect();
                 write_fragment_statistics(&all)
             }
-            // No condition was applied to a fragment that is just written.
-            _ => write_names(&[]),
+            _ => write_names(&self.marks.processed),
         }
     }
 

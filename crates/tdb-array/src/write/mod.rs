@@ -15,18 +15,31 @@
 mod column;
 mod coordinates;
 mod create;
+mod delete;
 mod dense;
+mod evolve;
 mod fragment;
+mod group;
+mod keys;
+mod merged;
 mod metadata;
 mod names;
 mod ordered;
 mod part;
+mod put;
 mod query;
 mod sorted;
 mod statistics;
 mod stream;
 mod tile;
 mod unordered;
+
+pub(crate) use column::CheckedColumn;
+pub(crate) use create::generic_tile;
+pub(crate) use dense::{BoxPlan, append_box};
+pub(crate) use merged::{Marks, Merged};
+pub(crate) use names::Nonces;
+pub(crate) use put::{ensure_folder, put, sync_folder, uri_of};
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +59,10 @@ use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
 use crate::{Error, Result, WriteError};
 
 pub use column::WriteColumn;
+pub use evolve::SchemaEvolution;
 pub use fragment::FragmentWriter;
+pub use group::GroupWriter;
+pub use keys::MetadataChanges;
 pub use names::enumeration_file_name;
 pub use query::Write;
 pub(crate) use statistics::Rule;
@@ -80,7 +96,7 @@ pub struct WriteOptions {
     limits: Limits,
     key: Option<Key>,
     timestamp: Option<u64>,
-    durability: Durability,
+    pub(crate) durability: Durability,
     fragment_bytes: Option<u64>,
     enumerations: Vec<Enumeration>,
 }
@@ -168,13 +184,7 @@ impl WriteOptions {
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<ArrayWriter> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
-        let context = Context {
-            storage: Box::new(storage.clone()),
-            threads: self.threads.max(1),
-            limits: self.limits,
-            budget: Budget::new(self.limits.scratch_bytes),
-            key: self.key.clone(),
-        };
+        let context = self.context(storage.clone());
         let directory = Directory::load(&*context.storage)?;
         // Writers take the last schema whatever its time.
         let schema_key = directory.schemas.last().cloned().unwrap_or_default();
@@ -186,10 +196,27 @@ impl WriteOptions {
         Ok(ArrayWriter { context, storage, options: self, schema, schema_key })
     }
 
+    /// What reading a storage with these options needs.
+    pub(crate) fn context(&self, storage: Arc<dyn WriteStorage>) -> Context {
+        Context {
+            storage: Arc::new(storage),
+            counters: Arc::default(),
+            threads: self.threads.max(1),
+            limits: self.limits,
+            budget: Budget::new(self.limits.scratch_bytes),
+            key: self.key.clone(),
+        }
+    }
+
     /// The time of a write that begins now.
     fn time(&self) -> u64 {
         self.timestamp.filter(|time| *time != 0).unwrap_or_else(names::now)
     }
+}
+
+/// A unique part for the name of a new file.
+pub(crate) fn fresh_uuid() -> Result<String> {
+    Ok(names::uuid()?)
 }
 
 impl Default for WriteOptions {
@@ -213,9 +240,9 @@ pub enum Duplicates {
 /// An array, opened for writing. Any number of writers may be at work on one array.
 #[derive(Debug)]
 pub struct ArrayWriter {
-    context: Context,
-    storage: Arc<dyn WriteStorage>,
-    options: WriteOptions,
+    pub(crate) context: Context,
+    pub(crate) storage: Arc<dyn WriteStorage>,
+    pub(crate) options: WriteOptions,
     schema: ArraySchema,
     schema_key: String,
 }
@@ -261,6 +288,12 @@ impl ArrayWriter {
             return Err(Error::unsupported(self.describe(&self.schema_key), "a label outside the array"));
         }
         self.options.clone().open_storage(Below::new(self.storage.clone(), label.uri.as_str()))
+    }
+
+    /// The same array, written with another of its schemas.
+    pub(crate) fn with_schema(&self, schema: ArraySchema, schema_key: String) -> Self {
+        let context = self.options.context(self.storage.clone());
+        Self { context, storage: self.storage.clone(), options: self.options.clone(), schema, schema_key }
     }
 
     fn describe(&self, key: &str) -> String {

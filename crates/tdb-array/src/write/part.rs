@@ -10,6 +10,7 @@ use tdb_schema::{FieldKind, Range};
 
 use super::ArrayWriter;
 use super::create::write_file;
+use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{self, Nonces};
 use super::tile::{EncodedTile, FieldEncoder};
@@ -32,6 +33,8 @@ pub(super) struct Parts<'a> {
     limit: Option<u64>,
     open: Option<Part<'a>>,
     finished: Vec<Finished<'a>>,
+    /// What a fragment that replaces others says beside its cells.
+    marks: Marks,
 }
 
 impl<'a> Parts<'a> {
@@ -39,7 +42,36 @@ impl<'a> Parts<'a> {
         let time = array.options.time();
         let name = names::fragment(time, array.schema().version)?;
         let limit = array.options.fragment_bytes;
-        Ok(Self { array, time, name, domain, tile_cells, limit, open: None, finished: Vec::new() })
+        let (open, finished, marks) = (None, Vec::new(), Marks::default());
+        Ok(Self { array, time, name, domain, tile_cells, limit, open, finished, marks })
+    }
+
+    /// One fragment that replaces others, of whatever size.
+    pub(super) fn merged(
+        array: &'a ArrayWriter,
+        domain: Option<Vec<Range>>,
+        tile_cells: u64,
+        merged: Merged,
+    ) -> Result<Self> {
+        let Merged { name, marks } = merged;
+        Ok(Self { name, marks, limit: None, ..Self::new(array, domain, tile_cells)? })
+    }
+
+    /// Bytes of the tiles of the fragment that is being written.
+    pub(super) fn open_bytes(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.bytes)
+    }
+
+    /// Leaves the fragment as it is, durable and without a marker; returns its folder.
+    pub(super) fn keep(mut self) -> Result<String> {
+        let Some(mut fragment) = self.finished.pop() else { return Err(WriteError::NoCells.into()) };
+        let (parent, _) = fragment.folder.key.rsplit_once('/').unwrap_or_default();
+        sync(self.array, parent)?;
+        if fragment.made_folders {
+            sync(self.array, "")?;
+        }
+        fragment.folder.keep = true;
+        Ok(mem::take(&mut fragment.folder.key))
     }
 
     /// The name of the first fragment.
@@ -69,7 +101,9 @@ impl<'a> Parts<'a> {
             None => {
                 let next = names::fragment(self.time, self.array.schema().version)?;
                 let name = mem::replace(&mut self.name, next);
-                Part::begin(self.array, name, self.domain.clone(), self.tile_cells, encoders)?
+                let mut part = Part::begin(self.array, name, self.domain.clone(), self.tile_cells, encoders)?;
+                part.summary.marks.clone_from(&self.marks);
+                part
             }
         };
         part.append(row, size)?;
@@ -214,7 +248,7 @@ impl<'a> Output<'a> {
         let open = |part| -> Result<DataOutput<'a>> {
             let file = match encoder.kind {
                 FieldKind::Dimension(_) if !schema.version.has(Gate::DimensionFiles) => DataFile::Coords,
-                kind => DataFile::Field(kind, part),
+                kind => merged::data_file(schema, kind).unwrap_or(DataFile::Field(kind, part)),
             };
             let name = file.name(schema, schema.version);
             let name = name.filter(|name| tdb_fragment::is_plain_name(name)).ok_or_else(|| {

@@ -6,8 +6,14 @@ use tdb_codec::{ArrayType, CellValNum, Datatype, FormatVersion, Layout};
 use tdb_filters::{Filter, Key, Pipeline};
 use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};
 
-use super::{WriteColumn, WriteOptions};
-use crate::{Array, Error, MemoryStorage, OpenOptions, Storage, WriteError, verify_with};
+use super::{ArrayWriter, FragmentWriter, Write, WriteColumn, WriteOptions};
+use crate::{
+    Array, Durability, Error, MemoryStorage, OpenOptions, Result, Storage, WriteError, WriteStorage,
+    verify_with,
+};
+
+mod create;
+mod sparse;
 
 fn two() -> CellValNum {
     CellValNum::from_code(2).unwrap()

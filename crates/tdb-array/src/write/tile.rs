@@ -229,8 +229,9 @@ impl FieldEncoder {
         let Encoding { scratch, offsets: offset_bytes } = encoding;
         let statistics = statistics::of_tile(self.rule, self.datatype, cells, self.cell_size);
         let intervals = match self.kind {
-            FieldKind::Dimension(_) => interval(&statistics).into_iter().collect(),
-            FieldKind::Attribute(_) => Vec::new(),
+            // What has extremes of its own is not in the R-tree: the times of cells.
+            FieldKind::Dimension(_) if !self.rule.extremes => interval(&statistics).into_iter().collect(),
+            _ => Vec::new(),
         };
         let (fixed, values) = match &self.values {
             None => {

@@ -1,5 +1,9 @@
 //! What several tests of reads need.
-#![allow(dead_code, reason = "no test uses all of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "no test uses all of it, and a test that panics has failed"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,6 +9,7 @@ use tdb_array::{Aggregate, AggregateError, AggregateValue};
 use super::csv::quoted;
 use crate::args::{Format, ReadArgs};
 use crate::failure::{Failure, Result, one_line};
+use crate::ranges;
 use crate::table::{self, Heading};
 use crate::value::{cell_json, cell_plain, cell_text, is_text};
 
@@ -27,8 +28,8 @@ pub(super) fn run(args: &ReadArgs, list: &str, out: &mut dyn Write) -> Result {
         };
         Failure::at_column(&args.array, "--aggregate", list, column, error)
     })?;
-    let ranges = super::asked_ranges(args, array.schema())?;
-    let query = super::asked(args, &array, ranges)?;
+    let asked = ranges::asked(&args.ranges, &args.array, array.schema())?;
+    let query = asked.apply(super::satisfying(args, &array)?, array.schema());
     let values = query.aggregate(aggregates).map_err(|error| super::failed(args, error))?;
     match &args.out {
         Some(path) => {

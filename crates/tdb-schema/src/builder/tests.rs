@@ -115,6 +115,13 @@ fn domains_and_extents_stay_inside_their_type() {
     assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 1).with_tile(10u64)), extent("10"));
     assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 6).with_tile(10u64)), Ok(()));
     assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX - 2).with_tile(1000i64)), extent("1000"));
+    // Tiles of dense arrays are written whole; those of sparse ones are only counted.
+    let last_tile = || Dimension::new("x", 0u8..=253).with_tile(10u8);
+    assert_eq!(
+        ArraySchema::dense().dimension(last_tile()).attribute(cells()).build().map(drop),
+        extent("10")
+    );
+    assert_eq!(build(last_tile()), Ok(()));
     assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(2.5f64)), extent("2.5"));
     assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(2.0f64)), Ok(()));
     let inverted = build(Dimension::new("x", 0.0f64..=f64::NAN));

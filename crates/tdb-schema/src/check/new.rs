@@ -1,6 +1,6 @@
 //! Rules for schemas that are made: more than reading one needs, as in libtiledb.
 
-use tdb_codec::{CellValNum, DataOrder, Datatype, DatatypeClass, Gate, Physical, to_u64};
+use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, Gate, Physical, to_u64};
 use tdb_filters::{Filter, Pipeline, TileContext};
 
 use super::{SchemaProblem, is_single, wrong_extent};
@@ -19,7 +19,8 @@ impl ArraySchema {
         self.check()?;
         self.check_version(self.version)?;
         self.check_shared_names()?;
-        self.domain.dimensions.iter().try_for_each(check_dimension)?;
+        let dense = self.array_type == ArrayType::Dense;
+        self.domain.dimensions.iter().try_for_each(|dimension| check_dimension(dimension, dense))?;
         self.attributes.iter().try_for_each(check_attribute)?;
         self.labels.iter().try_for_each(check_label)?;
         self.fields().try_for_each(|field| self.check_filters(field))?;
@@ -77,7 +78,7 @@ impl ArraySchema {
         }
         if filters.iter().any(|filter| matches!(filter, Filter::WebP(_))) {
             let pixels = matches!(field.kind, FieldKind::Attribute(_)) && field.datatype == Datatype::Uint8;
-            let image = self.array_type == tdb_codec::ArrayType::Dense && self.domain.dimensions.len() == 2;
+            let image = self.array_type == ArrayType::Dense && self.domain.dimensions.len() == 2;
             if !pixels || !image {
                 return refuse("WebP is for UINT8 attributes of dense arrays with two dimensions");
             }
@@ -136,20 +137,24 @@ const fn largest(physical: Physical) -> Option<u128> {
     })
 }
 
-fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
+fn check_dimension(dimension: &Dimension, dense: bool) -> Result<(), SchemaProblem> {
     let Some(last) = dimension.last_ordinal() else { return check_real_extent(dimension) };
-    let physical = dimension.datatype.physical();
+    let signed = dimension.datatype.physical().is_signed_integer();
     let bits = u32::try_from(dimension.datatype.size().saturating_mul(8)).unwrap_or(64);
     if u128::from(last).saturating_add(1) == 1u128 << bits {
         return Err(SchemaProblem::WholeType(dimension.name.clone()));
     }
     let Some(extent) = dimension.extent_cells() else { return Ok(()) };
-    // The last tile may stick out of the domain, and its end must still be a number of 64 bits.
-    let room = match (physical.is_signed_integer(), &dimension.domain) {
-        (true, Some((low, _))) => signed(low).map(|low| i128::from(i64::MAX).saturating_sub(low)),
-        (false, Some((low, _))) => unsigned(low).map(|low| i128::from(u64::MAX).saturating_sub(low)),
-        (_, None) => None,
+    // The last tile may stick out of the domain, and its end must still be a number: of the type where tiles are written
+    // whole (libtiledb makes such arrays and crashes on writing to them), else of 64 bits.
+    let bits = if dense { bits } else { u64::BITS };
+    let most = (1i128 << bits.saturating_sub(u32::from(signed))).saturating_sub(1);
+    let low = match &dimension.domain {
+        Some((low, _)) if signed => self::signed(low),
+        Some((low, _)) => unsigned(low),
+        None => None,
     };
+    let room = low.map(|low| most.saturating_sub(low));
     let end = last.checked_div(extent).map(|tiles| {
         (i128::from(tiles).saturating_add(1)).saturating_mul(i128::from(extent)).saturating_sub(1)
     });

@@ -7,7 +7,7 @@ use tdb_array::{
     Array, ArraySchema, ArrayType, ArrayWriter, Datatype, Duplicates, Durability, Key, Layout, MemoryStorage,
     OpenOptions, WriteColumn, WriteOptions,
 };
-use tdb_codec::{CellValNum, to_u64};
+use tdb_codec::{CellValNum, Gate, to_u64};
 use tdb_schema::{Attribute, Dimension};
 
 use super::cells::{self, Columns, How, Model, Step};
@@ -164,7 +164,11 @@ impl Case {
             // libtiledb reads whole tiles of those only.
             layouts.pop();
         }
-        let sides = model.sides(schema);
+        let mut sides = model.sides(schema);
+        if dense && !schema.version.has(Gate::FillValues) {
+            // What libraries of before have for cells that were never written is their own.
+            sides = self.steps.last().map(|step| step.sides.clone());
+        }
         let mut queries = Vec::new();
         for layout in layouts {
             let mut expected = model.columns(schema, layout, sides.as_deref().unwrap_or_default());
@@ -194,10 +198,9 @@ impl Case {
             let values = field.as_ref().and_then(tdb_schema::Field::cell_size).map(|cell| cell / size);
             (size, values)
         };
-        let mut asked = Vec::new();
-        for query in queries {
+        let mut fields = |columns: &[Columns]| -> Value {
             let mut fields = Map::new();
-            for column in &query.columns {
+            for column in columns {
                 let mut put = |bytes: &[u8]| {
                     let at = blob.len();
                     blob.extend_from_slice(bytes);
@@ -217,15 +220,36 @@ impl Case {
                 }
                 fields.insert(column.name.clone(), described.into());
             }
+            fields.into()
+        };
+        let steps: Vec<Value> = self
+            .steps
+            .iter()
+            .map(|step| {
+                let layout = match step.how {
+                    How::Dense(layout) => layout,
+                    _ => Layout::Unordered,
+                };
+                // Without duplicates that tdb was told to drop.
+                let cells = step.settled(schema);
+                let columns = cells::columns(schema, cells.iter().map(|(at, row)| (at.as_slice(), row)));
+                json!({
+                    "layout": layout.name(), "t": step.time, "fields": fields(&columns),
+                    "box": self.box_of(Some(&step.sides).filter(|sides| !sides.is_empty())),
+                })
+            })
+            .collect();
+        let mut asked = Vec::new();
+        for query in queries {
             asked.push(json!({
                 "layout": query.layout.name(),
-                "box": self.asked_box(query),
+                "box": self.box_of(query.sides.as_ref()),
                 "order": match query.sequence {
                     Sequence::Exact => "exact",
                     Sequence::Runs => "runs",
                     Sequence::Any => "any",
                 },
-                "fields": fields,
+                "fields": fields(&query.columns),
             }));
         }
         let dimensions: Vec<&str> = schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect();
@@ -233,15 +257,15 @@ impl Case {
         let schema = super::told::schema(&self.made);
         json!({
             "number": number, "key": if self.encrypted { KEY.into() } else { Value::Null }, "sparse": sparse,
-            "dimensions": dimensions, "queries": asked, "schema": schema,
+            "dimensions": dimensions, "queries": asked, "schema": schema, "steps": steps,
         })
     }
 
-    /// The box of a query: an interval a dimension, in hex; without one, the domain.
-    fn asked_box(&self, query: &Query) -> Value {
+    /// A box: an interval a dimension, in hex; without one, the domain.
+    fn box_of(&self, sides: Option<&Vec<(u64, u64)>>) -> Value {
         let dimensions = self.schema().domain.dimensions.iter().enumerate();
         let side = |(index, dimension): (usize, &Dimension)| {
-            let asked = query.sides.as_ref().and_then(|sides| sides.get(index));
+            let asked = sides.and_then(|sides| sides.get(index));
             let ends = match asked {
                 Some((low, high)) => dimension.coordinate(*low).zip(dimension.coordinate(*high)),
                 None => dimension.domain.clone(),
@@ -267,7 +291,7 @@ fn given(column: &Columns) -> WriteColumn<'_> {
 fn sorted(schema: &ArraySchema, cells: &[(Vec<Vec<u8>>, cells::Row)]) -> Result<Vec<usize>, String> {
     let mut scratch = schema.clone();
     scratch.attributes = vec![Attribute::new("number", Datatype::Uint32, CellValNum::ONE)];
-    scratch.allows_duplicates = schema.version.has(tdb_codec::Gate::AllowsDuplicates);
+    scratch.allows_duplicates = schema.version.has(Gate::AllowsDuplicates);
     scratch.enumerations.clear();
     let number = |at: usize| u32::try_from(at).unwrap_or(0).to_le_bytes().to_vec();
     let numbered: Vec<(Vec<Vec<u8>>, cells::Row)> =

@@ -7,6 +7,7 @@ use tdb_codec::{DataOrder, DatatypeClass, Layout, to_u64};
 use tdb_filters::Filter;
 use tdb_schema::{Attribute, Dimension, FieldKind};
 
+use super::schemas::EMPTY_CELLS_SINCE;
 use crate::conform::random::Random;
 
 /// A field's value in a cell, and whether it is valid.
@@ -35,6 +36,24 @@ pub(super) struct Step {
     /// Coordinates and values, in the order they are given. Dense cells have no coordinates.
     pub(super) cells: Vec<(Vec<Vec<u8>>, Row)>,
     pub(super) fragment_bytes: Option<u64>,
+}
+
+impl Step {
+    /// The cells that are written: without those that have the coordinates of others, where the array does not allow that.
+    pub(super) fn settled(&self, schema: &ArraySchema) -> Vec<(Vec<Vec<u8>>, Row)> {
+        if schema.array_type == ArrayType::Dense || schema.allows_duplicates {
+            return self.cells.clone();
+        }
+        let mut written = BTreeMap::new();
+        for (coordinates, row) in &self.cells {
+            if self.how == How::Unordered(Duplicates::KeepFirst) {
+                written.entry(coordinates).or_insert(row);
+            } else {
+                written.insert(coordinates, row);
+            }
+        }
+        written.into_iter().map(|(at, row)| (at.clone(), row.clone())).collect()
+    }
 }
 
 /// Columns of cells.
@@ -160,7 +179,7 @@ fn finish_dense(
     let mut columns: Vec<Vec<Value>> = schema
         .attributes
         .iter()
-        .map(|attribute| (0..count).map(|_| value(random, attribute)).collect())
+        .map(|attribute| (0..count).map(|_| value(random, schema, attribute)).collect())
         .collect();
     for (attribute, column) in schema.attributes.iter().zip(&mut columns) {
         sort(attribute, column);
@@ -173,12 +192,17 @@ fn finish_dense(
 
 /// Puts the values of an ordered attribute into their order.
 fn sort(attribute: &Attribute, values: &mut [Value]) {
+    if attribute.order == DataOrder::Unordered {
+        return;
+    }
     let number = |value: &Value| match attribute.datatype {
         Datatype::Int32 => {
             value.0.as_slice().try_into().map_or(0.0, |bytes| f64::from(i32::from_le_bytes(bytes)))
         }
         _ => value.0.as_slice().try_into().map_or(0.0, f64::from_le_bytes),
     };
+    // What is no number has no place in an order.
+    values.iter_mut().filter(|value| number(value).is_nan()).for_each(|value| value.0.fill(0));
     match attribute.order {
         DataOrder::Unordered => {}
         DataOrder::Increasing => values.sort_by(|a, b| number(a).total_cmp(&number(b))),
@@ -211,7 +235,7 @@ fn sparse(random: &mut Random, schema: &ArraySchema, time: u64) -> Option<Step> 
         if !repeats && seen.insert(coordinates.clone(), ()).is_some() {
             continue;
         }
-        let row = schema.attributes.iter().map(|attribute| value(random, attribute)).collect();
+        let row = schema.attributes.iter().map(|attribute| value(random, schema, attribute)).collect();
         cells.push((coordinates, row));
     }
     let fragment_bytes = random.one_in(6).then(|| random.between(20_000, 60_000));
@@ -226,7 +250,7 @@ fn coordinate(
 ) -> Option<Vec<u8>> {
     if dimension.is_var() {
         let most = *random.pick(&[1, 3, 12])?;
-        let len = random.length(0, most);
+        let len = random.length(usize::from(schema.version.number() < EMPTY_CELLS_SINCE), most);
         let mut word: Vec<u8> =
             (0..len).map(|_| b'a' + u8::try_from(random.below(26)).unwrap_or(0)).collect();
         if schema.current_domain.is_some() {
@@ -263,10 +287,11 @@ fn coordinate(
     })
 }
 
-fn value(random: &mut Random, attribute: &Attribute) -> Value {
+fn value(random: &mut Random, schema: &ArraySchema, attribute: &Attribute) -> Value {
+    let least = usize::from(schema.version.number() < EMPTY_CELLS_SINCE);
     let datatype = attribute.datatype;
     let values = match attribute.cell_val_num {
-        count if count.is_var() => random.length(0, 5),
+        count if count.is_var() => random.length(least, 5),
         _ => attribute.fill_value.len() / datatype.size(),
     };
     let strings = attribute
@@ -277,10 +302,6 @@ fn value(random: &mut Random, attribute: &Attribute) -> Value {
     let mut bytes = Vec::with_capacity(values * datatype.size());
     for _ in 0..values {
         one(random, datatype, strings, &mut bytes);
-    }
-    if let Some(name) = &attribute.enumeration {
-        // Any index: what has no value is the reader's business.
-        let _ = name;
     }
     let valid = !attribute.nullable || !random.one_in(3);
     (bytes, valid)
@@ -372,17 +393,9 @@ impl Model {
         }
         let mut model = BTreeMap::new();
         for step in steps {
-            let mut written = BTreeMap::new();
-            for (coordinates, row) in &step.cells {
-                if step.how == How::Unordered(Duplicates::KeepFirst) {
-                    written.entry(coordinates).or_insert(row);
-                } else {
-                    written.insert(coordinates, row);
-                }
-            }
-            model.extend(written);
+            model.extend(step.settled(schema));
         }
-        Self::Sparse(model.into_iter().map(|(at, row)| (at.clone(), row.clone())).collect())
+        Self::Sparse(model.into_iter().collect())
     }
 
     /// The box of a dense array that is read: all that was written, and a little around it.

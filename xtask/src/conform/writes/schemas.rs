@@ -51,6 +51,10 @@ const BLOBS_SINCE: u32 = 14;
 const GEOMETRIES_SINCE: u32 = 22;
 const CHECKSUMS_SINCE: u32 = 4;
 const DATE_DIMENSIONS_SINCE: u32 = 5;
+/// Libraries of before count wrongly near the ends of a type.
+const WIDE_DOMAINS_SINCE: u32 = 9;
+/// Libraries of before cannot have cells of variable length without values.
+pub(super) const EMPTY_CELLS_SINCE: u32 = 7;
 
 /// A random schema, of the kind asked for; `None` if what was drawn is not allowed.
 pub(super) fn draw(random: &mut Random, version: FormatVersion, array_type: ArrayType) -> Option<Made> {
@@ -166,8 +170,11 @@ fn dimension(
         let longest = longest.min(if size == 1 { 90 } else { usize::MAX });
         let mut cells = i128::try_from(random.length(1, longest)).ok()?;
         let extent = i128::try_from(random.length(1, usize::try_from(cells).ok()?.min(30))).ok()?;
-        let low = *random.pick(&[0, 1, 10, bottom, bottom + 1, top - cells - extent, top / 2, bottom / 2])?;
-        if random.one_in(6) {
+        let plain = version.number() < WIDE_DOMAINS_SINCE;
+        let low = *random.pick(if plain { &[0, 1, 10][..] } else { &[] }).unwrap_or(&0);
+        let ends = [0, 1, 10, bottom, bottom + 1, top - cells - extent, top / 2, bottom / 2];
+        let low = if plain { low } else { *random.pick(&ends)? };
+        if !plain && random.one_in(6) {
             // As wide as can be: only parts of it are written.
             cells = (top - low - extent).max(cells);
         }

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use tdb_array::{ArrayType, CellValNum};
-use tdb_codec::Layout;
+use tdb_codec::Gate;
 use tdb_filters::{Filter, Pipeline};
+use tdb_schema::Enumeration;
 
 use super::schemas::Made;
 
@@ -12,7 +13,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The parts of a schema that are compared.
+/// A schema: to be compared, or to be made.
 pub(super) fn schema(made: &Made) -> Value {
     let schema = &made.schema;
     let values = |values: CellValNum| if values.is_var() { "var".into() } else { Value::from(values.code()) };
@@ -51,20 +52,61 @@ pub(super) fn schema(made: &Made) -> Value {
             told
         })
         .collect();
-    json!({
+    let mut told = json!({
         "array_type": if schema.array_type == ArrayType::Dense { "dense" } else { "sparse" },
         "tile_order": schema.tile_order.name(), "cell_order": schema.cell_order.name(),
         "capacity": schema.capacity, "version": schema.version.number(), "allows_dups": schema.allows_duplicates,
         "coords_filters": pipeline(&schema.coords_filters), "offsets_filters": pipeline(&schema.offsets_filters),
-        "validity_filters": pipeline(&schema.validity_filters),
         "dimensions": dimensions, "attributes": attributes,
-        "hilbert": schema.cell_order == Layout::Hilbert,
-    })
+    });
+    let mut set =
+        |name: &str, value: Value| told.as_object_mut().and_then(|told| told.insert(name.into(), value));
+    if schema.version.has(Gate::Nullable) {
+        set("validity_filters", pipeline(&schema.validity_filters));
+    }
+    if let Some(current) = &schema.current_domain {
+        let ranges = current.ranges.iter().map(|range| json!([hex(&range.low), hex(&range.high)]));
+        set("current_domain", ranges.collect());
+    }
+    if !made.enumerations.is_empty() {
+        set("enumerations", made.enumerations.iter().map(enumeration).collect());
+    }
+    told
+}
+
+fn enumeration(enumeration: &Enumeration) -> Value {
+    let mut told = json!({
+        "name": enumeration.name, "type": enumeration.datatype.name(), "cell_val_num": "var",
+        "ordered": enumeration.ordered, "data": base64(&enumeration.data),
+    });
+    let starts: Vec<u8> =
+        enumeration.offsets.iter().flatten().flat_map(|start| start.to_le_bytes()).collect();
+    if !starts.is_empty() {
+        told.as_object_mut().and_then(|told| told.insert("offsets".into(), base64(&starts).into()));
+    }
+    told
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for group in bytes.chunks(3) {
+        let word = group.iter().fold(0u32, |word, byte| (word << 8) | u32::from(*byte));
+        let word = word << (8 * (3 - group.len()));
+        for digit in 0..4 {
+            let letter =
+                usize::try_from((word >> (18 - 6 * digit)) & 63).ok().and_then(|at| ALPHABET.get(at));
+            let letter = if digit <= group.len() { letter.copied().unwrap_or(b'=') } else { b'=' };
+            out.push(char::from(letter));
+        }
+    }
+    out
 }
 
 /// libtiledb tells the coords filters of dimensions without their own.
 fn dimension_filters<'m>(made: &'m Made, own: &'m Pipeline) -> &'m Pipeline {
-    if own.filters.is_empty() { &made.schema.coords_filters } else { own }
+    let inherits = own.filters.is_empty() && made.schema.version.has(Gate::DimensionFiles);
+    if inherits { &made.schema.coords_filters } else { own }
 }
 
 fn pipeline(pipeline: &Pipeline) -> Value {

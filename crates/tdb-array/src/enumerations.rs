@@ -1,0 +1,72 @@
+//! Enumerations: the values that the numbers in a column stand for.
+
+use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
+
+use crate::gather::lengths_to_offsets;
+use crate::{Array, Column, Result};
+
+impl Array {
+    /// The values that the cells of an enumerated attribute's column stand for, as a column; `None` if the column is of no
+    /// such attribute. A number that the enumeration does not have is null.
+    ///
+    /// # Errors
+    /// A missing or damaged enumeration file.
+    pub fn enumerated(&self, column: &Column) -> Result<Option<Column>> {
+        let attribute = self.schema().attribute(&column.name);
+        let Some(name) = attribute.and_then(|attribute| attribute.enumeration.as_deref()) else {
+            return Ok(None);
+        };
+        let Some(enumeration) = self.enumeration(name)? else { return Ok(None) };
+        let numbers = column.datatype.physical().visit(Numbers(column));
+        let mut data = Buffer::new();
+        let mut lengths = Vec::with_capacity(numbers.len().saturating_add(1));
+        let mut validity = Vec::with_capacity(numbers.len());
+        // What stands in a null cell of fixed size means nothing, but it stands there.
+        let filler = match enumeration.cell_val_num {
+            tdb_codec::CellValNum::Fixed(count) => {
+                vec![
+                    0;
+                    enumeration.datatype.size().saturating_mul(to_usize(u64::from(count.get())).unwrap_or(1))
+                ]
+            }
+            tdb_codec::CellValNum::Var => Vec::new(),
+        };
+        for (cell, number) in numbers.into_iter().enumerate() {
+            let value = number.filter(|_| !column.is_null(cell)).and_then(|number| enumeration.value(number));
+            validity.push(u8::from(value.is_some()));
+            let value = value.unwrap_or(&filler);
+            data.extend_from_slice(value);
+            lengths.push(to_u64(value.len()));
+        }
+        lengths.push(0);
+        lengths_to_offsets(&mut lengths)?;
+        let nullable = column.validity.is_some() || validity.contains(&0);
+        Ok(Some(Column {
+            name: column.name.clone(),
+            datatype: enumeration.datatype,
+            cell_val_num: enumeration.cell_val_num,
+            data,
+            offsets: enumeration.cell_val_num.is_var().then_some(lengths),
+            validity: nullable.then_some(validity),
+        }))
+    }
+}
+
+/// The cells of an integral column as indexes; `None` for negative ones.
+struct Numbers<'a>(&'a Column);
+
+impl PhysicalVisitor for Numbers<'_> {
+    type Output = Vec<Option<usize>>;
+
+    fn visit<T: Native>(self) -> Self::Output {
+        let values: &[T] = self.0.data.values().unwrap_or_default();
+        let number = |value: &T| {
+            let mut word = [0u8; 8];
+            word.iter_mut().zip(bytemuck::bytes_of(value)).for_each(|(to, from)| *to = *from);
+            let negative = T::PHYSICAL.is_signed_integer()
+                && bytemuck::bytes_of(value).last().is_some_and(|byte| byte & 0x80 != 0);
+            to_usize(u64::from_le_bytes(word)).filter(|_| !negative)
+        };
+        values.iter().map(number).collect()
+    }
+}

@@ -1,0 +1,150 @@
+//! The cells of a batch in one field, collected from the tiles they come from.
+
+use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_schema::{ArraySchema, Field};
+
+use super::merge::Batch;
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::gather::{ColumnSpec, index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::{Column, Result, parallel};
+
+/// A field of the new fragment, and where each input has it.
+#[derive(Debug)]
+pub(super) struct MergedField {
+    spec: ColumnSpec,
+    /// By source; `None` where the fragment does not have the field.
+    tiles: Vec<Option<FieldTiles>>,
+}
+
+/// A decoded tile.
+#[derive(Debug, Default)]
+struct Decoded {
+    values: Buffer,
+    offsets: Vec<u64>,
+    validity: Option<Vec<u8>>,
+}
+
+impl Decoded {
+    fn var_cell(&self, cell: usize) -> &[u8] {
+        let at = |index: usize| self.offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
+        self.values.as_slice().get(at(cell)..at(cell.saturating_add(1))).unwrap_or_default()
+    }
+}
+
+/// Cells that a parallel job copies.
+const BAND: usize = 1 << 16;
+
+impl MergedField {
+    pub(super) fn open(
+        context: &Context,
+        schema: &ArraySchema,
+        field: &Field<'_>,
+        fragments: &[&Fragment],
+    ) -> Result<Self> {
+        let spec = ColumnSpec::new(schema, field);
+        let open = |fragment: &&Fragment| spec.tiles(context, fragment, field.kind);
+        let tiles = fragments.iter().map(open).collect::<Result<_>>()?;
+        Ok(Self { spec, tiles })
+    }
+
+    /// Whether a source does not have the field.
+    pub(super) fn is_missing(&self, source: usize) -> bool {
+        self.tiles.get(source).is_none_or(Option::is_none)
+    }
+
+    /// The cells of a batch.
+    pub(super) fn collect(&self, context: &Context, batch: &Batch) -> Result<Column> {
+        let decoded = parallel::run(
+            context.threads,
+            batch.slots.iter().collect(),
+            Worker::default,
+            |slot: &super::merge::Slot, worker| {
+                let Some(Some(tiles)) = self.tiles.get(slot.source) else { return Ok(None) };
+                let mut decoded = Decoded::default();
+                match self.spec.cell_size {
+                    Some(size) => {
+                        decoded.values = zeroed(context.tile_len(slot.cells, size)?)?;
+                        let out = decoded.values.as_mut_slice();
+                        tiles.decode_fixed(context, slot.tile, out, |_| true, worker)?;
+                    }
+                    None => {
+                        let mut var = VarTile::default();
+                        tiles.decode_var(context, slot.tile, slot.cells, &mut var, worker)?;
+                        decoded.values = var.values;
+                        decoded.offsets = var.offsets;
+                    }
+                }
+                if self.spec.nullable && tiles.is_nullable() {
+                    let mut validity = vec![0; slot.cells];
+                    tiles.decode_validity(context, slot.tile, &mut validity, |_| true, worker)?;
+                    decoded.validity = Some(validity);
+                }
+                Ok(Some(decoded))
+            },
+        )?;
+        let tile = |slot: u32| decoded.get(index_of(slot)).and_then(Option::as_ref);
+        let validity = self.spec.nullable.then(|| {
+            let valid = |(slot, cell): &(u32, u32)| match tile(*slot) {
+                Some(Decoded { validity: Some(all), .. }) => all.get(index_of(*cell)).copied().unwrap_or(0),
+                Some(_) => 1,
+                None => self.spec.fill_validity,
+            };
+            batch.cells.iter().map(valid).collect::<Vec<u8>>()
+        });
+        let (data, offsets) = match self.spec.cell_size {
+            Some(size) => (self.fixed(context, batch, &decoded, size)?, None),
+            None => {
+                let (data, offsets) = self.var(batch, &decoded)?;
+                (data, Some(offsets))
+            }
+        };
+        Ok(self.spec.clone().column(data, offsets, validity))
+    }
+
+    fn fixed(
+        &self,
+        context: &Context,
+        batch: &Batch,
+        decoded: &[Option<Decoded>],
+        size: usize,
+    ) -> Result<Buffer> {
+        let mut data = zeroed(batch.cells.len().saturating_mul(size))?;
+        let lengths: Vec<usize> =
+            batch.cells.chunks(BAND).map(|band| band.len().saturating_mul(size)).collect();
+        let bands = split_lengths(data.as_mut_slice(), lengths);
+        let jobs = bands.into_iter().zip(batch.cells.chunks(BAND)).collect();
+        parallel::run(
+            context.threads,
+            jobs,
+            || (),
+            |(out, cells): (&mut [u8], &[(u32, u32)]), ()| {
+                for (slot, (from, cell)) in out.chunks_exact_mut(size.max(1)).zip(cells) {
+                    let start = index_of(*cell).saturating_mul(size);
+                    let value = match decoded.get(index_of(*from)) {
+                        Some(Some(tile)) => tile.values.as_slice().get(start..start.saturating_add(size)),
+                        _ => Some(self.spec.fill.as_slice()),
+                    };
+                    if let Some(value) = value.filter(|value| value.len() == slot.len()) {
+                        slot.copy_from_slice(value);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        Ok(data)
+    }
+
+    fn var(&self, batch: &Batch, decoded: &[Option<Decoded>]) -> Result<(Buffer, Vec<u64>)> {
+        let value = |(slot, cell): &(u32, u32)| match decoded.get(index_of(*slot)) {
+            Some(Some(tile)) => tile.var_cell(index_of(*cell)),
+            _ => self.spec.fill.as_slice(),
+        };
+        let mut offsets: Vec<u64> = batch.cells.iter().map(|cell| to_u64(value(cell).len())).collect();
+        offsets.push(0);
+        let mut data = Buffer::with_capacity(zeroed(lengths_to_offsets(&mut offsets)?)?.len());
+        batch.cells.iter().for_each(|cell| data.extend_from_slice(value(cell)));
+        Ok((data, offsets))
+    }
+}

@@ -1,0 +1,143 @@
+//! What maintenance is going to do.
+
+use core::fmt;
+
+use super::fragments::FragmentWork;
+use super::vacuum::Removal;
+
+/// What a maintenance would do, step by step. Its `Display` is for people.
+#[derive(Clone, Debug, Default)]
+#[must_use = "a plan does nothing until it runs"]
+pub struct MaintenancePlan {
+    steps: Vec<MaintenanceStep>,
+    notes: Vec<String>,
+}
+
+/// One step of a plan: what goes in, and what comes of it.
+#[derive(Clone, Debug)]
+pub struct MaintenanceStep {
+    /// What is done, in a few words.
+    pub what: &'static str,
+    /// What is read, or for a vacuum removed.
+    pub inputs: Vec<PlannedFile>,
+    /// What is written, with the most bytes it is thought to have; `None` for a vacuum.
+    pub output: Option<PlannedFile>,
+    pub(super) work: Work,
+}
+
+/// A file or fragment of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedFile {
+    /// Its key; of what is to be written the folder and what is known of the name.
+    pub key: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// How far a plan has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaintenanceProgress {
+    /// The step at work, from 0.
+    pub step: usize,
+    /// Number of steps.
+    pub steps: usize,
+    /// What of the step is done, in the unit of `total`: cells, or files.
+    pub done: u64,
+    /// All of the step.
+    pub total: u64,
+}
+
+/// How a step is done.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    Fragments(FragmentWork),
+    Footers,
+    Commits,
+    Metadata(Vec<String>),
+    Remove(Removal),
+}
+
+impl MaintenancePlan {
+    pub(super) const fn new(steps: Vec<MaintenanceStep>, notes: Vec<String>) -> Self {
+        Self { steps, notes }
+    }
+
+    /// The steps, in their order.
+    #[must_use]
+    pub fn steps(&self) -> &[MaintenanceStep] {
+        &self.steps
+    }
+
+    /// What is left out, and why.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+impl MaintenanceStep {
+    /// Sum of the inputs' sizes.
+    #[must_use]
+    pub fn input_bytes(&self) -> u64 {
+        self.inputs.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
+    }
+}
+
+impl fmt::Display for MaintenancePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{}: {} files, {}", step.what, step.inputs.len(), Bytes(step.input_bytes()))?;
+            for file in &step.inputs {
+                writeln!(f, "  {} ({})", file.key, Bytes(file.bytes))?;
+            }
+            if let Some(file) = &step.output {
+                writeln!(f, "  -> {} (at most about {})", file.key, Bytes(file.bytes))?;
+            }
+        }
+        if self.steps.is_empty() {
+            writeln!(f, "nothing to do")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A size for people.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+        let mut tenths = u128::from(self.0).saturating_mul(10);
+        let mut unit = 0usize;
+        while tenths >= 10_240 && unit < UNITS.len().saturating_sub(1) {
+            tenths = tenths.div_ceil(1024);
+            unit = unit.saturating_add(1);
+        }
+        let name = UNITS.get(unit).copied().unwrap_or_default();
+        match unit {
+            0 => write!(f, "{} {name}", self.0),
+            _ => write!(f, "{}.{} {name}", tenths / 10, tenths % 10),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_in_units_that_people_read() {
+        let text = |bytes| Bytes(bytes).to_string();
+        assert_eq!([text(0), text(1023), text(1024), text(1536)], ["0 B", "1023 B", "1.0 KiB", "1.5 KiB"]);
+        assert_eq!(text(5 << 30), "5.0 GiB");
+    }
+}

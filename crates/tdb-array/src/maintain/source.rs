@@ -1,0 +1,453 @@
+//! The cells of one fragment in global order, tile by tile, and the keys they are merged by.
+
+use core::cmp::Reverse;
+use core::fmt::Debug;
+
+use tdb_codec::{Layout, to_u64, to_usize};
+use tdb_schema::{ArraySchema, Dimension, FieldKind};
+
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::gather::zeroed;
+use crate::sparse::hilbert;
+use crate::sparse::order::{self, CellOrder, Part};
+use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::{Error, Result};
+
+/// A place in the global order. Equal keys mean equal coordinates.
+pub(super) trait MergeKey: Clone + Ord + Debug {
+    /// The key of a cell; `None` if it has a coordinate that its dimension does not.
+    fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self>;
+}
+
+/// Coordinates of a tile's cells in one dimension.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Coordinates {
+    pub(super) values: Vec<u8>,
+    /// One more than cells, for strings.
+    pub(super) offsets: Option<Vec<u64>>,
+    size: usize,
+}
+
+impl Coordinates {
+    pub(super) fn cell(&self, cell: usize) -> &[u8] {
+        let next = cell.saturating_add(1);
+        let range = match &self.offsets {
+            Some(offsets) => {
+                let at = |index: usize| offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
+                at(cell)..at(next)
+            }
+            None => cell.saturating_mul(self.size)..next.saturating_mul(self.size),
+        };
+        self.values.get(range).unwrap_or_default()
+    }
+}
+
+/// How keys of an array are made.
+#[derive(Debug)]
+pub(super) struct Keyer<'a> {
+    dimensions: &'a [Dimension],
+    /// With the bits of each; `None` for strings.
+    parts: Vec<(Part, Option<u32>)>,
+    /// Bits a dimension of the Hilbert curve, if cells are ordered by it.
+    curve: Option<u32>,
+}
+
+/// Which type of key an array's cells need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyWidth {
+    /// All parts side by side in one integer.
+    Packed,
+    /// A word for each part.
+    Words,
+    /// Bytes that compare as the coordinates do.
+    Bytes,
+}
+
+/// Parts that [`KeyWidth::Words`] holds.
+const WORDS: usize = 4;
+/// Bits of a place on the Hilbert curve.
+const CURVE_BITS: u32 = 63;
+
+impl<'a> Keyer<'a> {
+    pub(super) fn new(schema: &'a ArraySchema) -> Self {
+        let dimensions = schema.domain.dimensions.as_slice();
+        let parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
+        let parts = parts.into_iter().map(|part| (part, order::width(dimensions, part))).collect();
+        let hilbert = schema.cell_order == Layout::Hilbert;
+        Self { dimensions, parts, curve: hilbert.then(|| hilbert::bits(dimensions.len())) }
+    }
+
+    pub(super) fn width(&self) -> KeyWidth {
+        let start = if self.curve.is_some() { CURVE_BITS } else { 0 };
+        let bits = self.parts.iter().try_fold(start, |sum, (_, bits)| sum.checked_add((*bits)?));
+        let words = self.parts.len().saturating_add(usize::from(self.curve.is_some()));
+        match bits {
+            Some(bits) if bits <= u128::BITS => KeyWidth::Packed,
+            Some(_) if words <= WORDS => KeyWidth::Words,
+            _ => KeyWidth::Bytes,
+        }
+    }
+
+    fn place(&self, coordinates: &[Coordinates], cell: usize) -> Option<u64> {
+        let bits = self.curve?;
+        let buckets = self.dimensions.iter().zip(coordinates);
+        let mut point: Vec<u64> =
+            buckets.map(|(dimension, own)| hilbert::bucket(dimension, own.cell(cell), bits)).collect();
+        Some(hilbert::value(&mut point, bits))
+    }
+
+    /// Calls `word` with each part's number and bits, or `string` with its bytes.
+    fn each(
+        &self,
+        coordinates: &[Coordinates],
+        cell: usize,
+        mut word: impl FnMut(u64, u32),
+        mut string: impl FnMut(&[u8]),
+    ) -> Option<()> {
+        if let Some(place) = self.place(coordinates, cell) {
+            word(place, CURVE_BITS);
+        }
+        for (part, bits) in &self.parts {
+            let (Part::Tile(index) | Part::Cell(index)) = *part;
+            let (dimension, own) = (self.dimensions.get(index)?, coordinates.get(index)?);
+            let value = own.cell(cell);
+            match bits {
+                Some(bits) => word(order::part_word(*part, dimension, value)?, *bits),
+                None => string(value),
+            }
+        }
+        Some(())
+    }
+}
+
+impl MergeKey for u128 {
+    fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self> {
+        let mut key = 0u128;
+        let push = |word: u64, bits: u32| key = key.checked_shl(bits).unwrap_or(0) | Self::from(word);
+        keyer.each(coordinates, cell, push, |_| ())?;
+        Some(key)
+    }
+}
+
+impl MergeKey for [u64; WORDS] {
+    fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self> {
+        let mut key = [0; WORDS];
+        let mut slots = key.iter_mut();
+        let push = |word: u64, _| {
+            if let Some(slot) = slots.next() {
+                *slot = word;
+            }
+        };
+        keyer.each(coordinates, cell, push, |_| ())?;
+        Some(key)
+    }
+}
+
+impl MergeKey for Vec<u8> {
+    fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self> {
+        let key = core::cell::RefCell::new(Self::new());
+        let push = |word: u64, _| key.borrow_mut().extend(word.to_be_bytes());
+        // As signed characters, with an end that is smaller than any: a NUL is followed by something greater.
+        let string = |value: &[u8]| {
+            let mut key = key.borrow_mut();
+            for byte in value {
+                key.push(byte ^ 0x80);
+                if *byte == 0x80 {
+                    key.push(0xff);
+                }
+            }
+            key.extend([0, 0]);
+        };
+        keyer.each(coordinates, cell, push, string)?;
+        Some(key.into_inner())
+    }
+}
+
+/// Cells of a tile, ready to be merged.
+#[derive(Debug)]
+struct Loaded<K> {
+    tile: usize,
+    keys: Vec<K>,
+    coordinates: Vec<Coordinates>,
+    timestamps: Option<Vec<u64>>,
+}
+
+/// A fragment's cells one after the other, in global order and, at equal coordinates, newest first.
+#[derive(Debug)]
+pub(super) struct Source<'a, K> {
+    context: &'a Context,
+    keyer: &'a Keyer<'a>,
+    fragment: &'a Fragment,
+    dimensions: Vec<FieldTiles>,
+    times: Option<FieldTiles>,
+    tiles: usize,
+    next_tile: usize,
+    /// The tile that is read, or all tiles of a fragment that is not stored in order.
+    loaded: Vec<Loaded<K>>,
+    /// Tile (of those loaded) and cell, of a fragment that is not stored in order.
+    sorted: Option<Vec<(usize, usize)>>,
+    at: usize,
+    worker: Worker,
+}
+
+/// Where a source stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Which of the loaded tiles.
+    pub(super) loaded: usize,
+    pub(super) cell: usize,
+}
+
+/// Whether a source has another cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    More,
+    End,
+    /// The fragment's cells are not in the order they ought to be.
+    Unsorted,
+}
+
+impl<'a, K: MergeKey> Source<'a, K> {
+    /// Opens a fragment. If `sort`, it is held in memory whole.
+    pub(super) fn open(
+        context: &'a Context,
+        keyer: &'a Keyer<'a>,
+        fragment: &'a Fragment,
+        sort: bool,
+    ) -> Result<Self> {
+        let kinds = (0..keyer.dimensions.len()).map(FieldKind::Dimension);
+        let dimensions =
+            kinds.map(|kind| FieldTiles::open(context, fragment, kind)).collect::<Result<Vec<_>>>()?;
+        let times = FieldTiles::timestamps(context, fragment)?;
+        // The list of offsets bounds the count by real bytes.
+        let most = dimensions.first().map_or(0, FieldTiles::tile_count);
+        let count = fragment.footer().sparse_tile_num;
+        let tiles = to_usize(count).filter(|tiles| *tiles <= most).ok_or_else(|| {
+            let detail = format!("{count} tiles, but only {most} offsets");
+            let path = context.describe(fragment.metadata_key());
+            Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
+        })?;
+        let mut source = Self {
+            context,
+            keyer,
+            fragment,
+            dimensions,
+            times,
+            tiles,
+            next_tile: 0,
+            loaded: Vec::new(),
+            sorted: None,
+            at: 0,
+            worker: Worker::default(),
+        };
+        if sort {
+            source.sort()?;
+        }
+        Ok(source)
+    }
+
+    /// The first cell.
+    pub(super) fn begin(&mut self) -> Result<Step> {
+        match &self.sorted {
+            Some(order) => Ok(if order.is_empty() { Step::End } else { Step::More }),
+            None => self.load_next(),
+        }
+    }
+
+    /// Goes on to the next cell. A step to another tile is told by `place`.
+    pub(super) fn advance(&mut self) -> Result<Step> {
+        self.at = self.at.saturating_add(1);
+        match &self.sorted {
+            Some(order) => Ok(if self.at < order.len() { Step::More } else { Step::End }),
+            None if self.loaded.first().is_some_and(|tile| self.at < tile.keys.len()) => Ok(Step::More),
+            None => self.load_next(),
+        }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        match &self.sorted {
+            Some(order) => {
+                let (loaded, cell) = order.get(self.at).copied().unwrap_or_default();
+                Place { loaded, cell }
+            }
+            None => Place { loaded: 0, cell: self.at },
+        }
+    }
+
+    /// Number of the tile at a place, and its cells.
+    pub(super) fn tile(&self, place: Place) -> (usize, usize) {
+        self.loaded.get(place.loaded).map_or((0, 0), |tile| (tile.tile, tile.keys.len()))
+    }
+
+    pub(super) fn key(&self, place: Place) -> Option<K> {
+        self.loaded.get(place.loaded)?.keys.get(place.cell).cloned()
+    }
+
+    /// When the cell was written.
+    pub(super) fn time(&self, place: Place) -> u64 {
+        let times = self.loaded.get(place.loaded).and_then(|tile| tile.timestamps.as_ref());
+        times.and_then(|times| times.get(place.cell).copied()).unwrap_or(self.fragment.timestamps().0)
+    }
+
+    pub(super) fn coordinates(&self, place: Place) -> &[Coordinates] {
+        self.loaded.get(place.loaded).map_or(&[], |tile| &tile.coordinates)
+    }
+
+    fn sort(&mut self) -> Result<()> {
+        for tile in 0..self.tiles {
+            let loaded = self.load(tile)?;
+            self.loaded.push(loaded);
+        }
+        let cells = self.loaded.iter().enumerate();
+        let mut order: Vec<(usize, usize)> =
+            cells.flat_map(|(index, tile)| (0..tile.keys.len()).map(move |cell| (index, cell))).collect();
+        let rank = |(loaded, cell): &(usize, usize)| {
+            let place = Place { loaded: *loaded, cell: *cell };
+            (self.key(place), Reverse(self.time(place)))
+        };
+        order.sort_by_cached_key(|place| (rank(place), *place));
+        self.sorted = Some(order);
+        Ok(())
+    }
+
+    fn load_next(&mut self) -> Result<Step> {
+        while self.next_tile < self.tiles {
+            let before = self.loaded.pop().and_then(|tile| {
+                let time = tile.timestamps.and_then(|times| times.last().copied());
+                Some((tile.keys.last().cloned()?, Reverse(time.unwrap_or(0))))
+            });
+            let tile = self.load(self.next_tile)?;
+            self.next_tile = self.next_tile.saturating_add(1);
+            self.at = 0;
+            if !in_order(before, &tile) {
+                return Ok(Step::Unsorted);
+            }
+            let empty = tile.keys.is_empty();
+            self.loaded.push(tile);
+            if !empty {
+                return Ok(Step::More);
+            }
+        }
+        Ok(Step::End)
+    }
+
+    fn load(&mut self, tile: usize) -> Result<Loaded<K>> {
+        let context = self.context;
+        let cells = self.fragment.tile_cells(context, tile)?;
+        let mut coordinates = Vec::with_capacity(self.dimensions.len());
+        for field in &self.dimensions {
+            coordinates.push(if field.cell_val_num.is_var() {
+                let mut var = VarTile::default();
+                field.decode_var(context, tile, cells, &mut var, &mut self.worker)?;
+                let values = var.values.as_slice().to_vec();
+                Coordinates { values, offsets: Some(var.offsets), size: 0 }
+            } else {
+                let size = field.cell_size();
+                let mut values = vec![0; context.tile_len(cells, size)?];
+                field.decode_fixed(context, tile, &mut values, |_| true, &mut self.worker)?;
+                Coordinates { values, offsets: None, size }
+            });
+        }
+        let timestamps = match &self.times {
+            Some(field) => Some(decode_words(context, field, tile, cells, &mut self.worker)?),
+            None => None,
+        };
+        let mut keys = Vec::with_capacity(cells);
+        for cell in 0..cells {
+            let key = K::of(self.keyer, &coordinates, cell).ok_or_else(|| {
+                let detail = format!("cell {cell} of tile {tile} lies outside the domain");
+                let path = context.describe(self.fragment.metadata_key());
+                Error::inconsistent(path, "coordinates", to_u64(tile), detail)
+            })?;
+            keys.push(key);
+        }
+        Ok(Loaded { tile, keys, coordinates, timestamps })
+    }
+}
+
+/// A tile of one `u64` a cell.
+pub(super) fn decode_words(
+    context: &Context,
+    field: &FieldTiles,
+    tile: usize,
+    cells: usize,
+    worker: &mut Worker,
+) -> Result<Vec<u64>> {
+    let mut values = zeroed(context.tile_len(cells, 8)?)?;
+    field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
+    Ok(values.as_slice().as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+/// Whether a tile's cells are in order, and behind the cell before them.
+fn in_order<K: Ord>(before: Option<(K, Reverse<u64>)>, tile: &Loaded<K>) -> bool {
+    let time = |cell: usize| {
+        let times = tile.timestamps.as_ref();
+        Reverse(times.and_then(|times| times.get(cell).copied()).unwrap_or(0))
+    };
+    let first = tile
+        .keys
+        .first()
+        .is_none_or(|key| before.as_ref().is_none_or(|(last, newest)| (last, *newest) <= (key, time(0))));
+    let pairs = tile.keys.windows(2).zip(0usize..);
+    first
+        && pairs.into_iter().all(|(pair, cell)| match pair {
+            [a, b] => (a, time(cell)) <= (b, time(cell.saturating_add(1))),
+            _ => true,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::ArrayType;
+    use tdb_schema::Domain;
+
+    use super::*;
+
+    fn strings(values: &[&[u8]]) -> Coordinates {
+        let mut offsets = vec![0];
+        for value in values {
+            offsets.push(offsets.last().unwrap() + value.len() as u64);
+        }
+        Coordinates { values: values.concat(), offsets: Some(offsets), size: 0 }
+    }
+
+    #[test]
+    fn keys_of_strings_compare_as_signed_characters_do() {
+        let schema = ArraySchema::new(
+            ArrayType::Sparse,
+            Domain::new(vec![Dimension::string("s"), Dimension::string("t")]),
+        );
+        let keyer = Keyer::new(&schema);
+        assert_eq!(keyer.width(), KeyWidth::Bytes);
+        let ascending: [(&[u8], &[u8]); 8] = [
+            (b"", b"z"),
+            (b"\x80", b""),
+            (b"\x80\x80", b""),
+            (b"\xff", b"a"),
+            (b"\0", b""),
+            (b"a", b"\xff"),
+            (b"a", b"b"),
+            (b"ab", b""),
+        ];
+        let columns =
+            [0, 1].map(|part| strings(&ascending.map(|pair| if part == 0 { pair.0 } else { pair.1 })));
+        let keys: Vec<Vec<u8>> = (0..8).map(|cell| MergeKey::of(&keyer, &columns, cell).unwrap()).collect();
+        assert!(keys.is_sorted(), "{keys:?}");
+        let dimension = &schema.domain.dimensions[0];
+        for pair in ascending.windows(2) {
+            let order = order::compare_part(Part::Cell(0), dimension, pair[0].0, pair[1].0);
+            assert_ne!(order, core::cmp::Ordering::Greater, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_as_narrow_as_the_dimensions_let_them() {
+        let of = |dimensions| ArraySchema::new(ArrayType::Sparse, Domain::new(dimensions));
+        let narrow = of(vec![Dimension::new("x", 0i64..=99), Dimension::new("y", 0u32..=7).with_tile(2u32)]);
+        assert_eq!(Keyer::new(&narrow).width(), KeyWidth::Packed);
+        let real = |name| Dimension::new(name, 0f64..=1.0).with_tile(0.1f64);
+        assert_eq!(Keyer::new(&of(vec![real("x"), real("y")])).width(), KeyWidth::Words);
+        assert_eq!(Keyer::new(&of(vec![real("x"), real("y"), real("z")])).width(), KeyWidth::Bytes);
+    }
+}

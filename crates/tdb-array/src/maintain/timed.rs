@@ -1,0 +1,83 @@
+//! Consolidation of key-value metadata.
+
+use tdb_fragment::{CommitKind, TimestampedName, vacuum_line, write_path_lines};
+use tdb_schema::{ArrayMetadata, MetadataEntry, ObjectType};
+
+use super::MaintainedObject;
+use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
+use crate::object::list_root;
+use crate::storage::join;
+use crate::timed::{METADATA, TimedFiles};
+use crate::write::{Nonces, fresh_uuid, generic_tile, put, uri_of};
+use crate::{Error, Result, TimeWindow};
+
+const WHAT: &str = "consolidation of metadata";
+
+pub(super) fn load(object: MaintainedObject<'_>) -> Result<TimedFiles> {
+    let storage = &*object.context().storage;
+    let (root, _) = list_root(storage, &[ObjectType::Array, ObjectType::Group])?;
+    TimedFiles::load(storage, &root, METADATA)
+}
+
+pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
+    let context = object.context();
+    let files = load(object)?;
+    let keys: Vec<String> = files.visible(TimeWindow::ALL).map(str::to_owned).collect();
+    if keys.len() < 2 {
+        let why = "there are not two metadata files".to_owned();
+        return Ok(MaintenancePlan::new(Vec::new(), vec![why]));
+    }
+    let mut inputs = Vec::with_capacity(keys.len());
+    for key in &keys {
+        let size =
+            context.storage.read_tail(key, 0).map_err(|error| Error::io(context.describe(key), error))?.0;
+        inputs.push(PlannedFile { key: key.clone(), bytes: size });
+    }
+    let bytes = inputs.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));
+    let output = Some(PlannedFile { key: join(METADATA, "…"), bytes });
+    let step = MaintenanceStep { what: "consolidate metadata", inputs, output, work: Work::Metadata(keys) };
+    Ok(MaintenancePlan::new(vec![step], Vec::new()))
+}
+
+/// Writes what is left of the files as one, then the list of those it replaces. Between the two both count, and give the
+/// same: later files say again what they said before.
+pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
+    let (context, options) = (object.context(), object.options());
+    let files = load(object)?;
+    let visible: Vec<&str> = files.visible(TimeWindow::ALL).collect();
+    if visible.first().copied() != keys.first().map(String::as_str)
+        || keys.iter().any(|key| !visible.contains(&key.as_str()))
+    {
+        return Err(Error::refused(WHAT, "the files changed since the plan was made"));
+    }
+    let mut metadata = ArrayMetadata::default();
+    let (mut first, mut last) = (u64::MAX, 0);
+    for key in keys {
+        let payload = context.generic_file(key)?;
+        let entries = MetadataEntry::parse_all(&payload)
+            .map_err(|error| Error::corrupt(context.describe(key), error))?;
+        metadata.apply(entries);
+        let name = TimestampedName::parse(key.rsplit('/').next().unwrap_or_default());
+        let times = name.map_err(|error| Error::corrupt(context.describe(key), error))?.timestamps;
+        (first, last) = (first.min(times.0), last.max(times.1));
+    }
+    let entries: Vec<MetadataEntry> = metadata
+        .iter()
+        .map(|(key, value)| MetadataEntry { key: key.to_vec(), value: Some(value.clone()) })
+        .collect();
+    let payload =
+        MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))?;
+    let bytes = generic_tile(&payload, context.key.as_ref(), &mut Nonces::new()?.scratch())?;
+    let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, None);
+    let key = join(METADATA, &name.to_string());
+    let storage = &**object.storage();
+    put(storage, &key, &bytes, options.durability)?;
+    let uri = uri_of(storage);
+    let line = |key: &String| match object {
+        MaintainedObject::Array(array) => vacuum_line(key, &uri, array.schema().version),
+        MaintainedObject::Group(_) => format!("{}/{key}", uri.trim_end_matches('/')),
+    };
+    let lines: Vec<String> = keys.iter().map(line).collect();
+    let bytes = write_path_lines(&lines).map_err(|error| Error::refused(WHAT, error.to_string()))?;
+    put(storage, &format!("{key}{}", CommitKind::Vacuum.suffix()), &bytes, options.durability)
+}

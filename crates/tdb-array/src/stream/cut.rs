@@ -1,0 +1,235 @@
+//! Cutting a box into boxes that follow each other in an order of cells, each no dearer than a batch may be.
+//!
+//! An order's sort key is a list of parts (`sparse/order.rs`): the index of the space tile, or the coordinate, along some
+//! dimension. All cells in one interval of the first part come before those in the next, so the box may be cut along it
+//! anywhere; where a single value of it is too much still, its cells are cut along the next part, and so on.
+
+use core::ops::ControlFlow;
+
+use super::line::{Line, last_where};
+use crate::sparse::order::Part;
+
+/// A box as inclusive intervals of the dimensions' numbers.
+pub(crate) type Bounds = Vec<(u64, u64)>;
+
+/// The boxes that a box is cut into, in order, made as they are asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Cutter {
+    lines: Vec<Line>,
+    parts: Vec<Part>,
+    /// What is left, the next box last; and the part it may be cut along.
+    left: Vec<(Bounds, usize)>,
+    /// Whether pieces of a tile are made equal: what each costs then follows from its cells alone.
+    even: bool,
+}
+
+/// A box that was cut off, and whether it could not be cut any smaller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) bounds: Bounds,
+    part: usize,
+}
+
+impl Cutter {
+    pub(crate) fn new(lines: Vec<Line>, parts: Vec<Part>, bounds: Bounds, even: bool) -> Self {
+        Self { lines, parts, left: vec![(bounds, 0)], even }
+    }
+
+    /// The next box whose cost is at most `room`; a dearer one only where it is a single cell.
+    pub(crate) fn next(&mut self, room: u64, cost: impl Fn(&Bounds) -> u64) -> Option<Piece> {
+        loop {
+            let (bounds, part) = self.left.pop()?;
+            if cost(&bounds) <= room || part >= self.parts.len() {
+                return Some(Piece { bounds, part });
+            }
+            if let ControlFlow::Break(piece) = self.cut(bounds, part, |bounds| cost(bounds) <= room) {
+                return Some(piece);
+            }
+        }
+    }
+
+    /// Puts a box back that turned out too dear, cut in two at least. Fails if it is a single cell.
+    pub(crate) fn put_back(&mut self, piece: Piece) -> bool {
+        let Piece { bounds, mut part } = piece;
+        let before = self.left.len();
+        while part < self.parts.len() {
+            let half = bounds.clone();
+            let Some((dimension, low, high)) = self.span(&bounds, part) else { return false };
+            let unit = self.unit(part, low, high);
+            if unit < high {
+                let middle = low.midpoint(high);
+                let fits = |piece: &Bounds| piece.get(dimension).is_some_and(|span| span.1 <= middle);
+                if let ControlFlow::Break(piece) = self.cut(half, part, fits) {
+                    self.left.push((piece.bounds, piece.part));
+                }
+                return self.left.len() > before;
+            }
+            part = part.saturating_add(1);
+        }
+        false
+    }
+
+    /// Cuts a box that does not fit: the first piece that does, if one does; the rest is left for later.
+    fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<Piece> {
+        let Some((dimension, low, high)) = self.span(&bounds, part) else { return ControlFlow::Continue(()) };
+        let within = |low: u64, high: u64| {
+            let mut piece = bounds.clone();
+            if let Some(span) = piece.get_mut(dimension) {
+                *span = (low, high);
+            }
+            piece
+        };
+        let unit = self.unit(part, low, high);
+        if unit >= high {
+            self.left.push((bounds, part.saturating_add(1)));
+            return ControlFlow::Continue(());
+        }
+        if !fits(&within(low, unit)) {
+            self.left.push((within(unit.saturating_add(1), high), part));
+            self.left.push((within(low, unit), part.saturating_add(1)));
+            return ControlFlow::Continue(());
+        }
+        let most = last_where(unit, high, |end| fits(&within(low, end)));
+        let end = self.align(part, low, most, high);
+        if end < high {
+            self.left.push((within(end.saturating_add(1), high), part));
+        }
+        ControlFlow::Break(Piece { bounds: within(low, end), part })
+    }
+
+    /// Where a piece that may reach `most` ends: with a tile, if it holds one.
+    fn align(&self, part: usize, low: u64, most: u64, high: u64) -> u64 {
+        let Some(part) = self.parts.get(part) else { return most };
+        let Some(line) = self.line(part) else { return most };
+        let whole = matches!(part, Part::Tile(_));
+        if most >= high || !(whole || line.has_tiles()) {
+            return most;
+        }
+        if let Some(end) = line.tile_end(low, most, high) {
+            return end;
+        }
+        if !self.even {
+            return most;
+        }
+        let cells = line.tile_last(low, high).saturating_sub(low).saturating_add(1);
+        let pieces = cells.div_ceil(most.saturating_sub(low).saturating_add(1));
+        low.saturating_add(cells.div_ceil(pieces.max(1)).saturating_sub(1)).min(most)
+    }
+
+    fn line(&self, part: &Part) -> Option<&Line> {
+        let (Part::Tile(dimension) | Part::Cell(dimension)) = *part;
+        self.lines.get(dimension)
+    }
+
+    fn span(&self, bounds: &Bounds, part: usize) -> Option<(usize, u64, u64)> {
+        let (Part::Tile(dimension) | Part::Cell(dimension)) = *self.parts.get(part)?;
+        let (low, high) = *bounds.get(dimension)?;
+        Some((dimension, low, high))
+    }
+
+    /// The end of the smallest interval from `low` that the part can be cut to.
+    fn unit(&self, part: usize, low: u64, high: u64) -> u64 {
+        match self.parts.get(part) {
+            Some(Part::Tile(dimension)) => {
+                self.lines.get(*dimension).map_or(high, |line| line.tile_last(low, high))
+            }
+            _ => low,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tdb_schema::Dimension;
+
+    use super::*;
+
+    fn volume(bounds: &Bounds) -> u64 {
+        bounds.iter().map(|(low, high)| high - low + 1).product()
+    }
+
+    fn lines(extents: (u64, u64)) -> Vec<Line> {
+        let x = Dimension::new("x", 0u64..=1000).with_tile(extents.0);
+        let y = Dimension::new("y", 0u64..=1000).with_tile(extents.1);
+        vec![Line::new(&x).unwrap(), Line::new(&y).unwrap()]
+    }
+
+    fn key(parts: &[Part], extents: (u64, u64), cell: (u64, u64)) -> Vec<u64> {
+        let of = |d: usize| if d == 0 { (cell.0, extents.0) } else { (cell.1, extents.1) };
+        let part = |part: &Part| match *part {
+            Part::Cell(d) => of(d).0,
+            Part::Tile(d) => of(d).0 / of(d).1,
+        };
+        parts.iter().map(part).collect()
+    }
+
+    fn cells(bounds: &Bounds) -> Vec<(u64, u64)> {
+        (bounds[0].0..=bounds[0].1).flat_map(|x| (bounds[1].0..=bounds[1].1).map(move |y| (x, y))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_follow_each_other_in_the_order_and_miss_nothing(
+            x in (0u64..20, 1u64..25), y in (0u64..20, 1u64..25), extents in (1u64..12, 1u64..12),
+            room in 1u64..200, order in 0usize..4, even: bool, refuse in 0usize..7,
+        ) {
+            let parts = [
+                vec![Part::Cell(0), Part::Cell(1)],
+                vec![Part::Cell(1), Part::Cell(0)],
+                vec![Part::Tile(0), Part::Tile(1), Part::Cell(1), Part::Cell(0)],
+                vec![Part::Tile(1), Part::Cell(0), Part::Cell(1)],
+            ][order].clone();
+            let bounds = vec![(x.0, x.0 + x.1 - 1), (y.0, y.0 + y.1 - 1)];
+            let mut cutter = Cutter::new(lines(extents), parts.clone(), bounds.clone(), even);
+            let mut seen = Vec::new();
+            let mut last: Option<Vec<u64>> = None;
+            let mut count = 0;
+            while let Some(piece) = cutter.next(room, volume) {
+                count += 1;
+                prop_assert!(volume(&piece.bounds) <= room, "{:?} has more than {room} cells", piece.bounds);
+                if refuse != 0 && count % refuse == 0 && volume(&piece.bounds) > 1 {
+                    let before = volume(&piece.bounds);
+                    prop_assert!(cutter.put_back(piece));
+                    let again = cutter.next(u64::MAX, volume).unwrap();
+                    prop_assert!(volume(&again.bounds) < before);
+                    cutter.left.push((again.bounds, again.part));
+                    continue;
+                }
+                let mut keys: Vec<_> = cells(&piece.bounds).into_iter().map(|c| key(&parts, extents, c)).collect();
+                keys.sort();
+                prop_assert!(last.as_ref().is_none_or(|last| *last < keys[0]));
+                last = keys.last().cloned();
+                seen.extend(cells(&piece.bounds));
+            }
+            seen.sort_unstable();
+            prop_assert_eq!(seen, cells(&bounds));
+        }
+    }
+
+    #[test]
+    fn pieces_end_with_tiles_where_one_fits() {
+        let mut cutter =
+            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
+        let mut ends = Vec::new();
+        while let Some(piece) = cutter.next(25, volume) {
+            ends.push(piece.bounds[0].1);
+        }
+        assert_eq!(ends, [19, 39, 45]);
+        let mut cutter =
+            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
+        let mut ends = Vec::new();
+        while let Some(piece) = cutter.next(7, volume) {
+            ends.push(piece.bounds[0].1);
+        }
+        assert_eq!(ends, [4, 9, 14, 19], "a tile that does not fit is cut into equal pieces");
+    }
+
+    #[test]
+    fn a_single_cell_cannot_be_put_back() {
+        let mut cutter =
+            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
+        let piece = cutter.next(0, volume).unwrap();
+        assert!(!cutter.put_back(piece));
+    }
+}

@@ -1,0 +1,260 @@
+//! Batches of an order that no box can be cut along: strings, and the Hilbert curve.
+//!
+//! Coordinates are decoded twice. A first pass notes for each tile some of its cells' keys, evenly spaced; between two of
+//! them lies a known number of cells. A batch is then an interval of keys, as long as the cells that may lie in it fit.
+
+use core::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tdb_codec::to_u64;
+use tdb_schema::{ArraySchema, Dimension};
+
+use super::runs::TileSet;
+use crate::sparse::hilbert;
+use crate::sparse::order::{CellOrder, Part, compare_part, coordinate, parts};
+use crate::sparse::select::TileSelection;
+
+/// An order of cells, as a comparison.
+#[derive(Debug)]
+pub(crate) struct KeyOrder {
+    dimensions: Vec<Dimension>,
+    parts: Vec<Part>,
+    hilbert: bool,
+}
+
+/// A cell's place in the order: its value on the Hilbert curve (0 elsewhere) and its coordinates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    curve: u64,
+    cell: Vec<Vec<u8>>,
+}
+
+/// An interval of keys: from one on, up to but without another.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    order: Arc<KeyOrder>,
+    from: Option<Key>,
+    to: Option<Key>,
+}
+
+impl KeyOrder {
+    pub(crate) fn new(schema: &ArraySchema, order: CellOrder) -> Self {
+        let dimensions = schema.domain.dimensions.clone();
+        Self { dimensions, parts: parts(schema, order), hilbert: order == CellOrder::Hilbert }
+    }
+
+    fn curve<'c>(&self, cell: impl Fn(usize) -> &'c [u8]) -> u64 {
+        if !self.hilbert {
+            return 0;
+        }
+        let bits = hilbert::bits(self.dimensions.len());
+        let buckets = self.dimensions.iter().enumerate();
+        let mut point: Vec<u64> =
+            buckets.map(|(index, dimension)| hilbert::bucket(dimension, cell(index), bits)).collect();
+        hilbert::value(&mut point, bits)
+    }
+
+    fn compare<'a, 'b>(
+        &self,
+        a: (u64, impl Fn(usize) -> &'a [u8]),
+        b: (u64, impl Fn(usize) -> &'b [u8]),
+    ) -> Ordering {
+        self.parts.iter().fold(a.0.cmp(&b.0), |ordering, part| {
+            ordering.then_with(|| {
+                let (Part::Tile(index) | Part::Cell(index)) = *part;
+                let dimension = self.dimensions.get(index);
+                dimension.map_or(Ordering::Equal, |dimension| {
+                    compare_part(*part, dimension, a.1(index), b.1(index))
+                })
+            })
+        })
+    }
+
+    fn compare_keys(&self, a: &Key, b: &Key) -> Ordering {
+        self.compare((a.curve, |index| a.value(index)), (b.curve, |index| b.value(index)))
+    }
+}
+
+impl Key {
+    fn value(&self, dimension: usize) -> &[u8] {
+        self.cell.get(dimension).map_or(&[], Vec::as_slice)
+    }
+
+    fn held(&self) -> u64 {
+        let cell = self.cell.iter().map(|value| value.len().saturating_add(size_of::<Vec<u8>>() + 16));
+        to_u64(cell.sum::<usize>().saturating_add(size_of::<Self>()))
+    }
+}
+
+impl Window {
+    /// Clears `wanted` for cells outside.
+    pub(crate) fn keep<'c>(&self, wanted: &mut [u8], value: impl Fn(usize, usize) -> &'c [u8]) {
+        for (at, keep) in wanted.iter_mut().enumerate().filter(|(_, keep)| **keep != 0) {
+            let cell = |dimension: usize| value(dimension, at);
+            let curve = self.order.curve(cell);
+            let side =
+                |key: &Key| self.order.compare((curve, cell), (key.curve, |index: usize| key.value(index)));
+            let inside = self.from.as_ref().is_none_or(|from| side(from).is_ge())
+                && self.to.as_ref().is_none_or(|to| side(to).is_lt());
+            *keep = u8::from(inside);
+        }
+    }
+}
+
+/// Cells of a tile between two keys, both included.
+#[derive(Debug)]
+struct Stretch {
+    fragment: usize,
+    tile: usize,
+    low: Key,
+    high: Key,
+    /// What its cells cost at most.
+    bytes: u64,
+}
+
+/// All cells of a query, in stretches, and the windows that have not been taken yet.
+#[derive(Debug)]
+pub(crate) struct Stretches {
+    order: Arc<KeyOrder>,
+    /// By their low key, those first that end first.
+    stretches: Vec<Stretch>,
+    from: Option<Key>,
+    done: bool,
+    held: u64,
+}
+
+/// A batch of stretches.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) window: Window,
+    pub(crate) tiles: TileSet,
+    /// Whether a shorter window is possible.
+    pub(crate) divisible: bool,
+    to: Option<Key>,
+}
+
+impl Stretches {
+    pub(crate) fn new(order: KeyOrder) -> Self {
+        Self { order: Arc::new(order), stretches: Vec::new(), from: None, done: false, held: 0 }
+    }
+
+    /// Notes a tile's cells in `most` stretches; `bytes` is what all of them cost.
+    pub(crate) fn add(&mut self, selection: &TileSelection, most: usize, bytes: u64) {
+        let cells = selection.len();
+        let order = self.order.clone();
+        let value = |dimension: usize, at: usize| {
+            let own = order.dimensions.get(dimension);
+            own.map_or(&[][..], |own| coordinate(selection, own, dimension, at))
+        };
+        let curves: Vec<u64> = if order.hilbert {
+            (0..cells).map(|at| order.curve(|dimension| value(dimension, at))).collect()
+        } else {
+            Vec::new()
+        };
+        let curve = |at: usize| curves.get(at).copied().unwrap_or(0);
+        let compare = |a: &usize, b: &usize| {
+            order.compare((curve(*a), |index| value(index, *a)), (curve(*b), |index| value(index, *b)))
+        };
+        // Tiles are mostly sorted, except by other orders than they are stored in and by early libraries.
+        let mut sorted: Vec<usize> = (0..cells).collect();
+        if !sorted.is_sorted_by(|a, b| compare(a, b).is_le()) {
+            sorted.sort_by(|a, b| compare(a, b));
+        }
+        let key = |at: usize| Key {
+            curve: curve(at),
+            cell: (0..order.dimensions.len()).map(|index| value(index, at).to_vec()).collect(),
+        };
+        let len = cells.div_ceil(most.max(1)).max(1);
+        for stretch in sorted.chunks(len) {
+            let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
+            let (low, high) = (key(*first), key(*last));
+            let share = u128::from(bytes).saturating_mul(u128::from(to_u64(stretch.len())));
+            let share = share.checked_div(u128::from(to_u64(cells))).unwrap_or(0);
+            self.held = self.held.saturating_add(low.held()).saturating_add(high.held()).saturating_add(64);
+            self.stretches.push(Stretch {
+                fragment: selection.fragment,
+                tile: selection.tile,
+                low,
+                high,
+                bytes: u64::try_from(share).unwrap_or(u64::MAX),
+            });
+        }
+    }
+
+    /// To be called behind the last [`Self::add`].
+    pub(crate) fn sort(&mut self) {
+        let order = self.order.clone();
+        self.stretches.sort_by(|a, b| {
+            order.compare_keys(&a.low, &b.low).then_with(|| order.compare_keys(&a.high, &b.high))
+        });
+    }
+
+    /// Bytes the stretches themselves hold.
+    pub(crate) const fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Whether cells of a fragment are left.
+    pub(crate) fn has_fragment(&self, fragment: usize) -> bool {
+        self.stretches.iter().any(|stretch| stretch.fragment == fragment)
+    }
+
+    /// The next window whose cells cost at most `room`, or the shortest possible one. `None` behind the last cell.
+    pub(crate) fn next(&self, room: u64) -> Option<Taken> {
+        if self.done {
+            return None;
+        }
+        let mut sum = 0u64;
+        let mut to: Option<&Key> = None;
+        // Where a window can end: before a stretch that begins later than those before it, and than the window.
+        let (mut first_end, mut end): (Option<&Key>, Option<&Key>) = (None, None);
+        let mut last: Option<&Key> = None;
+        for stretch in &self.stretches {
+            let low = &stretch.low;
+            let later = last.is_some_and(|last| self.order.compare_keys(last, low).is_lt())
+                && self.from.as_ref().is_none_or(|from| self.order.compare_keys(from, low).is_lt());
+            if later {
+                first_end = first_end.or(Some(low));
+                end = Some(low);
+                if sum > room {
+                    to = end;
+                    break;
+                }
+            }
+            sum = sum.saturating_add(stretch.bytes);
+            if sum > room && end.is_some() {
+                to = end;
+                break;
+            }
+            last = Some(low);
+        }
+        let divisible = first_end.is_some() && first_end != to;
+        let to = to.cloned();
+        let mut tiles: TileSet = BTreeMap::new();
+        for stretch in &self.stretches {
+            if to.as_ref().is_some_and(|to| self.order.compare_keys(&stretch.low, to).is_ge()) {
+                break;
+            }
+            tiles.entry(stretch.fragment).or_default().push(stretch.tile);
+        }
+        for own in tiles.values_mut() {
+            own.sort_unstable();
+            own.dedup();
+        }
+        let window = Window { order: self.order.clone(), from: self.from.clone(), to: to.clone() };
+        Some(Taken { window, tiles, divisible, to })
+    }
+
+    /// Goes on behind a window.
+    pub(crate) fn advance(&mut self, taken: &Taken) {
+        let Some(to) = &taken.to else {
+            self.done = true;
+            self.stretches.clear();
+            return;
+        };
+        let order = self.order.clone();
+        self.stretches.retain(|stretch| order.compare_keys(&stretch.high, to).is_ge());
+        self.from = Some(to.clone());
+    }
+}

@@ -1,0 +1,272 @@
+//! A dimension as a line of whole numbers, so that it can be cut anywhere.
+
+use core::cmp::Ordering;
+
+use tdb_codec::{Native, PhysicalVisitor};
+use tdb_schema::Dimension;
+
+use crate::sparse::order::{Part, compare_part};
+
+/// A dimension of a fixed-size type. Integers count from the domain's low end; reals by bits that order as they do. Where
+/// several intervals of integers were asked for, numbers are places in their sequence.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    dimension: Dimension,
+    /// What was asked for, with the place of each interval's first integer; none where numbers are not places.
+    asked: Vec<(u64, u64, u64)>,
+    real: bool,
+    /// The number that both zeros of a real dimension have.
+    zero: u64,
+}
+
+impl Line {
+    /// `None` for strings.
+    pub(crate) fn new(dimension: &Dimension) -> Option<Self> {
+        if dimension.is_var() {
+            return None;
+        }
+        let bits = u32::try_from(dimension.datatype.size().saturating_mul(8)).unwrap_or(64);
+        let zero = 1u64.checked_shl(bits.saturating_sub(1)).unwrap_or(0);
+        let asked = Vec::new();
+        Some(Self {
+            asked,
+            dimension: dimension.clone(),
+            real: dimension.datatype.physical().is_float(),
+            zero,
+        })
+    }
+
+    /// The places of what was asked for of an integral dimension, in that order.
+    pub(crate) fn asked(self, intervals: &[(u64, u64)]) -> Self {
+        let mut at = 0u64;
+        let mut asked = Vec::with_capacity(intervals.len());
+        for (low, high) in intervals {
+            asked.push((at, *low, *high));
+            at = at.saturating_add(high.saturating_sub(*low)).saturating_add(1);
+        }
+        Self { asked, ..self }
+    }
+
+    /// Number of places.
+    pub(crate) fn places(&self) -> u64 {
+        self.asked
+            .iter()
+            .fold(0, |sum, (_, low, high)| sum.saturating_add(high.saturating_sub(*low)).saturating_add(1))
+    }
+
+    /// The integers at places `from..=to`, as intervals in the order they were asked for.
+    pub(crate) fn at(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
+        let first = self.asked.partition_point(|(at, ..)| *at <= from).saturating_sub(1);
+        let asked = self.asked.get(first..).unwrap_or_default().iter().take_while(|(at, ..)| *at <= to);
+        let part = |(at, low, high): &(u64, u64, u64)| {
+            let start = low.saturating_add(from.saturating_sub(*at));
+            let end = low.saturating_add(to.saturating_sub(*at)).min(*high);
+            (start <= end).then_some((start, end))
+        };
+        asked.filter_map(part).collect()
+    }
+
+    /// Whether the intervals stand in ascending order, without overlapping.
+    fn ascends(&self) -> bool {
+        self.asked.is_sorted_by(|a, b| a.2 < b.1)
+    }
+
+    /// The number of a coordinate.
+    pub(crate) fn number(&self, value: &[u8]) -> Option<u64> {
+        if !self.real {
+            return self.dimension.ordinal(value);
+        }
+        let bits = bits(value)?;
+        let number = if bits & self.zero == 0 { bits | self.zero } else { !bits & self.mask() };
+        // Between the zeros nothing can be cut: ranges take them for one.
+        Some(if number.wrapping_add(1) == self.zero { self.zero } else { number })
+    }
+
+    /// The coordinate that begins a range at this number.
+    pub(crate) fn low(&self, number: u64) -> Option<Vec<u8>> {
+        // Beginning at the negative zero takes both, by either way to compare.
+        self.value(if self.real && number == self.zero { number.wrapping_sub(1) } else { number })
+    }
+
+    /// The coordinate that ends a range at this number.
+    pub(crate) fn high(&self, number: u64) -> Option<Vec<u8>> {
+        let before_zero = self.real && number.wrapping_add(1) == self.zero;
+        self.value(if before_zero { number.wrapping_sub(1) } else { number })
+    }
+
+    fn value(&self, number: u64) -> Option<Vec<u8>> {
+        if !self.real {
+            return self.dimension.coordinate(number);
+        }
+        let bits = if number & self.zero == 0 { !number & self.mask() } else { number & !self.zero };
+        Some(bits.to_le_bytes().get(..self.dimension.datatype.size())?.to_vec())
+    }
+
+    const fn mask(&self) -> u64 {
+        self.zero | self.zero.wrapping_sub(1)
+    }
+
+    /// Where the number lies, for estimating how much of an interval another one is.
+    pub(crate) fn position(&self, number: u64) -> f64 {
+        struct ToF64<'a>(&'a [u8]);
+        impl PhysicalVisitor for ToF64<'_> {
+            type Output = f64;
+            fn visit<T: Native>(self) -> f64 {
+                T::from_le(self.0).map_or(0.0, T::to_f64)
+            }
+        }
+        if !self.real {
+            return number as f64;
+        }
+        let value = self.value(number).unwrap_or_default();
+        self.dimension.datatype.physical().visit(ToF64(&value))
+    }
+
+    /// How much longer an interval is than the distance of its ends: integers have a cell at both.
+    pub(crate) const fn grain(&self) -> f64 {
+        if self.real { f64::MIN_POSITIVE } else { 1.0 }
+    }
+
+    /// Whether the dimension is divided into tiles of integers.
+    pub(crate) fn has_tiles(&self) -> bool {
+        !self.real && self.dimension.extent_cells().is_some() && self.ascends()
+    }
+
+    /// The last number at or below `most` in the same space tile as `number`.
+    pub(crate) fn tile_last(&self, number: u64, most: u64) -> u64 {
+        if !self.asked.is_empty() {
+            let integer = |place: u64| self.at(place, place).first().map_or(0, |(low, _)| *low);
+            let first = integer(number);
+            let tile =
+                |integer: u64| self.dimension.extent_cells().and_then(|extent| integer.checked_div(extent));
+            return last_where(number, most, |place| tile(integer(place)) == tile(first));
+        }
+        if !self.real {
+            let Some(extent) = self.dimension.extent_cells() else { return most };
+            let index = number.checked_div(extent).unwrap_or(0);
+            let next = index.saturating_add(1).saturating_mul(extent);
+            return next.saturating_sub(1).clamp(number, most);
+        }
+        // Tiles of reals are defined by rounding: ask the comparison itself.
+        let value = self.value(number).unwrap_or_default();
+        let same = |other: u64| {
+            let other = self.value(other).unwrap_or_default();
+            compare_part(Part::Tile(0), &self.dimension, &value, &other) == Ordering::Equal
+        };
+        last_where(number, most, same)
+    }
+
+    /// The last number from `low` on, at or below `number`, that ends a space tile; `None` if none does.
+    pub(crate) fn tile_end(&self, low: u64, number: u64, most: u64) -> Option<u64> {
+        let first = self.tile_last(low, most);
+        if first > number {
+            return None;
+        }
+        if self.tile_last(number, most) == number {
+            return Some(number);
+        }
+        // The last one whose tile ends at or before `number`.
+        Some(last_where(first, number, |at| at == first || self.tile_last(at, most) <= number))
+    }
+}
+
+/// The last number of `low..=high` for which `holds`, which must hold at `low` and not again once it stopped.
+pub(crate) fn last_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (low, high);
+    if low >= high || holds(high) {
+        return high.max(low);
+    }
+    while high.saturating_sub(low) > 1 {
+        let middle = low.midpoint(high);
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+fn bits(value: &[u8]) -> Option<u64> {
+    Some(match *value {
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn real() -> Dimension {
+        Dimension::new("x", -10.0f64..=10.0).with_tile(0.3f64)
+    }
+
+    #[test]
+    fn zeros_stand_at_one_number_and_are_never_cut_apart() {
+        let line = Line::new(&real()).unwrap();
+        let number = |value: f64| line.number(&value.to_le_bytes()).unwrap();
+        assert_eq!(number(0.0), number(-0.0));
+        let value = |bytes: Option<Vec<u8>>| f64::from_le_bytes(bytes.unwrap().try_into().unwrap());
+        let low = value(line.low(number(0.0)));
+        assert!(low == 0.0 && low.is_sign_negative());
+        let high = value(line.high(number(0.0)));
+        assert!(high == 0.0 && high.is_sign_positive());
+        assert!(value(line.high(number(0.0) - 1)) < 0.0);
+        assert!(value(line.low(number(0.0) + 1)) > 0.0);
+    }
+
+    #[test]
+    fn integers_count_from_the_low_end() {
+        let line = Line::new(&Dimension::new("i", -5i16..=100).with_tile(10i16)).unwrap();
+        assert_eq!(line.number(&(-5i16).to_le_bytes()), Some(0));
+        assert_eq!(line.low(7), Some(2i16.to_le_bytes().to_vec()));
+        assert_eq!(line.tile_last(7, 105), 9);
+        assert_eq!(line.tile_last(103, 105), 105);
+        assert_eq!(line.tile_end(0, 25, 105), Some(19));
+        assert_eq!(line.tile_end(0, 8, 105), None);
+        assert_eq!(line.tile_end(0, 9, 105), Some(9));
+    }
+
+    #[test]
+    fn places_are_those_of_the_sequence_asked_for() {
+        let line =
+            Line::new(&Dimension::new("i", 0u8..=99).with_tile(10u8)).unwrap().asked(&[(6, 6), (2, 14)]);
+        assert_eq!(line.places(), 14);
+        assert_eq!(line.at(0, 13), [(6, 6), (2, 14)]);
+        assert_eq!(line.at(1, 3), [(2, 4)]);
+        assert_eq!(line.at(0, 1), [(6, 6), (2, 2)]);
+        assert!(!line.has_tiles());
+        let line =
+            Line::new(&Dimension::new("i", 0u8..=99).with_tile(10u8)).unwrap().asked(&[(2, 14), (40, 41)]);
+        assert!(line.has_tiles());
+        assert_eq!(line.tile_last(0, 14), 7);
+        assert_eq!(line.tile_last(8, 14), 12);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_order_as_values_do(a in -10.0f64..10.0, b in -10.0f64..10.0) {
+            let line = Line::new(&real()).unwrap();
+            let number = |value: f64| line.number(&value.to_le_bytes()).unwrap();
+            prop_assert_eq!(number(a).cmp(&number(b)), a.partial_cmp(&b).unwrap());
+            prop_assert_eq!(line.position(number(a)), a);
+            let bytes = line.low(number(a)).unwrap();
+            prop_assert_eq!(f64::from_le_bytes(bytes.try_into().unwrap()), a);
+        }
+
+        #[test]
+        fn tiles_of_reals_end_where_their_index_changes(at in -10.0f64..10.0) {
+            let dimension = real();
+            let line = Line::new(&dimension).unwrap();
+            let number = |value: f64| line.number(&value.to_le_bytes()).unwrap();
+            let most = number(10.0);
+            let last = line.tile_last(number(at), most);
+            let tile = |number: u64| {
+                let value = line.high(number).unwrap();
+                compare_part(Part::Tile(0), &dimension, &at.to_le_bytes(), &value)
+            };
+            prop_assert_eq!(tile(last), Ordering::Equal);
+            prop_assert!(last == most || tile(last + 1) != Ordering::Equal);
+        }
+    }
+}

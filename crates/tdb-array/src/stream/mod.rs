@@ -1,0 +1,153 @@
+//! Results as a stream of batches, inside a memory budget.
+//!
+//! A batch is an ordinary read of a part of the query. What the parts are is planned from metadata:
+//!
+//! - dense arrays, and sparse ones whose dimensions are of fixed size: boxes that follow each other in the result's order
+//!   (`cut.rs`), as large as an estimate of their cost allows (`spread.rs`);
+//! - sparse cells in storage order: runs of tiles (`runs.rs`);
+//! - string dimensions and Hilbert order: intervals of keys (`keys.rs`).
+//!
+//! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`share.rs`),
+//! and its part is cut smaller. No cells are carried from one batch to the next.
+
+mod cost;
+mod cut;
+mod keys;
+mod line;
+mod memory;
+mod plan;
+mod progress;
+mod runs;
+mod share;
+mod spread;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use self::memory::{MemoryBudget, MemoryBudgetError};
+pub(crate) use self::progress::OnProgress;
+pub use self::progress::Progress;
+pub(crate) use self::share::Share;
+
+use self::plan::Parts;
+use crate::query::{Plan, run};
+use crate::{Cells, Error, QueryError, Result};
+
+/// The budget of a stream that was given none.
+pub(crate) const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
+
+/// The cells of a query, batch by batch, in the order that was asked for.
+///
+/// Made by [`Read::batches`](crate::Read::batches). Each batch is as large as the memory budget allows; what was handed out
+/// no longer counts. A query without cells has one batch without cells, so that there always are columns to look at. After
+/// an error there are no more batches. Dropping the iterator ends the query.
+#[derive(Debug)]
+#[must_use = "batches are read as the iterator is advanced"]
+pub struct Batches<'a> {
+    plan: Plan<'a>,
+    budget: MemoryBudget,
+    /// `None` when all is done.
+    parts: Option<Parts>,
+    progress: Progress,
+    on_progress: Option<OnProgress>,
+    any: bool,
+}
+
+impl<'a> Batches<'a> {
+    pub(crate) fn new(plan: Plan<'a>, budget: MemoryBudget, on_progress: Option<OnProgress>) -> Result<Self> {
+        let (parts, progress) = Parts::new(&plan, budget)?;
+        Ok(Self { plan, budget, parts: Some(parts), progress, on_progress, any: false })
+    }
+
+    /// How far the query is.
+    #[must_use]
+    pub const fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// The memory it may use.
+    #[must_use]
+    pub const fn budget(&self) -> MemoryBudget {
+        self.budget
+    }
+
+    fn read_next(&mut self) -> Result<Option<Cells>> {
+        loop {
+            let Some(parts) = &mut self.parts else { return Ok(None) };
+            let Some(part) = parts.next(&self.plan)? else {
+                self.parts = None;
+                self.progress.finish();
+                self.report();
+                if self.any {
+                    return Ok(None);
+                }
+                self.any = true;
+                return empty(&self.plan).map(Some);
+            };
+            let cells = match run(&part.plan(&self.plan)) {
+                Ok(cells) => cells,
+                Err(Error::Query(QueryError::OverBudget { needed, .. })) => {
+                    if parts.put_back(part) {
+                        continue;
+                    }
+                    return Err(QueryError::BudgetTooSmall { budget: self.budget, least: needed }.into());
+                }
+                Err(error) => return Err(error),
+            };
+            parts.done(&self.plan, &part);
+            self.progress.add(&cells, part.tiles);
+            self.report();
+            if !cells.is_empty() {
+                self.any = true;
+                return Ok(Some(cells));
+            }
+        }
+    }
+
+    fn report(&self) {
+        if let Some(on_progress) = &self.on_progress {
+            on_progress.call(&self.progress);
+        }
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Result<Cells>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.read_next();
+        if next.is_err() {
+            self.parts = None;
+            self.any = true;
+        }
+        next.transpose()
+    }
+}
+
+impl core::iter::FusedIterator for Batches<'_> {}
+
+/// Reads a plan whole, if that can be done within a budget.
+pub(crate) fn read_within(plan: &mut Plan<'_>, budget: MemoryBudget) -> Result<Cells> {
+    let room = Arc::new(plan::room_of_all(plan, budget)?);
+    plan.share.room = Some(room);
+    run(plan)
+}
+
+/// A result without cells: that of no tiles at all.
+fn empty(plan: &Plan<'_>) -> Result<Cells> {
+    let mut plan = plan.clone();
+    plan.share.tiles = Some(Arc::default());
+    run(&plan)
+}
+
+/// An estimate as a whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate; sums of sizes are not negative, and saturate"
+)]
+fn whole(estimate: f64) -> u64 {
+    estimate.ceil() as u64
+}

@@ -1,0 +1,129 @@
+//! What one batch takes of a query, and the memory it may take for it.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::keys::Window;
+use super::memory::MemoryBudget;
+use crate::QueryError;
+
+/// The part of a query that a read is about; all of it, without limit, unless told otherwise.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Share {
+    /// The only tiles to look at, by fragment, ascending.
+    pub(crate) tiles: Option<Arc<BTreeMap<usize, Vec<usize>>>>,
+    /// The only cells to take: those in an interval of the order's keys.
+    pub(crate) window: Option<Arc<Window>>,
+    pub(crate) room: Option<Arc<Room>>,
+}
+
+impl Share {
+    /// Whether any tile of a fragment is to be looked at.
+    pub(crate) fn has_fragment(&self, fragment: usize) -> bool {
+        self.tiles.as_ref().is_none_or(|tiles| tiles.contains_key(&fragment))
+    }
+
+    /// Whether a tile is to be looked at.
+    pub(crate) fn has_tile(&self, fragment: usize, tile: usize) -> bool {
+        let own = |tiles: &BTreeMap<usize, Vec<usize>>| {
+            tiles.get(&fragment).is_some_and(|own| own.binary_search(&tile).is_ok())
+        };
+        self.tiles.as_deref().is_none_or(own)
+    }
+
+    /// Counts memory that is about to be taken, for as long as the read lasts.
+    pub(crate) fn charge(&self, bytes: u64) -> Result<(), QueryError> {
+        self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
+    }
+
+    /// Counts what so many selected cells are going to take.
+    pub(crate) fn admit(&self, cells: u64) -> Result<(), QueryError> {
+        self.room.as_ref().map_or(Ok(()), |room| room.charge(cells.saturating_mul(room.per_cell)))
+    }
+}
+
+/// The memory one read may take.
+#[derive(Debug)]
+pub(crate) struct Room {
+    budget: MemoryBudget,
+    /// What the query holds besides, such as working memory of its threads.
+    fixed: u64,
+    bytes: u64,
+    /// What each cell takes once it was selected.
+    per_cell: u64,
+    used: AtomicU64,
+}
+
+/// Of a budget this much is planned with; the rest is what allocators lose between their blocks.
+const PLANNED: (u64, u64) = (3, 4);
+/// A read with less room than this is refused: batches would hold a handful of cells.
+const LEAST: u64 = 64 << 10;
+
+impl Room {
+    /// What a budget leaves beside `fixed` bytes.
+    pub(crate) fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
+        let planned = (budget.bytes() / PLANNED.1).saturating_mul(PLANNED.0);
+        let bytes = planned.saturating_sub(fixed);
+        let room = Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0) };
+        if bytes < LEAST { Err(room.too_small(LEAST.saturating_add(fixed))) } else { Ok(room) }
+    }
+
+    /// Room of so many bytes, whatever a budget would leave.
+    pub(crate) const fn exactly(bytes: u64, per_cell: u64) -> Self {
+        let budget = MemoryBudget::from_bytes(bytes);
+        Self { budget, fixed: 0, bytes, per_cell, used: AtomicU64::new(0) }
+    }
+
+    /// Bytes in all.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The same room, empty.
+    pub(crate) const fn again(&self) -> Self {
+        let Self { budget, fixed, bytes, per_cell, .. } = *self;
+        Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0) }
+    }
+
+    /// Counts memory that is about to be taken.
+    pub(crate) fn charge(&self, bytes: u64) -> Result<(), QueryError> {
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let used = before.saturating_add(bytes);
+        if used <= self.bytes { Ok(()) } else { Err(self.over(used)) }
+    }
+
+    /// The error of a read that takes so much.
+    fn over(&self, used: u64) -> QueryError {
+        QueryError::OverBudget { budget: self.budget, needed: self.budget_for(used) }
+    }
+
+    /// The error of a query whose smallest batch takes so much, what the query holds besides included.
+    pub(crate) fn too_small(&self, least: u64) -> QueryError {
+        let least = self.budget_for(least.saturating_sub(self.fixed));
+        QueryError::BudgetTooSmall { budget: self.budget, least }
+    }
+
+    /// The budget that has room for so much.
+    fn budget_for(&self, bytes: u64) -> MemoryBudget {
+        let planned = bytes.saturating_add(self.fixed);
+        MemoryBudget::rounded_up((planned / PLANNED.0).saturating_add(1).saturating_mul(PLANNED.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_budget_that_an_error_names_is_enough() {
+        let error = Room::new(MemoryBudget::from_bytes(1000), 5_000_000, 1).unwrap_err();
+        let QueryError::BudgetTooSmall { least, .. } = error else { panic!("{error}") };
+        let room = Room::new(least, 5_000_000, 1).unwrap();
+        let error = room.charge(900_000_000).unwrap_err();
+        let QueryError::OverBudget { needed, .. } = error else { panic!("{error}") };
+        let room = Room::new(needed, 5_000_000, 1).unwrap();
+        assert_eq!(room.charge(900_000_000), Ok(()));
+        assert!(room.charge(90_000_000).is_err(), "what is named is not far above what is needed");
+    }
+}

@@ -1,0 +1,179 @@
+//! Deletes by condition.
+
+use tdb_codec::{ArrayType, Datatype, Gate};
+use tdb_fragment::{CommitKind, Comparison, Condition, Junction};
+use tdb_schema::ArraySchema;
+
+use super::ArrayWriter;
+use super::create::generic_tile;
+use super::names::{self, Nonces};
+use super::put::{ensure_folder, put};
+use crate::directory::{COMMITS, Directory};
+use crate::storage::join;
+use crate::{Error, Result};
+
+const WHAT: &str = "delete";
+
+impl ArrayWriter {
+    /// Deletes the cells of a sparse array for which a condition holds, as of the writer's time: reads at earlier times
+    /// still see them. Returns the new file's key.
+    ///
+    /// A delete looks at the newest version of each cell. As in libtiledb, cells that are null in a field of the condition
+    /// are deleted too, and so are cells written before the array had the field: the file says which cells stay, and for
+    /// those no comparison holds.
+    ///
+    /// # Errors
+    /// A dense array, an array of before version 16, a time inside that of a fragment that does not know when its cells
+    /// were written, a condition that does not fit the schema, or whatever the system says.
+    pub fn delete(&self, condition: &Condition) -> Result<String> {
+        let schema = &self.schema;
+        if schema.array_type != ArrayType::Sparse {
+            return Err(Error::refused(WHAT, "cells can be deleted from sparse arrays only"));
+        }
+        if !schema.version.has(Gate::DeleteFiles) {
+            let why = format!(
+                "arrays of version {} have no deletes; an upgraded one has ({} on)",
+                schema.version,
+                Gate::DeleteFiles.since()
+            );
+            return Err(Error::refused(WHAT, why));
+        }
+        check(schema, condition)?;
+        let time = self.options.time();
+        let directory = Directory::load(&*self.context.storage)?;
+        let within = |(first, last): (u64, u64)| first <= time && time <= last;
+        let old = |entry: &&crate::directory::FragmentEntry| {
+            !entry.version().has(Gate::DeleteMetadata) && within(entry.parsed.timestamps)
+        };
+        if let Some(entry) = directory.fragments.iter().find(old) {
+            let why = format!(
+                "time {time} lies inside that of fragment {}, of version {}, which does not know when its cells were written",
+                entry.name,
+                entry.version()
+            );
+            return Err(Error::refused(WHAT, why));
+        }
+        let payload = staying(condition)
+            .to_bytes(schema.version)
+            .map_err(|error| Error::refused(WHAT, error.to_string()))?;
+        let mut scratch = Nonces::new()?.scratch();
+        let bytes = generic_tile(&payload, self.context.key.as_ref(), &mut scratch)?;
+        let name = names::unique(time, Some(schema.version))?;
+        let key = join(COMMITS, &format!("{name}{}", CommitKind::Delete.suffix()));
+        ensure_folder(&*self.storage, COMMITS, self.options.durability)?;
+        put(&*self.storage, &key, &bytes, self.options.durability)?;
+        Ok(key)
+    }
+}
+
+/// What a delete file holds for a condition: its negation, without NOT. This is the one place where conditions of users
+/// become those of files.
+pub(crate) fn staying(condition: &Condition) -> Condition {
+    without_not(condition, true)
+}
+
+fn without_not(condition: &Condition, negated: bool) -> Condition {
+    match condition {
+        Condition::Expression { junction: Junction::Not, children } => match children.as_slice() {
+            [child] => without_not(child, !negated),
+            // No such tree is written: `to_bytes` refuses it.
+            _ => condition.clone(),
+        },
+        Condition::Expression { junction, children } => {
+            let junction = match (junction, negated) {
+                (Junction::And, true) => Junction::Or,
+                (Junction::Or, true) => Junction::And,
+                (junction, _) => *junction,
+            };
+            let children = children.iter().map(|child| without_not(child, negated)).collect();
+            Condition::Expression { junction, children }
+        }
+        Condition::Value { field, comparison, operands } => Condition::Value {
+            field: field.clone(),
+            comparison: if negated { opposite(*comparison) } else { *comparison },
+            operands: operands.clone(),
+        },
+    }
+}
+
+const fn opposite(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Less => Comparison::GreaterOrEqual,
+        Comparison::LessOrEqual => Comparison::Greater,
+        Comparison::Greater => Comparison::LessOrEqual,
+        Comparison::GreaterOrEqual => Comparison::Less,
+        Comparison::Equal => Comparison::NotEqual,
+        Comparison::NotEqual => Comparison::Equal,
+        Comparison::In => Comparison::NotIn,
+        Comparison::NotIn => Comparison::In,
+        Comparison::AlwaysTrue => Comparison::AlwaysFalse,
+        Comparison::AlwaysFalse => Comparison::AlwaysTrue,
+    }
+}
+
+/// Refuses what no reader could apply.
+fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
+    let (name, comparison, operands) = match condition {
+        Condition::Expression { children, .. } => {
+            return children.iter().try_for_each(|child| check(schema, child));
+        }
+        Condition::Value { field, comparison, operands } => (field, *comparison, operands),
+    };
+    let refuse = |why: &str| Err(Error::refused(WHAT, format!("field \"{name}\" {why}")));
+    let Some(field) = schema.field(name) else { return refuse("is not one of the array's") };
+    if matches!(comparison, Comparison::AlwaysTrue | Comparison::AlwaysFalse) {
+        return Ok(());
+    }
+    let string = matches!(field.datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
+    let number = field.datatype.physical().is_float()
+        || matches!(
+            field.datatype.class(),
+            tdb_codec::DatatypeClass::Integer
+                | tdb_codec::DatatypeClass::Datetime
+                | tdb_codec::DatatypeClass::Time
+        );
+    let single = number && field.cell_val_num == tdb_codec::CellValNum::ONE;
+    if !(string || single) {
+        return refuse("has cells that conditions cannot compare");
+    }
+    if operands.is_empty() {
+        return refuse("is compared with nothing");
+    }
+    // An operand without bytes is null where a value cannot be empty, and libtiledb refuses to read such a file.
+    let wrong = |operand: &Vec<u8>| !string && operand.len() != field.datatype.size();
+    if operands.iter().any(wrong) || (!field.is_var() && operands.iter().any(Vec::is_empty)) {
+        return refuse(
+            "is compared with null or a value of another size, which files of deletes cannot hold",
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(field: &str, comparison: Comparison, operand: i32) -> Condition {
+        Condition::Value { field: field.into(), comparison, operands: vec![operand.to_le_bytes().to_vec()] }
+    }
+
+    #[test]
+    fn the_file_holds_the_negation_without_not() {
+        let both = |a, b, junction| Condition::Expression { junction, children: vec![a, b] };
+        let asked = both(
+            value("a", Comparison::Greater, 20),
+            Condition::Expression {
+                junction: Junction::Not,
+                children: vec![value("a", Comparison::GreaterOrEqual, 32)],
+            },
+            Junction::And,
+        );
+        let stored = both(
+            value("a", Comparison::LessOrEqual, 20),
+            value("a", Comparison::GreaterOrEqual, 32),
+            Junction::Or,
+        );
+        assert_eq!(staying(&asked), stored);
+        assert_eq!(staying(&staying(&stored)), stored);
+    }
+}

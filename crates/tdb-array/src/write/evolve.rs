@@ -1,0 +1,306 @@
+//! Changing an array's schema: a new schema file beside those that are there.
+
+use std::sync::Arc;
+
+use tdb_codec::{FormatVersion, Gate};
+use tdb_schema::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Range};
+
+use super::WriteOptions;
+use super::create::generic_tile;
+use super::names::{self, Nonces};
+use super::put::{ensure_folder, put};
+use crate::array::{load_enumeration, load_schema};
+use crate::context::Context;
+use crate::directory::{Directory, ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::storage::{LocalStorage, WriteStorage, join};
+use crate::{Error, Result};
+
+const WHAT: &str = "schema evolution";
+
+/// Changes to an array's schema. Cells that were written before keep their own schema: an attribute they lack reads as its
+/// fill value, and one that is dropped is still there at earlier times.
+///
+/// ```
+/// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, SchemaEvolution, WriteOptions};
+/// use tdb_schema::{Attribute, Dimension};
+///
+/// let schema = ArraySchema::sparse()
+///     .dimension(Dimension::new("x", 0i32..=99))
+///     .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+///     .build()?;
+/// let storage = MemoryStorage::default();
+/// WriteOptions::new().timestamp(1).create_storage(&storage, &schema)?;
+///
+/// let add = SchemaEvolution::new().add_attribute(Attribute::new("b", Datatype::Float64, CellValNum::ONE));
+/// WriteOptions::new().timestamp(2).evolve_storage(storage.clone(), &add)?;
+/// assert!(OpenOptions::new().open_storage(storage.clone())?.schema().attribute("b").is_some());
+///
+/// let drop = SchemaEvolution::new().drop_attribute("nothing");
+/// let error = WriteOptions::new().timestamp(3).evolve_storage(storage, &drop).unwrap_err();
+/// assert!(error.to_string().contains("\"nothing\""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "an evolution does nothing until it is applied"]
+pub struct SchemaEvolution {
+    added: Vec<Attribute>,
+    dropped: Vec<String>,
+    enumerations: Vec<Enumeration>,
+    extended: Vec<(String, Vec<Vec<u8>>)>,
+    dropped_enumerations: Vec<String>,
+    current_domain: Option<Vec<Range>>,
+    upgrade: bool,
+}
+
+impl SchemaEvolution {
+    /// No change.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an attribute.
+    pub fn add_attribute(mut self, attribute: Attribute) -> Self {
+        self.added.push(attribute);
+        self
+    }
+
+    /// Drops an attribute.
+    pub fn drop_attribute(mut self, name: impl Into<String>) -> Self {
+        self.dropped.push(name.into());
+        self
+    }
+
+    /// Adds an enumeration. Its file gets a name of its own, whatever the value says.
+    pub fn add_enumeration(mut self, enumeration: Enumeration) -> Self {
+        self.enumerations.push(enumeration);
+        self
+    }
+
+    /// Adds values at the end of an enumeration.
+    pub fn extend_enumeration<T: Into<Vec<u8>>>(
+        mut self,
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.extended.push((name.into(), values.into_iter().map(Into::into).collect()));
+        self
+    }
+
+    /// Drops an enumeration that no attribute uses.
+    pub fn drop_enumeration(mut self, name: impl Into<String>) -> Self {
+        self.dropped_enumerations.push(name.into());
+        self
+    }
+
+    /// Makes the part of the domain that may be written larger: one interval a dimension.
+    pub fn expand_current_domain(mut self, ranges: Vec<Range>) -> Self {
+        self.current_domain = Some(ranges);
+        self
+    }
+
+    /// Raises the array to the version that libtiledb writes today. Fragments that are there stay as they are.
+    pub const fn upgrade(mut self) -> Self {
+        self.upgrade = true;
+        self
+    }
+
+    /// The schema that an evolution of `old` is, and the enumerations whose files it needs.
+    fn apply(
+        &self,
+        old: &ArraySchema,
+        load: &dyn Fn(&EnumerationName) -> Result<Enumeration>,
+    ) -> Result<(ArraySchema, Vec<Enumeration>)> {
+        let refuse = |why: String| Err(Error::refused(WHAT, why));
+        let mut new = old.clone();
+        if self.upgrade {
+            if new.version.number() >= FormatVersion::CURRENT.number() {
+                return refuse(format!("the array is of version {} already", new.version));
+            }
+            new.version = FormatVersion::CURRENT;
+        }
+        let mut files = Vec::new();
+        let listed =
+            |new: &ArraySchema, name: &str| new.enumerations.iter().position(|entry| entry.name == name);
+        for enumeration in &self.enumerations {
+            if listed(&new, &enumeration.name).is_some() {
+                return refuse(format!("there is an enumeration \"{}\" already", enumeration.name));
+            }
+            let file_name = names::enumeration_file_name()?;
+            new.enumerations
+                .push(EnumerationName { name: enumeration.name.clone(), file_name: file_name.clone() });
+            files.push(Enumeration { file_name, ..enumeration.clone() });
+        }
+        for (name, values) in &self.extended {
+            let Some(entry) = listed(old, name).and_then(|at| old.enumerations.get(at)) else {
+                return refuse(format!("there is no enumeration \"{name}\""));
+            };
+            let before = load(entry)?;
+            let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
+            let file_name = names::enumeration_file_name()?;
+            let extended = Enumeration::new(
+                name.clone(),
+                file_name.clone(),
+                before.datatype,
+                before.cell_val_num,
+                all.chain(values.iter().cloned()),
+            );
+            let extended = extended.map(|extended| Enumeration { ordered: before.ordered, ..extended });
+            let checked = extended.and_then(|extended| extended.check_extends(&before).map(|()| extended));
+            files.push(checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))?);
+            for entry in new.enumerations.iter_mut().filter(|entry| entry.name == *name) {
+                entry.file_name.clone_from(&file_name);
+            }
+        }
+        for name in &self.dropped {
+            if self.added.iter().any(|attribute| attribute.name == *name) {
+                return refuse(format!("attribute \"{name}\" cannot be dropped and added at once"));
+            }
+            let Some(at) = new.attributes.iter().position(|attribute| attribute.name == *name) else {
+                let why = if old.dimension(name).is_some() {
+                    "is a dimension, which stays"
+                } else {
+                    "is not there"
+                };
+                return refuse(format!("attribute \"{name}\" {why}"));
+            };
+            new.attributes.remove(at);
+        }
+        if new.attributes.is_empty() && self.added.is_empty() && !self.dropped.is_empty() {
+            return refuse("the last attribute cannot be dropped".to_owned());
+        }
+        for attribute in &self.added {
+            if new.field(&attribute.name).is_some() {
+                return refuse(format!("there is a field \"{}\" already", attribute.name));
+            }
+            new.attributes.push(attribute.clone());
+        }
+        for name in &self.dropped_enumerations {
+            let Some(at) = listed(&new, name) else {
+                return refuse(format!("there is no enumeration \"{name}\""));
+            };
+            let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(name);
+            if let Some(attribute) = new.attributes.iter().find(uses) {
+                return refuse(format!("attribute \"{}\" uses enumeration \"{name}\"", attribute.name));
+            }
+            new.enumerations.remove(at);
+        }
+        if let Some(ranges) = &self.current_domain {
+            expand(old, ranges)?;
+            new.current_domain = Some(CurrentDomain { ranges: ranges.clone() });
+        }
+        // An old array may break a rule for new ones; it must not break more of them.
+        let checked = match old.check_new() {
+            Ok(()) => new.check_new(),
+            Err(_) => new.check(),
+        };
+        let checked = checked
+            .and_then(|()| files.iter().try_for_each(|enumeration| new.check_enumeration(enumeration)));
+        checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))?;
+        if new == *old {
+            return refuse("it changes nothing".to_owned());
+        }
+        Ok((new, files))
+    }
+}
+
+/// A current domain only grows.
+fn expand(old: &ArraySchema, ranges: &[Range]) -> Result<()> {
+    let Some(before) = &old.current_domain else { return Ok(()) };
+    let dimensions = old.domain.dimensions.iter();
+    for (dimension, (before, after)) in dimensions.zip(before.ranges.iter().zip(ranges)) {
+        if !after.covers(dimension.datatype, before) {
+            let why = format!("the current domain of dimension \"{}\" would shrink", dimension.name);
+            return Err(Error::refused(WHAT, why));
+        }
+    }
+    Ok(())
+}
+
+impl WriteOptions {
+    /// Changes the schema of the array in a local folder. Returns the new schema file's key.
+    ///
+    /// # Errors
+    /// No array there, a change that does not fit the schema or the array's version, a time before the newest schema's, or
+    /// whatever the system says. The array is then as before.
+    pub fn evolve(self, path: impl Into<std::path::PathBuf>, evolution: &SchemaEvolution) -> Result<String> {
+        self.evolve_storage(LocalStorage::new(path), evolution)
+    }
+
+    /// Changes the schema of the array in a storage. Returns the new schema file's key.
+    ///
+    /// # Errors
+    /// As [`Self::evolve`].
+    pub fn evolve_storage(
+        self,
+        storage: impl WriteStorage + 'static,
+        evolution: &SchemaEvolution,
+    ) -> Result<String> {
+        let storage: Arc<dyn WriteStorage> = Arc::new(storage);
+        let context = self.context(storage.clone());
+        let directory = Directory::load(&*context.storage)?;
+        let last = directory.schemas.last().cloned().unwrap_or_default();
+        let old = load_schema(&context, &last)?;
+        let load = |entry: &EnumerationName| load_enumeration(&context, &last, entry);
+        let (new, files) = evolution.apply(&old, &load)?;
+        if !new.version.has(Gate::SchemaFolder) {
+            let why = format!(
+                "arrays of version {} have one schema for good; upgrade the array with it or before",
+                new.version
+            );
+            return Err(Error::refused(WHAT, why));
+        }
+        let key = join(SCHEMA_FOLDER, &self.schema_name(&last)?);
+        let payload = new.to_bytes(new.version).map_err(|error| Error::refused(WHAT, error.to_string()))?;
+        self.store(&context, &*storage, &new, &files, &key, &payload)
+    }
+
+    /// A name behind that of the schema in force: the last one in the order of bytes is the one that counts.
+    fn schema_name(&self, last: &str) -> Result<String> {
+        let last = if last == OLD_SCHEMA { "" } else { last.rsplit('/').next().unwrap_or_default() };
+        let mut time = self.time();
+        loop {
+            let name = names::unique(time, None)?.to_string();
+            if name.as_str() > last {
+                return Ok(name);
+            }
+            let newest = tdb_fragment::TimestampedName::parse(last).map_or(0, |name| name.timestamps.1);
+            // Two changes within a millisecond of the clock.
+            if self.timestamp.is_none_or(|time| time == 0) && newest >= time {
+                time = newest.saturating_add(1);
+                continue;
+            }
+            let why = format!(
+                "a schema of time {time} would not be the array's newest, which is {last}: schemas count in the order of \
+                 their names"
+            );
+            return Err(Error::refused(WHAT, why));
+        }
+    }
+
+    fn store(
+        &self,
+        context: &Context,
+        storage: &dyn WriteStorage,
+        new: &ArraySchema,
+        files: &[Enumeration],
+        key: &str,
+        payload: &[u8],
+    ) -> Result<String> {
+        let mut scratch = Nonces::new()?.scratch();
+        ensure_folder(storage, SCHEMA_FOLDER, self.durability)?;
+        if new.version.has(Gate::Enumerations) {
+            ensure_folder(storage, &join(SCHEMA_FOLDER, ENUMERATIONS), self.durability)?;
+        }
+        // Before a schema names them, enumerations do not count.
+        for enumeration in files {
+            let payload =
+                enumeration.to_bytes(new.version).map_err(|error| Error::refused(WHAT, error.to_string()))?;
+            let bytes = generic_tile(&payload, context.key.as_ref(), &mut scratch)?;
+            let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &enumeration.file_name);
+            put(storage, &key, &bytes, self.durability)?;
+        }
+        let bytes = generic_tile(payload, context.key.as_ref(), &mut scratch)?;
+        put(storage, key, &bytes, self.durability)?;
+        Ok(key.to_owned())
+    }
+}

@@ -1,0 +1,43 @@
+//! Small files that count as soon as they are there.
+
+use crate::storage::{Durability, WriteStorage};
+use crate::{Error, Result};
+
+/// Puts a file that counts from here on: all of it is on the medium before its name is, and the name before this returns.
+pub(crate) fn put(storage: &dyn WriteStorage, key: &str, bytes: &[u8], durability: Durability) -> Result<()> {
+    storage.put_file(key, bytes, durability).map_err(|error| Error::io(storage.describe(key), error))?;
+    sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
+}
+
+/// Makes a folder of the array if it is not there, and its name durable.
+pub(crate) fn ensure_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
+    let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+    let fail = |key: &str, error| Error::io(storage.describe(key), error);
+    let listed = storage.list(parent).map_err(|error| fail(parent, error))?;
+    if listed.iter().any(|entry| entry.is_folder && entry.name == name) {
+        return Ok(());
+    }
+    storage.create_folder(folder).map_err(|error| fail(folder, error))?;
+    sync_folder(storage, folder, durability)?;
+    sync_folder(storage, parent, durability)
+}
+
+/// Forces the names in a folder to the medium, unless the caller does without.
+pub(crate) fn sync_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
+    match durability {
+        Durability::Synced => {
+            storage.sync_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
+        }
+        Durability::Buffered => Ok(()),
+    }
+}
+
+/// The URI that libtiledb knows a storage's folder by.
+pub(crate) fn uri_of(storage: &dyn WriteStorage) -> String {
+    let shown = storage.describe("");
+    if shown.contains("://") {
+        return shown;
+    }
+    let path = std::path::absolute(&shown).unwrap_or_else(|_| shown.into());
+    format!("file://{}", path.display())
+}

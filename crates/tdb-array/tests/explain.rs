@@ -1,0 +1,145 @@
+//! What explain promises, and what queries then do.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod common;
+
+use common::{arrays, fixtures};
+use tdb_array::{
+    Array, ArraySchema, ArrayType, CellValNum, Datatype, Explain, Layout, MemoryStorage, OpenOptions,
+    Outcome, TimeWindow, WriteColumn, WriteOptions,
+};
+use tdb_schema::{Attribute, Dimension};
+
+fn outcomes(explain: &Explain) -> Vec<Outcome> {
+    explain.fragments.iter().map(|fragment| fragment.outcome).collect()
+}
+
+/// A sparse array with a fragment of ten tiles of ten cells from each of these numbers on.
+fn sparse(starts: &[i64]) -> MemoryStorage {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i64..=9999).with_tile(10i64))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var))
+        .capacity(10)
+        .allow_duplicates()
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for (time, start) in (1..).zip(starts) {
+        let x: Vec<i64> = (0..100).map(|i| start + i).collect();
+        let strings = common::Strings::new(x.iter().map(|x| format!("cell {x}")));
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().order(Layout::GlobalOrder).column(WriteColumn::fixed("x", &x));
+        write.column(WriteColumn::fixed("a", &x)).column(strings.column("s")).commit().unwrap();
+    }
+    storage
+}
+
+#[test]
+fn fragments_outside_the_ranges_or_the_window_are_named_with_the_reason() {
+    let storage = sparse(&[0, 1000, 50]);
+    let array = OpenOptions::new().window(TimeWindow::until(2)).open_storage(storage).unwrap();
+    let explain = array.read().range("x", 25..=49).explain().unwrap();
+    let read = Outcome::Read { tiles: 3, whole: 2 };
+    assert_eq!(outcomes(&explain), [read, Outcome::OutsideRanges, Outcome::OutsideWindow]);
+    let field = |name: &str, asked: bool| {
+        let field = explain.fields.iter().find(|field| field.name == name && field.asked == asked).unwrap();
+        (field.tiles, field.requests)
+    };
+    assert_eq!(field("a", true), (3, 3));
+    assert_eq!(field("s", true), (3, 6), "offsets and values");
+    assert_eq!(field("x", false), (1, 1), "only the tile that is cut is compared");
+    assert_eq!((explain.cells, explain.exact), (30, false));
+    let whole = array.read().range("x", 20..=49).explain().unwrap();
+    assert_eq!((whole.cells, whole.exact), (30, true));
+    assert!(whole.fields.iter().all(|field| field.asked), "nothing is compared");
+}
+
+#[test]
+fn what_was_planned_is_what_is_read() {
+    let array = OpenOptions::new().threads(1).open_storage(sparse(&[0, 1000, 50])).unwrap();
+    for (range, order) in [
+        (0..=9999, Layout::Unordered),
+        (25..=61, Layout::Unordered),
+        (25..=1061, Layout::RowMajor),
+        (5000..=6000, Layout::ColMajor),
+    ] {
+        let query = || array.read().range("x", range.clone()).order(order);
+        query().collect().unwrap();
+        // The sections are known now: only data is read.
+        let explain = query().explain().unwrap();
+        let (cells, stats) = query().collect_with_stats().unwrap();
+        assert_eq!((stats.requests, stats.bytes_read), (explain.requests(), explain.bytes()), "{range:?}");
+        let bytes: usize = cells.columns().iter().map(|column| column.bytes().len()).sum();
+        assert!(explain.cells >= u64::try_from(cells.len()).unwrap());
+        assert!(explain.result_bytes >= u64::try_from(bytes).unwrap());
+        assert!(explain.memory_bytes >= explain.result_bytes);
+        assert!(stats.total >= stats.select + stats.order + stats.decode);
+        assert!(stats.sections.is_zero(), "{stats:?}");
+    }
+}
+
+#[test]
+fn hidden_fragments_of_dense_arrays_are_not_read() {
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0i32..=99).with_tile(10))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for (time, (low, high)) in (1..).zip([(0, 49), (0, 99), (90, 99)]) {
+        let values: Vec<i32> = (low..=high).collect();
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        writer.write().range("x", low..=high).column(WriteColumn::fixed("a", &values)).commit().unwrap();
+    }
+    let array = OpenOptions::new().threads(1).open_storage(storage).unwrap();
+    let query = || array.read().points("x", [3, 41, 3]);
+    let explain = query().explain().unwrap();
+    let read = Outcome::Read { tiles: 2, whole: 2 };
+    assert_eq!(outcomes(&explain), [Outcome::Hidden, read, Outcome::OutsideRanges]);
+    assert_eq!((explain.cells, explain.exact, explain.result_bytes), (3, true, 12));
+    query().collect().unwrap();
+    let (cells, stats) = query().collect_with_stats().unwrap();
+    assert_eq!(cells.field("a").unwrap().values::<i32>().unwrap(), [3, 41, 3]);
+    assert_eq!((stats.requests, stats.bytes_read), (explain.requests(), explain.bytes()));
+    assert_eq!(
+        (stats.tiles, stats.bytes_decoded),
+        (2, 80),
+        "a tile is decoded once, however many ranges fall into it"
+    );
+}
+
+#[test]
+fn every_fixture_can_be_explained_and_no_result_is_larger_than_said() {
+    for (id, path) in arrays() {
+        let array = Array::open(&path).unwrap();
+        let mut query = array.read();
+        if array.schema().array_type == ArrayType::Dense {
+            let Some(domain) = array.non_empty_domain() else { continue };
+            for (range, dimension) in domain.iter().zip(&array.schema().domain.dimensions) {
+                query = query.range_bytes(&dimension.name, Some(range.low.clone()), Some(range.high.clone()));
+            }
+        }
+        let explain = query.clone().explain().unwrap();
+        let (cells, stats) = query.collect_with_stats().unwrap();
+        let count = u64::try_from(cells.len()).unwrap();
+        assert!(
+            if explain.exact { explain.cells == count } else { explain.cells >= count },
+            "{id}: {explain:?}"
+        );
+        assert!(explain.fragments.len() >= array.fragments().len(), "{id}");
+        assert_eq!(stats.tiles == 0, stats.bytes_decoded == 0, "{id}: {stats:?}");
+    }
+    let consolidated = fixtures().join("arrays/2.30.0/consolidated_sparse");
+    if consolidated.exists() {
+        let explain = Array::open(consolidated).unwrap().read().explain().unwrap();
+        assert!(outcomes(&explain).iter().any(|outcome| matches!(outcome, Outcome::Read { .. })));
+    }
+}

@@ -1,0 +1,198 @@
+//! A sparse array in memory, as reads at any time must see it, and the same through tdb.
+
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+
+use tdb_array::{
+    ArraySchema, CellValNum, Consolidation, Datatype, Layout, MemoryStorage, OpenOptions, Result, Stored,
+    TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
+};
+use tdb_fragment::{Comparison, Condition};
+use tdb_schema::{Attribute, Dimension};
+
+/// A cell: coordinates, a number, and a text that may be null.
+pub(crate) type Cell = ((i32, u8), i32, Option<String>);
+
+/// Cells of one write: coordinates and number.
+pub(crate) type Numbers = BTreeMap<(i32, u8), i32>;
+
+/// What happens to an array.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// Cells by coordinates.
+    Write(Numbers),
+    /// Of the cells whose number is greater.
+    Delete(i32),
+    Consolidate(Stored),
+    /// Of two to so many fragments at a time.
+    ConsolidateFew(usize),
+    Vacuum(Stored),
+    VacuumOrphans,
+    /// A key-value pair, or its removal.
+    Metadata(u8, Option<i32>),
+}
+
+/// All that was written, by time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    duplicates: bool,
+    writes: Vec<(u64, Numbers)>,
+    deletes: Vec<(u64, i32)>,
+    metadata: Vec<(u64, u8, Option<i32>)>,
+}
+
+impl Model {
+    pub(crate) fn new(duplicates: bool) -> Self {
+        Self { duplicates, ..Self::default() }
+    }
+
+    pub(crate) fn apply(&mut self, time: u64, change: &Change) {
+        match change {
+            Change::Write(cells) => self.writes.push((time, cells.clone())),
+            Change::Delete(most) => self.deletes.push((time, *most)),
+            Change::Metadata(key, value) => self.metadata.push((time, *key, *value)),
+            _ => {}
+        }
+    }
+
+    /// The cells a read in `window` returns, sorted.
+    pub(crate) fn cells(&self, window: TimeWindow) -> Vec<Cell> {
+        let inside = |time: u64| window.start <= time && time <= window.end;
+        let mut versions: Vec<((i32, u8), u64, i32)> = Vec::new();
+        for (time, cells) in self.writes.iter().filter(|(time, _)| inside(*time)) {
+            for (at, value) in cells {
+                if !self.duplicates {
+                    versions.retain(|(other, ..)| other != at);
+                }
+                versions.push((*at, *time, *value));
+            }
+        }
+        let deleted = |(_, written, value): &((i32, u8), u64, i32)| {
+            let mut deletes = self.deletes.iter().filter(|(time, _)| inside(*time));
+            deletes.any(|(time, most)| time >= written && value > most)
+        };
+        versions.retain(|version| !deleted(version));
+        let mut cells: Vec<Cell> =
+            versions.into_iter().map(|(at, _, value)| (at, value, text(value))).collect();
+        cells.sort();
+        cells
+    }
+
+    pub(crate) fn metadata(&self, end: u64) -> BTreeMap<u8, i32> {
+        let mut left = BTreeMap::new();
+        for (_, key, value) in self.metadata.iter().filter(|(time, ..)| *time <= end) {
+            match value {
+                Some(value) => drop(left.insert(*key, *value)),
+                None => drop(left.remove(key)),
+            }
+        }
+        left
+    }
+}
+
+/// A text that goes with a number.
+fn text(value: i32) -> Option<String> {
+    (value % 3 != 0).then(|| "x".repeat(value.unsigned_abs() as usize % 5))
+}
+
+pub(crate) fn schema(duplicates: bool) -> ArraySchema {
+    let mut text = Attribute::new("s", Datatype::StringAscii, CellValNum::Var);
+    text.nullable = true;
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i32..=9).with_tile(5i32))
+        .dimension(Dimension::new("y", 0u8..=3).with_tile(2u8))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .attribute(text)
+        .capacity(3);
+    let schema = if duplicates { schema.allow_duplicates() } else { schema };
+    schema.build().unwrap()
+}
+
+pub(crate) fn create(duplicates: bool) -> MemoryStorage {
+    let storage = MemoryStorage::default();
+    WriteOptions::new().timestamp(1).create_storage(&storage, &schema(duplicates)).unwrap();
+    storage
+}
+
+/// Makes a change through tdb.
+pub(crate) fn change(storage: impl WriteStorage + 'static, time: u64, change: &Change) -> Result<()> {
+    let writer = WriteOptions::new().threads(1).timestamp(time).open_storage(storage)?;
+    let go = &mut |_: &_| ControlFlow::Continue(());
+    match change {
+        Change::Write(cells) => {
+            let mut cells: Vec<_> = cells.iter().map(|(at, value)| (*at, *value)).collect();
+            // The global order: space tiles, then cells.
+            cells.sort_by_key(|((x, y), _)| (x / 5, y / 2, *x, *y));
+            let x: Vec<i32> = cells.iter().map(|(at, _)| at.0).collect();
+            let y: Vec<u8> = cells.iter().map(|(at, _)| at.1).collect();
+            let a: Vec<i32> = cells.iter().map(|(_, value)| *value).collect();
+            let texts: Vec<Option<String>> = a.iter().map(|value| text(*value)).collect();
+            let valid: Vec<u8> = texts.iter().map(|text| u8::from(text.is_some())).collect();
+            let mut offsets = vec![0u64];
+            let mut bytes = Vec::new();
+            for text in &texts {
+                bytes.extend(text.as_deref().unwrap_or_default().bytes());
+                offsets.push(bytes.len() as u64);
+            }
+            let write = writer.write().order(Layout::GlobalOrder);
+            let write = write.column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("y", &y));
+            let write = write.column(WriteColumn::fixed("a", &a));
+            write.column(WriteColumn::var("s", &bytes, &offsets).nullable(&valid)).commit().map(drop)
+        }
+        Change::Delete(most) => {
+            let operands = vec![most.to_le_bytes().to_vec()];
+            let condition = Condition::Value { field: "a".into(), comparison: Comparison::Greater, operands };
+            writer.delete(&condition).map(drop)
+        }
+        Change::Consolidate(what) => Consolidation::new(*what).plan(&writer)?.run(&writer, go),
+        Change::ConsolidateFew(most) => {
+            let few = Consolidation::new(Stored::Fragments).counts(2, *most).steps(2).memory(1 << 20);
+            few.plan(&writer)?.run(&writer, go)
+        }
+        Change::Vacuum(what) => Vacuum::new(*what).plan(&writer)?.run(&writer, go),
+        Change::VacuumOrphans => Vacuum::orphans().plan(&writer)?.run(&writer, go),
+        Change::Metadata(key, value) => {
+            let changes = tdb_array::MetadataChanges::new();
+            let changes = match value {
+                Some(value) => changes.put_values([*key], Datatype::Int32, &[*value]),
+                None => changes.remove([*key]),
+            };
+            writer.write_metadata(&changes).map(drop)
+        }
+    }
+}
+
+/// The cells tdb reads in `window`, sorted.
+pub(crate) fn cells(storage: &MemoryStorage, window: TimeWindow) -> Vec<Cell> {
+    let array = OpenOptions::new().threads(1).window(window).open_storage(storage.clone()).unwrap();
+    let read = array.read().order(Layout::Unordered).collect().unwrap();
+    let x: &[i32] = read.field("x").unwrap().values().unwrap();
+    let y: &[u8] = read.field("y").unwrap().values().unwrap();
+    let a: &[i32] = read.field("a").unwrap().values().unwrap();
+    let s = read.field("s").unwrap();
+    let text = |at: usize| {
+        let text = String::from_utf8(s.cell(at).unwrap().to_vec()).unwrap();
+        (!s.is_null(at)).then_some(text)
+    };
+    let mut cells: Vec<Cell> = (0..read.len()).map(|at| ((x[at], y[at]), a[at], text(at))).collect();
+    cells.sort();
+    cells
+}
+
+pub(crate) fn metadata(storage: &MemoryStorage, end: u64) -> BTreeMap<u8, i32> {
+    let array = OpenOptions::new().window(TimeWindow::until(end)).open_storage(storage.clone()).unwrap();
+    let metadata = array.metadata().unwrap();
+    let number = |data: &[u8]| i32::from_le_bytes(data.try_into().unwrap());
+    metadata.iter().map(|(key, value)| (key[0], number(&value.data))).collect()
+}
+
+/// Compares every window between the times of `0..=last`.
+pub(crate) fn assert_same(storage: &MemoryStorage, model: &Model, last: u64, what: &str) {
+    for end in (0..=last).chain([u64::MAX]) {
+        for start in (0..=end.min(last)).step_by(3) {
+            let window = TimeWindow::between(start, end);
+            assert_eq!(cells(storage, window), model.cells(window), "{what}: {start}..={end}");
+        }
+        assert_eq!(metadata(storage, end), model.metadata(end), "{what}: metadata at {end}");
+    }
+}

@@ -1,0 +1,246 @@
+//! Arrays twenty times as large as the budget are streamed whole by a child process, whose resident memory, as the
+//! system counts it, grows by less than the budget.
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "helpers of tests: a panic is a failure"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use tdb_array::{
+    ArraySchema, ArrayType, CellValNum, Datatype, Durability, Layout, MemoryBudget, OpenOptions, WriteColumn,
+    WriteOptions,
+};
+use tdb_filters::{Filter, Pipeline};
+use tdb_schema::{Attribute, Dimension, Domain};
+
+const MIB: u64 = 1 << 20;
+const BUDGET: u64 = 4 * MIB;
+
+/// A folder that goes away with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("tdb-memory-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn options() -> WriteOptions {
+    WriteOptions::new().durability(Durability::Buffered).threads(2)
+}
+
+fn zstd() -> Pipeline {
+    Pipeline::new(vec![Filter::Zstd { level: 1 }])
+}
+
+/// Bytes of a line of this process's status.
+fn status(name: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// What the child runs: it streams an array and prints what that took.
+#[test]
+fn child() {
+    let Ok(path) = env::var("TDB_MEMORY_ARRAY") else { return };
+    let budget: MemoryBudget = env::var("TDB_MEMORY_BUDGET").unwrap().parse().unwrap();
+    let array = OpenOptions::new().threads(2).open(path).unwrap();
+    let order = match env::var("TDB_MEMORY_ORDER").unwrap().as_str() {
+        "row" => Layout::RowMajor,
+        "global" => Layout::GlobalOrder,
+        _ => Layout::Unordered,
+    };
+    // The peak so far is forgotten where the system allows it; counting it only makes the test harder.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+    let (before, code) = (status("VmRSS"), status("RssFile"));
+    let (mut cells, mut bytes, mut batches) = (0, 0, 0);
+    let mut stream = array.read().order(order).memory(budget).batches().unwrap();
+    for batch in stream.by_ref() {
+        let batch = batch.unwrap();
+        cells += batch.len();
+        batches += 1;
+        for column in batch.columns() {
+            bytes += column.bytes().len() + column.offsets().map_or(0, |offsets| offsets.len() * 8);
+        }
+    }
+    // Pages of the program itself that were not used before are not the query's.
+    let code = status("RssFile").saturating_sub(code);
+    let grown = status("VmHWM").saturating_sub(before + code);
+    println!("measured {cells} {bytes} {batches} {grown}");
+}
+
+/// Streams an array in a child. Checks its cells, and the memory it took.
+fn stream(array: &Path, order: &str, budget: u64, cells: u64) {
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .env("TDB_MEMORY_ARRAY", array)
+        .env("TDB_MEMORY_BUDGET", budget.to_string())
+        .env("TDB_MEMORY_ORDER", order)
+        .output()
+        .unwrap();
+    let out = String::from_utf8(child.stdout).unwrap();
+    let found = out.lines().find_map(|line| line.split("measured ").nth(1));
+    let Some(found) = found else { panic!("{out}\n{}", String::from_utf8_lossy(&child.stderr)) };
+    let found: Vec<u64> = found.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [read, bytes, batches, grown] = found[..] else { panic!("{out}") };
+    let name = array.file_name().unwrap().to_string_lossy();
+    println!(
+        "{name}, {order}: {cells} cells, {} MiB in {batches} batches; {} KiB of {}",
+        bytes / MIB,
+        grown >> 10,
+        budget >> 10
+    );
+    assert_eq!(read, cells);
+    assert!(bytes >= 20 * budget, "{name} has only {} MiB", bytes / MIB);
+    assert!(grown < budget, "{name}, {order}: {} KiB of {}", grown >> 10, budget >> 10);
+}
+
+#[test]
+fn a_dense_array_streams_inside_its_budget() {
+    let scratch = Scratch::new("dense");
+    let (rows, columns, tile) = (1000u64, 10500u64, 100u64);
+    let dimension = |name, count: u64| Dimension::new(name, 0..=count - 1).with_tile(tile);
+    let domain = Domain::new(vec![dimension("row", rows), dimension("column", columns)]);
+    let schema = ArraySchema::new(ArrayType::Dense, domain)
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(zstd()));
+    options().create(&scratch.0, &schema).unwrap();
+    let writer = options().open(&scratch.0).unwrap();
+    for row in (0..rows).step_by(tile as usize) {
+        let values: Vec<i64> = (0..tile * columns).map(|cell| (row + cell / 1000).cast_signed()).collect();
+        let write = writer.write().range("row", row..row + tile).column(WriteColumn::fixed("a", &values));
+        write.commit().unwrap();
+    }
+    // A row of tiles is twice the budget.
+    stream(&scratch.0, "row", BUDGET, rows * columns);
+    stream(&scratch.0, "global", BUDGET, rows * columns);
+}
+
+#[test]
+fn strings_of_a_dense_array_stream_inside_their_budget() {
+    let scratch = Scratch::new("strings");
+    let (cells, piece) = (1_600_000u64, 160_000u64);
+    let domain = Domain::new(vec![Dimension::new("i", 0..=cells - 1).with_tile(2000u64)]);
+    let schema = ArraySchema::new(ArrayType::Dense, domain)
+        .with_attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var).with_filters(zstd()));
+    options().create(&scratch.0, &schema).unwrap();
+    let writer = options().open(&scratch.0).unwrap();
+    for first in (0..cells).step_by(piece as usize) {
+        let (mut values, mut offsets) = (Vec::new(), vec![0u64]);
+        for cell in first..first + piece {
+            values.extend(std::iter::repeat_n(b'a' + (cell % 7) as u8, (cell * 7919 % 96) as usize));
+            offsets.push(values.len() as u64);
+        }
+        let write = writer.write().range("i", first..first + piece);
+        write.column(WriteColumn::var("s", &values, &offsets)).commit().unwrap();
+    }
+    stream(&scratch.0, "row", BUDGET, cells);
+}
+
+/// Writes cells of `fragments` fragments, which all span the same rows.
+fn sparse(path: &Path, fragments: u64, rows: u64, duplicates: bool) -> u64 {
+    let x = Dimension::new("x", 0u64..=9_999_999).with_tile(1000u64).with_filters(zstd());
+    let y = Dimension::new("y", 0u64..=9_999_999).with_tile(10_000_000u64).with_filters(zstd());
+    let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![x, y]))
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(zstd()));
+    schema.allows_duplicates = duplicates;
+    schema.capacity = 2000;
+    options().create(path, &schema).unwrap();
+    let writer = options().open(path).unwrap();
+    let across = 250u64;
+    for number in 0..fragments {
+        let mut fragment = writer.sparse_fragment().unwrap();
+        for first in (0..rows).step_by(1000) {
+            let cells = 0..1000.min(rows - first) * across;
+            let x: Vec<u64> = cells.clone().map(|cell| first + cell / across).collect();
+            let y: Vec<u64> = cells.clone().map(|cell| cell % across * fragments + number).collect();
+            let a: Vec<i64> = cells.map(|cell| (cell / 100).cast_signed()).collect();
+            let columns =
+                [WriteColumn::fixed("x", &x), WriteColumn::fixed("y", &y), WriteColumn::fixed("a", &a)];
+            fragment.append(&columns).unwrap();
+        }
+        fragment.commit().unwrap();
+    }
+    fragments * rows * across
+}
+
+#[test]
+fn sparse_cells_in_order_stream_inside_their_budget() {
+    let scratch = Scratch::new("sparse");
+    let cells = sparse(&scratch.0, 4, 3500, false);
+    stream(&scratch.0, "row", BUDGET, cells);
+    // Without an order, duplicates between the fragments are looked for.
+    stream(&scratch.0, "unordered", BUDGET, cells);
+}
+
+#[test]
+fn sparse_cells_with_duplicates_stream_inside_their_budget() {
+    let scratch = Scratch::new("duplicates");
+    let cells = sparse(&scratch.0, 4, 3500, true);
+    stream(&scratch.0, "unordered", BUDGET, cells);
+    stream(&scratch.0, "global", BUDGET, cells);
+}
+
+#[test]
+fn cells_with_string_coordinates_stream_inside_their_budget() {
+    let scratch = Scratch::new("words");
+    let word = Dimension::string("word").with_filters(zstd());
+    let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![word]))
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(zstd()));
+    schema.capacity = 1000;
+    options().create(&scratch.0, &schema).unwrap();
+    let writer = options().open(&scratch.0).unwrap();
+    let (fragments, cells, piece) = (2u64, 600_000u64, 100_000u64);
+    for number in 0..fragments {
+        let mut fragment = writer.sparse_fragment().unwrap();
+        for first in (0..cells).step_by(piece as usize) {
+            let (mut words, mut offsets) = (Vec::new(), vec![0u64]);
+            for cell in first..first + piece {
+                words.extend(format!("{:0>56}", cell * fragments + number).into_bytes());
+                offsets.push(words.len() as u64);
+            }
+            let a: Vec<i64> = (0..piece.cast_signed()).collect();
+            let columns = [WriteColumn::var("word", &words, &offsets), WriteColumn::fixed("a", &a)];
+            fragment.append(&columns).unwrap();
+        }
+        fragment.commit().unwrap();
+    }
+    stream(&scratch.0, "row", BUDGET, fragments * cells);
+}
+
+#[test]
+fn five_thousand_fragments_stream_inside_their_budget() {
+    let scratch = Scratch::new("fragments");
+    let x = Dimension::new("x", 0u64..=9_999_999).with_tile(1000u64).with_filters(zstd());
+    let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![x]))
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(zstd()))
+        .with_attribute(Attribute::new("b", Datatype::Int64, CellValNum::ONE).with_filters(zstd()));
+    options().create(&scratch.0, &schema).unwrap();
+    let writer = options().threads(1).open(&scratch.0).unwrap();
+    let (fragments, each) = (5000u64, 700u64);
+    let b = vec![7i64; each as usize];
+    for number in 0..fragments {
+        // Every other cell of a stretch that two fragments share.
+        let first = number / 2 * 2 * each + number % 2;
+        let x: Vec<u64> = (0..each).map(|cell| first + cell * 2).collect();
+        let columns = [WriteColumn::fixed("x", &x), WriteColumn::fixed("a", &b), WriteColumn::fixed("b", &b)];
+        let mut fragment = writer.sparse_fragment().unwrap();
+        fragment.append(&columns).unwrap();
+        fragment.commit().unwrap();
+    }
+    stream(&scratch.0, "row", BUDGET, fragments * each);
+}

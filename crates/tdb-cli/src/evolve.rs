@@ -1,0 +1,156 @@
+//! `tdb evolve`: changes to an array's schema.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args as Group;
+use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution};
+use tdb_schema::{Attribute, Range};
+
+use crate::args::ChangeArgs;
+use crate::failure::{Failure, Result};
+use crate::meta::change::parse_type;
+use crate::ranges::{parse_named, parse_names, parse_value};
+
+/// Change an array's schema: attributes, enumerations, current domain, version.
+///
+/// All changes count at once. What was written before stays as it is: it reads as fill values where it lacks an attribute,
+/// and reads at earlier times still see what is dropped.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+An attribute is NAME:TYPE, with [] behind the type for cells of any length, [N] for N values a cell, and ? for cells that \
+may be null.
+
+Examples:
+  tdb evolve weather --add 'wind:float32?' --add 'note:string_utf8[]' --drop pressure
+  tdb evolve weather --extend-enum 'colours=pink,teal'
+  tdb evolve weather --expand 'time=2020-01-01..2031-01-01'
+  tdb evolve weather --upgrade")]
+pub(crate) struct EvolveArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    /// Add an attribute.
+    #[arg(long, value_name = "NAME:TYPE")]
+    add: Vec<String>,
+    /// Drop an attribute.
+    #[arg(long, value_name = "NAME")]
+    drop: Vec<String>,
+    /// Add values, separated by commas, at the end of an enumeration.
+    #[arg(long, value_name = "NAME=A,B")]
+    extend_enum: Vec<String>,
+    /// Drop an enumeration that no attribute uses.
+    #[arg(long, value_name = "NAME")]
+    drop_enum: Vec<String>,
+    /// Widen the current domain of a dimension.
+    #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
+    expand: Vec<String>,
+    /// Raise the array to the newest format version.
+    #[arg(long)]
+    upgrade: bool,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &EvolveArgs, out: &mut dyn Write) -> Result {
+    let failed = |error| Failure::of_array(&args.array, error);
+    let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
+    let mut options = OpenOptions::new();
+    if let Some(key) = args.change.key.key()? {
+        options = options.key(key);
+    }
+    let array = options.open(&args.array).map_err(failed)?;
+    let mut evolution = SchemaEvolution::new();
+    for text in &args.add {
+        evolution = evolution.add_attribute(parse_attribute(text).map_err(usage)?);
+    }
+    for name in &args.drop {
+        evolution = evolution.drop_attribute(name);
+    }
+    for text in &args.extend_enum {
+        let (name, values) = extension(&array, text).map_err(usage)?;
+        evolution = evolution.extend_enumeration(name, values);
+    }
+    for name in &args.drop_enum {
+        evolution = evolution.drop_enumeration(name);
+    }
+    if !args.expand.is_empty() {
+        evolution = evolution.expand_current_domain(expanded(&array, &args.expand).map_err(usage)?);
+    }
+    if args.upgrade {
+        evolution = evolution.upgrade();
+    }
+    let key = args.change.options()?.evolve(&args.array, &evolution).map_err(failed)?;
+    writeln!(out, "{key}")?;
+    Ok(())
+}
+
+/// Reads `NAME:TYPE`, with `[]`, `[N]` and `?` behind it.
+fn parse_attribute(text: &str) -> Result<Attribute, String> {
+    let (name, rest) = text.rsplit_once(':').ok_or_else(|| format!("{text:?} is not NAME:TYPE"))?;
+    let (rest, nullable) = rest.strip_suffix('?').map_or((rest, false), |rest| (rest, true));
+    let (kind, cells) = match rest.strip_suffix(']').and_then(|rest| rest.split_once('[')) {
+        None => (rest, CellValNum::ONE),
+        Some((kind, "")) => (kind, CellValNum::Var),
+        Some((kind, count)) => {
+            let count = count.parse().ok().and_then(CellValNum::from_code);
+            (kind, count.ok_or_else(|| format!("{text:?}: [N] wants a number of values"))?)
+        }
+    };
+    let attribute = Attribute::new(name, parse_type(kind)?, cells);
+    Ok(if nullable { attribute.with_nulls() } else { attribute })
+}
+
+/// Reads `NAME=A,B`: the enumeration's name, and values of its type.
+fn extension(array: &Array, text: &str) -> Result<(String, Vec<Vec<u8>>), String> {
+    let (name, values) = text.split_once('=').ok_or_else(|| format!("{text:?} is not NAME=A,B"))?;
+    let known = array.enumeration(name).map_err(|error| error.to_string())?;
+    let known = known.ok_or_else(|| format!("there is no enumeration {name:?}"))?;
+    let values = parse_names(values)
+        .iter()
+        .map(|value| parse_value(known.datatype, value))
+        .collect::<Result<_, _>>()?;
+    Ok((name.to_owned(), values))
+}
+
+/// The current domain (or the domain) with some dimensions' ranges replaced.
+fn expanded(array: &Array, texts: &[String]) -> Result<Vec<Range>, String> {
+    let schema = array.schema();
+    let mut ranges: Vec<Range> = match &schema.current_domain {
+        Some(current) => current.ranges.clone(),
+        None => {
+            let domain = |dimension: &tdb_schema::Dimension| {
+                let (low, high) = dimension.domain.clone().unwrap_or_default();
+                Range::new(low, high)
+            };
+            schema.domain.dimensions.iter().map(domain).collect()
+        }
+    };
+    for text in texts {
+        let (index, ends) = parse_named(schema, text)?;
+        if let Some(range) = ranges.get_mut(index) {
+            range.low = ends.low.unwrap_or_else(|| range.low.clone());
+            range.high = ends.high.unwrap_or_else(|| range.high.clone());
+        }
+    }
+    Ok(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_a_name_a_type_and_what_cells_may_be() {
+        let of = |text| {
+            let attribute = parse_attribute(text).unwrap();
+            (attribute.name, attribute.datatype.name(), attribute.cell_val_num.code(), attribute.nullable)
+        };
+        assert_eq!(of("a:int32"), ("a".into(), "INT32", 1, false));
+        assert_eq!(of("a:b:string_utf8[]?"), ("a:b".into(), "STRING_UTF8", u32::MAX, true));
+        assert_eq!(of("p:float64[2]"), ("p".into(), "FLOAT64", 2, false));
+        for bad in ["a", "a:int33", "a:int32[x]", "a:int32[0]"] {
+            assert!(parse_attribute(bad).is_err(), "{bad}");
+        }
+    }
+}

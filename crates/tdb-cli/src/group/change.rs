@@ -1,0 +1,75 @@
+//! `tdb group create`, `add` and `remove`.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, Subcommand};
+
+use crate::args::ChangeArgs;
+use crate::failure::{Failure, Result};
+
+/// What is done to the group.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupChange {
+    Create(CreateArgs),
+    Add(AddArgs),
+    Remove(RemoveArgs),
+}
+
+/// Create a group.
+#[derive(Debug, Group)]
+pub(crate) struct CreateArgs {
+    /// Folder of the group, which is made.
+    group: PathBuf,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Add an array or a group to a group.
+#[derive(Debug, Group)]
+pub(crate) struct AddArgs {
+    /// Folder of the group.
+    group: PathBuf,
+    /// Where the member is: a path, or a file:// URI.
+    member: String,
+    /// What the group calls it. Default: its URI.
+    #[arg(long)]
+    name: Option<String>,
+    /// The path counts from the group's folder, also after both are moved.
+    #[arg(long)]
+    relative: bool,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Take members out of a group; they themselves stay.
+#[derive(Debug, Group)]
+pub(crate) struct RemoveArgs {
+    /// Folder of the group.
+    group: PathBuf,
+    /// Names or URIs of members.
+    #[arg(name = "MEMBER", required = true)]
+    members: Vec<String>,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+pub(super) fn run(change: &GroupChange) -> Result {
+    match change {
+        GroupChange::Create(args) => {
+            let created = args.change.options()?.create_group(&args.group);
+            created.map_err(|error| Failure::of_array(&args.group, error))
+        }
+        GroupChange::Add(args) => {
+            let failed = |error| Failure::of_array(&args.group, error);
+            let mut group = args.change.options()?.open_group(&args.group).map_err(failed)?;
+            group.add_path(&args.member, args.relative, args.name.as_deref()).map_err(failed)?;
+            group.commit().map_err(failed)
+        }
+        GroupChange::Remove(args) => {
+            let failed = |error| Failure::of_array(&args.group, error);
+            let mut group = args.change.options()?.open_group(&args.group).map_err(failed)?;
+            args.members.iter().try_for_each(|member| group.remove(member)).map_err(failed)?;
+            group.commit().map_err(failed)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `tdb meta set`, `get` and `rm`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args as Group, Subcommand};
+use tdb_array::{Datatype, LocalStorage, MetadataChanges, ObjectType, object_type};
+use tdb_schema::MetadataValue;
+
+use super::{key_of, show};
+use crate::args::{ChangeArgs, WindowArgs};
+use crate::failure::{Failure, Result};
+use crate::ranges::parse_value;
+
+/// What is done to the metadata.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MetaChange {
+    Set(SetArgs),
+    Get(GetArgs),
+    Rm(RmArgs),
+}
+
+/// Give a key a value.
+#[derive(Debug, Group)]
+pub(crate) struct SetArgs {
+    /// Folder of the array or group.
+    object: PathBuf,
+    /// The key; \xNN stands for any byte.
+    #[arg(name = "KEY")]
+    entry: String,
+    /// Its values: several of a number or date, one of a text; none for an empty value.
+    #[arg(name = "VALUE", allow_hyphen_values = true)]
+    values: Vec<String>,
+    /// Type of the values.
+    #[arg(long = "type", value_name = "TYPE", default_value = "string_utf8", value_parser = parse_type)]
+    datatype: Datatype,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Show a key's value.
+#[derive(Debug, Group)]
+pub(crate) struct GetArgs {
+    /// Folder of the array or group.
+    object: PathBuf,
+    /// The key; \xNN stands for any byte.
+    #[arg(name = "KEY")]
+    entry: String,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    key: crate::args::KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Remove keys.
+#[derive(Debug, Group)]
+pub(crate) struct RmArgs {
+    /// Folder of the array or group.
+    object: PathBuf,
+    /// The keys; \xNN stands for any byte.
+    #[arg(name = "KEY", required = true)]
+    entries: Vec<String>,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// A datatype by name.
+pub(crate) fn parse_type(text: &str) -> Result<Datatype, String> {
+    Datatype::from_name(&text.to_ascii_uppercase()).ok_or_else(|| format!("{text:?} is no datatype"))
+}
+
+pub(super) fn run(change: &MetaChange, out: &mut dyn Write) -> Result {
+    match change {
+        MetaChange::Set(args) => {
+            let key = key_of(&args.object, &args.entry)?;
+            let usage = |error| Failure::Usage(format!("{}: {error}", args.object.display()));
+            if crate::value::is_text(args.datatype) && args.values.len() > 1 {
+                return Err(usage("a text is one value: quote it".to_owned()));
+            }
+            let values = args.values.iter().map(|value| parse_value(args.datatype, value));
+            let data = values.collect::<Result<Vec<_>, _>>().map_err(usage)?.concat();
+            let changes = MetadataChanges::new().put(key, MetadataValue { datatype: args.datatype, data });
+            write(&args.object, &args.change, changes)
+        }
+        MetaChange::Get(args) => {
+            let options = args.window.options(&args.key)?;
+            let metadata =
+                options.metadata(&args.object).map_err(|error| Failure::of_array(&args.object, error))?;
+            show(&args.object, &metadata, &args.entry, args.json, out)
+        }
+        MetaChange::Rm(args) => {
+            let options = WindowArgs { at: None, between: None }.options(&args.change.key)?;
+            let metadata =
+                options.metadata(&args.object).map_err(|error| Failure::of_array(&args.object, error))?;
+            let mut changes = MetadataChanges::new();
+            for text in &args.entries {
+                let key = key_of(&args.object, text)?;
+                if metadata.get(&key).is_none() {
+                    return Err(Failure::at(&args.object, format!("there is no metadata key {text:?}")));
+                }
+                changes = changes.remove(key);
+            }
+            write(&args.object, &args.change, changes)
+        }
+    }
+}
+
+fn write(object: &Path, change: &ChangeArgs, changes: MetadataChanges) -> Result {
+    let failed = |error| Failure::of_array(object, error);
+    let kind = object_type(&LocalStorage::new(object)).map_err(|error| Failure::at(object, error))?;
+    let options = change.options()?;
+    if kind == ObjectType::Group {
+        let mut group = options.open_group(object).map_err(failed)?;
+        group.metadata(changes);
+        return group.commit().map_err(failed);
+    }
+    options.open(object).map_err(failed)?.write_metadata(&changes).map(drop).map_err(failed)
+}

@@ -1,0 +1,96 @@
+"""The libtiledb side of `cargo xtask conform maintenance`.
+
+    python3 maintain_peer.py --lib LIBTILEDB.so --cases CASES.json --ours DIR --theirs DIR [--skip N]
+
+CASES.json is a list of cases as write.py takes them, each with "windows": pairs of times. libtiledb takes the steps of each
+case itself, in DIR/<name> of --theirs; tdb did in --ours. Both arrays are then read by libtiledb in every window, cells and
+metadata. Each case is answered with a line of JSON: {"name", "outcome": "equal" | "differs" | "refused", "what", "skipped"},
+where "skipped" are the maintenance steps that libtiledb refuses, with its words.
+"""
+
+import argparse
+import json
+import os
+import shutil
+
+import capi
+import expect
+import write
+
+MAINTENANCE = ("consolidate", "vacuum")
+
+
+def take_steps(lib, case, out):
+    uri = os.path.join(out, case["name"])
+    shutil.rmtree(uri, ignore_errors=True)
+    skipped = []
+    for step in case["steps"]:
+        try:
+            write.run_step(lib, uri, case, step)
+        except capi.TileDBError as error:
+            if step["op"] not in MAINTENANCE:
+                raise
+            skipped.append("%s %s: %s" % (step["op"], json.dumps(step["config"]), error))
+    return skipped
+
+
+def look(lib, uri, window):
+    """Cells and metadata in a window, in an order that says nothing."""
+    reader = expect.Reader(lib)
+    array = lib.open(uri, capi.READ, window[1], window[0])
+    try:
+        schema = reader.schema(array)
+        sparse = schema["array_type"] == "sparse"
+        ranges = None if sparse else [[d["domain"][0], d["domain"][1]] for d in schema["dimensions"]]
+        count, fields = reader.query(array, schema, "unordered" if sparse else "row-major", ranges)
+        columns = []
+        for name in sorted(fields):
+            cells = reader.cells_of(fields[name], count)
+            valid = fields[name].get("validity", b"\1" * count)
+            columns.append([cell.hex() if ok else None for cell, ok in zip(cells, valid)])
+        rows = list(zip(*columns)) if columns else []
+        if sparse:
+            rows.sort(key=lambda row: tuple("" if cell is None else cell for cell in row))
+        metadata = sorted(reader.metadata(array), key=lambda entry: entry["key"])
+        return {"fields": sorted(fields), "rows": rows, "metadata": metadata}
+    finally:
+        lib.close(array)
+
+
+def compare(lib, case, ours, theirs):
+    for window in case["windows"]:
+        a = look(lib, os.path.join(ours, case["name"]), window)
+        b = look(lib, os.path.join(theirs, case["name"]), window)
+        for what in ("fields", "metadata", "rows"):
+            if a[what] != b[what]:
+                only = [[x for x in p if x not in q][:4] for p, q in ((a[what], b[what]), (b[what], a[what]))]
+                return "%s in %s: tdb alone has %s, libtiledb alone %s" % (what, window, only[0], only[1])
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lib", required=True)
+    parser.add_argument("--cases", required=True)
+    parser.add_argument("--ours", required=True)
+    parser.add_argument("--theirs", required=True)
+    parser.add_argument("--skip", type=int, default=0)
+    args = parser.parse_args()
+    with open(args.cases) as handle:
+        cases = json.load(handle)
+    lib = capi.Lib(args.lib)
+    expect.BUFFER = 1 << 16
+    for case in cases[args.skip:]:
+        answer = {"name": case["name"], "outcome": "equal", "what": "", "skipped": []}
+        try:
+            answer["skipped"] = take_steps(lib, case, args.theirs)
+            different = compare(lib, case, args.ours, args.theirs)
+            if different:
+                answer.update(outcome="differs", what=different)
+        except capi.TileDBError as error:
+            answer.update(outcome="refused", what=str(error))
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

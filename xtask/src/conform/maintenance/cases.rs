@@ -1,0 +1,372 @@
+//! Histories of arrays, and how both sides are told of them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tdb_array::{ArraySchema, CellValNum, Datatype, Stored, TimeWindow};
+use tdb_fragment::{Comparison, Condition};
+use tdb_schema::{Attribute, Dimension};
+
+use crate::conform::random::Random;
+
+/// When histories begin. Schemas count in the order of their names, so all times have as many digits.
+pub(super) const START: u64 = 1000;
+
+/// What kind of array it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Sparse,
+    Duplicates,
+    Hilbert,
+    Dense,
+}
+
+/// A history.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Create,
+    Write {
+        time: u64,
+        cells: Cells,
+    },
+    Delete {
+        time: u64,
+        most: i32,
+    },
+    Consolidate(Stored),
+    Vacuum(Stored),
+    Metadata {
+        time: u64,
+        key: String,
+        value: Option<i32>,
+    },
+    /// Attribute "b" is added.
+    Evolve {
+        time: u64,
+    },
+}
+
+/// Cells of one write by coordinates; of a dense array a box of them.
+#[derive(Clone, Debug)]
+pub(super) struct Cells {
+    cells: BTreeMap<(i32, i32), i32>,
+    has_b: bool,
+}
+
+/// The same as columns.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) x: Vec<i32>,
+    pub(super) y: Vec<i32>,
+    pub(super) a: Vec<i32>,
+    pub(super) s: Vec<u8>,
+    pub(super) offsets: Vec<u64>,
+    pub(super) valid: Vec<u8>,
+    pub(super) b: Vec<i64>,
+    pub(super) has_b: bool,
+}
+
+impl Cells {
+    pub(super) fn bounds(&self) -> ((i32, i32), (i32, i32)) {
+        let ends = |part: fn(&(i32, i32)) -> i32| {
+            let all = self.cells.keys().map(part);
+            (all.clone().min().unwrap_or(0), all.max().unwrap_or(0))
+        };
+        (ends(|at| at.0), ends(|at| at.1))
+    }
+
+    /// In the array's global order, or of a dense array row by row.
+    pub(super) fn columns(&self, kind: Kind) -> Columns {
+        let mut cells: Vec<(&(i32, i32), &i32)> = self.cells.iter().collect();
+        match kind {
+            Kind::Dense => {}
+            Kind::Hilbert => cells.sort_by_key(|((x, y), _)| (hilbert(*x, *y), *x, *y)),
+            _ => cells.sort_by_key(|((x, y), _)| (x.div_euclid(5), y.div_euclid(2), *x, *y)),
+        }
+        let mut columns = Columns { offsets: vec![0], has_b: self.has_b, ..Columns::default() };
+        for ((x, y), a) in cells {
+            columns.x.push(*x);
+            columns.y.push(*y);
+            columns.a.push(*a);
+            columns.s.extend(std::iter::repeat_n(b'x', usize::try_from(a.rem_euclid(5)).unwrap_or(0)));
+            columns.offsets.push(u64::try_from(columns.s.len()).unwrap_or(0));
+            columns.valid.push(u8::from(a.rem_euclid(3) != 0));
+            columns.b.push(i64::from(*a).saturating_mul(1000));
+        }
+        columns
+    }
+}
+
+/// The place of a cell on the curve, as the format defines it (reference, part 2 §18), for two dimensions.
+fn hilbert(x: i32, y: i32) -> u64 {
+    let bucket = |value: i32, high: i32| {
+        let share = f64::from(value) / f64::from(high) * f64::from(i32::MAX);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "that is how buckets are defined"
+        )]
+        let bucket = share as u64;
+        bucket
+    };
+    let mut point = [bucket(x, 9), bucket(y, 3)];
+    let mut q = 1u64 << 30;
+    while q > 1 {
+        let p = q - 1;
+        for index in 0..2 {
+            let [first, second] = point;
+            let value = if index == 0 { first } else { second };
+            if value & q != 0 {
+                point = [first ^ p, second];
+            } else {
+                let t = (first ^ value) & p;
+                point = if index == 0 { [first ^ t ^ t, second] } else { [first ^ t, second ^ t] };
+            }
+        }
+        q >>= 1;
+    }
+    let [first, mut second] = point;
+    second ^= first;
+    let mut t = second;
+    let mut shift = 1;
+    while shift < 31 {
+        second ^= second >> shift;
+        shift <<= 1;
+    }
+    t ^= second;
+    let first = first ^ t;
+    (0..31).fold(0, |value, bit| {
+        value | ((second >> bit & 1) << (2 * bit)) | ((first >> bit & 1) << (2 * bit + 1))
+    })
+}
+
+impl Kind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Sparse => "sparse",
+            Self::Duplicates => "duplicates",
+            Self::Hilbert => "hilbert",
+            Self::Dense => "dense",
+        }
+    }
+
+    pub(super) fn schema(self) -> ArraySchema {
+        let builder = if self == Self::Dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+        let dimension = |name: &str, high: i32, tile: i32| {
+            let dimension = Dimension::new(name, 0i32..=high);
+            if self == Self::Hilbert { dimension } else { dimension.with_tile(tile) }
+        };
+        let builder = builder.dimension(dimension("x", 9, 5)).dimension(dimension("y", 3, 2)).capacity(3);
+        let builder = match self {
+            Self::Duplicates => builder.allow_duplicates(),
+            Self::Hilbert => builder.cell_order(tdb_array::Layout::Hilbert),
+            _ => builder,
+        };
+        let text = Attribute::new("s", Datatype::StringAscii, CellValNum::Var).with_nulls();
+        let builder =
+            builder.attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE)).attribute(text);
+        // The parts are legal whatever the kind.
+        builder.build().unwrap_or_else(|problem| {
+            eprintln!("{problem}");
+            std::process::exit(1)
+        })
+    }
+
+    fn json(self) -> Value {
+        let hex =
+            |value: i32| value.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let dimension = |name: &str, high: i32, tile: i32| {
+            let extent = (self != Self::Hilbert).then(|| hex(tile));
+            json!({ "name": name, "type": "INT32", "domain": [hex(0), hex(high)], "tile_extent": extent,
+                    "cell_val_num": 1 })
+        };
+        json!({
+            "array_type": if self == Self::Dense { "dense" } else { "sparse" },
+            "dimensions": [dimension("x", 9, 5), dimension("y", 3, 2)],
+            "attributes": [
+                { "name": "a", "type": "INT32" },
+                { "name": "s", "type": "STRING_ASCII", "cell_val_num": "var", "nullable": true },
+            ],
+            "capacity": 3,
+            "cell_order": if self == Self::Hilbert { "hilbert" } else { "row-major" },
+            "allows_dups": self == Self::Duplicates,
+        })
+    }
+}
+
+/// The attribute that an evolution adds.
+pub(super) fn added() -> Attribute {
+    Attribute::new("b", Datatype::Int64, CellValNum::ONE)
+}
+
+/// "a > most".
+pub(super) fn greater(most: i32) -> Condition {
+    let operands = vec![most.to_le_bytes().to_vec()];
+    Condition::Value { field: "a".into(), comparison: Comparison::Greater, operands }
+}
+
+const KINDS: [Kind; 4] = [Kind::Sparse, Kind::Dense, Kind::Duplicates, Kind::Hilbert];
+const STORED: [Stored; 4] = [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits, Stored::Metadata];
+
+/// History `number` of a seed.
+pub(super) fn random(seed: u64, number: u64) -> Case {
+    let random = &mut Random::new(seed.wrapping_mul(1 << 32).wrapping_add(number));
+    let kind = pick(random, &KINDS);
+    let mut steps = vec![Step::Create];
+    let mut has_b = false;
+    let count = 4 + random.below(9);
+    for index in 0..count {
+        let time = START + 10 + 2 * index;
+        let draw = random.below(20);
+        steps.push(match draw {
+            0..=7 => Step::Write { time, cells: cells(random, kind, has_b) },
+            8 | 9 if kind != Kind::Dense => Step::Delete { time, most: drawn(random, -20, 40) },
+            8..=12 => Step::Consolidate(pick(random, &STORED)),
+            13..=16 => Step::Vacuum(pick(random, &STORED)),
+            17 if !has_b => {
+                has_b = true;
+                Step::Evolve { time }
+            }
+            _ => {
+                let key = format!("k{}", random.below(3));
+                let value = (random.below(3) > 0).then(|| drawn(random, -9, 9));
+                Step::Metadata { time, key, value }
+            }
+        });
+    }
+    // Whatever the draw: something to read.
+    steps.insert(1, Step::Write { time: START + 5, cells: cells(random, kind, false) });
+    Case { name: format!("h{seed}_{number}"), kind, steps }
+}
+
+/// A number of an inclusive range.
+fn drawn(random: &mut Random, low: i32, high: i32) -> i32 {
+    let span = u64::from(high.abs_diff(low)).saturating_add(1);
+    low.saturating_add(i32::try_from(random.below(span)).unwrap_or(0))
+}
+
+fn pick<T: Copy>(random: &mut Random, of: &[T; 4]) -> T {
+    let [a, b, c, d] = *of;
+    match random.below(4) {
+        0 => a,
+        1 => b,
+        2 => c,
+        _ => d,
+    }
+}
+
+fn cells(random: &mut Random, kind: Kind, has_b: bool) -> Cells {
+    let mut cells = BTreeMap::new();
+    if kind == Kind::Dense {
+        let (x, y) = (drawn(random, 0, 9), drawn(random, 0, 3));
+        let (x_end, y_end) = (drawn(random, x, 9), drawn(random, y, 3));
+        for x in x..=x_end {
+            for y in y..=y_end {
+                cells.insert((x, y), drawn(random, -40, 40));
+            }
+        }
+    } else {
+        for _ in 0..=random.below(9) {
+            cells.insert((drawn(random, 0, 9), drawn(random, 0, 3)), drawn(random, -40, 40));
+        }
+    }
+    Cells { cells, has_b }
+}
+
+impl Case {
+    /// Every time at which something happened, and some windows that begin later.
+    pub(super) fn windows(&self) -> Vec<TimeWindow> {
+        let last = START + 12 + 2 * u64::try_from(self.steps.len()).unwrap_or(0);
+        let mut windows: Vec<TimeWindow> = (START + 4..=last).map(TimeWindow::until).collect();
+        windows.extend((START + 6..last).step_by(3).map(|start| TimeWindow::between(start, last)));
+        windows.extend((START + 6..last).step_by(5).map(|start| TimeWindow::between(start, start + 4)));
+        windows
+    }
+
+    /// As `xtask/peer/write.py` takes it.
+    pub(super) fn json(&self) -> Value {
+        let windows: Vec<[u64; 2]> = self.windows().iter().map(|window| [window.start, window.end]).collect();
+        let steps: Vec<Value> = self.steps.iter().map(|step| self.step_json(step)).collect();
+        json!({ "name": self.name, "schema": self.kind.json(), "steps": steps, "windows": windows })
+    }
+
+    fn step_json(&self, step: &Step) -> Value {
+        let mode = |what: &Stored| match what {
+            Stored::Fragments => "fragments",
+            Stored::FragmentMetadata => "fragment_meta",
+            Stored::Commits => "commits",
+            Stored::Metadata => "array_meta",
+        };
+        match step {
+            Step::Create => json!({ "op": "create", "t": START }),
+            Step::Write { time, cells } => self.write_json(*time, cells),
+            Step::Delete { time, most } => {
+                let hex: String = most.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+                json!({ "op": "delete", "t": time, "condition": ["a", ">", hex] })
+            }
+            Step::Consolidate(what) => json!({ "op": "consolidate", "config": {
+                "sm.consolidation.mode": mode(what), "sm.consolidation.amplification": "1000000000",
+            }}),
+            Step::Vacuum(what) => json!({ "op": "vacuum", "config": { "sm.vacuum.mode": mode(what) } }),
+            Step::Metadata { time, key, value: Some(value) } => json!({ "op": "meta", "t": time, "puts": [
+                { "key": key, "type": "INT32", "num": 1, "value": base64(&value.to_le_bytes()) },
+            ]}),
+            Step::Metadata { time, key, value: None } => json!({ "op": "meta", "t": time, "deletes": [key] }),
+            Step::Evolve { time } => {
+                json!({ "op": "evolve", "t": time, "add": [{ "name": "b", "type": "INT64" }] })
+            }
+        }
+    }
+
+    fn write_json(&self, time: u64, cells: &Cells) -> Value {
+        let columns = cells.columns(self.kind);
+        let ints =
+            |values: &[i32]| base64(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
+        let starts = columns.offsets.split_last().map(|(_, starts)| starts).unwrap_or_default();
+        let starts: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
+        let mut fields = serde_json::Map::new();
+        let mut subarray = Value::Null;
+        if self.kind == Kind::Dense {
+            let hex =
+                |value: i32| value.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let (x, y) = cells.bounds();
+            subarray = json!([[hex(x.0), hex(x.1)], [hex(y.0), hex(y.1)]]);
+        } else {
+            fields.insert("x".into(), json!({ "data": ints(&columns.x) }));
+            fields.insert("y".into(), json!({ "data": ints(&columns.y) }));
+        }
+        fields.insert("a".into(), json!({ "data": ints(&columns.a) }));
+        let text = json!({ "data": base64(&columns.s), "offsets": base64(&starts), "validity": base64(&columns.valid) });
+        fields.insert("s".into(), text);
+        if columns.has_b {
+            let bytes: Vec<u8> = columns.b.iter().flat_map(|value| value.to_le_bytes()).collect();
+            fields.insert("b".into(), json!({ "data": base64(&bytes) }));
+        }
+        let layout = if self.kind == Kind::Dense { "row-major" } else { "unordered" };
+        json!({ "op": "write", "t": time, "layout": layout, "subarray": subarray, "fields": fields })
+    }
+}
+
+/// Bytes as the scripts take them.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit =
+        |bits: u32| char::from(DIGITS.get(usize::try_from(bits & 63).unwrap_or(0)).copied().unwrap_or(b'A'));
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let word =
+            chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let used = place <= chunk.len();
+            text.push(if used { digit(word >> (18 - 6 * place)) } else { '=' });
+        }
+    }
+    text
+}
