@@ -6,6 +6,7 @@
 
 mod arrays;
 mod chunks;
+mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -53,6 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut seeds = Seeds::default();
     arrays::collect(&root.join("xtask/fixtures/arrays"), &mut seeds)?;
     chunks::made(&mut seeds);
+    texts::written(&mut seeds);
     let mut total = 0usize;
     for (target, candidates) in &seeds.0 {
         let most = if target == "whole_array" { ARRAY_BYTES } else { TARGET_BYTES };

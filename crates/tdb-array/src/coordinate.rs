@@ -2,7 +2,7 @@
 
 use core::ops::{Bound, RangeBounds};
 
-use tdb_codec::{Native, PhysicalVisitor};
+use tdb_codec::{Datatype, Native, PhysicalVisitor};
 use tdb_schema::Dimension;
 
 use crate::QueryError;
@@ -153,12 +153,7 @@ fn resolve_end(
             };
             // An end outside the type's range is outside every domain of it: clamp to the type.
             let size = dimension.datatype.size();
-            let bits = u32::try_from(size.saturating_mul(8)).unwrap_or(64);
-            let (least, most) = if physical.is_signed_integer() {
-                (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-            } else {
-                (0, (1i128 << bits) - 1)
-            };
+            let (least, most) = integer_limits(dimension.datatype);
             let clamped = value.clamp(least, most);
             if clamped != value && (side == Side::Low) == (value > most) {
                 return Err(wrong());
@@ -169,7 +164,23 @@ fn resolve_end(
     }
 }
 
-fn int_to_float(value: i128) -> f64 {
+/// A little-endian integer of up to 8 bytes.
+pub(crate) fn integer(bytes: &[u8], signed: bool) -> i128 {
+    let negative = signed && bytes.last().is_some_and(|byte| *byte >= 0x80);
+    bytes.iter().rev().fold(if negative { -1 } else { 0 }, |value, byte| value << 8 | i128::from(*byte))
+}
+
+/// The smallest and the largest integer of an integral type.
+pub(crate) fn integer_limits(datatype: Datatype) -> (i128, i128) {
+    let bits = u32::try_from(datatype.size().saturating_mul(8)).unwrap_or(64);
+    if datatype.physical().is_signed_integer() {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    }
+}
+
+pub(crate) fn int_to_float(value: i128) -> f64 {
     // Rounds to the nearest, as any conversion of a large integer to a float does.
     value as f64
 }
@@ -213,8 +224,6 @@ impl PhysicalVisitor for FloatBytes {
 
 #[cfg(test)]
 mod tests {
-    use tdb_codec::Datatype;
-
     use super::*;
 
     fn dimension(datatype: Datatype) -> Dimension {

@@ -116,6 +116,10 @@ pub enum QueryError {
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error("the result has no field \"{0}\"")]
     NotInResult(String),
+    #[error("condition: {0}")]
+    Condition(crate::ConditionError),
+    #[error("aggregate: {0}")]
+    Aggregate(crate::AggregateError),
 }
 
 /// A write that does not fit the array.

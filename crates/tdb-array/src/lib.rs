@@ -39,8 +39,10 @@
 //! below.
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod array;
 mod cells;
+mod condition;
 mod consolidated;
 mod context;
 mod coordinate;
@@ -62,6 +64,7 @@ mod query;
 mod ranges;
 mod schemas;
 mod sparse;
+mod statistics;
 mod stats;
 mod storage;
 mod stream;
@@ -71,8 +74,10 @@ mod verify;
 mod window;
 mod write;
 
+pub use aggregate::{Aggregate, AggregateError, AggregateFunction, AggregateValue};
 pub use array::{Array, OpenOptions};
 pub use cells::{Cells, Column};
+pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome};

@@ -5,13 +5,14 @@ use core::ops::RangeBounds;
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
+use crate::condition::Program;
 use crate::coordinate::{AskedRange, Coordinate, Ends, resolve_point};
 use crate::explain::{Explain, explain};
 use crate::labels::{self, LabelValues};
 use crate::ranges::{RangeSet, check_ends};
 use crate::stats::{QueryStats, Stage};
 use crate::stream::{self, Batches, MemoryBudget, OnProgress, Progress, Share};
-use crate::{Array, Cells, QueryError, Result, dense, sparse};
+use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.
 ///
@@ -34,6 +35,7 @@ pub struct Read<'a> {
     ranges: Vec<(String, Vec<Wanted>)>,
     labels: Vec<(String, Wanted)>,
     order: Option<Layout>,
+    condition: Option<QueryCondition>,
     memory: Option<MemoryBudget>,
     pub(crate) on_progress: Option<OnProgress>,
 }
@@ -65,6 +67,8 @@ pub(crate) struct Plan<'a> {
     /// The intervals of each dimension: merged, or in the order they were asked for where results come in that order.
     pub(crate) ranges: Vec<RangeSet>,
     pub(crate) order: Layout,
+    /// What cells must satisfy.
+    pub(crate) condition: Option<Program>,
     /// Where the column of the cells' timestamps goes, if they were asked for.
     pub(crate) timestamps: Option<usize>,
     /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
@@ -84,6 +88,7 @@ impl<'a> Read<'a> {
             ranges: Vec::new(),
             labels: Vec::new(),
             order: None,
+            condition: None,
             memory: None,
             on_progress: None,
         }
@@ -177,6 +182,53 @@ impl<'a> Read<'a> {
     pub const fn order(mut self, order: Layout) -> Self {
         self.order = Some(order);
         self
+    }
+
+    /// Asks for the cells that satisfy a condition, beside conditions given before. A sparse read returns no others; a
+    /// dense one returns fill values in the place of others (null, if that is what the attribute is filled with).
+    ///
+    /// ```
+    /// use tdb_array::{Array, field};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
+    /// let array = Array::open(path)?;
+    /// # let name = array.schema().attributes[0].name.clone();
+    /// # let name = name.as_str();
+    /// let all = array.read().collect()?.len();
+    /// let some = array.read().condition(field(name).gt(5)).collect()?.len();
+    /// let rest = array.read().condition(!field(name).gt(5)).collect()?.len();
+    /// assert_eq!(some + rest, all);
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    pub fn condition(mut self, condition: QueryCondition) -> Self {
+        self.condition = Some(match self.condition {
+            Some(before) => before.and(condition),
+            None => condition,
+        });
+        self
+    }
+
+    /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means. What statistics of
+    /// fragments and tiles answer exactly is not read from data files, and the rest is read tile by tile.
+    ///
+    /// Fields and order of the query do not matter. A cell that several ranges ask for counts once.
+    ///
+    /// ```
+    /// use tdb_array::{Aggregate, Array};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let found = array.read().range("rows", 1..=2).aggregate([Aggregate::count(), Aggregate::sum("a")])?;
+    /// assert_eq!((found[0].as_u64(), found[1].as_i64()), (Some(8), Some(36)));
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::collect`], and an aggregate that its field's type does not have.
+    pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
+        // In global order ranges are merged, so that no cell counts twice, and dense regions are parts of tiles.
+        let plan = self.order(Layout::GlobalOrder).plan()?;
+        crate::aggregate::run(&plan, aggregates.into_iter().collect())
     }
 
     /// Bounds the memory that the query uses: for [`Self::collect`] with its result, for [`Self::batches`] with the batch
@@ -284,8 +336,9 @@ impl<'a> Read<'a> {
         let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
         let ranges = self.range_sets()?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
-        let share = Share::default();
-        Ok(Plan { array: self.array, fields, ranges: ranges.collect(), order, timestamps, labels, share })
+        let condition = self.condition.map(|condition| Program::of_query(&condition, self.array));
+        let (ranges, condition, share) = (ranges.collect(), condition.transpose()?, Share::default());
+        Ok(Plan { array: self.array, fields, ranges, order, condition, timestamps, labels, share })
     }
 
     /// The intervals of each dimension, as they were asked for.

@@ -105,11 +105,17 @@ integer in the dimension's unit); strings, with \\xNN for any byte and \\\\ \\: 
 something. Both ends are included, an empty end is open, a single value is a range of one, and .. separates as \
 well as : does.
 
+A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) is null, is not null, joined by \
+and, or, not and parentheses. Strings and dates stand in quotes, and so do names that are no plain words. Aggregates are \
+read from statistics rather than from data wherever these are exact.
+
 Examples:
   tdb read weather
   tdb read weather --fields temperature --subarray 0:9,3:7
   tdb read weather --range 'time=2020-01-01..2020-01-31' --range 'station=OSLO' --range 'station=S:T'
   tdb read weather --points 'station=OSLO,BERGEN' --points time=@days.txt
+  tdb read weather --where \"temperature > 30 and station in ('OSLO', 'ROMA')\"
+  tdb read weather --aggregate 'count, mean(temperature)' --range 'station=OSLO'
   tdb read weather --at 2020-06-01 --format csv --out june.csv
   tdb read weather --format raw --out buffers")]
 pub(crate) struct ReadArgs {
@@ -120,6 +126,12 @@ pub(crate) struct ReadArgs {
     pub(crate) fields: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArgs,
+    /// Only cells that satisfy a condition; in dense arrays the others are shown as fill values.
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) condition: Option<String>,
+    /// Instead of cells, print count, or sum, mean, min, max or null_count of a field, or several of these.
+    #[arg(long, value_name = "sum(F),count", conflicts_with_all = ["fields", "order", "limit"])]
+    pub(crate) aggregate: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     #[command(flatten)]

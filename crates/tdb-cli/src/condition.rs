@@ -1,10 +1,23 @@
-//! Stored conditions in words.
+//! Conditions as the command line writes them, and stored ones in words.
 
+use tdb_array::{ConditionError, Operand, QueryCondition};
 use tdb_codec::CellValNum;
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Field};
 
+use crate::ranges::date_ticks;
 use crate::value::{cell_text, escape_bytes, hex_text};
+
+/// Reads `--where`: a condition, with dates of date fields in quotes.
+pub(crate) fn parse(text: &str, schema: &ArraySchema) -> Result<QueryCondition, ConditionError> {
+    QueryCondition::parse(text)?.map_operands(|name, operand| match (schema.field(name), operand) {
+        (Some(field), Operand::Bytes(date)) if field.datatype.is_datetime() => {
+            let ticks = date_ticks(field.datatype, &String::from_utf8_lossy(date))?;
+            Ok(Some(Operand::Int(ticks.into())))
+        }
+        _ => Ok(None),
+    })
+}
 
 /// A condition as a file holds it: `a <= 20 and (b = 3 or b = 4)`. The file does not say of which type the operands
 /// are; those of fields the schema does not have are shown in hexadecimal.
@@ -26,18 +39,10 @@ pub(crate) fn text(condition: &Condition, schema: Option<&ArraySchema>) -> Strin
             children.iter().map(part).collect::<Vec<_>>().join(word)
         }
         Condition::Value { field, comparison, operands } => {
-            let sign = match comparison {
-                Comparison::Less => "<",
-                Comparison::LessOrEqual => "<=",
-                Comparison::Greater => ">",
-                Comparison::GreaterOrEqual => ">=",
-                Comparison::Equal => "=",
-                Comparison::NotEqual => "!=",
-                Comparison::In => "in",
-                Comparison::NotIn => "not in",
-                Comparison::AlwaysTrue => return "true".to_owned(),
-                Comparison::AlwaysFalse => return "false".to_owned(),
-            };
+            let sign = comparison.sign();
+            if matches!(comparison, Comparison::AlwaysTrue | Comparison::AlwaysFalse) {
+                return sign.to_owned();
+            }
             let known = schema.and_then(|schema| schema.field(field));
             let shown: Vec<String> =
                 operands.iter().map(|operand| operand_text(operand, known.as_ref())).collect();

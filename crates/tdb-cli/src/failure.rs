@@ -13,6 +13,14 @@ const FAILED: u8 = 1;
 pub(crate) enum Failure {
     /// The command line is wrong: one line.
     Usage(String),
+    /// A text on the command line is wrong at a column (in characters, from 1 on).
+    Text {
+        /// What is wrong: one line.
+        line: String,
+        /// The text.
+        text: String,
+        column: usize,
+    },
     /// The command line is wrong: clap's own text.
     Clap(String),
     /// Something could not be read, written or understood: one line that names the file.
@@ -48,12 +56,33 @@ impl Failure {
         }
     }
 
+    /// What is wrong with the text of an option, and where in it.
+    pub(crate) fn at_column(
+        path: &Path,
+        option: &str,
+        text: &str,
+        column: Option<usize>,
+        what: impl core::fmt::Display,
+    ) -> Self {
+        let line = format!("{}: {option}: {what}", path.display());
+        match column {
+            Some(column) => Self::Text { line, text: text.to_owned(), column },
+            None => Self::Usage(line),
+        }
+    }
+
     /// Prints the failure and returns its exit code.
     pub(crate) fn report(&self, err: &mut dyn Write) -> u8 {
         // Where standard error is gone too, the exit code has to do.
         match self {
             Self::Usage(line) => {
                 let _ = writeln!(err, "error: {}", one_line(line));
+                USAGE
+            }
+            Self::Text { line, text, column } => {
+                let before: String = text.chars().take(column.saturating_sub(1)).collect();
+                let (shown, before) = (one_line(text), one_line(&before).chars().count());
+                let _ = writeln!(err, "error: {}\n  {shown}\n  {}^", one_line(line), " ".repeat(before));
                 USAGE
             }
             Self::Clap(text) => {

@@ -302,7 +302,12 @@ fn parse_float(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
 }
 
 fn parse_date(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
-    let ticks = calendar::parse(datatype, text).map_err(|error| {
+    Ok(date_ticks(datatype, text)?.to_le_bytes().to_vec())
+}
+
+/// The ticks of a date in a type's unit.
+pub(crate) fn date_ticks(datatype: Datatype, text: &str) -> Result<i64> {
+    calendar::parse(datatype, text).map_err(|error| {
         let unit = datatype.unit();
         match error {
             BadDate::Syntax => {
@@ -310,11 +315,10 @@ fn parse_date(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
                     "{text:?} is neither a date such as 2020-02-29T12:30 nor an integer (in unit {unit:?})"
                 )
             }
-            BadDate::TooFine => format!("{text:?} is finer than the dimension's unit, {unit:?}"),
+            BadDate::TooFine => format!("{text:?} is finer than the unit of {datatype}, {unit:?}"),
             BadDate::TooFar => format!("{text:?} does not fit {datatype}"),
         }
-    })?;
-    Ok(ticks.to_le_bytes().to_vec())
+    })
 }
 
 /// A string with `\xNN` for any byte and a backslash before characters that mean something.

@@ -1,5 +1,6 @@
 //! `tdb read`: the cells of an array.
 
+mod aggregates;
 mod csv;
 mod grid;
 mod json;
@@ -12,13 +13,14 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Column, Layout, Read};
+use tdb_array::{Array, ArraySchema, ArrayType, Column, ConditionError, Layout, QueryError, Read};
 use tdb_codec::to_u64;
 
 use self::csv::Csv;
 use self::json::Json;
 use self::raw::Raw;
 use crate::args::{Format, ReadArgs};
+use crate::condition;
 use crate::explain;
 use crate::failure::{Failure, Result};
 use crate::ranges::{self, Ends};
@@ -52,14 +54,13 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+    if let Some(list) = &args.aggregate {
+        return aggregates::run(args, list, out);
+    }
     if args.format == Format::Raw && args.out.is_none() {
         return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
     }
-    let mut options = args.window.options(&args.key)?;
-    if let Some(threads) = args.threads {
-        options = options.threads(threads);
-    }
-    let array = options.open(&args.array).map_err(|error| Failure::of_array(&args.array, error))?;
+    let array = open(args)?;
     let query = Query::new(args, &array)?;
     match &args.out {
         Some(folder) if args.format == Format::Raw => query.stream(&mut Raw::new(folder))?,
@@ -90,7 +91,7 @@ impl<'a> Query<'a> {
             }
             _ => false,
         };
-        let mut read = narrower.apply(array.read(), schema);
+        let mut read = narrower.apply(satisfying(args, array)?, schema);
         if let Some(order) = order {
             read = read.order(order);
         }
@@ -123,7 +124,7 @@ impl<'a> Query<'a> {
     /// All cells at once.
     fn collect(self) -> Result<Answer<'a>> {
         let Self { array, args, coordinates, narrowed, .. } = self;
-        let cells = self.read.collect().map_err(|error| Failure::of_array(&args.array, error))?;
+        let cells = self.read.collect().map_err(|error| failed(args, error))?;
         let shown = args.limit.map_or(cells.len(), |limit| limit.min(cells.len()));
         let whole = shown == cells.len() && !narrowed;
         let (order, shape) = (cells.order(), cells.shape().filter(|_| whole).map(<[usize]>::to_vec));
@@ -134,7 +135,7 @@ impl<'a> Query<'a> {
     /// The cells batch by batch.
     fn stream(self, sink: &mut dyn Sink) -> Result {
         let Self { array, args, ranges, narrowed, .. } = self;
-        let failed = |error| Failure::of_array(&args.array, error);
+        let failed = |error| failed(args, error);
         let bar = progress::Bar::new(args);
         let mut batches = self.read.batches().map_err(failed)?;
         let mut summary = Summary { array, ranges, order: batches.order(), cells: 0, shape: None };
@@ -196,13 +197,40 @@ struct Summary<'a> {
 fn values(args: &ReadArgs, array: &Array, mut columns: Vec<Column>) -> Result<Vec<Column>> {
     if args.values {
         for column in &mut columns {
-            let values = array.enumerated(column).map_err(|error| Failure::of_array(&args.array, error))?;
-            if let Some(values) = values {
+            if let Some(values) = array.enumerated(column).map_err(|error| failed(args, error))? {
                 *column = values;
             }
         }
     }
     Ok(columns)
+}
+
+fn open(args: &ReadArgs) -> Result<Array> {
+    let mut options = args.window.options(&args.key)?;
+    if let Some(threads) = args.threads {
+        options = options.threads(threads);
+    }
+    options.open(&args.array).map_err(|error| Failure::of_array(&args.array, error))
+}
+
+/// A query of the cells that satisfy the condition.
+fn satisfying<'a>(args: &ReadArgs, array: &'a Array) -> Result<Read<'a>> {
+    let Some(text) = &args.condition else { return Ok(array.read()) };
+    let condition = condition::parse(text, array.schema());
+    Ok(array.read().condition(condition.map_err(|error| bad_condition(args, &error))?))
+}
+
+/// What failed while a query ran.
+fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
+    match error {
+        tdb_array::Error::Query(QueryError::Condition(error)) => bad_condition(args, &error),
+        error => Failure::of_array(&args.array, error),
+    }
+}
+
+fn bad_condition(args: &ReadArgs, error: &ConditionError) -> Failure {
+    let text = args.condition.as_deref().unwrap_or_default();
+    Failure::at_column(&args.array, "--where", text, error.column(), error)
 }
 
 /// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.

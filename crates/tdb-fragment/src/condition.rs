@@ -94,6 +94,40 @@ impl Comparison {
     pub const fn takes_list(self) -> bool {
         matches!(self, Self::In | Self::NotIn)
     }
+
+    /// The comparison that holds where this one does not (for values that are not null).
+    #[must_use]
+    pub const fn negated(self) -> Self {
+        match self {
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::In => Self::NotIn,
+            Self::NotIn => Self::In,
+            Self::AlwaysTrue => Self::AlwaysFalse,
+            Self::AlwaysFalse => Self::AlwaysTrue,
+        }
+    }
+
+    /// How the comparison is written between a field and its operand.
+    #[must_use]
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::In => "in",
+            Self::NotIn => "not in",
+            Self::AlwaysTrue => "true",
+            Self::AlwaysFalse => "false",
+        }
+    }
 }
 
 /// A condition on the cells of an array: a tree in prefix order.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tdb_array::{Layout, MemoryStorage, OpenOptions, history, verify};
+use tdb_array::{Aggregate, Layout, MemoryStorage, OpenOptions, QueryCondition, history, verify};
 use tdb_codec::Limits;
 
 use crate::input::unpack_files;
@@ -34,5 +34,19 @@ pub fn whole_array(data: &[u8]) {
     let places = Arc::new(MemoryStorage::new(files));
     if let Ok(group) = OpenOptions::new().limits(limits).open_group_in(places, "") {
         let _ = (group.walk(), group.metadata());
+    }
+}
+
+/// Reads a condition's text, and a list of aggregates. What is accepted is shown as text that means the same, and what is
+/// not is refused at a place in the text.
+pub fn query_condition(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match QueryCondition::parse(&text) {
+        Ok(condition) => assert_eq!(QueryCondition::parse(&condition.to_string()), Ok(condition)),
+        Err(error) => assert!(error.offset().is_some_and(|offset| text.is_char_boundary(offset)), "{error}"),
+    }
+    if let Ok(aggregates) = Aggregate::parse(&text) {
+        let shown = aggregates.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        assert_eq!(Aggregate::parse(&shown), Ok(aggregates));
     }
 }

@@ -18,7 +18,7 @@ mod input;
 mod schema;
 mod tile;
 
-pub use array::whole_array;
+pub use array::{query_condition, whole_array};
 pub use filters::{filter, pipeline, round_trip};
 pub use fragment::{
     condition, consolidated_commits, consolidated_footers, footer, fragment_statistics, legacy_metadata,
@@ -36,7 +36,7 @@ pub const BUDGET: u64 = 16 << 20;
 
 type Parser = (&'static str, fn(&[u8]));
 
-const PARSERS: [Parser; 22] = [
+const PARSERS: [Parser; 23] = [
     ("array_metadata", array_metadata),
     ("array_schema", array_schema),
     ("condition", condition),
@@ -51,6 +51,7 @@ const PARSERS: [Parser; 22] = [
     ("names", names),
     ("path_lines", path_lines),
     ("pipeline", pipeline),
+    ("query_condition", query_condition),
     ("round_trip", round_trip),
     ("rtree", rtree),
     ("tile_chunks", tile_chunks),

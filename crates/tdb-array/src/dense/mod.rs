@@ -3,15 +3,17 @@
 mod arrange;
 mod axis;
 mod cell_map;
+pub(crate) mod condition;
 mod overlay;
 pub(crate) mod paint;
-mod space;
+pub(crate) mod space;
 
 use tdb_codec::{Buffer, Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::paint::{Target, VarTarget};
 use self::space::Region;
+use crate::fragment::Fragment;
 use crate::gather::{ColumnSpec, concat, lengths_to_offsets, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::stats::Stage;
@@ -35,19 +37,12 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let regions = space.regions(context.threads);
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
     let rows = space.regions(1);
-    // Sparse fragments of a dense array: their cells are found once, for all fields.
-    let overlays: Vec<Option<Overlay>> =
-        array
-            .fragments
-            .iter()
-            .map(|fragment| {
-                if fragment.is_dense() {
-                    Ok(None)
-                } else {
-                    Overlay::load(context, fragment, &space).map(Some)
-                }
-            })
-            .collect::<Result<_>>()?;
+    let overlays = overlays(plan, &space)?;
+    let wanted = match &plan.condition {
+        Some(program) => Some(condition::mask(plan, program, &space, &rows, &overlays)?),
+        None => None,
+    };
+    let wanted = wanted.as_deref();
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let Some(field) = array.schema().field_of(*kind) else { continue };
@@ -58,9 +53,9 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
                 let sources =
                     FieldSources::open(context, &array.fragments, &overlays, space.query(), *kind, &spec)?;
                 if spec.cell_size.is_some() {
-                    fixed_column(plan, &space, &regions, &sources, spec)?
+                    fixed_column(plan, &space, &regions, &sources, wanted, spec)?
                 } else {
-                    var_column(plan, &space, &rows, &sources, spec)?
+                    var_column(plan, &space, &rows, &sources, wanted, spec)?
                 }
             }
         };
@@ -72,6 +67,18 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let (cells, counts) = space.result();
     let shape = (space.order != Layout::GlobalOrder).then(|| counts.to_vec());
     Ok(Cells { len: cells, shape, order: space.order, columns })
+}
+
+/// Sparse fragments of a dense array: their cells are found once, for all fields.
+pub(crate) fn overlays(plan: &Plan<'_>, space: &Space) -> Result<Vec<Option<Overlay>>> {
+    let load = |fragment: &Fragment| {
+        if fragment.is_dense() {
+            Ok(None)
+        } else {
+            Overlay::load(&plan.array.context, fragment, space).map(Some)
+        }
+    };
+    plan.array.fragments.iter().map(load).collect()
 }
 
 /// Validity bytes of a nullable column, all of them still to be written.
@@ -90,11 +97,22 @@ fn split_validity<'v>(validity: &'v mut Option<Vec<u8>>, regions: &[Region]) -> 
     }
 }
 
+/// The piece of a byte a cell for each region, if there are any.
+fn split_wanted<'w>(mut wanted: Option<&'w [u8]>, regions: &[Region]) -> Vec<Option<&'w [u8]>> {
+    let mut take = |region: &Region| {
+        let (piece, rest) = wanted?.split_at_checked(region.cells())?;
+        wanted = Some(rest);
+        Some(piece)
+    };
+    regions.iter().map(&mut take).collect()
+}
+
 fn fixed_column(
     plan: &Plan<'_>,
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,
+    wanted: Option<&[u8]>,
     spec: ColumnSpec,
 ) -> Result<Column> {
     let context = &plan.array.context;
@@ -103,11 +121,17 @@ fn fixed_column(
     let mut validity = new_validity(&spec, space.cells());
     let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
     let validities = split_validity(&mut validity, regions);
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(validities)).collect();
-    parallel::run(context.threads, jobs, Worker::default, |(region, (values, validity)), worker| {
-        let mut target = Target { values, validity };
-        sources.paint_fixed(context, space, region, &spec, &mut target, worker)
-    })?;
+    let rest = validities.into_iter().zip(split_wanted(wanted, regions));
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).collect();
+    parallel::run(
+        context.threads,
+        jobs,
+        Worker::default,
+        |(region, (values, (validity, wanted))), worker| {
+            let mut target = Target { values, validity, wanted };
+            sources.paint_fixed(context, space, region, &spec, &mut target, worker)
+        },
+    )?;
     Ok(spec.column(data, None, validity))
 }
 
@@ -116,6 +140,7 @@ fn var_column(
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,
+    wanted: Option<&[u8]>,
     spec: ColumnSpec,
 ) -> Result<Column> {
     let context = &plan.array.context;
@@ -124,16 +149,21 @@ fn var_column(
     let mut validity = new_validity(&spec, space.cells());
     let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));
     let validities = split_validity(&mut validity, regions);
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(validities)).collect();
-    let values =
-        parallel::run(context.threads, jobs, Worker::default, |(region, (lengths, validity)), worker| {
-            let mut target = VarTarget::new(lengths, validity);
+    let rest = validities.into_iter().zip(split_wanted(wanted, regions));
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).collect();
+    let values = parallel::run(
+        context.threads,
+        jobs,
+        Worker::default,
+        |(region, (lengths, (validity, wanted))), worker| {
+            let mut target = VarTarget::new(lengths, validity, wanted);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
             let values = target.into_values()?;
             // Held once as pieces, and once joined.
             plan.share.charge(to_u64(values.len()).saturating_mul(2))?;
             Ok(values)
-        })?;
+        },
+    )?;
     lengths_to_offsets(&mut offsets)?;
     let data = concat(context, values)?;
     Ok(spec.column(data, Some(offsets), validity))

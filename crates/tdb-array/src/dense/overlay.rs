@@ -89,6 +89,11 @@ impl Overlay {
         })
     }
 
+    /// Calls `visit` with the place in the region of each of the fragment's cells in `bounds`.
+    pub(crate) fn for_each_in(&self, region: &Region, bounds: &Box, mut visit: impl FnMut(usize)) {
+        self.cells_in(region, bounds).flat_map(|(_, cells)| cells).for_each(|(_, to)| visit(to));
+    }
+
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
     pub(crate) fn paint_fixed(
         &self,

@@ -33,7 +33,7 @@ enum SourceKind<'a> {
 }
 
 /// All fragments that have the field, oldest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
     sources: Vec<Source<'a>>,
 }
@@ -42,12 +42,16 @@ pub(crate) struct FieldSources<'a> {
 pub(crate) struct Target<'t> {
     pub(crate) values: &'t mut [u8],
     pub(crate) validity: Option<&'t mut [u8]>,
+    /// Cells that are 0 here get fill values.
+    pub(crate) wanted: Option<&'t [u8]>,
 }
 
 /// Where a var-length field's cells of a region go.
 pub(crate) struct VarTarget<'t> {
     lengths: &'t mut [u64],
     validity: Option<&'t mut [u8]>,
+    /// Cells that are 0 here get fill values.
+    wanted: Option<&'t [u8]>,
     /// Where each cell's value begins in `arena`.
     starts: Vec<usize>,
     arena: Vec<u8>,
@@ -56,9 +60,13 @@ pub(crate) struct VarTarget<'t> {
 }
 
 impl<'t> VarTarget<'t> {
-    pub(crate) fn new(lengths: &'t mut [u64], validity: Option<&'t mut [u8]>) -> Self {
+    pub(crate) fn new(
+        lengths: &'t mut [u64],
+        validity: Option<&'t mut [u8]>,
+        wanted: Option<&'t [u8]>,
+    ) -> Self {
         let starts = vec![0; lengths.len()];
-        Self { lengths, validity, starts, arena: Vec::new(), whole: None }
+        Self { lengths, validity, wanted, starts, arena: Vec::new(), whole: None }
     }
 
     /// The values of all cells in result order.
@@ -87,10 +95,41 @@ impl<'t> VarTarget<'t> {
     }
 }
 
+impl Target<'_> {
+    /// Fills the cells that are not wanted.
+    fn fill_unwanted(&mut self, spec: &ColumnSpec) {
+        let Some(wanted) = self.wanted else { return };
+        let size = spec.cell_size.unwrap_or(0).max(1);
+        for (slot, _) in self.values.chunks_exact_mut(size).zip(wanted).filter(|(_, wanted)| **wanted == 0) {
+            fill_cells(slot, &spec.fill);
+        }
+        fill_validity(self.validity.as_deref_mut(), wanted, spec);
+    }
+}
+
+/// Sets the validity of cells that are not wanted to that of the fill value.
+fn fill_validity(validity: Option<&mut [u8]>, wanted: &[u8], spec: &ColumnSpec) {
+    for (slot, _) in validity.into_iter().flatten().zip(wanted).filter(|(_, wanted)| **wanted == 0) {
+        *slot = spec.fill_validity;
+    }
+}
+
 /// A source's part of one space tile.
 struct Layer<'s, 'a> {
     source: &'s Source<'a>,
     bounds: Box,
+}
+
+/// A data tile that alone holds the cells of a part of a space tile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Only {
+    /// Number of the source.
+    pub(crate) source: usize,
+    pub(crate) tile: usize,
+    /// Whether the part has all cells that the tile holds.
+    pub(crate) all: bool,
+    /// Number of cells of the part that were written.
+    pub(crate) cells: usize,
 }
 
 impl<'a> FieldSources<'a> {
@@ -158,6 +197,68 @@ impl<'a> FieldSources<'a> {
         (layers, covered)
     }
 
+    /// As [`Self::layers`]; none of them if no cell of the box is wanted.
+    fn layers_wanted(
+        &self,
+        region: &Region,
+        bounds: &Box,
+        wanted: Option<&[u8]>,
+    ) -> (Vec<Layer<'_, 'a>>, bool) {
+        let mut any = wanted.is_none();
+        if let Some(wanted) = wanted {
+            fill_runs(region, bounds, |to, cells| {
+                any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
+            });
+        }
+        if any { self.layers(bounds) } else { (Vec::new(), false) }
+    }
+
+    /// Numbers of the sources' fragments.
+    pub(crate) fn fragments(&self) -> impl Iterator<Item = usize> {
+        self.sources.iter().map(|source| source.fragment)
+    }
+
+    /// Whether no fragment has the field in the query.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// What the sources cover, oldest first; `None` for a sparse fragment.
+    pub(crate) fn domains(&self) -> impl Iterator<Item = Option<&Box>> {
+        self.sources
+            .iter()
+            .map(|source| matches!(source.kind, SourceKind::Dense { .. }).then_some(&source.domain))
+    }
+
+    /// The data tile that a part of a space tile comes from, if all of it that was written does from one.
+    pub(crate) fn only(&self, space: &Space, index: &[u64], part: &Region) -> Option<Only> {
+        let (layers, _) = self.layers(&part.bounds);
+        let [Layer { source, bounds }] = layers.as_slice() else { return None };
+        let SourceKind::Dense { first, strides } = &source.kind else { return None };
+        let number = self.sources.iter().position(|other| other.fragment == source.fragment)?;
+        let written = intersect(&source.domain, &space.tile_box(index))?;
+        let cells = part.part(bounds, space.cell_order)?.cells();
+        let all = part.is_box() && written == *bounds;
+        Some(Only { source: number, tile: data_tile(index, first, strides), all, cells })
+    }
+
+    /// Sets `present` to 1 for the cells of a region that any source covers.
+    pub(crate) fn paint_presence(&self, region: &Region, present: &mut [u8]) {
+        for source in &self.sources {
+            let Some(shared) = intersect(&source.domain, &region.bounds) else { continue };
+            match &source.kind {
+                SourceKind::Dense { .. } => fill_runs(region, &shared, |to, cells| {
+                    present.get_mut(to..to.saturating_add(cells)).unwrap_or_default().fill(1);
+                }),
+                SourceKind::Sparse(overlay) => overlay.for_each_in(region, &shared, |to| {
+                    if let Some(slot) = present.get_mut(to) {
+                        *slot = 1;
+                    }
+                }),
+            }
+        }
+    }
+
     /// What painting a region reads, in its order: the number of each fragment, its tiles of the field, and which of them;
     /// none for a sparse fragment.
     pub(crate) fn for_each_layer(
@@ -188,8 +289,8 @@ impl<'a> FieldSources<'a> {
         worker: &mut Worker,
     ) -> Result<()> {
         let size = spec.cell_size.unwrap_or(0);
-        space.for_each_tile(region, |index, tile_box, bounds| {
-            let (layers, covered) = self.layers(&bounds);
+        space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
+            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| {
                     let slot = target.values.get_mut(to * size..(to + cells) * size);
@@ -215,7 +316,9 @@ impl<'a> FieldSources<'a> {
                 }
             }
             Ok(())
-        })
+        })?;
+        target.fill_unwanted(spec);
+        Ok(())
     }
 
     pub(crate) fn paint_var(
@@ -231,8 +334,8 @@ impl<'a> FieldSources<'a> {
         target.arena.extend_from_slice(&spec.fill);
         let fill = to_u64(spec.fill.len());
         let mut decoded = VarTile::default();
-        space.for_each_tile(region, |index, tile_box, bounds| {
-            let (layers, covered) = self.layers(&bounds);
+        space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
+            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| {
                     target.lengths.get_mut(to..to + cells).unwrap_or_default().fill(fill);
@@ -243,7 +346,8 @@ impl<'a> FieldSources<'a> {
                 });
             }
             // The only layer of the only tile: its values need not be picked apart.
-            let bounds_are_region = layers.len() == 1 && bounds == region.bounds;
+            let all_wanted = target.wanted.is_none_or(|wanted| !wanted.contains(&0));
+            let bounds_are_region = layers.len() == 1 && bounds == region.bounds && all_wanted;
             for Layer { source, bounds } in layers {
                 match &source.kind {
                     SourceKind::Dense { first, strides } => {
@@ -265,7 +369,9 @@ impl<'a> FieldSources<'a> {
                 }
             }
             Ok(())
-        })
+        })?;
+        target.fill_unwanted(spec);
+        Ok(())
     }
 }
 
@@ -295,6 +401,16 @@ impl VarTarget<'_> {
                 *length = to_u64(end.saturating_sub(first));
             }
         });
+    }
+
+    /// Fills the cells that are not wanted with the fill value at the start of the arena.
+    fn fill_unwanted(&mut self, spec: &ColumnSpec) {
+        let Some(wanted) = self.wanted else { return };
+        let cells = self.lengths.iter_mut().zip(&mut self.starts).zip(wanted);
+        for ((length, start), _) in cells.filter(|(_, wanted)| **wanted == 0) {
+            (*length, *start) = (to_u64(spec.fill.len()), 0);
+        }
+        fill_validity(self.validity.as_deref_mut(), wanted, spec);
     }
 
     /// Marks a cell as null or not, for nullable fields.

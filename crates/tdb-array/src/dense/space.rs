@@ -76,6 +76,40 @@ impl Region {
         Some(Self { axes, bounds, cells, strides })
     }
 
+    /// The cells of axes that lie in a box.
+    fn within(axes: &[Axis], bounds: &[(u64, u64)], order: Layout) -> Option<Self> {
+        let part = |(axis, (low, high)): (&Axis, &(u64, u64))| {
+            let mut part = Axis::default();
+            axis.within(*low, *high).try_for_each(|run| part.push(run.low, run.high))?;
+            Some(part)
+        };
+        Self::new(axes.iter().zip(bounds).map(part).collect::<Option<_>>()?, order)
+    }
+
+    /// The part of the region that lies in a box, in an order of its own.
+    pub(crate) fn part(&self, bounds: &[(u64, u64)], order: Layout) -> Option<Self> {
+        Self::within(&self.axes, bounds, order)
+    }
+
+    /// How the cells of a part lie in it, and in the region.
+    pub(crate) fn map_of_part(&self, part: &Self) -> CellMap {
+        let axes = self.axes.iter().zip(&part.bounds);
+        let stretches: Vec<Vec<Stretch>> = axes
+            .map(|(axis, (low, high))| {
+                let first = axis.within(*low, *high).next().map_or(0, |run| run.at);
+                axis.within(*low, *high)
+                    .map(|run| (run.at.saturating_sub(first), run.at, run.count()))
+                    .collect()
+            })
+            .collect();
+        CellMap::new(&stretches, &part.strides, &self.strides)
+    }
+
+    /// Whether the region has all cells of its box.
+    pub(crate) fn is_box(&self) -> bool {
+        self.axes.iter().all(|axis| axis.runs().len() <= 1)
+    }
+
     /// Number of cells.
     pub(crate) const fn cells(&self) -> usize {
         self.cells
@@ -202,6 +236,11 @@ impl Space {
         }
     }
 
+    /// Whether all cells of a box are asked for.
+    pub(crate) fn has_all(&self, bounds: &[(u64, u64)]) -> bool {
+        covers(&self.query, bounds) && self.axes.iter().all(|axis| axis.runs().len() <= 1)
+    }
+
     /// The least box that holds all cells.
     pub(crate) fn query(&self) -> &[(u64, u64)] {
         &self.query
@@ -312,13 +351,7 @@ impl Space {
         if self.order == Layout::GlobalOrder {
             let mut regions = Vec::new();
             let all: Result<(), ()> = self.for_each_tile_of(&self.axes, |_, bounds| {
-                let part = |(axis, (low, high)): (&Axis, &(u64, u64))| {
-                    let mut part = Axis::default();
-                    axis.within(*low, *high).try_for_each(|run| part.push(run.low, run.high))?;
-                    Some(part)
-                };
-                let axes: Option<Vec<Axis>> = self.axes.iter().zip(&bounds).map(part).collect();
-                regions.extend(axes.and_then(|axes| Region::new(axes, self.cell_order)));
+                regions.extend(Region::within(&self.axes, &bounds, self.cell_order));
                 Ok(())
             });
             debug_assert!(all.is_ok());

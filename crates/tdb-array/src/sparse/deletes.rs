@@ -1,58 +1,70 @@
 //! Delete conditions: which of the selected cells are still there.
 
 use core::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use tdb_codec::{Datatype, Native, PhysicalVisitor};
-use tdb_fragment::{Comparison, Condition, Junction, Section, parse_names};
-use tdb_schema::ArraySchema;
+use tdb_fragment::{Comparison, Section, parse_names};
 
 use super::select::TileSelection;
-use super::stage;
 use crate::array::Delete;
+use crate::condition::{Program, Sources, holds};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, index_of, zeroed};
+use crate::gather::{index_of, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, Worker};
-use crate::{Column, Error, Result};
+use crate::{Column, Error, Result, parallel};
 
-/// For every selected cell whether no delete removed it; `None` if there is nothing to ask.
+/// For every selected cell whether no delete removed it, 0 if one did; `None` if there is nothing to ask. Cells that are 0
+/// in `wanted` already stay so.
 ///
 /// Deletes act on the newest version of a cell only, so this is asked after duplicates were dropped.
-pub(super) fn surviving(
+pub(crate) fn surviving(
     plan: &Plan<'_>,
     selections: &[TileSelection],
-    cells: usize,
-) -> Result<Option<Vec<bool>>> {
+    wanted: Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>> {
     let array = plan.array;
-    let flagged = array.fragments.iter().any(|fragment| fragment.footer().has_delete_metadata);
-    if array.deletes.is_empty() && !flagged {
-        return Ok(None);
+    if !applies(plan) {
+        return Ok(wanted);
     }
-    let columns = condition_columns(plan, selections, cells)?;
+    let context = &array.context;
+    let conditions = array.deletes.iter().map(|delete| &delete.condition);
+    let program = Program::of_stored(conditions, array.schema(), |index, name| {
+        let what =
+            format!("a delete condition on \"{name}\", which the schema does not have, is not supported");
+        let path = array.deletes.get(index).map_or("", |delete| &delete.path);
+        Error::unsupported(context.describe(path), what)
+    })?;
+    let sources = Sources::new(context, &program, &array.fragments);
     let mut processed = Vec::with_capacity(array.fragments.len());
     for fragment in &array.fragments {
         processed.push(processed_conditions(&array.context, fragment)?);
     }
-    let mut keep = vec![true; cells];
-    let mut start = 0usize;
-    let mut worker = Worker::default();
-    for selection in selections {
-        let end = start.saturating_add(selection.len());
-        let slots = keep.get_mut(start..end).unwrap_or_default();
-        if let Some(fragment) = array.fragments.get(selection.fragment) {
-            if fragment.footer().has_delete_metadata {
-                drop_marked(plan, fragment, selection, slots, &mut worker)?;
-            }
-            let done = processed.get(selection.fragment).map_or(&[][..], Vec::as_slice);
-            for delete in &array.deletes {
-                apply(delete, fragment, selection, done, &columns, start, slots);
-            }
+    let cells = selections.iter().map(TileSelection::len);
+    let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
+    let slots = split_lengths(&mut keep, cells);
+    let jobs = selections.iter().zip(slots).collect();
+    parallel::run(context.threads, jobs, Worker::default, |(selection, slots): (_, &mut [u8]), worker| {
+        let selection: &TileSelection = selection;
+        let Some(fragment) = array.fragments.get(selection.fragment) else { return Ok(()) };
+        if fragment.footer().has_delete_metadata {
+            drop_marked(plan, fragment, selection, slots, worker)?;
         }
-        start = end;
-    }
+        let processed = processed.get(selection.fragment).map_or(&[][..], Vec::as_slice);
+        let (first, _) = fragment.timestamps();
+        let in_force = |delete: &Delete| delete.time >= first && !processed.contains(&delete.path);
+        let deletes = array.deletes.iter().enumerate().filter(|(_, delete)| in_force(delete));
+        apply(&sources, fragment, selection, deletes, slots, worker)
+    })?;
     Ok(Some(keep))
+}
+
+/// Whether an array has deletes, or fragments that remember some.
+pub(crate) fn applies(plan: &Plan<'_>) -> bool {
+    let array = plan.array;
+    let flagged = array.fragments.iter().any(|fragment| fragment.footer().has_delete_metadata);
+    flagged || !array.deletes.is_empty()
 }
 
 /// Deletes that a fragment with delete metadata already holds the result of.
@@ -70,7 +82,7 @@ fn drop_marked(
     plan: &Plan<'_>,
     fragment: &Fragment,
     selection: &TileSelection,
-    keep: &mut [bool],
+    keep: &mut [u8],
     worker: &mut Worker,
 ) -> Result<()> {
     let context = &plan.array.context;
@@ -84,89 +96,67 @@ fn drop_marked(
     for (at, slot) in keep.iter_mut().enumerate() {
         let cell =
             selection.cells.as_ref().map_or(Some(at), |cells| cells.get(at).map(|cell| index_of(*cell)));
-        *slot &= !cell.and_then(|cell| times.get(cell)).is_some_and(|time| gone(*time));
+        *slot &= u8::from(!cell.and_then(|cell| times.get(cell)).is_some_and(|time| gone(*time)));
     }
     Ok(())
 }
 
-fn apply(
-    delete: &Delete,
+/// Clears `keep` for the cells of a tile that deletes removed.
+fn apply<'d>(
+    sources: &Sources<'_>,
     fragment: &Fragment,
     selection: &TileSelection,
-    processed: &[String],
-    columns: &BTreeMap<String, ConditionColumn>,
-    start: usize,
-    keep: &mut [bool],
-) {
-    let (first, last) = fragment.timestamps();
-    if delete.time < first || processed.contains(&delete.path) {
-        return;
+    deletes: impl Iterator<Item = (usize, &'d Delete)>,
+    keep: &mut [u8],
+    worker: &mut Worker,
+) -> Result<()> {
+    let mut deletes = deletes.peekable();
+    if deletes.peek().is_none() || !keep.contains(&1) {
+        return Ok(());
     }
-    // Cells written after the delete are safe; without timestamps of their own all are as old as the fragment.
-    let by_cell = selection.timestamps.as_ref().filter(|_| delete.time <= last);
-    for (at, slot) in keep.iter_mut().enumerate() {
-        let safe = by_cell.and_then(|times| times.get(at)).is_some_and(|time| *time > delete.time);
-        if *slot && !safe {
-            // The file holds the negation of what was to be deleted.
-            *slot = holds(&delete.condition, columns, selection.fragment, start.saturating_add(at));
+    let (_, last) = fragment.timestamps();
+    // Columns are those of whole tiles, so cells are numbered as in the tile here.
+    let spread = |flags: &[u8]| -> Vec<u8> {
+        let Some(cells) = &selection.cells else { return flags.to_vec() };
+        let mut mask = vec![0; selection.tile_cells];
+        for (cell, flag) in cells.iter().zip(flags) {
+            if let Some(slot) = mask.get_mut(index_of(*cell)) {
+                *slot = *flag;
+            }
+        }
+        mask
+    };
+    let base = spread(keep);
+    let mut columns = sources.tile(selection.fragment, selection.tile, selection.tile_cells, worker)?;
+    let mut held = base.clone();
+    for (index, delete) in deletes {
+        // Cells written after the delete are safe; without timestamps of their own all are as old as the fragment.
+        let times = selection.timestamps.as_ref().filter(|_| delete.time <= last);
+        let safe = times.map(|times| {
+            spread(&times.iter().map(|time| u8::from(*time > delete.time)).collect::<Vec<u8>>())
+        });
+        let mut asked = held.clone();
+        if let Some(safe) = &safe {
+            asked.iter_mut().zip(safe).for_each(|(asked, safe)| *asked &= 1 ^ safe);
+        }
+        // The file holds the negation of what was to be deleted.
+        sources.program.apply_within(index, &mut columns, &base, &mut asked)?;
+        match &safe {
+            Some(safe) => {
+                held.iter_mut().zip(&asked).zip(safe).for_each(|((held, asked), safe)| *held &= asked | safe);
+            }
+            None => held = asked,
         }
     }
-}
-
-/// A field that conditions look at: its cells, and which fragments do not have it.
-struct ConditionColumn {
-    column: Column,
-    missing: Vec<bool>,
-}
-
-fn condition_columns(
-    plan: &Plan<'_>,
-    selections: &[TileSelection],
-    cells: usize,
-) -> Result<BTreeMap<String, ConditionColumn>> {
-    let array = plan.array;
-    let mut columns = BTreeMap::new();
-    let mut names = Vec::new();
-    for delete in &array.deletes {
-        delete.condition.for_each_field(&mut |name| names.push((name.to_owned(), delete.path.clone())));
-    }
-    for (name, path) in names {
-        if columns.contains_key(&name) {
-            continue;
+    match &selection.cells {
+        None => keep.copy_from_slice(&held),
+        Some(cells) => {
+            for (slot, cell) in keep.iter_mut().zip(cells) {
+                *slot &= held.get(index_of(*cell)).copied().unwrap_or(0);
+            }
         }
-        let schema: &ArraySchema = array.schema();
-        let Some(field) = schema.field(&name) else {
-            let what =
-                format!("a delete condition on \"{name}\", which the schema does not have, is not supported");
-            return Err(Error::unsupported(array.context.describe(&path), what));
-        };
-        let spec = ColumnSpec::new(schema, &field);
-        let missing =
-            array.fragments.iter().map(|f| spec.own_field(f.schema(), field.kind).is_none()).collect();
-        let column = stage(plan, selections, field.kind, spec, cells)?;
-        columns.insert(name, ConditionColumn { column, missing });
     }
-    Ok(columns)
-}
-
-/// Whether a condition holds for a cell.
-fn holds(
-    condition: &Condition,
-    columns: &BTreeMap<String, ConditionColumn>,
-    fragment: usize,
-    cell: usize,
-) -> bool {
-    let holds = |child: &Condition| holds(child, columns, fragment, cell);
-    match condition {
-        Condition::Expression { junction: Junction::And, children } => children.iter().all(holds),
-        Condition::Expression { junction: Junction::Or, children } => children.iter().any(holds),
-        Condition::Expression { junction: Junction::Not, children } => !children.iter().any(holds),
-        Condition::Value { field, comparison, operands } => columns.get(field).is_some_and(|column| {
-            // A field the fragment does not have fails every comparison.
-            !column.missing.get(fragment).is_some_and(|missing| *missing)
-                && compare(&column.column, cell, *comparison, operands)
-        }),
-    }
+    Ok(())
 }
 
 /// Whether a comparison holds for a cell of its field.
@@ -202,16 +192,7 @@ pub(crate) fn compare(column: &Column, cell: usize, comparison: Comparison, oper
     } else {
         column.datatype.physical().visit(Numeric(value, operand))
     };
-    match comparison {
-        Comparison::Less => ordering == Some(Ordering::Less),
-        Comparison::LessOrEqual => matches!(ordering, Some(Ordering::Less | Ordering::Equal)),
-        Comparison::Greater => ordering == Some(Ordering::Greater),
-        Comparison::GreaterOrEqual => matches!(ordering, Some(Ordering::Greater | Ordering::Equal)),
-        Comparison::Equal => ordering == Some(Ordering::Equal),
-        // Also for NaN, which is unequal to everything.
-        Comparison::NotEqual => ordering != Some(Ordering::Equal),
-        Comparison::In | Comparison::NotIn | Comparison::AlwaysTrue | Comparison::AlwaysFalse => false,
-    }
+    holds(comparison, ordering)
 }
 
 struct Numeric<'a>(&'a [u8], &'a [u8]);

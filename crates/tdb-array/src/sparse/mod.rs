@@ -1,6 +1,7 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 
 pub(crate) mod deletes;
+pub(crate) mod filter;
 pub(crate) mod hilbert;
 pub(crate) mod order;
 pub(crate) mod select;
@@ -9,8 +10,9 @@ use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
+use self::filter::selected;
 use self::order::{CellOrder, Selected, permutation, replaced};
-use self::select::{TileSelection, copy_cells, copy_var_cells, select};
+use self::select::{TileSelection, copy_cells, copy_var_cells};
 
 pub(crate) use self::select::{Candidate, candidates};
 use crate::gather::{
@@ -30,32 +32,36 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let schema = array.schema();
     let Sorting { sorts, dedup } = Sorting::of(plan);
     // Coordinates of whole tiles are decoded where their columns will be; the sorter looks at them there. Under a budget
-    // all is done tile by tile.
-    let limited = plan.share.window.is_some() || plan.share.room.is_some();
+    // all is done tile by tile, and so it is where a condition leaves few cells.
+    let limited = plan.share.window.is_some() || plan.share.room.is_some() || plan.condition.is_some();
     let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
-    let selections = select(plan, sorts && !staged)?;
+    let filter::Selected { selections, matches } = selected(plan, sorts && !staged, dedup)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
     plan.share.admit(to_u64(cells))?;
     let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
     let clock = context.counters.time(Stage::Order);
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
-    let selected = match staged {
+    let cells_of = match staged {
         true => Selected::Staged(&selections, &coordinates),
         false => Selected::Own(&selections),
     };
     let order = match (sorts, ordered) {
         (false, _) => None,
         (true, true) => {
-            Some(permutation(context, schema, selected, CellOrder::of(plan.order, schema), dedup)?)
+            Some(permutation(context, schema, cells_of, CellOrder::of(plan.order, schema), dedup)?)
         }
         // What stays may stand as it is stored.
-        (true, false) => without(cells, &replaced(context, schema, selected)?),
+        (true, false) => without(cells, &replaced(context, schema, cells_of)?),
     };
-    let order = match surviving(plan, &selections, cells)? {
+    let order = match surviving(plan, &selections, matches)? {
         Some(keep) => {
             let count = to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
             let all = order.unwrap_or_else(|| (0..count).collect());
-            Some(all.into_iter().filter(|cell| keep.get(index_of(*cell)).is_some_and(|keep| *keep)).collect())
+            Some(
+                all.into_iter()
+                    .filter(|cell| keep.get(index_of(*cell)).is_some_and(|keep| *keep != 0))
+                    .collect(),
+            )
         }
         None => order,
     };

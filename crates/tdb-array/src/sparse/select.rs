@@ -1,8 +1,10 @@
 //! Which cells of which tiles a query wants, and their coordinates.
 
 use tdb_codec::{Buffer, to_u64, to_usize};
-use tdb_schema::{Dimension, FieldKind};
+use tdb_fragment::Mbr;
+use tdb_schema::{Dimension, FieldKind, Range};
 
+use super::filter::Filter;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::{index_of, zeroed};
@@ -57,12 +59,12 @@ impl TileSelection {
 }
 
 /// A tile whose MBR overlaps the query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) fragment: usize,
     pub(crate) tile: usize,
     pub(crate) tile_cells: usize,
-    /// Whether all its cells are wanted, so that coordinates need not be looked at.
+    /// Whether all its cells are in the ranges and in the window, so that coordinates need not be looked at.
     pub(crate) whole: bool,
 }
 
@@ -79,40 +81,70 @@ struct Source {
 
 /// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
 /// `coordinates` says whether the cells' coordinates are wanted too.
-pub(crate) fn select(plan: &Plan<'_>, coordinates: bool) -> Result<Vec<TileSelection>> {
+pub(crate) fn select(plan: &Plan<'_>, coordinates: bool, filter: Filter<'_>) -> Result<Vec<TileSelection>> {
+    select_in(plan, all_candidates(plan, filter)?, coordinates, filter)
+}
+
+/// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
+pub(crate) fn all_candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+    let mut candidates = Vec::new();
+    for index in 0..plan.array.fragments.len() {
+        candidates.append(&mut candidates_of(plan, index, filter)?);
+    }
+    Ok(candidates)
+}
+
+/// Those of one fragment.
+pub(crate) fn candidates_of(plan: &Plan<'_>, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+    let Some(fragment) = plan.array.fragments.get(index) else { return Ok(Vec::new()) };
+    let found = if filter.takes_fragment(index)? { candidates(plan, index, fragment)? } else { Vec::new() };
+    filter.keep_candidates(found)
+}
+
+/// Finds the wanted cells of some tiles.
+pub(crate) fn select_in(
+    plan: &Plan<'_>,
+    candidates: Vec<Candidate>,
+    coordinates: bool,
+    filter: Filter<'_>,
+) -> Result<Vec<TileSelection>> {
     let array = plan.array;
     let context = &array.context;
     let _clock = context.counters.time(Stage::Select);
     let window = array.window();
     let dimensions = &array.schema().domain.dimensions;
+    // Whether a fragment's coordinates are looked at, for those that have tiles to look at.
+    let mut looks: Vec<Option<bool>> = vec![None; array.fragments.len()];
+    for candidate in &candidates {
+        if let Some(looks) = looks.get_mut(candidate.fragment) {
+            let any = looks.get_or_insert(coordinates || filter.needs_coordinates());
+            *any |= !candidate.whole;
+        }
+    }
     let mut sources = Vec::with_capacity(array.fragments.len());
-    let mut candidates = Vec::new();
-    for (index, fragment) in array.fragments.iter().enumerate() {
-        let found = self::candidates(plan, index, fragment)?;
-        let any = !found.is_empty();
-        let looks = any && (coordinates || found.iter().any(|candidate| !candidate.whole));
-        candidates.extend(found);
-        let filter_time = filters_time(plan, fragment);
-        let fields = if looks { 0..dimensions.len() } else { 0..0 };
+    for (fragment, looks) in array.fragments.iter().zip(looks) {
+        let fields = if looks == Some(true) { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        let timestamps = if any { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
+        let timestamps =
+            if looks.is_some() { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
         let written = fragment.timestamps().0;
+        let filter_time = filters_time(plan, fragment);
         sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
     }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let source = sources.get(candidate.fragment);
         let Some(source) = source else { return Ok(None) };
-        let share = &plan.share;
-        let selector = Selector { context, dimensions, ranges: &plan.ranges, window, coordinates, share };
+        let (ranges, share) = (&plan.ranges, &plan.share);
+        let selector = Selector { context, dimensions, ranges, window, coordinates, filter, share };
         let selection = selector.run(candidate, source, worker)?;
-        share.charge(selection.held())?;
-        Ok(Some(selection))
+        share.charge(selection.as_ref().map_or(0, TileSelection::held))?;
+        Ok(selection)
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
 }
 
 /// Whether cells of a fragment must be compared with the window one by one.
-fn filters_time(plan: &Plan<'_>, fragment: &Fragment) -> bool {
+pub(crate) fn filters_time(plan: &Plan<'_>, fragment: &Fragment) -> bool {
     fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
 }
 
@@ -158,14 +190,38 @@ pub(crate) fn candidates(plan: &Plan<'_>, index: usize, fragment: &Fragment) -> 
     }
     let tree = fragment.rtree(context)?;
     for tile in tree.search(overlaps).into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
-        let inside = tree.leaf(tile).is_some_and(|mbr| {
-            let sets = plan.ranges.iter().zip(dimensions);
-            mbr.ranges().zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
-        });
+        let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
         let tile_cells = fragment.tile_cells(context, tile)?;
         candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !looks });
     }
     Ok(candidates)
+}
+
+/// Whether a box, one interval a dimension, lies in the ranges.
+pub(crate) fn lies_inside<'r>(
+    plan: &Plan<'_>,
+    intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>,
+) -> bool {
+    let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
+    intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
+}
+
+/// The tiles of a fragment whose rectangle has something in common with `mbr`.
+pub(crate) fn tiles_meeting(plan: &Plan<'_>, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
+    let dimensions = &plan.array.schema().domain.dimensions;
+    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
+        let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
+            return true;
+        };
+        let compare = |a: &[u8], b: &[u8]| Range::compare(d.datatype, a, b);
+        compare(low, own_high).is_le() && compare(own_low, high).is_le()
+    };
+    // A fragment elsewhere need not even have its tree read.
+    let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
+    if !domain.into_iter().all(|(dimension, range)| overlaps(dimension, &range.low, &range.high)) {
+        return Ok(Vec::new());
+    }
+    Ok(fragment.rtree(&plan.array.context)?.search(overlaps))
 }
 
 struct Selector<'a> {
@@ -174,6 +230,7 @@ struct Selector<'a> {
     ranges: &'a [RangeSet],
     window: TimeWindow,
     coordinates: bool,
+    filter: Filter<'a>,
     share: &'a Share,
 }
 
@@ -181,6 +238,16 @@ struct Selector<'a> {
 enum Decoded {
     Fixed(Buffer),
     Var(VarTile),
+}
+
+impl Decoded {
+    /// Values, and for strings offsets.
+    fn view(&self) -> (&[u8], Option<&[u64]>) {
+        match self {
+            Self::Fixed(values) => (values.as_slice(), None),
+            Self::Var(tile) => (tile.values.as_slice(), Some(&tile.offsets)),
+        }
+    }
 }
 
 impl Selector<'_> {
@@ -200,12 +267,23 @@ impl Selector<'_> {
         }
     }
 
-    fn run(&self, candidate: Candidate, source: &Source, worker: &mut Worker) -> Result<TileSelection> {
+    fn run(
+        &self,
+        candidate: Candidate,
+        source: &Source,
+        worker: &mut Worker,
+    ) -> Result<Option<TileSelection>> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
+        // The condition comes first: where no cell satisfies it, coordinates are not even read.
+        let filtered = self.filter.wanted(fragment, tile, tile_cells, worker)?;
+        if filtered.as_ref().is_some_and(|wanted| !wanted.contains(&1)) {
+            return Ok(None);
+        }
         let mut decoded = Vec::with_capacity(source.dimensions.len());
-        let mut wanted = if whole { Vec::new() } else { vec![1u8; tile_cells] };
-        if !whole || self.coordinates {
+        let judged = !whole || filtered.is_some() || self.filter.needs_coordinates();
+        let mut wanted = filtered.unwrap_or_else(|| if judged { vec![1u8; tile_cells] } else { Vec::new() });
+        if !whole || self.coordinates || self.filter.needs_coordinates() {
             let dimensions = self.dimensions.iter().zip(self.ranges);
             for (field, (dimension, set)) in source.dimensions.iter().zip(dimensions) {
                 let values = if field.cell_val_num.is_var() {
@@ -215,11 +293,11 @@ impl Selector<'_> {
                 } else {
                     let size = field.cell_size();
                     let mut values = zeroed(tile_cells.saturating_mul(size))?;
-                    // Cells that the dimensions before rule out are not looked at again.
+                    // Cells that a condition or the dimensions before rule out are not looked at again.
                     let any = |bytes: core::ops::Range<usize>| {
                         let cells =
                             bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
-                        whole || wanted.get(cells).is_none_or(|cells| cells.contains(&1))
+                        !judged || wanted.get(cells).is_none_or(|cells| cells.contains(&1))
                     };
                     field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
                     Decoded::Fixed(values)
@@ -238,8 +316,13 @@ impl Selector<'_> {
             timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
         }
         let mut cells = None;
-        if !whole {
-            context.counters.tested(tile_cells);
+        if judged {
+            if !whole {
+                context.counters.tested(tile_cells);
+            }
+            if let Filter::Among(fingerprints) = self.filter {
+                fingerprints.keep(decoded.iter().map(Decoded::view), &mut wanted);
+            }
             if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
                 for (keep, time) in wanted.iter_mut().zip(timestamps) {
                     *keep &= u8::from(self.window.contains((*time, *time)));
@@ -263,7 +346,7 @@ impl Selector<'_> {
             Vec::new()
         };
         let written = source.written;
-        Ok(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written })
+        Ok(Some(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written }))
     }
 }
 

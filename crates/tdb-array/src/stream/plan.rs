@@ -18,6 +18,7 @@ use crate::coordinate::Ends;
 use crate::query::Plan;
 use crate::ranges::RangeSet;
 use crate::sparse::Sorting;
+use crate::sparse::filter::Filter;
 use crate::sparse::order::{CellOrder, parts};
 use crate::sparse::select::select;
 use crate::{QueryError, Result};
@@ -253,7 +254,7 @@ impl Parts {
         while let Some(run) = runs.next(plan, &self.cost, target, 0)? {
             let mut part = plan.clone();
             part.share = Share { tiles: Some(Arc::new(run.tiles())), ..Share::default() };
-            for selection in select(&part, true)? {
+            for selection in select(&part, true, Filter::All)? {
                 let cells = to_u64(selection.len());
                 let whole = run.values(selection.fragment, selection.tile);
                 let values =

@@ -65,6 +65,7 @@ pub use group::GroupWriter;
 pub use keys::MetadataChanges;
 pub use names::enumeration_file_name;
 pub use query::Write;
+pub(crate) use statistics::Rule;
 pub use stream::SparseStream;
 
 /// How to create and write arrays.

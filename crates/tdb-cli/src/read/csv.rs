@@ -64,7 +64,7 @@ const fn separator(index: usize) -> &'static str {
 }
 
 /// Quotes a value that needs it; an empty string too, since nothing at all is null.
-fn quoted(text: &str) -> Cow<'_, str> {
+pub(super) fn quoted(text: &str) -> Cow<'_, str> {
     if text.is_empty() || text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()
     } else {

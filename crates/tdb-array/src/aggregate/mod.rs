@@ -1,0 +1,336 @@
+//! Aggregates: one value over the cells of a query.
+//!
+//! What a tile adds is its [`Tally`] (`tally`). It comes from statistics where these are exact (`crate::statistics`) and
+//! all cells of the tile count: no condition that might drop some, no delete, no other fragment with the same
+//! coordinates, no range through the middle. Otherwise the tile's columns are decoded, one tile at a time for each thread
+//! (`sparse`, `dense`). Tallies are added up in the order of the tiles, so that sums of reals do not depend on threads.
+
+mod dense;
+mod sparse;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+use tdb_codec::{ArrayType, CellValNum, Datatype, Native};
+use tdb_schema::FieldKind;
+
+use self::tally::{Tally, Total, WantedField};
+use crate::condition::{Call, Program, parse_calls};
+use crate::gather::ColumnSpec;
+use crate::query::Plan;
+use crate::{ConditionError, QueryError, Result};
+
+/// What an aggregate computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// Number of cells. Of a dense query all cells it asks for, written or not.
+    Count,
+    /// Number of null cells.
+    NullCount,
+    /// Sum of the values that are not null: `INT64`, `UINT64` or `FLOAT64`.
+    Sum,
+    /// Smallest value.
+    Min,
+    /// Largest value.
+    Max,
+    /// Mean of the values, `FLOAT64`.
+    Mean,
+}
+
+/// An aggregate to compute: a function of a field's cells, or the number of cells.
+///
+/// Null cells count only in [`count`](Self::count) and [`null_count`](Self::null_count), and cells of a dense array that
+/// were never written only in `count`. Smallest and largest values pass over NaNs, unless there is nothing else. Strings
+/// are compared as unsigned bytes. Sums of integers are exact; one that does not fit 64 bits stays at the limit it passed,
+/// and [`AggregateValue::overflowed`] says so (libtiledb's is the type's maximum in either direction). Reals are added in
+/// 64 bits, tile by tile. Where no cell has a value there is no smallest, largest or mean one, and no sum if the field is
+/// nullable; otherwise the sum is 0.
+///
+/// ```
+/// use tdb_array::Aggregate;
+///
+/// let aggregates = Aggregate::parse("sum(v), count, max(\"odd name\")")?;
+/// assert_eq!(aggregates, [Aggregate::sum("v"), Aggregate::count(), Aggregate::max("odd name")]);
+/// assert_eq!(aggregates[2].to_string(), "max(\"odd name\")");
+/// # Ok::<(), tdb_array::AggregateError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aggregate {
+    function: AggregateFunction,
+    field: Option<String>,
+}
+
+/// What is wrong with an aggregate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the variants mean")]
+pub enum AggregateError {
+    #[error(transparent)]
+    Text(#[from] ConditionError),
+    #[error("the array has no field \"{name}\" (it has {known})")]
+    UnknownField { name: String, known: String },
+    #[error("{aggregate} needs single numbers; the field's cells are {cells}")]
+    NotNumbers { aggregate: Aggregate, cells: String },
+    #[error("{aggregate} needs single numbers or strings; the field's cells are {cells}")]
+    NotOrdered { aggregate: Aggregate, cells: String },
+    #[error("{aggregate}: coordinates of dense arrays are not aggregated")]
+    DenseDimension { aggregate: Aggregate },
+}
+
+/// The value of an aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateValue {
+    /// Of which aggregate.
+    pub aggregate: Aggregate,
+    /// Type of the value: `UINT64` for counts, 64 bits of the field's kind for sums, `FLOAT64` for means, and the field's
+    /// own for extremes.
+    pub datatype: Datatype,
+    /// Values a cell, for extremes of strings.
+    pub cell_val_num: CellValNum,
+    bytes: Option<Vec<u8>>,
+    overflowed: bool,
+}
+
+impl AggregateFunction {
+    const TABLE: [(Self, &'static str); 6] = [
+        (Self::Count, "count"),
+        (Self::NullCount, "null_count"),
+        (Self::Sum, "sum"),
+        (Self::Min, "min"),
+        (Self::Max, "max"),
+        (Self::Mean, "mean"),
+    ];
+
+    /// The function's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+}
+
+impl Aggregate {
+    /// The number of cells.
+    #[must_use]
+    pub const fn count() -> Self {
+        Self { function: AggregateFunction::Count, field: None }
+    }
+
+    /// The number of cells of a field that are null.
+    #[must_use]
+    pub fn null_count(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::NullCount, field: Some(field.into()) }
+    }
+
+    /// The sum of a field's values.
+    #[must_use]
+    pub fn sum(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Sum, field: Some(field.into()) }
+    }
+
+    /// The smallest of a field's values.
+    #[must_use]
+    pub fn min(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Min, field: Some(field.into()) }
+    }
+
+    /// The largest of a field's values.
+    #[must_use]
+    pub fn max(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Max, field: Some(field.into()) }
+    }
+
+    /// The mean of a field's values.
+    #[must_use]
+    pub fn mean(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Mean, field: Some(field.into()) }
+    }
+
+    /// Reads a list such as `sum(v), count, min("odd name")`. Names stand as in
+    /// [`QueryCondition`](crate::QueryCondition)s.
+    ///
+    /// # Errors
+    /// Text that is no such list; the error says at which column.
+    pub fn parse(text: &str) -> Result<Vec<Self>, AggregateError> {
+        let calls = parse_calls(text)?;
+        let aggregate = |call: Call| -> Result<Self, AggregateError> {
+            let row = AggregateFunction::TABLE.iter().find(|row| row.1.eq_ignore_ascii_case(&call.function));
+            let Some((function, _)) = row else {
+                return Err(call.expected("count, null_count, sum, min, max or mean").into());
+            };
+            match (function, call.field.clone()) {
+                (AggregateFunction::Count, None) => Ok(Self::count()),
+                (AggregateFunction::Count, Some(_)) => Err(call.expected("count without a field").into()),
+                (_, None) => Err(call.expected("a function of a field, such as sum(v),").into()),
+                (function, field) => Ok(Self { function: *function, field }),
+            }
+        };
+        calls.into_iter().map(aggregate).collect()
+    }
+
+    /// What is computed.
+    #[must_use]
+    pub const fn function(&self) -> AggregateFunction {
+        self.function
+    }
+
+    /// Of which field; `None` for [`count`](Self::count).
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+}
+
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.function.name())?;
+        match &self.field {
+            Some(field) => {
+                f.write_str("(")?;
+                crate::condition::write_name(f, field)?;
+                f.write_str(")")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl AggregateValue {
+    /// Whether there is no value.
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    /// The value's little-endian bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_deref()
+    }
+
+    /// The value, if it is an integer that fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        self.integer()?.try_into().ok()
+    }
+
+    /// The value, if it is an integer that fits.
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        self.integer()?.try_into().ok()
+    }
+
+    /// The value, if it is a number; the nearest `f64`.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        struct ToFloat<'a>(&'a [u8]);
+        impl tdb_codec::PhysicalVisitor for ToFloat<'_> {
+            type Output = Option<f64>;
+            fn visit<T: Native>(self) -> Option<f64> {
+                T::from_le(self.0).map(T::to_f64)
+            }
+        }
+        self.datatype.physical().visit(ToFloat(self.bytes()?))
+    }
+
+    /// Whether a sum of integers does not fit 64 bits, so that its value is the limit it passed.
+    #[must_use]
+    pub const fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    fn integer(&self) -> Option<i128> {
+        let physical = self.datatype.physical();
+        let bytes = self.bytes().filter(|bytes| bytes.len() == physical.size() && !physical.is_float())?;
+        Some(crate::coordinate::integer(bytes, physical.is_signed_integer()))
+    }
+}
+
+/// Computes the aggregates of a query.
+pub(crate) fn run(plan: &Plan<'_>, aggregates: Vec<Aggregate>) -> Result<Vec<AggregateValue>> {
+    let (program, wanted, places) = resolve(plan, &aggregates)?;
+    let (count, tallies) = match plan.array.schema().array_type {
+        ArrayType::Dense => dense::run(plan, &program, &wanted)?,
+        ArrayType::Sparse => sparse::run(plan, &program, &wanted)?,
+    };
+    let values = aggregates.into_iter().zip(places).map(|(aggregate, place)| {
+        let field = place.and_then(|place| Some((wanted.get(place)?, tallies.get(place)?)));
+        value(aggregate, count, field)
+    });
+    Ok(values.collect())
+}
+
+/// The fields that aggregates are about, each once, and for each aggregate which of them is its.
+type Resolved = (Program, Vec<WantedField>, Vec<Option<usize>>);
+
+fn resolve(plan: &Plan<'_>, aggregates: &[Aggregate]) -> Result<Resolved, QueryError> {
+    let schema = plan.array.schema();
+    let mut program = Program::default();
+    let mut wanted: Vec<WantedField> = Vec::new();
+    let mut places = Vec::with_capacity(aggregates.len());
+    for aggregate in aggregates {
+        let Some(name) = aggregate.field() else {
+            places.push(None);
+            continue;
+        };
+        let field = schema.field(name).ok_or_else(|| {
+            let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
+            QueryError::Aggregate(AggregateError::UnknownField { name: name.to_owned(), known })
+        })?;
+        let place = program.field(schema, &field);
+        if place == wanted.len() {
+            wanted.push(WantedField::new(ColumnSpec::new(schema, &field)));
+        }
+        let Some(slot) = wanted.get_mut(place) else { continue };
+        let cells = || slot.cells();
+        let aggregate = || aggregate.clone();
+        if schema.array_type == ArrayType::Dense && matches!(field.kind, FieldKind::Dimension(_)) {
+            return Err(QueryError::Aggregate(AggregateError::DenseDimension { aggregate: aggregate() }));
+        }
+        match aggregate().function {
+            AggregateFunction::Sum | AggregateFunction::Mean if !slot.is_number() => {
+                let error = AggregateError::NotNumbers { aggregate: aggregate(), cells: cells() };
+                return Err(QueryError::Aggregate(error));
+            }
+            AggregateFunction::Min | AggregateFunction::Max if !slot.is_number() && !slot.is_text() => {
+                let error = AggregateError::NotOrdered { aggregate: aggregate(), cells: cells() };
+                return Err(QueryError::Aggregate(error));
+            }
+            AggregateFunction::Sum | AggregateFunction::Mean => slot.needs.sum = true,
+            AggregateFunction::Min | AggregateFunction::Max => slot.needs.extremes = true,
+            AggregateFunction::Count | AggregateFunction::NullCount => {}
+        }
+        places.push(Some(place));
+    }
+    Ok((program, wanted, places))
+}
+
+fn value(aggregate: Aggregate, count: u64, field: Option<(&WantedField, &Tally)>) -> AggregateValue {
+    let counted = |count: u64| (Datatype::Uint64, Some(count.to_le_bytes().to_vec()), false);
+    let mut cell_val_num = CellValNum::ONE;
+    let (datatype, bytes, overflowed) = match (aggregate.function, field) {
+        (AggregateFunction::Count, _) | (_, None) => counted(count),
+        (AggregateFunction::NullCount, Some((_, tally))) => counted(tally.nulls),
+        (AggregateFunction::Sum, Some((field, tally))) => {
+            let (datatype, bytes, overflowed) = tally.total.value(field.is_unsigned());
+            (datatype, Some(bytes).filter(|_| tally.valid > 0 || !field.spec.nullable), overflowed)
+        }
+        (AggregateFunction::Mean, Some((_, tally))) => {
+            let sum = match tally.total {
+                Total::Integer(sum) => sum as f64,
+                Total::Real(sum) => sum,
+            };
+            let mean = (tally.valid > 0).then(|| sum / tally.valid as f64);
+            (Datatype::Float64, mean.map(|mean| mean.to_le_bytes().to_vec()), false)
+        }
+        (AggregateFunction::Min | AggregateFunction::Max, Some((field, tally))) => {
+            cell_val_num = field.spec.cell_val_num;
+            let min = aggregate.function == AggregateFunction::Min;
+            let ends = tally.extremes.clone();
+            (field.spec.datatype, ends.map(|(low, high)| if min { low } else { high }), false)
+        }
+    };
+    AggregateValue { aggregate, datatype, cell_val_num, bytes, overflowed }
+}

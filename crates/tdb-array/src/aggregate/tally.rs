@@ -1,0 +1,307 @@
+//! What some cells of a field add up to.
+
+use core::cmp::Ordering;
+
+use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64, to_usize};
+
+use crate::condition::{ColumnView, typed};
+use crate::gather::{ColumnSpec, index_of};
+use crate::statistics::Exact;
+use crate::write::Rule;
+
+/// A field that aggregates are about.
+#[derive(Debug)]
+pub(super) struct WantedField {
+    pub(super) spec: ColumnSpec,
+    pub(super) needs: Needs,
+}
+
+/// What must be known of a field's cells, beside how many are null.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    pub(super) sum: bool,
+    pub(super) extremes: bool,
+}
+
+/// What some cells of a field add up to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tally {
+    /// Cells with a value.
+    pub(super) valid: u64,
+    pub(super) nulls: u64,
+    pub(super) total: Total,
+    /// Smallest and largest value.
+    pub(super) extremes: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A sum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Total {
+    /// Exact: 2^64 values of 64 bits fit.
+    Integer(i128),
+    Real(f64),
+}
+
+impl WantedField {
+    pub(super) fn new(spec: ColumnSpec) -> Self {
+        Self { spec, needs: Needs::default() }
+    }
+
+    /// Whether cells are single numbers.
+    pub(super) fn is_number(&self) -> bool {
+        Rule::attribute(self.spec.datatype, self.spec.cell_val_num, false).is_number()
+    }
+
+    /// Whether cells are strings of bytes.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.spec.datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8)
+    }
+
+    pub(super) fn is_unsigned(&self) -> bool {
+        !self.spec.datatype.physical().is_signed_integer()
+    }
+
+    /// What cells are, in words.
+    pub(super) fn cells(&self) -> String {
+        let datatype = self.spec.datatype;
+        match self.spec.cell_val_num {
+            CellValNum::ONE => datatype.name().to_owned(),
+            CellValNum::Fixed(count) => format!("{count} × {datatype}"),
+            CellValNum::Var => format!("var-length {datatype}"),
+        }
+    }
+
+    /// Of no cells.
+    pub(super) fn nothing(&self) -> Tally {
+        let real = self.spec.datatype.physical().is_float();
+        let total = if real { Total::Real(0.0) } else { Total::Integer(0) };
+        Tally { valid: 0, nulls: 0, total, extremes: None }
+    }
+
+    /// Of the cells of a column: those of these numbers, or all of `cells`.
+    pub(super) fn of_column(&self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) -> Tally {
+        let mut tally = self.nothing();
+        let valid = |cell: usize| view.validity.is_none_or(|validity| validity.get(cell) != Some(&0));
+        let some: Option<Vec<u32>> = match (chosen, view.validity) {
+            (None, None) => None,
+            (None, Some(validity)) if !validity.contains(&0) => None,
+            (Some(chosen), None) => Some(chosen.to_vec()),
+            (Some(chosen), Some(_)) => {
+                Some(chosen.iter().copied().filter(|cell| valid(index_of(*cell))).collect())
+            }
+            (None, Some(_)) => Some((0u32..).take(cells).filter(|cell| valid(index_of(*cell))).collect()),
+        };
+        let all = chosen.map_or(cells, <[u32]>::len);
+        let count = some.as_ref().map_or(cells, Vec::len);
+        tally.valid = to_u64(count);
+        tally.nulls = to_u64(all.saturating_sub(count));
+        let Needs { sum, extremes } = self.needs;
+        if count == 0 || !(sum || extremes) {
+            return tally;
+        }
+        if self.is_number() {
+            let visitor = Numbers { values: view.values, some: some.as_deref(), needs: self.needs };
+            (tally.total, tally.extremes) = self.spec.datatype.physical().visit(visitor);
+            return tally;
+        }
+        let cell = |cell: usize| -> Option<&[u8]> {
+            let (start, end) = match (view.offsets, self.spec.cell_size) {
+                (Some(offsets), _) => {
+                    (to_usize(*offsets.get(cell)?)?, to_usize(*offsets.get(cell.checked_add(1)?)?)?)
+                }
+                (None, size) => (cell.checked_mul(size?)?, cell.checked_add(1)?.checked_mul(size?)?),
+            };
+            view.values.get(start..end)
+        };
+        let ends = match &some {
+            Some(some) => text_ends(some.iter().filter_map(|number| cell(index_of(*number)))),
+            None => text_ends((0..cells).filter_map(cell)),
+        };
+        tally.extremes = ends.map(|(low, high)| (low.to_vec(), high.to_vec()));
+        tally
+    }
+
+    /// Of `cells` cells, by statistics, if these say all that is needed; of fill values, if there are none because the
+    /// fragment does not have the field.
+    pub(super) fn of_statistics(&self, exact: Option<&Exact>, cells: usize) -> Option<Tally> {
+        let Some(exact) = exact else { return Some(self.of_fill(cells)) };
+        let nulls = if self.spec.nullable { exact.nulls? } else { 0 };
+        let mut tally = self.nothing();
+        (tally.nulls, tally.valid) = (nulls, to_u64(cells).checked_sub(nulls)?);
+        if self.needs.sum {
+            tally.total = Total::Integer(exact.sum.filter(|_| matches!(tally.total, Total::Integer(_)))?);
+        }
+        if self.needs.extremes && tally.valid > 0 {
+            tally.extremes = exact.extremes.clone()?;
+        }
+        Some(tally)
+    }
+
+    /// Of cells that exist, but of which the fragment does not have the field: fill values.
+    pub(super) fn of_fill(&self, cells: usize) -> Tally {
+        let validity = [self.spec.fill_validity];
+        let offsets = [0, to_u64(self.spec.fill.len())];
+        let aligned = tdb_codec::Buffer::from(self.spec.fill.as_slice());
+        let view = ColumnView {
+            values: aligned.as_slice(),
+            offsets: self.spec.cell_size.is_none().then_some(&offsets),
+            validity: self.spec.nullable.then_some(&validity),
+            present: None,
+        };
+        let one = self.of_column(view, 1, None);
+        let times = to_u64(cells);
+        let total = match one.total {
+            Total::Integer(sum) => Total::Integer(sum.saturating_mul(i128::from(times))),
+            Total::Real(sum) => Total::Real(sum * times as f64),
+        };
+        let (valid, nulls) = (one.valid.saturating_mul(times), one.nulls.saturating_mul(times));
+        Tally { valid, nulls, total, extremes: one.extremes.filter(|_| cells > 0) }
+    }
+
+    /// Adds the tally of further cells.
+    pub(super) fn add(&self, into: &mut Tally, more: Tally) {
+        into.valid = into.valid.saturating_add(more.valid);
+        into.nulls = into.nulls.saturating_add(more.nulls);
+        into.total = match (into.total, more.total) {
+            (Total::Integer(a), Total::Integer(b)) => Total::Integer(a.saturating_add(b)),
+            (Total::Real(a), Total::Real(b)) => Total::Real(a + b),
+            (total, _) => total,
+        };
+        let physical = self.is_number().then(|| self.spec.datatype.physical());
+        into.extremes = match (into.extremes.take(), more.extremes) {
+            (Some((low, high)), Some((other_low, other_high))) => {
+                let low = if before(physical, &other_low, &low) { other_low } else { low };
+                let high = if before(physical, &high, &other_high) { other_high } else { high };
+                Some((low, high))
+            }
+            (ends, None) | (None, ends) => ends,
+        };
+    }
+}
+
+/// Whether `a` comes before `b`; a NaN gives way to any number.
+fn before(physical: Option<Physical>, a: &[u8], b: &[u8]) -> bool {
+    struct Compare<'a>(&'a [u8], &'a [u8]);
+    impl PhysicalVisitor for Compare<'_> {
+        type Output = bool;
+        fn visit<T: Native>(self) -> bool {
+            match (T::from_le(self.0), T::from_le(self.1)) {
+                (Some(a), Some(b)) => a < b,
+                _ => false,
+            }
+        }
+    }
+    match physical {
+        Some(physical) => physical.visit(Compare(a, b)),
+        None => a < b,
+    }
+}
+
+fn text_ends<'v>(mut values: impl Iterator<Item = &'v [u8]>) -> Option<(&'v [u8], &'v [u8])> {
+    let first = values.next()?;
+    Some(values.fold((first, first), |(low, high), value| (low.min(value), high.max(value))))
+}
+
+impl Total {
+    /// Type and bytes of the sum, and whether it is the limit of its type instead.
+    pub(super) fn value(self, unsigned: bool) -> (Datatype, Vec<u8>, bool) {
+        match self {
+            Self::Real(sum) => (Datatype::Float64, sum.to_le_bytes().to_vec(), false),
+            Self::Integer(sum) if unsigned => {
+                let fitting = u64::try_from(sum);
+                (Datatype::Uint64, fitting.unwrap_or(u64::MAX).to_le_bytes().to_vec(), fitting.is_err())
+            }
+            Self::Integer(sum) => {
+                let limit = if sum < 0 { i64::MIN } else { i64::MAX };
+                let fitting = i64::try_from(sum);
+                (Datatype::Int64, fitting.unwrap_or(limit).to_le_bytes().to_vec(), fitting.is_err())
+            }
+        }
+    }
+}
+
+struct Numbers<'a> {
+    values: &'a [u8],
+    /// Numbers of the cells that count; `None` for all.
+    some: Option<&'a [u32]>,
+    needs: Needs,
+}
+
+impl PhysicalVisitor for Numbers<'_> {
+    type Output = (Total, Option<(Vec<u8>, Vec<u8>)>);
+
+    fn visit<T: Native>(self) -> Self::Output {
+        let all: &[T] = typed(self.values);
+        let picked: Vec<T>;
+        let values = match self.some {
+            Some(some) => {
+                picked = some.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect();
+                picked.as_slice()
+            }
+            None => all,
+        };
+        let total = if self.needs.sum { total(values) } else { nothing::<T>() };
+        let extremes = if self.needs.extremes { extremes(values) } else { None };
+        (total, extremes)
+    }
+}
+
+const fn nothing<T: Native>() -> Total {
+    if T::PHYSICAL.is_float() { Total::Real(0.0) } else { Total::Integer(0) }
+}
+
+/// Smallest and largest value. NaNs are passed over, unless there is nothing else.
+fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let is_number = |value: &&T| value.partial_cmp(value) == Some(Ordering::Equal);
+    let first = values.iter().find(is_number).or(values.first())?;
+    // Comparisons with a NaN are false, so it never replaces anything. The loop vectorises.
+    let (low, high) = values.iter().fold((*first, *first), |(low, high), value| {
+        (if *value < low { *value } else { low }, if *value > high { *value } else { high })
+    });
+    let bytes = |value: T| {
+        let mut bytes = Vec::with_capacity(T::SIZE);
+        value.write_le(&mut bytes);
+        bytes
+    };
+    Some((bytes(low), bytes(high)))
+}
+
+/// Values added at once in 64 bits: 2^16 values of 32 bits, or halves of 64, do not overflow.
+const STRIDE: usize = 1 << 16;
+
+fn total<T: Native>(values: &[T]) -> Total {
+    let bytes: &[u8] = bytemuck::cast_slice(values);
+    fn small<T: Native, W: From<T> + core::iter::Sum + Into<i128>>(bytes: &[u8]) -> Total {
+        let values: &[T] = typed(bytes);
+        let sums =
+            values.chunks(STRIDE).map(|chunk| chunk.iter().map(|value| W::from(*value)).sum::<W>().into());
+        Total::Integer(sums.sum())
+    }
+    const LOW: u64 = u32::MAX as u64;
+    match T::PHYSICAL {
+        Physical::I8 => small::<i8, i64>(bytes),
+        Physical::U8 => small::<u8, u64>(bytes),
+        Physical::I16 => small::<i16, i64>(bytes),
+        Physical::U16 => small::<u16, u64>(bytes),
+        Physical::I32 => small::<i32, i64>(bytes),
+        Physical::U32 => small::<u32, u64>(bytes),
+        Physical::I64 => {
+            let halves = typed::<i64>(bytes).chunks(STRIDE).map(|chunk| {
+                let high: i64 = chunk.iter().map(|value| value >> 32).sum();
+                let low: u64 = chunk.iter().map(|value| value.cast_unsigned() & LOW).sum();
+                (i128::from(high) << 32) + i128::from(low)
+            });
+            Total::Integer(halves.sum())
+        }
+        Physical::U64 => {
+            let halves = typed::<u64>(bytes).chunks(STRIDE).map(|chunk| {
+                let high: u64 = chunk.iter().map(|value| value >> 32).sum();
+                let low: u64 = chunk.iter().map(|value| value & LOW).sum();
+                (i128::from(high) << 32) + i128::from(low)
+            });
+            Total::Integer(halves.sum())
+        }
+        Physical::F32 => Total::Real(typed::<f32>(bytes).iter().map(|value| f64::from(*value)).sum()),
+        Physical::F64 => Total::Real(typed::<f64>(bytes).iter().sum()),
+    }
+}

@@ -1,0 +1,193 @@
+//! What statistics say of a condition: tiles where no cell can match, and tiles where all do.
+
+use std::borrow::Cow;
+
+use core::cmp::Ordering;
+
+use tdb_codec::{Native, PhysicalVisitor};
+use tdb_fragment::Comparison;
+
+use super::evaluate::{Test, holds};
+use super::resolve::{Node, Program};
+
+/// How many of some cells satisfy a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    None,
+    /// Perhaps some, perhaps all: they must be looked at.
+    Some,
+    All,
+}
+
+/// What is known of a field's cells.
+#[derive(Clone, Debug)]
+pub(crate) enum FieldFacts<'a> {
+    /// There are none: the fragment is older than the field.
+    Missing,
+    Known(Facts<'a>),
+}
+
+/// Facts about some cells of a field.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) extremes: Extremes<'a>,
+    pub(crate) nulls: Nulls,
+}
+
+/// Bounds of the values that are not null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Extremes<'a> {
+    Unknown,
+    /// There is no value.
+    Nothing,
+    /// No value lies outside, and none is a NaN. The ends need not occur.
+    Within(Cow<'a, [u8]>, Cow<'a, [u8]>),
+}
+
+/// How many cells are null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    Unknown,
+    None,
+    Some,
+    All,
+}
+
+impl Facts<'_> {
+    /// Nothing is known.
+    pub(crate) const UNKNOWN: Facts<'static> = Facts { extremes: Extremes::Unknown, nulls: Nulls::Unknown };
+}
+
+impl Verdict {
+    const fn negated(self) -> Self {
+        match self {
+            Self::None => Self::All,
+            Self::Some => Self::Some,
+            Self::All => Self::None,
+        }
+    }
+
+    const fn of(all: bool, none: bool) -> Self {
+        match (all, none) {
+            (_, true) => Self::None,
+            (true, false) => Self::All,
+            (false, false) => Self::Some,
+        }
+    }
+}
+
+impl Program {
+    /// How many of the cells that `facts` are about satisfy a condition.
+    pub(crate) fn verdict<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Verdict {
+        self.roots.get(root).map_or(Verdict::All, |node| self.verdict_of(node, facts))
+    }
+
+    pub(super) fn verdict_of<'f>(&self, node: &Node, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Verdict {
+        match node {
+            Node::All(nodes) => {
+                let mut all = true;
+                for node in nodes {
+                    match self.verdict_of(node, facts) {
+                        Verdict::None => return Verdict::None,
+                        verdict => all &= verdict == Verdict::All,
+                    }
+                }
+                Verdict::of(all, false)
+            }
+            Node::Any(nodes) => {
+                let mut none = true;
+                for node in nodes {
+                    match self.verdict_of(node, facts) {
+                        Verdict::All => return Verdict::All,
+                        verdict => none &= verdict == Verdict::None,
+                    }
+                }
+                Verdict::of(false, none)
+            }
+            Node::Not(node) => self.verdict_of(node, facts).negated(),
+            Node::Test { field, test } => match facts(*field) {
+                FieldFacts::Missing => Verdict::None,
+                FieldFacts::Known(facts) => test.verdict(&facts),
+            },
+        }
+    }
+}
+
+impl Test {
+    fn verdict(&self, facts: &Facts<'_>) -> Verdict {
+        let no_nulls = facts.nulls == Nulls::None;
+        match self {
+            Self::Always(holds) => Verdict::of(*holds, !*holds),
+            Self::Null(is) => match (facts.nulls, *is) {
+                (Nulls::None, true) | (Nulls::All, false) => Verdict::None,
+                (Nulls::None, false) | (Nulls::All, true) => Verdict::All,
+                _ => Verdict::Some,
+            },
+            _ if facts.nulls == Nulls::All || facts.extremes == Extremes::Nothing => Verdict::None,
+            Self::Number { comparison, operand, physical } => {
+                let Extremes::Within(low, high) = &facts.extremes else { return Verdict::Some };
+                let ends = physical.visit(Ends { low, high, operand });
+                ends.map_or(Verdict::Some, |ends| compare(*comparison, ends, no_nulls))
+            }
+            Self::Bytes { comparison, operand, string } => {
+                let Extremes::Within(low, high) = &facts.extremes else { return Verdict::Some };
+                if !string {
+                    return Verdict::Some;
+                }
+                let ends = (low.as_ref().cmp(operand.as_slice()), high.as_ref().cmp(operand.as_slice()));
+                compare(*comparison, ends, no_nulls)
+            }
+            Self::List { is_in, operands, physical } => {
+                // Lists compare bits: equal bits are equal numbers, so what lies outside as a number is in no cell.
+                let outside = |operand: &Vec<u8>| match (&facts.extremes, physical) {
+                    (Extremes::Within(low, high), Some(physical)) => {
+                        let ends = physical.visit(Ends { low, high, operand });
+                        ends.is_some_and(|(low, high)| low.is_gt() || high.is_lt())
+                    }
+                    (Extremes::Within(low, high), None) => {
+                        low.as_ref() > operand.as_slice() || high.as_ref() < operand.as_slice()
+                    }
+                    _ => false,
+                };
+                let nothing = operands.iter().all(outside);
+                Verdict::of(!*is_in && nothing && no_nulls, *is_in && nothing)
+            }
+        }
+    }
+}
+
+/// A comparison of all values between two ends, which stand so to the operand.
+fn compare(comparison: Comparison, (low, high): (Ordering, Ordering), no_nulls: bool) -> Verdict {
+    let (at_low, at_high) = (holds(comparison, Some(low)), holds(comparison, Some(high)));
+    let (all, none) = match comparison {
+        // Monotonous: what holds, or fails, at both ends does so between them.
+        Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
+            (at_low && at_high, !at_low && !at_high)
+        }
+        Comparison::Equal => {
+            let only = low == Ordering::Equal && high == Ordering::Equal;
+            (only, low == Ordering::Greater || high == Ordering::Less)
+        }
+        Comparison::NotEqual => {
+            let only = low == Ordering::Equal && high == Ordering::Equal;
+            (low == Ordering::Greater || high == Ordering::Less, only)
+        }
+        _ => (false, false),
+    };
+    Verdict::of(all && no_nulls, none)
+}
+
+struct Ends<'a> {
+    low: &'a [u8],
+    high: &'a [u8],
+    operand: &'a [u8],
+}
+
+impl PhysicalVisitor for Ends<'_> {
+    type Output = Option<(Ordering, Ordering)>;
+
+    fn visit<T: Native>(self) -> Self::Output {
+        let operand = T::from_le(self.operand)?;
+        Some((T::from_le(self.low)?.partial_cmp(&operand)?, T::from_le(self.high)?.partial_cmp(&operand)?))
+    }
+}

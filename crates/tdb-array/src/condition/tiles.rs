@@ -1,0 +1,284 @@
+//! The columns of a program as the tiles of fragments hold them: decoded when a test asks, if statistics do not answer.
+
+use core::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use tdb_codec::{Buffer, to_u64};
+use tdb_fragment::RTree;
+use tdb_schema::FieldKind;
+
+use super::evaluate::{ColumnView, Columns};
+use super::prune::{Extremes, Facts, FieldFacts, Nulls, Verdict};
+use super::resolve::{Program, ProgramField};
+use crate::Result;
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::gather::zeroed;
+use crate::statistics::{Exact, Statistics, Whole};
+use crate::tiles::{FieldTiles, VarTile, Worker};
+
+/// A program's fields in all fragments; opened as they are needed.
+pub(crate) struct Sources<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) program: &'a Program,
+    fragments: &'a [Fragment],
+    opened: Vec<OnceLock<Vec<Source>>>,
+}
+
+/// A program's field in one fragment.
+struct Source {
+    /// Which field of the fragment's schema; `None` if it has none such.
+    own: Option<FieldKind>,
+    /// Whether nulls count: the array's schema may be stricter than the fragment's.
+    nullable: bool,
+    tiles: OnceLock<FieldTiles>,
+    known: Known,
+}
+
+enum Known {
+    Nothing,
+    Statistics(Box<Statistics>),
+    Tree(Arc<RTree>, usize),
+}
+
+impl<'a> Sources<'a> {
+    pub(crate) fn new(context: &'a Context, program: &'a Program, fragments: &'a [Fragment]) -> Self {
+        Self { context, program, fragments, opened: fragments.iter().map(|_| OnceLock::new()).collect() }
+    }
+
+    /// How many cells of a fragment can satisfy a condition, by what is known of the whole fragment.
+    pub(crate) fn fragment_verdict(&self, root: usize, fragment: usize) -> Result<Verdict> {
+        let Some(fragment) = self.fragments.get(fragment) else { return Ok(Verdict::Some) };
+        let all = Whole::load(self.context, fragment)?;
+        let whole: Vec<Option<Whole>> = self
+            .program
+            .fields
+            .iter()
+            .map(|field| {
+                let own = fragment.schema().field_of(field.spec.own_field(fragment.schema(), field.kind)?)?;
+                Whole::of(all.as_deref()?, fragment, &own).filter(|_| field.spec.nullable || !own.nullable)
+            })
+            .collect();
+        let facts = |index: usize| -> FieldFacts<'_> {
+            let field = self.program.fields.get(index);
+            let own = field.map(|field| (field, field.spec.own_field(fragment.schema(), field.kind)));
+            match own {
+                Some((_, None)) => FieldFacts::Missing,
+                Some((_, Some(FieldKind::Dimension(dimension)))) => {
+                    let range = fragment.non_empty_domain().and_then(|domain| domain.get(dimension));
+                    FieldFacts::Known(range.map_or(Facts::UNKNOWN, |range| Facts {
+                        extremes: Extremes::Within((&range.low).into(), (&range.high).into()),
+                        nulls: Nulls::None,
+                    }))
+                }
+                _ => {
+                    let whole = whole.get(index).and_then(Option::as_ref);
+                    FieldFacts::Known(whole.map_or(Facts::UNKNOWN, Whole::facts))
+                }
+            }
+        };
+        Ok(self.program.verdict(root, &facts))
+    }
+
+    /// What statistics say exactly of a field's cells in a tile; `None` if the fragment does not have the field.
+    pub(crate) fn exact(
+        &self,
+        field: usize,
+        fragment: usize,
+        tile: usize,
+        cells: usize,
+    ) -> Result<Option<Exact>> {
+        let Some(source) = self.open(fragment)?.get(field).filter(|source| source.own.is_some()) else {
+            return Ok(None);
+        };
+        Ok(Some(match &source.known {
+            Known::Nothing => Exact::default(),
+            Known::Statistics(statistics) => statistics.exact(tile, to_u64(cells)),
+            Known::Tree(tree, dimension) => {
+                let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
+                // Rectangles of reals say nothing of NaNs.
+                let real =
+                    self.program.fields.get(field).is_some_and(|f| f.spec.datatype.physical().is_float());
+                let extremes = range.filter(|_| !real).map(|(low, high)| Some((low.to_vec(), high.to_vec())));
+                Exact { nulls: Some(0), sum: None, extremes }
+            }
+        }))
+    }
+
+    /// What statistics of a whole fragment say exactly of every field; `None` for those it does not have.
+    pub(crate) fn exact_whole(&self, fragment: usize) -> Result<Vec<Option<Exact>>> {
+        let Some(fragment) = self.fragments.get(fragment) else { return Ok(Vec::new()) };
+        let all = Whole::load(self.context, fragment)?;
+        let exact = self.program.fields.iter().map(|field| {
+            let own = fragment.schema().field_of(field.spec.own_field(fragment.schema(), field.kind)?)?;
+            let whole = all.as_deref().and_then(|all| Whole::of(all, fragment, &own));
+            let whole = whole.filter(|_| field.spec.nullable || !own.nullable);
+            Some(whole.map_or_else(Exact::default, |whole| whole.exact()))
+        });
+        Ok(exact.collect())
+    }
+
+    /// How many cells of a tile can satisfy a condition, by statistics and bounding rectangles. `cells` is what the tile
+    /// has room for.
+    pub(crate) fn tile_verdict(
+        &self,
+        root: usize,
+        fragment: usize,
+        tile: usize,
+        cells: usize,
+    ) -> Result<Verdict> {
+        let sources = self.open(fragment)?;
+        Ok(self.program.verdict(root, &|field| facts(sources, field, tile, cells)))
+    }
+
+    /// The columns of one tile.
+    pub(crate) fn tile<'s>(
+        &'s self,
+        fragment: usize,
+        tile: usize,
+        cells: usize,
+        worker: &'s mut Worker,
+    ) -> Result<TileColumns<'s>> {
+        let sources = self.open(fragment)?;
+        let decoded = sources.iter().map(|_| None).collect();
+        let fragment = self.fragments.get(fragment);
+        let (context, fields) = (self.context, self.program.fields.as_slice());
+        Ok(TileColumns { context, fields, fragment, sources, tile, cells, worker, decoded })
+    }
+
+    fn open(&self, fragment: usize) -> Result<&[Source]> {
+        let (Some(slot), Some(fragment)) = (self.opened.get(fragment), self.fragments.get(fragment)) else {
+            return Ok(&[]);
+        };
+        if let Some(sources) = slot.get() {
+            return Ok(sources);
+        }
+        let open = |field: &ProgramField| -> Result<Source> {
+            let own = field.spec.own_field(fragment.schema(), field.kind);
+            let mut source =
+                Source { own, nullable: field.spec.nullable, tiles: OnceLock::new(), known: Known::Nothing };
+            match own.and_then(|own| fragment.schema().field_of(own)) {
+                // Extremes leave nulls out; where nulls do not count, that makes them wrong.
+                Some(own)
+                    if matches!(own.kind, FieldKind::Attribute(_))
+                        && (field.spec.nullable || !own.nullable) =>
+                {
+                    let statistics = Statistics::load(self.context, fragment, &own)?;
+                    source.known = Known::Statistics(Box::new(statistics));
+                }
+                Some(own) if !fragment.is_dense() => {
+                    if let FieldKind::Dimension(index) = own.kind {
+                        source.known = Known::Tree(fragment.rtree(self.context)?, index);
+                    }
+                }
+                _ => {}
+            }
+            Ok(source)
+        };
+        let sources = self.program.fields.iter().map(open).collect::<Result<Vec<_>>>()?;
+        Ok(slot.get_or_init(|| sources))
+    }
+}
+
+fn facts(sources: &[Source], field: usize, tile: usize, cells: usize) -> FieldFacts<'_> {
+    let Some(source) = sources.get(field).filter(|source| source.own.is_some()) else {
+        return FieldFacts::Missing;
+    };
+    FieldFacts::Known(match &source.known {
+        Known::Nothing => Facts::UNKNOWN,
+        Known::Statistics(statistics) => {
+            let facts = statistics.facts(tile, to_u64(cells));
+            if source.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } }
+        }
+        Known::Tree(tree, dimension) => {
+            let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
+            range.map_or(Facts::UNKNOWN, |(low, high)| Facts {
+                extremes: Extremes::Within(low.into(), high.into()),
+                nulls: Nulls::None,
+            })
+        }
+    })
+}
+
+/// The columns of one tile, numbered as its cells.
+pub(crate) struct TileColumns<'s> {
+    context: &'s Context,
+    fields: &'s [ProgramField],
+    fragment: Option<&'s Fragment>,
+    sources: &'s [Source],
+    tile: usize,
+    cells: usize,
+    worker: &'s mut Worker,
+    decoded: Vec<Option<Decoded>>,
+}
+
+#[derive(Default)]
+struct Decoded {
+    values: Buffer,
+    offsets: Option<Vec<u64>>,
+    validity: Option<Vec<u8>>,
+}
+
+impl Columns for TileColumns<'_> {
+    fn column(&mut self, field: usize, mask: &[u8]) -> Result<Option<ColumnView<'_>>> {
+        let (Some(source), Some(program)) = (self.sources.get(field), self.fields.get(field)) else {
+            return Ok(None);
+        };
+        let (Some(own), Some(fragment)) = (source.own, self.fragment) else { return Ok(None) };
+        let tiles = match source.tiles.get() {
+            Some(tiles) => tiles,
+            None => {
+                let tiles = FieldTiles::open(self.context, fragment, own)?;
+                source.tiles.get_or_init(|| tiles)
+            }
+        };
+        let Some(slot) = self.decoded.get_mut(field) else { return Ok(None) };
+        if slot.is_none() {
+            let mut decoded = Decoded::default();
+            let (context, tile, cells, worker) = (self.context, self.tile, self.cells, &mut *self.worker);
+            // The claimed count is believed once cells were decoded: memory is asked for, and bounded, before.
+            match program.spec.cell_size {
+                Some(size) => {
+                    decoded.values = zeroed(context.tile_len(cells, size)?)?;
+                    let out = decoded.values.as_mut_slice();
+                    tiles.decode_fixed(context, tile, out, |bytes| wanted(mask, size, &bytes), worker)?;
+                }
+                None => {
+                    let mut var = VarTile::default();
+                    tiles.decode_var(context, tile, cells, &mut var, worker)?;
+                    decoded.values = var.values;
+                    decoded.offsets = Some(var.offsets);
+                }
+            }
+            if source.nullable && tiles.is_nullable() {
+                let mut validity = vec![0; context.tile_len(cells, 1)?];
+                tiles.decode_validity(
+                    context,
+                    tile,
+                    &mut validity,
+                    |bytes| wanted(mask, 1, &bytes),
+                    worker,
+                )?;
+                decoded.validity = Some(validity);
+            }
+            *slot = Some(decoded);
+        }
+        Ok(slot.as_ref().map(|decoded| ColumnView {
+            values: decoded.values.as_slice(),
+            offsets: decoded.offsets.as_deref(),
+            validity: decoded.validity.as_deref(),
+            present: None,
+        }))
+    }
+
+    fn facts(&self, field: usize) -> FieldFacts<'_> {
+        facts(self.sources, field, self.tile, self.cells)
+    }
+}
+
+/// Whether any cell in a range of bytes is asked for.
+fn wanted(mask: &[u8], size: usize, bytes: &Range<usize>) -> bool {
+    let first = bytes.start.checked_div(size).unwrap_or(0);
+    let end = bytes.end.div_ceil(size.max(1)).min(mask.len());
+    mask.get(first..end).is_none_or(|cells| cells.contains(&1))
+}

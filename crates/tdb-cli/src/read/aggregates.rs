@@ -1,0 +1,92 @@
+//! `tdb read --aggregate`: one row of values.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use serde_json::{Map, Value};
+use tdb_array::{Aggregate, AggregateError, AggregateValue};
+
+use super::csv::quoted;
+use crate::args::{Format, ReadArgs};
+use crate::failure::{Failure, Result, one_line};
+use crate::ranges;
+use crate::table::{self, Heading};
+use crate::value::{cell_json, cell_plain, cell_text, is_text};
+
+/// What stands for a sum that does not fit its type.
+const OVERFLOW: &str = "overflow";
+
+pub(super) fn run(args: &ReadArgs, list: &str, out: &mut dyn Write) -> Result {
+    if args.format == Format::Raw {
+        return Err(Failure::Usage("--aggregate is printed as table, csv or json".to_owned()));
+    }
+    let array = super::open(args)?;
+    let aggregates = Aggregate::parse(list).map_err(|error| {
+        let column = match &error {
+            AggregateError::Text(error) => error.column(),
+            _ => None,
+        };
+        Failure::at_column(&args.array, "--aggregate", list, column, error)
+    })?;
+    let asked = ranges::asked(&args.ranges, &args.array, array.schema())?;
+    let query = asked.apply(super::satisfying(args, &array)?, array.schema());
+    let values = query.aggregate(aggregates).map_err(|error| super::failed(args, error))?;
+    match &args.out {
+        Some(path) => {
+            let failed = |error: io::Error| Failure::at(path, error);
+            let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+            print(&values, args.format, &mut file).and_then(|()| file.flush()).map_err(failed)
+        }
+        None => Ok(print(&values, args.format, out)?),
+    }
+}
+
+fn print(values: &[AggregateValue], format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Json => {
+            let object: Map<String, Value> =
+                values.iter().map(|value| (value.aggregate.to_string(), json(value))).collect();
+            writeln!(out, "{}", Value::Object(object))
+        }
+        Format::Csv => {
+            let line = |out: &mut dyn Write, text: &dyn Fn(&AggregateValue) -> String| {
+                writeln!(out, "{}", values.iter().map(text).collect::<Vec<_>>().join(","))
+            };
+            line(out, &|value| quoted(&value.aggregate.to_string()).into_owned())?;
+            line(out, &plain)
+        }
+        Format::Table | Format::Raw => {
+            let heading = |value: &AggregateValue| {
+                let title = one_line(&value.aggregate.to_string());
+                if is_text(value.datatype) { Heading::left(title) } else { Heading::right(title) }
+            };
+            let headings: Vec<_> = values.iter().map(heading).collect();
+            table::write_rows(out, 0, &headings, &[values.iter().map(text).collect()])
+        }
+    }
+}
+
+fn text(value: &AggregateValue) -> String {
+    match value.bytes() {
+        _ if value.overflowed() => OVERFLOW.to_owned(),
+        Some(bytes) => cell_text(value.datatype, value.cell_val_num, bytes),
+        None => "null".to_owned(),
+    }
+}
+
+/// For CSV: nothing is null.
+fn plain(value: &AggregateValue) -> String {
+    match value.bytes() {
+        _ if value.overflowed() => OVERFLOW.to_owned(),
+        Some(bytes) => quoted(&cell_plain(value.datatype, value.cell_val_num, bytes)).into_owned(),
+        None => String::new(),
+    }
+}
+
+fn json(value: &AggregateValue) -> Value {
+    match value.bytes() {
+        _ if value.overflowed() => Value::String(OVERFLOW.to_owned()),
+        Some(bytes) => cell_json(value.datatype, value.cell_val_num, bytes),
+        None => Value::Null,
+    }
+}
