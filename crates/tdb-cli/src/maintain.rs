@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
 use tdb_array::{
-    Consolidation, LocalStorage, MaintainedObject, MaintenancePlan, MaintenanceProgress, ObjectType, Stored,
-    Vacuum, object_type,
+    Consolidation, LocalStorage, MaintainedObject, MaintenancePlan, MaintenanceProgress, MemoryBudget,
+    MemoryBudgetError, ObjectType, Stored, Vacuum, object_type,
 };
 
 use crate::args::{KeyArgs, parse_time};
@@ -132,25 +132,9 @@ impl From<What> for Stored {
     }
 }
 
-/// Reads a number of bytes: `4096`, `64K`, `1.5GiB`.
-fn parse_size(text: &str) -> Result<u64, String> {
-    let bad = || format!("{text:?} is no size such as 4096, 64KiB or 1.5GiB");
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(digits).ok_or_else(bad)?;
-    let unit = unit.trim().to_ascii_uppercase();
-    let shift = match unit.trim_end_matches('B').trim_end_matches('I') {
-        "" => 0u32,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return Err(bad()),
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-    let whole: u64 = whole.parse().map_err(|_| bad())?;
-    let tenths: u64 = part.get(..1).unwrap_or_default().parse().map_err(|_| bad())?;
-    let unit = 1u64 << shift;
-    whole.checked_mul(unit).and_then(|bytes| bytes.checked_add(unit / 10 * tenths)).ok_or_else(bad)
+/// Reads a number of bytes, with the units of a memory budget: `4096`, `64K`, `1.5GiB`.
+fn parse_size(text: &str) -> Result<u64, MemoryBudgetError> {
+    text.parse().map(MemoryBudget::bytes)
 }
 
 /// Runs `tdb consolidate`.
@@ -240,7 +224,7 @@ mod tests {
     fn sizes_have_units_of_1024() {
         assert_eq!(parse_size("4096"), Ok(4096));
         assert_eq!(parse_size("64K"), Ok(65536));
-        assert_eq!(parse_size("1.5gib"), Ok((1 << 30) + (1 << 30) / 10 * 5));
+        assert_eq!(parse_size("1.5gib"), Ok(3 << 29));
         for bad in ["", "x", "1.2.3", "5 parsecs", "99999999999T"] {
             assert!(parse_size(bad).is_err(), "{bad}");
         }

@@ -32,8 +32,8 @@ fn a_condition_leaves_the_cells_that_satisfy_it() {
     // A dense array shows the others as fill values.
     let shown = some.lines().skip(1).filter(|line| !line.ends_with("-2147483648")).count();
     assert_eq!(shown, 5, "{some}");
-    let dates = read("2.30.0/sparse_dim_datetime_day", &["--format", "csv", "--where", "d < '1970-01-01'"]);
-    let ticks = read("2.30.0/sparse_dim_datetime_day", &["--format", "csv", "--where", "d < 0"]);
+    let dates = read("2.30.0/sparse_dim_datetime_day", &["--format", "csv", "--where", "x < '1970-01-01'"]);
+    let ticks = read("2.30.0/sparse_dim_datetime_day", &["--format", "csv", "--where", "x < 0"]);
     assert_eq!(dates, ticks);
 }
 
@@ -47,7 +47,7 @@ fn what_is_wrong_with_a_condition_is_pointed_at() {
     assert_eq!(pointer, "  a > 3 and nothing = 1\n            ^\n");
     let error = refused("2.30.0/quickstart", &["--where", "a >"]);
     assert!(error.contains("column 4: a value is expected, not the end"), "{error}");
-    let error = refused("2.30.0/sparse_dim_datetime_day", &["--where", "d = 'yesterday'"]);
+    let error = refused("2.30.0/sparse_dim_datetime_day", &["--where", "x = 'yesterday'"]);
     assert!(error.contains("column 5: \"yesterday\" is neither a date"), "{error}");
 }
 
