@@ -217,10 +217,14 @@ impl<'a> Data<'a> {
 
     /// Copies the data home if no filter has brought it there.
     fn go_home(self) {
-        if let (Some((home, _)), None) = (self.home, self.moved)
-            && home.len() == self.input.len()
-        {
-            home.copy_from_slice(self.input);
+        let Some((home, moves)) = self.home else { return };
+        let data = match self.moved {
+            Some(_) if moves == 0 => return,
+            Some(len) => self.current.get(..len).unwrap_or_default(),
+            None => self.input,
+        };
+        if home.len() == data.len() {
+            home.copy_from_slice(data);
         }
     }
 
@@ -281,6 +285,14 @@ fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &m
         }
         Op::ByteShuffle { size } => {
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
+        }
+        // Narrow values go to as many places as they have bits, a few bytes each: better in the cache than at home.
+        Op::BitShuffle { size } if size < 8 => {
+            let work = |src: &[u8], out: &mut Vec<u8>| {
+                bitshuffle::encode(size, src, &mut block, room(out, 0, src.len()), codecs.planes())?;
+                Ok(src.len())
+            };
+            data.overwrite(work)?;
         }
         Op::BitShuffle { size } => {
             data.same_size(|src, out| bitshuffle::encode(size, src, &mut block, out, codecs.planes()))?;
