@@ -64,7 +64,7 @@ fn an_array_is_consolidated_and_vacuumed_as_the_dry_run_says() {
     assert!(said(&["vacuum", array, "--orphans"]).starts_with("nothing to do"));
     let fragments = ["consolidate", array, "--fragments", "a,b"];
     refused(&fragments, 1, "there is no visible fragment");
-    refused(&["consolidate", array, "--memory", "much"], 2, "no size");
+    refused(&["consolidate", array, "--memory", "much"], 2, "no amount of memory");
 }
 
 #[test]
