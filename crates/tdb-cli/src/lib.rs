@@ -1,4 +1,4 @@
-//! The `tdb` command: look at, read, dump and verify TileDB arrays without libtiledb.
+//! The `tdb` command: look at, read, write and maintain TileDB arrays without libtiledb.
 //!
 //! ```text
 //! tdb info ARRAY      what the array is: schema, fragments, metadata
@@ -9,6 +9,7 @@
 //! tdb group GROUP     members, and theirs
 //! tdb meta OBJECT     key-value metadata of an array or a group
 //! tdb log ARRAY       what happened to it along time
+//! tdb delete ARRAY    cells that satisfy a condition
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
 //! tdb consolidate     many files into few
 //! tdb vacuum          what others replace goes
@@ -28,6 +29,7 @@
 mod args;
 mod calendar;
 mod condition;
+mod delete;
 mod describe;
 mod dump;
 mod evolve;
@@ -69,6 +71,7 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Group(args) => group::run(&args, out),
             Command::Meta(args) => meta::run(&args, out),
             Command::Log(args) => log::run(&args, out),
+            Command::Delete(args) => delete::run(&args, out),
             Command::Evolve(args) => evolve::run(&args, out),
             Command::Consolidate(args) => maintain::consolidate(&args, out, err),
             Command::Vacuum(args) => maintain::vacuum(&args, out, err),
