@@ -6,6 +6,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use tdb_array::{Key, Layout, MemoryBudget, OpenOptions, TimeWindow, WriteOptions};
 
 use crate::calendar::{self, BadDate};
+use crate::create::CreateArgs;
 use crate::delete::DeleteArgs;
 use crate::evolve::EvolveArgs;
 use crate::failure::{Failure, Result};
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Group(GroupArgs),
     Meta(MetaArgs),
     Log(LogArgs),
+    Create(CreateArgs),
     Delete(DeleteArgs),
     Evolve(EvolveArgs),
     Consolidate(ConsolidateArgs),

@@ -9,6 +9,7 @@
 //! tdb group GROUP     members, and theirs
 //! tdb meta OBJECT     key-value metadata of an array or a group
 //! tdb log ARRAY       what happened to it along time
+//! tdb create ARRAY    from a schema in JSON
 //! tdb delete ARRAY    cells that satisfy a condition
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
 //! tdb consolidate     many files into few
@@ -29,6 +30,7 @@
 mod args;
 mod calendar;
 mod condition;
+mod create;
 mod delete;
 mod describe;
 mod dump;
@@ -43,6 +45,7 @@ mod meta;
 mod names;
 mod ranges;
 mod read;
+mod schema;
 mod table;
 mod value;
 mod verify;
@@ -71,6 +74,7 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Group(args) => group::run(&args, out),
             Command::Meta(args) => meta::run(&args, out),
             Command::Log(args) => log::run(&args, out),
+            Command::Create(args) => create::run(&args),
             Command::Delete(args) => delete::run(&args, out),
             Command::Evolve(args) => evolve::run(&args, out),
             Command::Consolidate(args) => maintain::consolidate(&args, out, err),
