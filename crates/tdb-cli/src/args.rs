@@ -13,6 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::group::change::GroupChange;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
+use crate::write::WriteArgs;
 
 /// Look at, read, write and maintain TileDB arrays.
 #[derive(Debug, Parser)]
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Meta(MetaArgs),
     Log(LogArgs),
     Create(CreateArgs),
+    Write(WriteArgs),
     Delete(DeleteArgs),
     Evolve(EvolveArgs),
     Consolidate(ConsolidateArgs),

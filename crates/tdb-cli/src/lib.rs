@@ -10,6 +10,7 @@
 //! tdb meta OBJECT     key-value metadata of an array or a group
 //! tdb log ARRAY       what happened to it along time
 //! tdb create ARRAY    from a schema in JSON
+//! tdb write ARRAY     cells from plain little-endian buffers
 //! tdb delete ARRAY    cells that satisfy a condition
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
 //! tdb consolidate     many files into few
@@ -49,6 +50,7 @@ mod schema;
 mod table;
 mod value;
 mod verify;
+mod write;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -75,6 +77,7 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Meta(args) => meta::run(&args, out),
             Command::Log(args) => log::run(&args, out),
             Command::Create(args) => create::run(&args),
+            Command::Write(args) => write::run(&args, out),
             Command::Delete(args) => delete::run(&args, out),
             Command::Evolve(args) => evolve::run(&args, out),
             Command::Consolidate(args) => maintain::consolidate(&args, out, err),
