@@ -6,6 +6,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use tdb_array::{Key, Layout, MemoryBudget, OpenOptions, TimeWindow, WriteOptions};
 
 use crate::calendar::{self, BadDate};
+use crate::copy::CopyArgs;
 use crate::create::CreateArgs;
 use crate::delete::DeleteArgs;
 use crate::evolve::EvolveArgs;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Log(LogArgs),
     Create(CreateArgs),
     Write(WriteArgs),
+    Copy(CopyArgs),
     Delete(DeleteArgs),
     Evolve(EvolveArgs),
     Consolidate(ConsolidateArgs),

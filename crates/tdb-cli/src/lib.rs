@@ -11,6 +11,7 @@
 //! tdb log ARRAY       what happened to it along time
 //! tdb create ARRAY    from a schema in JSON
 //! tdb write ARRAY     cells from plain little-endian buffers
+//! tdb copy SRC DST    other filters, another version, a part
 //! tdb delete ARRAY    cells that satisfy a condition
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
 //! tdb consolidate     many files into few
@@ -31,6 +32,7 @@
 mod args;
 mod calendar;
 mod condition;
+mod copy;
 mod create;
 mod delete;
 mod describe;
@@ -78,6 +80,7 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Log(args) => log::run(&args, out),
             Command::Create(args) => create::run(&args),
             Command::Write(args) => write::run(&args, out),
+            Command::Copy(args) => copy::run(&args, out),
             Command::Delete(args) => delete::run(&args, out),
             Command::Evolve(args) => evolve::run(&args, out),
             Command::Consolidate(args) => maintain::consolidate(&args, out, err),
