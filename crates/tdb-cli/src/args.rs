@@ -12,6 +12,7 @@ use crate::delete::DeleteArgs;
 use crate::evolve::EvolveArgs;
 use crate::failure::{Failure, Result};
 use crate::group::change::GroupChange;
+use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
 use crate::write::WriteArgs;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Log(LogArgs),
     Create(CreateArgs),
     Write(WriteArgs),
+    Import(ImportArgs),
     Copy(CopyArgs),
     Delete(DeleteArgs),
     Evolve(EvolveArgs),

@@ -11,6 +11,7 @@
 //! tdb log ARRAY       what happened to it along time
 //! tdb create ARRAY    from a schema in JSON
 //! tdb write ARRAY     cells from plain little-endian buffers
+//! tdb import ARRAY    cells from CSV or NPY files
 //! tdb copy SRC DST    other filters, another version, a part
 //! tdb delete ARRAY    cells that satisfy a condition
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
@@ -41,6 +42,7 @@ mod evolve;
 mod explain;
 mod failure;
 mod group;
+mod import;
 mod info;
 mod log;
 mod maintain;
@@ -80,6 +82,7 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Log(args) => log::run(&args, out),
             Command::Create(args) => create::run(&args),
             Command::Write(args) => write::run(&args, out),
+            Command::Import(args) => import::run(&args, out),
             Command::Copy(args) => copy::run(&args, out),
             Command::Delete(args) => delete::run(&args, out),
             Command::Evolve(args) => evolve::run(&args, out),
