@@ -6,13 +6,18 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use tdb_array::{Key, Layout, MemoryBudget, OpenOptions, TimeWindow, WriteOptions};
 
 use crate::calendar::{self, BadDate};
+use crate::copy::CopyArgs;
+use crate::create::CreateArgs;
+use crate::delete::DeleteArgs;
 use crate::evolve::EvolveArgs;
 use crate::failure::{Failure, Result};
 use crate::group::change::GroupChange;
+use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
+use crate::write::WriteArgs;
 
-/// Look at, read, dump and verify TileDB arrays.
+/// Look at, read, write and maintain TileDB arrays.
 #[derive(Debug, Parser)]
 #[command(name = "tdb", version, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -30,6 +35,11 @@ pub(crate) enum Command {
     Group(GroupArgs),
     Meta(MetaArgs),
     Log(LogArgs),
+    Create(CreateArgs),
+    Write(WriteArgs),
+    Import(ImportArgs),
+    Copy(CopyArgs),
+    Delete(DeleteArgs),
     Evolve(EvolveArgs),
     Consolidate(ConsolidateArgs),
     Vacuum(VacuumArgs),

@@ -1,10 +1,13 @@
 //! Conditions as the command line writes them, and stored ones in words.
 
-use tdb_array::{ConditionError, Operand, QueryCondition};
+use std::path::Path;
+
+use tdb_array::{ConditionError, Operand, QueryCondition, QueryError};
 use tdb_codec::CellValNum;
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Field};
 
+use crate::failure::Failure;
 use crate::ranges::date_ticks;
 use crate::value::{cell_text, escape_bytes, hex_text};
 
@@ -17,6 +20,19 @@ pub(crate) fn parse(text: &str, schema: &ArraySchema) -> Result<QueryCondition, 
         }
         _ => Ok(None),
     })
+}
+
+/// What failed while an array was opened or read; mistakes in the text of `--where` with their place.
+pub(crate) fn failed(array: &Path, text: Option<&str>, error: tdb_array::Error) -> Failure {
+    match error {
+        tdb_array::Error::Query(QueryError::Condition(error)) => bad(array, text.unwrap_or_default(), &error),
+        error => Failure::of_array(array, error),
+    }
+}
+
+/// What is wrong with the text of `--where`.
+pub(crate) fn bad(array: &Path, text: &str, error: &ConditionError) -> Failure {
+    Failure::at_column(array, "--where", text, error.column(), error)
 }
 
 /// A condition as a file holds it: `a <= 20 and (b = 3 or b = 4)`. The file does not say of which type the operands

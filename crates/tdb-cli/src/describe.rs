@@ -30,7 +30,8 @@ pub(crate) fn pipeline_json(pipeline: &Pipeline) -> Value {
     let filter = |filter: &Filter| {
         let mut object = Map::new();
         object.insert("name".to_owned(), json!(filter.name()));
-        object.extend(options(filter).into_iter().map(|(name, value)| (name.replace(' ', "_"), value)));
+        let options = options(filter).into_iter().chain(silent_options(filter));
+        object.extend(options.map(|(name, value)| (name.replace(' ', "_"), value)));
         Value::Object(object)
     };
     pipeline.filters.iter().map(filter).collect()
@@ -59,6 +60,21 @@ fn options(filter: &Filter) -> Vec<(&'static str, Value)> {
         ],
         Filter::Unknown { code, .. } => vec![("code", json!(code))],
         // The rest has no options, or a level that means nothing.
+        _ => Vec::new(),
+    }
+}
+
+/// What is stored and changes no cell: programs that copy a schema want it all the same.
+fn silent_options(filter: &Filter) -> Vec<(&'static str, Value)> {
+    match filter {
+        Filter::Lz4 { level }
+        | Filter::Rle { level }
+        | Filter::Dictionary { level }
+        | Filter::DoubleDelta { level, .. }
+        | Filter::Delta { level, .. } => vec![("level", json!(level))],
+        Filter::WebP(options) => {
+            vec![("y_extent", json!(options.y_extent)), ("x_extent", json!(options.x_extent))]
+        }
         _ => Vec::new(),
     }
 }

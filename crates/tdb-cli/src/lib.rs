@@ -1,4 +1,4 @@
-//! The `tdb` command: look at, read, dump and verify TileDB arrays without libtiledb.
+//! The `tdb` command: look at, read, write and maintain TileDB arrays without libtiledb.
 //!
 //! ```text
 //! tdb info ARRAY      what the array is: schema, fragments, metadata
@@ -9,6 +9,11 @@
 //! tdb group GROUP     members, and theirs
 //! tdb meta OBJECT     key-value metadata of an array or a group
 //! tdb log ARRAY       what happened to it along time
+//! tdb create ARRAY    from a schema in JSON
+//! tdb write ARRAY     cells from plain little-endian buffers
+//! tdb import ARRAY    cells from CSV or NPY files
+//! tdb copy SRC DST    other filters, another version, a part
+//! tdb delete ARRAY    cells that satisfy a condition
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
 //! tdb consolidate     many files into few
 //! tdb vacuum          what others replace goes
@@ -28,12 +33,16 @@
 mod args;
 mod calendar;
 mod condition;
+mod copy;
+mod create;
+mod delete;
 mod describe;
 mod dump;
 mod evolve;
 mod explain;
 mod failure;
 mod group;
+mod import;
 mod info;
 mod log;
 mod maintain;
@@ -41,9 +50,11 @@ mod meta;
 mod names;
 mod ranges;
 mod read;
+mod schema;
 mod table;
 mod value;
 mod verify;
+mod write;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -69,6 +80,11 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Group(args) => group::run(&args, out),
             Command::Meta(args) => meta::run(&args, out),
             Command::Log(args) => log::run(&args, out),
+            Command::Create(args) => create::run(&args),
+            Command::Write(args) => write::run(&args, out),
+            Command::Import(args) => import::run(&args, out),
+            Command::Copy(args) => copy::run(&args, out),
+            Command::Delete(args) => delete::run(&args, out),
             Command::Evolve(args) => evolve::run(&args, out),
             Command::Consolidate(args) => maintain::consolidate(&args, out, err),
             Command::Vacuum(args) => maintain::vacuum(&args, out, err),

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Column, ConditionError, Layout, QueryError, Read};
+use tdb_array::{Array, ArraySchema, ArrayType, Column, Layout, Read};
 use tdb_codec::to_u64;
 
 use self::csv::Csv;
@@ -217,20 +217,12 @@ fn open(args: &ReadArgs) -> Result<Array> {
 fn satisfying<'a>(args: &ReadArgs, array: &'a Array) -> Result<Read<'a>> {
     let Some(text) = &args.condition else { return Ok(array.read()) };
     let condition = condition::parse(text, array.schema());
-    Ok(array.read().condition(condition.map_err(|error| bad_condition(args, &error))?))
+    Ok(array.read().condition(condition.map_err(|error| condition::bad(&args.array, text, &error))?))
 }
 
 /// What failed while a query ran.
 fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
-    match error {
-        tdb_array::Error::Query(QueryError::Condition(error)) => bad_condition(args, &error),
-        error => Failure::of_array(&args.array, error),
-    }
-}
-
-fn bad_condition(args: &ReadArgs, error: &ConditionError) -> Failure {
-    let text = args.condition.as_deref().unwrap_or_default();
-    Failure::at_column(&args.array, "--where", text, error.column(), error)
+    condition::failed(&args.array, args.condition.as_deref(), error)
 }
 
 /// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.

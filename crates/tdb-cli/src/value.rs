@@ -1,9 +1,12 @@
 //! Values as text and as JSON.
 
+mod parse;
+
 use serde_json::{Number, Value, json};
 use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor};
 use tdb_schema::Dimension;
 
+pub(crate) use self::parse::json_cell;
 use crate::calendar;
 
 /// Whether a cell of this type is one piece of text, however many values it has.

@@ -11,7 +11,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Scratch, tdb, text};
+use common::{Scratch, refused, said, text};
 use tdb_array::{ArraySchema, CellValNum, Datatype, Layout, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
@@ -28,19 +28,6 @@ fn create(path: &Path) {
         let write = writer.write().order(Layout::GlobalOrder);
         write.column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("a", &x)).commit().unwrap();
     }
-}
-
-fn said(args: &[&str]) -> String {
-    let outcome = tdb(args);
-    assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{args:?}");
-    outcome.out
-}
-
-/// An exit code, and one line that holds `part`.
-fn refused(args: &[&str], code: u8, part: &str) {
-    let outcome = tdb(args);
-    assert_eq!((outcome.code, outcome.out.as_str()), (code, ""), "{args:?}: {}", outcome.err);
-    assert!(outcome.err.starts_with("error: ") && outcome.err.contains(part), "{}", outcome.err);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod error;
 mod evaluate;
 mod prune;
 mod resolve;
+mod store;
 mod text;
 mod tiles;
 

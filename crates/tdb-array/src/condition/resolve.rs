@@ -135,11 +135,7 @@ impl Program {
         negated: bool,
         array: &Array,
     ) -> Result<Node> {
-        let schema = array.schema();
-        let field = schema.field(name).ok_or_else(|| {
-            let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
-            query(ConditionError::at(place, Kind::UnknownField { name: name.to_owned(), known }))
-        })?;
+        let field = field_of(array, name, place)?;
         let test = match predicate {
             Predicate::Null { is } => {
                 let is = *is != negated;
@@ -158,7 +154,7 @@ impl Program {
                 }
             }
         };
-        Ok(Node::Test { field: self.field(schema, &field), test })
+        Ok(Node::Test { field: self.field(array.schema(), &field), test })
     }
 }
 
@@ -166,7 +162,16 @@ fn query(error: ConditionError) -> Error {
     QueryError::Condition(error).into()
 }
 
-fn enumeration_of(array: &Array, field: &Field<'_>) -> Result<Option<Enumeration>> {
+/// The field that stands at a place of a condition.
+pub(super) fn field_of<'a>(array: &'a Array, name: &str, place: Place) -> Result<Field<'a>> {
+    let schema = array.schema();
+    schema.field(name).ok_or_else(|| {
+        let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
+        query(ConditionError::at(place, Kind::UnknownField { name: name.to_owned(), known }))
+    })
+}
+
+pub(super) fn enumeration_of(array: &Array, field: &Field<'_>) -> Result<Option<Enumeration>> {
     let FieldKind::Attribute(index) = field.kind else { return Ok(None) };
     let attribute = array.schema().attributes.get(index);
     match attribute.and_then(|attribute| attribute.enumeration.as_deref()) {
@@ -183,6 +188,26 @@ fn enumerated(
     operands: &[(Operand, Place)],
     enumeration: &Enumeration,
 ) -> Result<Test> {
+    use Comparison::{In, NotEqual, NotIn};
+    let found = indices(field, place, comparison, operands, enumeration)?;
+    let found: Vec<Vec<u8>> = found.into_iter().flatten().collect();
+    Ok(match (comparison, found.is_empty()) {
+        (In | NotIn, _) => Test::new(comparison, found, false, field.datatype),
+        // As libtiledb has it: what the enumeration does not know differs from every cell, null ones too.
+        (NotEqual, true) => Test::Always(true),
+        (_, true) => Test::Always(false),
+        _ => Test::new(comparison, found, false, field.datatype),
+    })
+}
+
+/// The index of each operand in an enumeration, in the field's bytes; `None` for one that no cell can hold.
+pub(super) fn indices(
+    field: &Field<'_>,
+    place: Place,
+    comparison: Comparison,
+    operands: &[(Operand, Place)],
+    enumeration: &Enumeration,
+) -> Result<Vec<Option<Vec<u8>>>> {
     use Comparison::{Equal, In, NotEqual, NotIn};
     if !enumeration.ordered && !matches!(comparison, Equal | NotEqual | In | NotIn) {
         let (field, enumeration) = (field.name.to_owned(), enumeration.name.clone());
@@ -205,18 +230,11 @@ fn enumerated(
         let index = i128::try_from(index).ok().filter(|index| *index <= most)?;
         index.to_le_bytes().get(..field.datatype.size()).map(<[u8]>::to_vec)
     };
-    let found: Vec<Vec<u8>> = indices.into_iter().flatten().filter_map(bytes).collect();
-    Ok(match (comparison, found.is_empty()) {
-        (In | NotIn, _) => Test::new(comparison, found, false, field.datatype),
-        // As libtiledb has it: what the enumeration does not know differs from every cell, null ones too.
-        (NotEqual, true) => Test::Always(true),
-        (_, true) => Test::Always(false),
-        _ => Test::new(comparison, found, false, field.datatype),
-    })
+    Ok(indices.into_iter().map(|index| bytes(index?)).collect())
 }
 
 /// How operands become bytes of a field.
-struct Compared<'f> {
+pub(super) struct Compared<'f> {
     field: &'f Field<'f>,
     datatype: Datatype,
     text: bool,
@@ -224,7 +242,7 @@ struct Compared<'f> {
 
 impl<'f> Compared<'f> {
     /// Of a field whose values, or whose enumeration's values, are these.
-    fn of(field: &'f Field<'f>, datatype: Datatype, cells: CellValNum) -> Result<Self, Kind> {
+    pub(super) fn of(field: &'f Field<'f>, datatype: Datatype, cells: CellValNum) -> Result<Self, Kind> {
         let text = matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
         let number = matches!(
             datatype.class(),
@@ -245,7 +263,7 @@ impl<'f> Compared<'f> {
         self.text
     }
 
-    fn all(&self, operands: &[(Operand, Place)]) -> Result<Vec<Vec<u8>>, ConditionError> {
+    pub(super) fn all(&self, operands: &[(Operand, Place)]) -> Result<Vec<Vec<u8>>, ConditionError> {
         let bytes = |(operand, place): &(Operand, Place)| {
             self.bytes(operand).map_err(|kind| ConditionError::at(*place, kind))
         };

@@ -27,6 +27,25 @@ impl ArrayWriter {
     /// were written, a condition that does not fit the schema, or whatever the system says.
     pub fn delete(&self, condition: &Condition) -> Result<String> {
         let schema = &self.schema;
+        let time = self.check_delete(condition)?;
+        let payload = staying(condition)
+            .to_bytes(schema.version)
+            .map_err(|error| Error::refused(WHAT, error.to_string()))?;
+        let mut scratch = Nonces::new()?.scratch();
+        let bytes = generic_tile(&payload, self.context.key.as_ref(), &mut scratch)?;
+        let name = names::unique(time, Some(schema.version))?;
+        let key = join(COMMITS, &format!("{name}{}", CommitKind::Delete.suffix()));
+        ensure_folder(&*self.storage, COMMITS, self.options.durability)?;
+        put(&*self.storage, &key, &bytes, self.options.durability)?;
+        Ok(key)
+    }
+
+    /// Whether [`Self::delete`] would take a condition, without deleting anything; returns the time it would be of.
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    pub fn check_delete(&self, condition: &Condition) -> Result<u64> {
+        let schema = &self.schema;
         if schema.array_type != ArrayType::Sparse {
             return Err(Error::refused(WHAT, "cells can be deleted from sparse arrays only"));
         }
@@ -49,16 +68,7 @@ impl ArrayWriter {
             );
             return Err(Error::refused(WHAT, why));
         }
-        let payload = staying(condition)
-            .to_bytes(schema.version)
-            .map_err(|error| Error::refused(WHAT, error.to_string()))?;
-        let mut scratch = Nonces::new()?.scratch();
-        let bytes = generic_tile(&payload, self.context.key.as_ref(), &mut scratch)?;
-        let name = names::unique(time, Some(schema.version))?;
-        let key = join(COMMITS, &format!("{name}{}", CommitKind::Delete.suffix()));
-        ensure_folder(&*self.storage, COMMITS, self.options.durability)?;
-        put(&*self.storage, &key, &bytes, self.options.durability)?;
-        Ok(key)
+        Ok(time)
     }
 }
 

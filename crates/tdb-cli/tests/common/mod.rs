@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
+use tdb_array::{Array, ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
+use tdb_schema::{Attribute, Dimension, Enumeration};
 
 /// The fixtures' folder; `TDB_FIXTURES` names another one of the same layout (`xtask/peer/random_cases.py --run`).
 pub(crate) fn fixtures() -> PathBuf {
@@ -176,4 +178,80 @@ pub(crate) fn base64(text: &str) -> Vec<u8> {
         }
     }
     out
+}
+
+pub(crate) fn said(args: &[&str]) -> String {
+    let outcome = tdb(args);
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{args:?}");
+    outcome.out
+}
+
+/// An exit code, nothing on standard output, and an error that holds `part`.
+pub(crate) fn refused(args: &[&str], code: u8, part: &str) {
+    let outcome = tdb(args);
+    assert_eq!((outcome.code, outcome.out.as_str()), (code, ""), "{args:?}: {}", outcome.err);
+    assert!(outcome.err.starts_with("error: ") && outcome.err.contains(part), "{}", outcome.err);
+}
+
+/// What of `tdb info --json` is the array's, not its schema's.
+pub(crate) fn schema_json(array: &Path) -> Value {
+    let mut info: Value = serde_json::from_str(&said(&["info", text(array), "--json"])).unwrap();
+    let of_the_array = [
+        "array",
+        "schema",
+        "schemas",
+        "timestamps",
+        "lock_file",
+        "updates",
+        "non_empty_domain",
+        "fragments",
+        "metadata",
+    ];
+    of_the_array.iter().for_each(|key| drop(info.as_object_mut().unwrap().remove(*key)));
+    info
+}
+
+/// Makes an array with the schema that another one shows.
+pub(crate) fn created_like(array: &Path, scratch: &Scratch, name: &str) -> (PathBuf, Outcome) {
+    let (schema, copy) = (scratch.path().join("schema.json"), scratch.path().join(name));
+    fs::write(&schema, said(&["info", text(array), "--json"])).unwrap();
+    let outcome = tdb(&["create", text(&copy), "--schema", text(&schema)]);
+    (copy, outcome)
+}
+
+/// The fixtures that can be opened without a key.
+pub(crate) fn open_fixtures() -> Vec<String> {
+    let open = manifest().into_iter().filter(|entry| {
+        !has_tag(entry, &["commits:upd"])
+            && tdb(&["info", text(&fixture(entry["id"].as_str().unwrap()))]).code == 0
+    });
+    open.map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
+}
+
+pub(crate) fn schema(array: &Path) -> ArraySchema {
+    Array::open(array).unwrap().schema().clone()
+}
+
+/// Cells 0 to 9 with `k`, `v` (null at 0) and `c`, an enumeration.
+pub(crate) fn sparse(path: &Path) {
+    let colours = ["red", "green"];
+    let colours =
+        Enumeration::new("colours", "__0123_0", Datatype::StringUtf8, CellValNum::Var, colours).unwrap();
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i32..=99))
+        .attribute(Attribute::new("k", Datatype::Int32, CellValNum::ONE))
+        .attribute(Attribute::new("v", Datatype::Float64, CellValNum::ONE).with_nulls())
+        .attribute(Attribute::new("c", Datatype::Int8, CellValNum::ONE).with_enumeration("colours"))
+        .enumeration(&colours)
+        .build()
+        .unwrap();
+    WriteOptions::new().timestamp(1).enumeration(colours).create(path, &schema).unwrap();
+    let x: Vec<i32> = (0..10).collect();
+    let v: Vec<f64> = (0..10).map(f64::from).collect();
+    let c: Vec<i8> = (0..10).map(|at| at % 2).collect();
+    let valid: Vec<u8> = (0..10).map(|at| u8::from(at > 0)).collect();
+    let writer = WriteOptions::new().timestamp(2).open(path).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("k", &x));
+    let write = write.column(WriteColumn::fixed("v", &v).nullable(&valid));
+    write.column(WriteColumn::fixed("c", &c)).commit().unwrap();
 }

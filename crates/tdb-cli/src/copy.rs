@@ -1,0 +1,264 @@
+//! `tdb copy`: an array written anew.
+
+mod boxes;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args as Group;
+use tdb_array::{
+    Array, ArraySchema, ArrayType, ArrayWriter, Cells, Column, Error, FragmentWriter, Layout, MemoryBudget,
+    MetadataChanges, QueryError, SparseStream, WriteColumn, WriteOptions,
+};
+use tdb_codec::{FormatVersion, Gate, to_u64, to_usize};
+use tdb_filters::Pipeline;
+use tdb_schema::MetadataValue;
+
+use self::boxes::DenseBox;
+use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
+use crate::create::parse_version;
+use crate::failure::{Failure, Result};
+use crate::ranges::{self, Asked};
+use crate::schema::pipeline_of_text;
+
+/// What libtiledb 1.x called an attribute without a name; the name is reserved since.
+const OLD_ANONYMOUS: &str = "__attr";
+/// Memory of a copy that was given none.
+const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
+
+/// Write an array anew: with other filters, in another format version, as it was at a time, or a part of it.
+///
+/// The copy has the schema, the cells, the dimension labels and the metadata that the array has at that time; its history begins
+/// anew. Fragments, deletes and overlaps become plain cells. Memory is bounded whatever the size of the array.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Filters are written as tdb info shows them: 'byteshuffle, zstd(level 9)', or none. With FIELD= before them they are of one \
+attribute or dimension (or of offsets or validity), without of all attributes and dimensions. Ranges are written as for tdb read.
+
+A dense array that does not fit the memory becomes several fragments. Where a copy fails, what it has written so far stays.
+
+Examples:
+  tdb copy weather small --filters 'zstd(level 19)' --filters 'temperature=byteshuffle, zstd(level 19)'
+  tdb copy weather june --at 2020-07-01 --range 'time=2020-06-01..2020-06-30'
+  tdb copy weather open --source-key-file key")]
+pub(crate) struct CopyArgs {
+    /// Folder of the array.
+    source: PathBuf,
+    /// Folder of the new array, which is made.
+    target: PathBuf,
+    /// Filters of a field, or of all.
+    #[arg(long, value_name = "[FIELD=]FILTERS")]
+    filters: Vec<String>,
+    #[command(flatten)]
+    ranges: RangeArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    /// Format version of the copy. Default: what libtiledb writes today.
+    #[arg(long, value_name = "N", value_parser = parse_version)]
+    version: Option<FormatVersion>,
+    /// Keep the cells that are being copied below this, e.g. 2GiB or 500MB. Default: 1 GiB.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<MemoryBudget>,
+    /// File with the key of the array, if it is encrypted; --key-file is the copy's.
+    #[arg(long, value_name = "FILE")]
+    source_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
+    let (source, target) = (&args.source, &args.target);
+    let failed_there = |error| Failure::of_array(target, error);
+    let options = args.window.options(&KeyArgs { key_file: args.source_key_file.clone() })?;
+    let array = options.open(source).map_err(|error| Failure::of_array(source, error))?;
+    let asked = ranges::asked(&args.ranges, source, array.schema())?;
+    let usage = |error: String| Failure::Usage(format!("{}: {error}", source.display()));
+    let schema = schema(args, &array).map_err(usage)?;
+    // What cannot be copied is refused before there is a new array.
+    let start = match array.schema().array_type {
+        ArrayType::Dense => DenseBox::asked(&array, &asked).map_err(usage)?,
+        ArrayType::Sparse => None,
+    };
+    let mut labels = Vec::with_capacity(schema.labels.len());
+    for label in &schema.labels {
+        let values = array.label(&label.name).map_err(|error| Failure::of_array(source, error))?;
+        if let Some(values) = values {
+            let all = DenseBox::asked(&values, &Asked::default()).map_err(usage)?;
+            labels.push((label.name.as_str(), values, all));
+        }
+    }
+    let options = args.change.options()?;
+    create(&array, &schema, target, options.clone()).map_err(failed_there)?;
+    let writer = options.open(target).map_err(failed_there)?;
+    let memory = args.memory.unwrap_or(MEMORY);
+    let copied = || -> tdb_array::Result<u64> {
+        for (name, values, all) in labels {
+            copy_dense(&values, &writer.label(name)?, all, memory)?;
+        }
+        copy_metadata(&array, &writer)?;
+        match schema.array_type {
+            ArrayType::Dense => copy_dense(&array, &writer, start, memory),
+            ArrayType::Sparse => copy_sparse(&array, &writer, asked, memory),
+        }
+    };
+    let cells = copied().map_err(failed_there)?;
+    writeln!(out, "{cells} cells copied")?;
+    Ok(())
+}
+
+/// The schema of the copy.
+fn schema(args: &CopyArgs, array: &Array) -> Result<ArraySchema, String> {
+    let mut schema = array.schema().clone();
+    schema.version = args.version.unwrap_or(FormatVersion::CURRENT);
+    if let Some(anonymous) = schema.attributes.iter_mut().find(|attribute| attribute.name == OLD_ANONYMOUS) {
+        anonymous.name.clear();
+    }
+    for text in &args.filters {
+        let names =
+            schema.fields().map(|field| field.name.to_owned()).chain(["offsets", "validity"].map(Into::into));
+        // Names may hold equals signs themselves: the longest one that fits counts.
+        let fits = |name: &String| text.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('='));
+        let name = names.filter(fits).max_by_key(String::len);
+        let filters = name
+            .as_ref()
+            .map_or(text.as_str(), |name| text.get(name.len().saturating_add(1)..).unwrap_or_default());
+        let filters = pipeline_of_text(filters).map_err(|error| format!("--filters {text:?}: {error}"))?;
+        set_filters(&mut schema, name.as_deref(), &filters);
+    }
+    Ok(schema)
+}
+
+/// Gives a field, or all of them, these filters.
+fn set_filters(schema: &mut ArraySchema, name: Option<&str>, filters: &Pipeline) {
+    let is = |field: &str| name.is_none_or(|name| name == field);
+    let mut found = false;
+    for attribute in schema.attributes.iter_mut().filter(|attribute| is(&attribute.name)) {
+        attribute.filters.clone_from(filters);
+        found = true;
+    }
+    for dimension in schema.domain.dimensions.iter_mut().filter(|dimension| is(&dimension.name)) {
+        dimension.filters.clone_from(filters);
+        found = true;
+    }
+    match name {
+        Some("offsets") if !found => schema.offsets_filters.clone_from(filters),
+        Some("validity") if !found => schema.validity_filters.clone_from(filters),
+        // A dimension with no filters has those of coordinates.
+        None => schema.coords_filters.clone_from(filters),
+        _ => {}
+    }
+}
+
+/// Makes the new array, without cells.
+fn create(
+    array: &Array,
+    schema: &ArraySchema,
+    target: &Path,
+    mut options: WriteOptions,
+) -> tdb_array::Result<()> {
+    for entry in &schema.enumerations {
+        if let Some(enumeration) = array.enumeration(&entry.name)? {
+            options = options.enumeration(enumeration);
+        }
+    }
+    options.create(target, schema)
+}
+
+fn copy_metadata(array: &Array, writer: &ArrayWriter) -> tdb_array::Result<()> {
+    let metadata = array.metadata()?;
+    let put =
+        |changes: MetadataChanges, (key, value): (&[u8], &MetadataValue)| changes.put(key, value.clone());
+    writer.write_metadata(&metadata.iter().fold(MetadataChanges::new(), put)).map(drop)
+}
+
+/// The columns of a result, under the names that they have in the copy.
+fn columns(cells: Cells) -> Vec<Column> {
+    let mut columns = cells.into_columns();
+    columns.iter_mut().filter(|column| column.name == OLD_ANONYMOUS).for_each(|column| column.name.clear());
+    columns
+}
+
+/// Where sparse cells go.
+enum Sink<'w> {
+    Sorted(Box<FragmentWriter<'w>>),
+    Any(Box<SparseStream<'w>>),
+}
+
+/// Copies sparse cells batch by batch; returns how many.
+fn copy_sparse(
+    array: &Array,
+    writer: &ArrayWriter,
+    asked: Asked,
+    memory: MemoryBudget,
+) -> tdb_array::Result<u64> {
+    // Fragments of 1.x may be in another order than the one that is global today.
+    let is_sorted = array.fragments().iter().all(|fragment| fragment.version().has(Gate::DimensionFiles));
+    let half = MemoryBudget::from_bytes(memory.bytes() / 2);
+    let mut sink = if is_sorted {
+        Sink::Sorted(Box::new(writer.sparse_fragment()?))
+    } else {
+        Sink::Any(Box::new(writer.sparse_stream(to_usize(half.bytes()).unwrap_or(usize::MAX))?))
+    };
+    let read = asked.apply(array.read(), array.schema()).order(Layout::GlobalOrder).memory(half);
+    let mut batches = read.batches()?;
+    let mut cells = 0u64;
+    // Not a for loop: that would keep the batch before while the next one is made.
+    while let Some(batch) = batches.next().transpose()? {
+        if !batch.is_empty() {
+            cells = cells.saturating_add(to_u64(batch.len()));
+            let columns = columns(batch);
+            let columns: Vec<WriteColumn<'_>> = columns.iter().map(Into::into).collect();
+            match &mut sink {
+                Sink::Sorted(fragment) => fragment.append(&columns)?,
+                Sink::Any(stream) => stream.append(&columns)?,
+            }
+        }
+    }
+    match sink {
+        // A fragment without cells is none.
+        _ if cells == 0 => {}
+        Sink::Sorted(fragment) => drop(fragment.commit()?),
+        Sink::Any(stream) => drop(stream.commit()?),
+    }
+    Ok(cells)
+}
+
+/// Copies the cells of a dense box, in as many fragments as it takes to keep to the memory; returns how many cells.
+fn copy_dense(
+    array: &Array,
+    writer: &ArrayWriter,
+    start: Option<DenseBox>,
+    memory: MemoryBudget,
+) -> tdb_array::Result<u64> {
+    let dimensions = &array.schema().domain.dimensions;
+    let mut cells = 0u64;
+    let mut left: Vec<DenseBox> = start.into_iter().collect();
+    while let Some(part) = left.pop() {
+        if let Some((first, second)) = part.split_over(array.schema(), memory) {
+            left.extend([second, first]);
+            continue;
+        }
+        let (mut read, mut write) = (array.read().memory(memory), writer.write());
+        for (dimension, (low, high)) in dimensions.iter().zip(part.ends(dimensions)) {
+            read = read.range_bytes(&dimension.name, Some(low.clone()), Some(high.clone()));
+            write = write.range_bytes(&dimension.name, Some(low), Some(high));
+        }
+        let read = match read.collect() {
+            Ok(read) => read,
+            Err(error) => {
+                let over = matches!(
+                    error,
+                    Error::Query(QueryError::OverBudget { .. } | QueryError::BudgetTooSmall { .. })
+                );
+                let Some((first, second)) = part.split().filter(|_| over) else { return Err(error) };
+                left.extend([second, first]);
+                continue;
+            }
+        };
+        cells = cells.saturating_add(to_u64(read.len()));
+        let columns = columns(read);
+        columns.iter().fold(write, |write, column| write.column(column.into())).commit()?;
+    }
+    Ok(cells)
+}

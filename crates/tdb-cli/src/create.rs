@@ -1,0 +1,68 @@
+//! `tdb create`: a new array.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use clap::Args as Group;
+use serde_json::Value;
+use tdb_codec::FormatVersion;
+
+use crate::args::ChangeArgs;
+use crate::failure::{Failure, Result};
+use crate::schema::{self, At};
+
+/// Create an array from a schema in JSON.
+///
+/// The schema has the shape that tdb info --json prints, so that the schema of one array makes another one; what is left out is
+/// as in libtiledb. Needed are only type and dimensions, and of these and of attributes name and datatype.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+What tdb info --json says of an array's fragments and metadata is not looked at.
+
+Examples:
+  tdb create weather --schema schema.json
+  tdb info weather --json | tdb create other --schema -
+
+A schema:
+  {\"type\": \"dense\",
+   \"dimensions\": [{\"name\": \"day\", \"datatype\": \"DATETIME_DAY\", \"domain\": [\"2020-01-01\", \"2029-12-31\"], \"extent\": 365}],
+   \"attributes\": [{\"name\": \"t\", \"datatype\": \"FLOAT32\", \"nullable\": true,
+                   \"filters\": [\"byteshuffle\", {\"name\": \"zstd\", \"level\": 5}]}]}")]
+pub(crate) struct CreateArgs {
+    /// Folder of the array, which is made.
+    pub(crate) array: PathBuf,
+    /// File with the schema; - for standard input.
+    #[arg(long, value_name = "FILE")]
+    schema: PathBuf,
+    /// Format version of the array. Default: the schema's, or else what libtiledb writes today.
+    #[arg(long, value_name = "N", value_parser = parse_version)]
+    version: Option<FormatVersion>,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// A format version by number.
+pub(crate) fn parse_version(text: &str) -> Result<FormatVersion, String> {
+    let number = text.parse().map_err(|_| format!("{text:?} is no version"))?;
+    FormatVersion::parse(number).map_err(|error| error.to_string())
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &CreateArgs) -> Result {
+    let text = if args.schema.as_os_str() == "-" {
+        let mut text = Vec::new();
+        std::io::stdin().read_to_end(&mut text).map(|_| text)
+    } else {
+        fs::read(&args.schema)
+    };
+    let text = text.map_err(|error| Failure::at(&args.schema, error))?;
+    let json: Value = serde_json::from_slice(&text).map_err(|error| Failure::at(&args.schema, error))?;
+    let described = schema::parse(&At::root(&json), args.version);
+    let described = described.map_err(|error| Failure::at(&args.schema, error))?;
+    let mut options = args.change.options()?;
+    for enumeration in described.enumerations {
+        options = options.enumeration(enumeration);
+    }
+    options.create(&args.array, &described.schema).map_err(|error| Failure::of_array(&args.array, error))
+}

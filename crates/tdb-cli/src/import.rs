@@ -1,0 +1,150 @@
+//! `tdb import`: cells from files of other formats.
+
+mod csv;
+mod npy;
+mod table;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args as Group, ValueEnum};
+use serde_json::Value;
+use tdb_array::ArrayWriter;
+
+use self::npy::Npy;
+use self::table::Table;
+use crate::args::ChangeArgs;
+use crate::failure::{Failure, Result};
+use crate::ranges::parse_names;
+use crate::schema::{self, At};
+
+/// Write the cells of a CSV or NPY file, into a new array if there is none.
+///
+/// The schema of a new array follows from the file: --dry-run shows it, in the form that tdb create takes. A CSV file begins with
+/// the names of its columns. With --dims they become the coordinates of a sparse array; without, the array is dense along its
+/// rows. An NPY file becomes a dense array.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+An empty cell of a CSV file is null, \"\" an empty string. A column holds integers, truth values, numbers or dates if all of its \
+cells do, else text. An array that is there gives the types itself: a sparse one takes CSV files, a dense one NPY files of its \
+shape, from the low end of its domain on. A file is read whole.
+
+Examples:
+  tdb import weather weather.csv --dims station,time --dry-run
+  tdb import weather weather.csv --dims station,time
+  tdb import image image.npy")]
+pub(crate) struct ImportArgs {
+    /// Folder of the array, which is made if there is none.
+    pub(crate) array: PathBuf,
+    /// The file.
+    file: PathBuf,
+    /// Columns of a CSV file that are coordinates of a new array, separated by commas.
+    #[arg(long, value_name = "A,B")]
+    dims: Option<String>,
+    /// Let several cells of a new array have the same coordinates.
+    #[arg(long)]
+    allow_duplicates: bool,
+    /// What the file is. Default: what its name ends in.
+    #[arg(long, value_enum)]
+    format: Option<FileFormat>,
+    /// Print the schema that a new array would have, or how many cells would be written; and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// A format that cells can be imported from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FileFormat {
+    /// Values separated by commas, with a header.
+    Csv,
+    /// An array of `NumPy`.
+    Npy,
+}
+
+/// A file that was read.
+enum Source {
+    Csv(Table),
+    Npy(Npy),
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ImportArgs, out: &mut dyn Write) -> Result {
+    let failed = |error| Failure::of_array(&args.array, error);
+    let source = Source::read(args)?;
+    if args.array.exists() {
+        let writer = args.change.options()?.open(&args.array).map_err(failed)?;
+        return source.write(args, &writer, out);
+    }
+    let json = source.schema(args)?;
+    let described = schema::parse(&At::root(&json), None).map_err(|error| Failure::at(&args.file, error))?;
+    if args.dry_run {
+        writeln!(out, "{json:#}")?;
+        return Ok(());
+    }
+    args.change.options()?.create(&args.array, &described.schema).map_err(failed)?;
+    let writer = args.change.options()?.open(&args.array).map_err(failed)?;
+    source.write(args, &writer, out)
+}
+
+impl Source {
+    fn read(args: &ImportArgs) -> Result<Self> {
+        let extension = args.file.extension().and_then(|extension| extension.to_str());
+        let format = match (args.format, extension.map(str::to_ascii_lowercase).as_deref()) {
+            (Some(format), _) => format,
+            (None, Some("csv")) => FileFormat::Csv,
+            (None, Some("npy")) => FileFormat::Npy,
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "{}: --format csv or npy is needed",
+                    args.file.display()
+                )));
+            }
+        };
+        let bytes = fs::read(&args.file).map_err(|error| Failure::at(&args.file, error))?;
+        let wrong = |error: String| Failure::at(&args.file, error);
+        match format {
+            FileFormat::Csv => Ok(Self::Csv(Table::new(csv::parse(&bytes).map_err(wrong)?).map_err(wrong)?)),
+            FileFormat::Npy => Ok(Self::Npy(Npy::parse(bytes).map_err(wrong)?)),
+        }
+    }
+
+    /// The schema of a new array, as JSON.
+    fn schema(&self, args: &ImportArgs) -> Result<Value> {
+        match self {
+            Self::Csv(table) => {
+                let dims = args.dims.as_deref().map(parse_names).unwrap_or_default();
+                let schema = table.schema(&dims, args.allow_duplicates);
+                schema.map_err(|error| Failure::Usage(format!("{}: {error}", args.file.display())))
+            }
+            Self::Npy(npy) => Ok(npy.schema()),
+        }
+    }
+
+    /// Writes the cells, or says how many it would write.
+    fn write(&self, args: &ImportArgs, writer: &ArrayWriter, out: &mut dyn Write) -> Result {
+        let wrong = |error: String| Failure::at(&args.file, error);
+        let cells = match self {
+            Self::Csv(table) => {
+                let columns = table.columns(writer.schema()).map_err(wrong)?;
+                if !args.dry_run {
+                    let write =
+                        columns.iter().fold(writer.write(), |write, column| write.column(column.column()));
+                    write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
+                }
+                table.len()
+            }
+            Self::Npy(npy) => {
+                let write = npy.write(writer).map_err(wrong)?;
+                if !args.dry_run {
+                    write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
+                }
+                npy.len()
+            }
+        };
+        writeln!(out, "{cells} cells {}", if args.dry_run { "would be written" } else { "written" })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! Files of `NumPy`: a header in Python's notation, then the cells.
+
+use serde_json::{Value, json};
+use tdb_array::{ArrayType, ArrayWriter, Layout, Write, WriteColumn};
+use tdb_codec::{Datatype, to_u64};
+
+/// Bytes that every file begins with.
+const MAGIC: &[u8] = b"\x93NUMPY";
+/// Cells of a tile of a new array.
+const TILE_CELLS: u64 = 1 << 17;
+/// The attribute of a new array.
+const NAME: &str = "a";
+
+/// An array in a file.
+#[derive(Debug)]
+pub(super) struct Npy {
+    datatype: Datatype,
+    order: Layout,
+    shape: Vec<u64>,
+    bytes: Vec<u8>,
+    /// Where the cells begin.
+    start: usize,
+}
+
+impl Npy {
+    pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
+        let cut = || "the file ends inside its header".to_owned();
+        let rest = bytes.strip_prefix(MAGIC).ok_or("this is no NPY file")?;
+        let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
+        let (len, rest) = match version {
+            [1, _] => {
+                let (len, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+                (usize::from(u16::from_le_bytes(*len)), rest)
+            }
+            [2 | 3, _] => {
+                let (len, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+                (usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX), rest)
+            }
+            [version, _] => return Err(format!("version {version} of NPY is not known")),
+        };
+        let (header, cells) = rest.split_at_checked(len).ok_or_else(cut)?;
+        let header = str::from_utf8(header).map_err(|error| error.to_string())?;
+        let descr = entry(header, "descr")?;
+        let quoted = descr.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
+        let descr = quoted.ok_or("records are not supported")?;
+        let datatype = datatype(descr).ok_or_else(|| format!("cells of type {descr:?} are not supported"))?;
+        let is_fortran = entry(header, "fortran_order")?.starts_with("True");
+        let order = if is_fortran { Layout::ColMajor } else { Layout::RowMajor };
+        let shape = entry(header, "shape")?.strip_prefix('(').and_then(|rest| rest.split_once(')'));
+        let (shape, _) = shape.ok_or("the header's shape is no tuple")?;
+        let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty()).map(str::parse);
+        let shape: Vec<u64> =
+            sizes.collect::<Result<_, _>>().map_err(|_| "the header's shape is no tuple")?;
+        let count = shape.iter().try_fold(to_u64(datatype.size()), |all, size| all.checked_mul(*size));
+        if count != Some(to_u64(cells.len())) {
+            return Err(format!("{} bytes of cells are not {shape:?} times {datatype}", cells.len()));
+        }
+        if shape.is_empty() || cells.is_empty() {
+            return Err("an array without cells or without dimensions is not imported".to_owned());
+        }
+        let start = bytes.len().saturating_sub(cells.len());
+        Ok(Self { datatype, order, shape, start, bytes })
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.shape.iter().fold(1, |cells, size| cells.saturating_mul(*size))
+    }
+
+    /// The schema of an array that takes the cells.
+    pub(super) fn schema(&self) -> Value {
+        let mut room = TILE_CELLS;
+        let mut dimensions: Vec<Value> = Vec::with_capacity(self.shape.len());
+        for (index, size) in self.shape.iter().enumerate().rev() {
+            let extent = (*size).min(room.max(1));
+            room = room.checked_div(extent).unwrap_or(1);
+            let domain = [0, size.saturating_sub(1)];
+            let dimension =
+                json!({"name": format!("d{index}"), "datatype": "INT64", "domain": domain, "extent": extent});
+            dimensions.push(dimension);
+        }
+        dimensions.reverse();
+        let filters = json!([{"name": "zstd", "level": 3}]);
+        let attribute = json!({"name": NAME, "datatype": self.datatype.name(), "filters": filters});
+        json!({"type": ArrayType::Dense.name(), "dimensions": dimensions, "attributes": [attribute]})
+    }
+
+    /// The write of the cells, from the low end of the array's domain on.
+    pub(super) fn write<'a>(&'a self, writer: &'a ArrayWriter) -> Result<Write<'a>, String> {
+        let schema = writer.schema();
+        let [attribute] = schema.attributes.as_slice() else {
+            return Err(format!("the array has {} attributes, the file one", schema.attributes.len()));
+        };
+        let dimensions = &schema.domain.dimensions;
+        if schema.array_type != ArrayType::Dense || dimensions.len() != self.shape.len() {
+            return Err(format!("the file takes a dense array of {} dimensions", self.shape.len()));
+        }
+        if attribute.datatype != self.datatype {
+            return Err(format!("the file holds {}, the array {}", self.datatype, attribute.datatype));
+        }
+        let cells = self.bytes.get(self.start..).unwrap_or_default();
+        let mut write = writer.write().order(self.order).column(WriteColumn::bytes(&attribute.name, cells));
+        for (dimension, size) in dimensions.iter().zip(&self.shape) {
+            let last = size.saturating_sub(1);
+            let fits = dimension.last_ordinal().is_some_and(|most| last <= most);
+            let ends = dimension.coordinate(0).zip(dimension.coordinate(last)).filter(|_| fits);
+            let (low, high) =
+                ends.ok_or_else(|| format!("{size} cells do not fit dimension {:?}", dimension.name))?;
+            write = write.range_bytes(&dimension.name, Some(low), Some(high));
+        }
+        Ok(write)
+    }
+}
+
+/// What stands behind a key of the header.
+fn entry<'h>(header: &'h str, key: &str) -> Result<&'h str, String> {
+    let quoted =
+        |quote: char| header.split_once(&format!("{quote}{key}{quote}:")).map(|(_, rest)| rest.trim_start());
+    quoted('\'').or_else(|| quoted('"')).ok_or_else(|| format!("the header has no {key:?}"))
+}
+
+/// The type of little-endian cells.
+fn datatype(descr: &str) -> Option<Datatype> {
+    let name = match descr.strip_prefix(['<', '|', '='])? {
+        "b1" => "BOOL".to_owned(),
+        "i1" => "INT8".to_owned(),
+        "u1" => "UINT8".to_owned(),
+        "i2" => "INT16".to_owned(),
+        "u2" => "UINT16".to_owned(),
+        "i4" => "INT32".to_owned(),
+        "u4" => "UINT32".to_owned(),
+        "i8" => "INT64".to_owned(),
+        "u8" => "UINT64".to_owned(),
+        "f4" => "FLOAT32".to_owned(),
+        "f8" => "FLOAT64".to_owned(),
+        date => {
+            let unit = match date.strip_prefix("M8[")?.strip_suffix(']')? {
+                "Y" => "YEAR",
+                "M" => "MONTH",
+                "W" => "WEEK",
+                "D" => "DAY",
+                "h" => "HR",
+                "m" => "MIN",
+                "s" => "SEC",
+                unit @ ("ms" | "us" | "ns" | "ps" | "fs" | "as") => unit,
+                _ => return None,
+            };
+            format!("DATETIME_{}", unit.to_ascii_uppercase())
+        }
+    };
+    Datatype::from_name(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(header: &str, cells: &[u8]) -> Vec<u8> {
+        let len = u16::try_from(header.len()).unwrap().to_le_bytes();
+        [MAGIC, &[1, 0], &len, header.as_bytes(), cells].concat()
+    }
+
+    #[test]
+    fn a_header_says_type_order_and_shape() {
+        let header = "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }  \n";
+        let npy = Npy::parse(file(header, &[0; 12])).unwrap();
+        assert_eq!(
+            (npy.datatype, npy.order, &npy.shape[..]),
+            (Datatype::Int16, Layout::ColMajor, &[2, 3][..])
+        );
+        assert_eq!(npy.bytes.len() - npy.start, 12);
+        let dates = "{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (1,), }";
+        assert_eq!(Npy::parse(file(dates, &[0; 8])).unwrap().datatype, Datatype::DatetimeNs);
+    }
+
+    #[test]
+    fn what_cannot_be_imported_is_refused() {
+        let parse = |header: &str, cells: &[u8]| Npy::parse(file(header, cells)).unwrap_err();
+        assert!(
+            parse("{'descr': '>i2', 'fortran_order': False, 'shape': (1,)}", &[0; 2]).contains("\">i2\"")
+        );
+        assert!(
+            parse("{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", &[0; 2]).contains("2 bytes")
+        );
+        assert!(parse("{'descr': '<i2', 'fortran_order': False, 'shape': ()}", &[0; 2]).contains("without"));
+        assert!(parse("{'descr': [('a', '<i2')], 'shape': (1,)}", &[0; 2]).contains("records"));
+        assert!(Npy::parse(b"PK".to_vec()).is_err());
+        let good = file("{'descr': '<i2', 'fortran_order': False, 'shape': (1,)}", &[0; 2]);
+        for len in 0..good.len() {
+            assert!(Npy::parse(good[..len].to_vec()).is_err(), "{len}");
+        }
+    }
+}

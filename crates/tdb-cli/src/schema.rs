@@ -1,0 +1,290 @@
+//! Schemas from JSON, in the shape that `tdb info --json` prints.
+
+mod at;
+mod filters;
+
+use serde_json::Value;
+use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, FormatVersion, Layout};
+use tdb_schema::{ArraySchema, Attribute, Dimension, DimensionLabel, Domain, Enumeration, Range};
+
+pub(crate) use self::at::At;
+use self::at::Result;
+pub(crate) use self::filters::pipeline_of_text;
+use crate::value::json_cell;
+
+/// What `tdb info --json` says of an array rather than of its schema: not looked at.
+const OF_THE_ARRAY: [&str; 9] = [
+    "array",
+    "schema",
+    "schemas",
+    "timestamps",
+    "lock_file",
+    "updates",
+    "non_empty_domain",
+    "fragments",
+    "metadata",
+];
+
+const KEYS: [&str; 13] = [
+    "type",
+    "version",
+    "tile_order",
+    "cell_order",
+    "capacity",
+    "allows_duplicates",
+    "coords_filters",
+    "offsets_filters",
+    "validity_filters",
+    "current_domain",
+    "dimensions",
+    "attributes",
+    "labels",
+];
+
+/// A schema, and the enumerations that belong to it.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) schema: ArraySchema,
+    pub(crate) enumerations: Vec<Enumeration>,
+}
+
+/// Reads a schema. What it does not say is as in libtiledb; `version` replaces the format version that it says.
+pub(crate) fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Described> {
+    at.object(&[&KEYS[..], &["enumerations"], &OF_THE_ARRAY[..]].concat())?;
+    let kind = at.need("type")?.parsed("type (dense or sparse)", array_type)?;
+    let mut builder = match kind {
+        ArrayType::Dense => ArraySchema::dense(),
+        ArrayType::Sparse => ArraySchema::sparse(),
+    };
+    if let Some(version) = version.map_or_else(|| stated_version(at), |version| Ok(Some(version)))? {
+        builder = builder.version(version);
+    }
+    if let Some(order) = at.get("tile_order") {
+        builder = builder.tile_order(order.parsed("order", layout)?);
+    }
+    if let Some(order) = at.get("cell_order") {
+        builder = builder.cell_order(order.parsed("order", layout)?);
+    }
+    if let Some(capacity) = at.get("capacity") {
+        builder = builder.capacity(capacity.whole()?);
+    }
+    if at.get("allows_duplicates").map_or(Ok(false), |flag| flag.flag())? {
+        builder = builder.allow_duplicates();
+    }
+    if let Some(filters) = at.get("coords_filters") {
+        builder = builder.coords_filters(filters::pipeline(&filters)?);
+    }
+    if let Some(filters) = at.get("offsets_filters") {
+        builder = builder.offsets_filters(filters::pipeline(&filters)?);
+    }
+    if let Some(filters) = at.get("validity_filters") {
+        builder = builder.validity_filters(filters::pipeline(&filters)?);
+    }
+    let mut without_extent = Vec::new();
+    let mut domain = Domain::default();
+    for (index, at) in at.need("dimensions")?.items()?.iter().enumerate() {
+        let (mut described, has_none) = dimension(at)?;
+        domain.dimensions.push(described.clone());
+        if has_none {
+            // The builder fills in what is left open, and this is not.
+            described.tile_extent = Some(json_cell(described.datatype, CellValNum::ONE, &Value::from(1))?);
+            without_extent.push(index);
+        }
+        builder = builder.dimension(described);
+    }
+    for at in at.list("attributes")? {
+        builder = builder.attribute(attribute(&at)?);
+    }
+    for (index, at) in at.list("labels")?.iter().enumerate() {
+        builder = builder.label(label(at, index, &domain)?);
+    }
+    if let Some(at) = at.get("current_domain") {
+        builder = builder.current_domain(ranges(&at, &domain)?);
+    }
+    let enumerations = at.list("enumerations")?.iter().map(enumeration).collect::<Result<Vec<_>>>()?;
+    for enumeration in &enumerations {
+        builder = builder.enumeration(enumeration);
+    }
+    let mut schema = builder.build().map_err(|problem| problem.to_string())?;
+    for index in without_extent {
+        if let Some(dimension) = schema.domain.dimensions.get_mut(index) {
+            dimension.tile_extent = None;
+        }
+    }
+    Ok(Described { schema, enumerations })
+}
+
+fn stated_version(at: &At<'_>) -> Result<Option<FormatVersion>> {
+    let Some(at) = at.get("version") else { return Ok(None) };
+    FormatVersion::parse(at.whole()?).map(Some).map_err(|error| at.error(error))
+}
+
+fn array_type(name: &str) -> Option<ArrayType> {
+    [ArrayType::Dense, ArrayType::Sparse].into_iter().find(|kind| kind.name() == name)
+}
+
+pub(crate) fn layout(name: &str) -> Option<Layout> {
+    (0..=u8::MAX).map_while(Layout::from_code).find(|layout| layout.name() == name)
+}
+
+fn data_order(name: &str) -> Option<DataOrder> {
+    (0..=u8::MAX).map_while(DataOrder::from_code).find(|order| order.name() == name)
+}
+
+pub(crate) fn datatype(at: &At<'_>) -> Result<Datatype> {
+    at.need("datatype")?.parsed("datatype", |name| Datatype::from_name(&name.to_ascii_uppercase()))
+}
+
+/// Values a cell: a number, or `"var"`.
+pub(crate) fn cell_val_num(at: &At<'_>, usual: CellValNum) -> Result<CellValNum> {
+    let Some(at) = at.get("cell_val_num") else { return Ok(usual) };
+    if at.value.as_str() == Some("var") {
+        return Ok(CellValNum::Var);
+    }
+    let count = CellValNum::from_code(at.whole()?).filter(|count| !count.is_var());
+    count.ok_or_else(|| at.error("a number of values or \"var\" is expected"))
+}
+
+fn cell(at: &At<'_>, datatype: Datatype, count: CellValNum) -> Result<Vec<u8>> {
+    json_cell(datatype, count, at.value).map_err(|error| at.error(error))
+}
+
+/// A dimension, and whether it says that it has no tile extent.
+fn dimension(at: &At<'_>) -> Result<(Dimension, bool)> {
+    at.object(&["name", "datatype", "cell_val_num", "domain", "extent", "filters"])?;
+    let (name, datatype) = (at.need("name")?.text()?, datatype(at)?);
+    let mut dimension = Dimension::string(name);
+    dimension.datatype = datatype;
+    let usual = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+    dimension.cell_val_num = cell_val_num(at, usual)?;
+    if let Some(domain) = at.get("domain") {
+        dimension.domain = Some(ends(&domain, &dimension)?);
+    }
+    if let Some(filters) = at.get("filters") {
+        dimension.filters = filters::pipeline(&filters)?;
+    }
+    if let Some(extent) = at.get("extent") {
+        dimension.tile_extent = Some(extent_of(&extent, datatype)?);
+    }
+    let has_none = at.entry("extent").is_some() && dimension.tile_extent.is_none();
+    Ok((dimension, has_none && !usual.is_var()))
+}
+
+/// A tile extent: a number of cells, or the length of a real interval.
+fn extent_of(at: &At<'_>, datatype: Datatype) -> Result<Vec<u8>> {
+    if datatype.physical().is_float() {
+        return cell(at, datatype, CellValNum::ONE);
+    }
+    let bytes = at.whole::<u64>()?.to_le_bytes();
+    // Extents are stored in the dimension's type, without a sign.
+    let (extent, rest) = bytes.split_at_checked(datatype.size()).unwrap_or((&bytes, &[]));
+    if rest.iter().any(|byte| *byte != 0) {
+        return Err(at.error(format!("{} does not fit {datatype}", at.value)));
+    }
+    Ok(extent.to_vec())
+}
+
+pub(crate) fn ends(at: &At<'_>, dimension: &Dimension) -> Result<(Vec<u8>, Vec<u8>)> {
+    let items = at.items()?;
+    let [low, high] = items.as_slice() else { return Err(at.error("two ends are expected")) };
+    let end = |at| cell(at, dimension.datatype, dimension.cell_val_num);
+    Ok((end(low)?, end(high)?))
+}
+
+fn ranges(at: &At<'_>, domain: &Domain) -> Result<Vec<Range>> {
+    let items = at.items()?;
+    if items.len() != domain.dimensions.len() {
+        return Err(at.error(format!("{} ranges for {} dimensions", items.len(), domain.dimensions.len())));
+    }
+    let range = |(at, dimension)| ends(at, dimension).map(|(low, high)| Range::new(low, high));
+    items.iter().zip(&domain.dimensions).map(range).collect()
+}
+
+fn attribute(at: &At<'_>) -> Result<Attribute> {
+    at.object(&[
+        "name",
+        "datatype",
+        "cell_val_num",
+        "nullable",
+        "fill_value",
+        "fill_valid",
+        "enumeration",
+        "order",
+        "filters",
+    ])?;
+    // The anonymous attribute has no name.
+    let name = at.get("name").map_or(Ok(""), |name| name.text())?;
+    let mut attribute = Attribute::new(name, datatype(at)?, cell_val_num(at, CellValNum::ONE)?);
+    if at.get("nullable").map_or(Ok(false), |flag| flag.flag())? {
+        attribute = attribute.with_nulls();
+        attribute.fill_validity = u8::from(at.get("fill_valid").map_or(Ok(false), |flag| flag.flag())?);
+    }
+    if let Some(fill) = at.get("fill_value") {
+        attribute.fill_value = cell(&fill, attribute.datatype, attribute.cell_val_num)?;
+    }
+    if let Some(enumeration) = at.get("enumeration") {
+        attribute.enumeration = Some(enumeration.text()?.to_owned());
+    }
+    if let Some(order) = at.get("order") {
+        attribute.order = order.parsed("order", data_order)?;
+    }
+    if let Some(filters) = at.get("filters") {
+        attribute.filters = filters::pipeline(&filters)?;
+    }
+    Ok(attribute)
+}
+
+fn label(at: &At<'_>, index: usize, domain: &Domain) -> Result<DimensionLabel> {
+    at.object(&[
+        "name",
+        "dimension",
+        "datatype",
+        "cell_val_num",
+        "order",
+        "uri",
+        "relative",
+        "attribute",
+        "external",
+    ])?;
+    let datatype = datatype(at)?;
+    let usual = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+    let dimension = at.need("dimension")?;
+    let number = match dimension.value.as_str() {
+        Some(name) => {
+            let place = domain.dimensions.iter().position(|dimension| dimension.name == name);
+            let place = place.and_then(|place| u32::try_from(place).ok());
+            place.ok_or_else(|| dimension.error(format!("there is no dimension {name:?}")))?
+        }
+        None => dimension.whole()?,
+    };
+    let text = |key: &str, usual: String| at.get(key).map_or(Ok(usual), |at| at.text().map(str::to_owned));
+    let flag = |key: &str, usual: bool| at.get(key).map_or(Ok(usual), |at| at.flag());
+    Ok(DimensionLabel {
+        dimension: number,
+        name: at.need("name")?.text()?.to_owned(),
+        relative: flag("relative", true)?,
+        uri: text("uri", format!("__labels/l{index}"))?,
+        attribute: text("attribute", "label".to_owned())?,
+        order: at
+            .get("order")
+            .map_or(Ok(DataOrder::Increasing), |order| order.parsed("order", data_order))?,
+        datatype,
+        cell_val_num: cell_val_num(at, usual)?,
+        external: flag("external", false)?,
+    })
+}
+
+fn enumeration(at: &At<'_>) -> Result<Enumeration> {
+    at.object(&["name", "datatype", "cell_val_num", "ordered", "values"])?;
+    let datatype = datatype(at)?;
+    let usual = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+    let count = cell_val_num(at, usual)?;
+    let values = at.list("values")?;
+    let values = values.iter().map(|value| cell(value, datatype, count)).collect::<Result<Vec<_>>>()?;
+    let file_name = tdb_array::enumeration_file_name().map_err(|error| at.error(error))?;
+    let name = at.need("name")?.text()?;
+    let mut enumeration =
+        Enumeration::new(name, file_name, datatype, count, values).map_err(|error| at.error(error))?;
+    enumeration.ordered = at.get("ordered").map_or(Ok(false), |flag| flag.flag())?;
+    Ok(enumeration)
+}

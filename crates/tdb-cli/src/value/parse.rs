@@ -1,0 +1,117 @@
+//! Values that were written as JSON, back in bytes.
+
+use serde_json::Value;
+use tdb_codec::{CellValNum, Datatype, Physical};
+
+use super::{cell_json, is_text};
+use crate::ranges::parse_value;
+
+/// The bytes of a cell of which [`cell_json`] makes `value`.
+pub(crate) fn json_cell(datatype: Datatype, count: CellValNum, value: &Value) -> Result<Vec<u8>, String> {
+    if is_text(datatype) {
+        let text = value.as_str().ok_or_else(|| format!("{value} is no string"))?;
+        return Ok(text_cell(datatype, count, text, value));
+    }
+    if count == CellValNum::ONE {
+        return one(datatype, value);
+    }
+    let values = value.as_array().ok_or_else(|| format!("{value} is no list"))?;
+    let bytes = values.iter().map(|value| one(datatype, value)).collect::<Result<Vec<_>, _>>()?;
+    Ok(bytes.concat())
+}
+
+/// One value that is not text.
+fn one(datatype: Datatype, value: &Value) -> Result<Vec<u8>, String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        _ => return Err(format!("{value} is no {datatype}")),
+    };
+    match (datatype.physical(), text.as_str()) {
+        (Physical::F32, "NaN") => Ok(f32::NAN.to_le_bytes().to_vec()),
+        (Physical::F64, "NaN") => Ok(f64::NAN.to_le_bytes().to_vec()),
+        (_, "NaT") if datatype.is_datetime() => Ok(i64::MIN.to_le_bytes().to_vec()),
+        _ => parse_value(datatype, &text),
+    }
+}
+
+/// Text stands for itself. Only where it is what bytes that are no text are shown as, it stands for these.
+fn text_cell(datatype: Datatype, count: CellValNum, text: &str, value: &Value) -> Vec<u8> {
+    let escaped = unescaped(text).filter(|bytes| cell_json(datatype, count, bytes) == *value);
+    escaped.unwrap_or_else(|| match datatype.physical() {
+        Physical::U16 => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        Physical::U32 => text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect(),
+        _ => text.as_bytes().to_vec(),
+    })
+}
+
+/// What [`escape_bytes`](super::escape_bytes) made this text of; `None` if it did not.
+fn unescaped(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        if *first != b'\\' {
+            bytes.push(*first);
+        } else if let Some(behind) = rest.strip_prefix(b"\\") {
+            bytes.push(b'\\');
+            rest = behind;
+        } else {
+            let (digits, behind) = rest.strip_prefix(b"x")?.split_at_checked(2)?;
+            let digits = str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = behind;
+        }
+    }
+    text.contains('\\').then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU32;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const TWO: CellValNum = CellValNum::Fixed(NonZeroU32::new(2).unwrap());
+
+    #[test]
+    fn what_is_shown_as_json_is_read_back_as_the_same_bytes() {
+        let one = CellValNum::ONE;
+        let cells: [(Datatype, CellValNum, &[u8]); 15] = [
+            (Datatype::Int8, one, &[0x80]),
+            (Datatype::Uint64, one, &u64::MAX.to_le_bytes()),
+            (Datatype::Float32, one, &0.1f32.to_le_bytes()),
+            (Datatype::Float32, one, &f32::MAX.to_le_bytes()),
+            (Datatype::Float64, one, &f64::NAN.to_le_bytes()),
+            (Datatype::Float64, one, &f64::NEG_INFINITY.to_le_bytes()),
+            (Datatype::Bool, one, &[1]),
+            (Datatype::Bool, one, &[255]),
+            (Datatype::DatetimeDay, one, &18_321i64.to_le_bytes()),
+            (Datatype::DatetimeDay, one, &i64::MIN.to_le_bytes()),
+            (Datatype::Int16, TWO, &[1, 0, 255, 255]),
+            (Datatype::Char, one, &[0x80]),
+            (Datatype::StringUtf8, CellValNum::Var, "Größe \\ \\x41".as_bytes()),
+            (Datatype::StringUtf16, CellValNum::Var, &[b'a', 0, b'b', 0]),
+            (Datatype::Blob, CellValNum::Var, &[0, 1, b'\\', 255]),
+        ];
+        for (datatype, count, cell) in cells {
+            let shown = cell_json(datatype, count, cell);
+            assert_eq!(json_cell(datatype, count, &shown).as_deref(), Ok(cell), "{datatype}: {shown}");
+        }
+    }
+
+    #[test]
+    fn values_of_another_type_are_refused() {
+        let one = CellValNum::ONE;
+        assert!(json_cell(Datatype::Int8, one, &json!(128)).unwrap_err().contains("does not fit"));
+        assert!(json_cell(Datatype::Int8, one, &json!(null)).is_err());
+        assert!(json_cell(Datatype::Int8, one, &json!(1.5)).is_err());
+        assert!(json_cell(Datatype::Int8, TWO, &json!(1)).unwrap_err().contains("no list"));
+        assert!(
+            json_cell(Datatype::StringAscii, CellValNum::Var, &json!(1)).unwrap_err().contains("no string")
+        );
+        assert!(json_cell(Datatype::DatetimeDay, one, &json!("yesterday")).is_err());
+    }
+}

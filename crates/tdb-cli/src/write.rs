@@ -1,0 +1,67 @@
+//! `tdb write`: cells from plain little-endian buffers.
+
+mod manifest;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args as Group;
+use tdb_array::{ArrayType, ArrayWriter, Layout};
+
+use self::manifest::Manifest;
+use crate::args::ChangeArgs;
+use crate::failure::{Failure, Result};
+
+/// Write the cells that tdb read --format raw has put into a folder.
+///
+/// A write makes one fragment: all of its cells count, or none. A dense one covers the box that the folder's manifest names;
+/// buffers of coordinates that lie beside it are not looked at.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+The folder has a manifest.json as tdb read writes it, and little-endian buffers: for each field its values, for those of \
+variable length the offset of each cell in bytes (64 bits), for those that may be null a byte a cell, 0 for null.
+
+Examples:
+  tdb read weather --format raw --out buffers
+  tdb write copy buffers")]
+pub(crate) struct WriteArgs {
+    /// Folder of the array.
+    pub(crate) array: PathBuf,
+    /// Folder with the buffers.
+    folder: PathBuf,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &WriteArgs, out: &mut dyn Write) -> Result {
+    let failed = |error| Failure::of_array(&args.array, error);
+    let writer = args.change.options()?.open(&args.array).map_err(failed)?;
+    let manifest = Manifest::read(&args.folder, writer.schema())?;
+    if manifest.cells == 0 {
+        writeln!(out, "there are no cells to write")?;
+        return Ok(());
+    }
+    let name = write(&writer, &manifest).map_err(failed)?;
+    writeln!(out, "{name}")?;
+    Ok(())
+}
+
+fn write(writer: &ArrayWriter, manifest: &Manifest) -> tdb_array::Result<String> {
+    let schema = writer.schema();
+    let mut write = writer.write();
+    for buffers in &manifest.fields {
+        write = write.column(buffers.column());
+    }
+    if schema.array_type == ArrayType::Dense {
+        write = write.order(manifest.order);
+        for (dimension, range) in schema.domain.dimensions.iter().zip(&manifest.subarray) {
+            if let Some(range) = range {
+                write = write.range_bytes(&dimension.name, Some(range.low.clone()), Some(range.high.clone()));
+            }
+        }
+    } else if manifest.order == Layout::GlobalOrder {
+        write = write.order(Layout::GlobalOrder);
+    }
+    write.commit()
+}

@@ -1,0 +1,151 @@
+//! What lies in a folder that `tdb read --format raw` has written.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use serde_json::Value;
+use tdb_array::{ArraySchema, ArrayType, Layout, WriteColumn};
+use tdb_codec::to_u64;
+use tdb_schema::{Field, FieldKind, Range};
+
+use crate::failure::{Failure, Result};
+use crate::schema::{At, cell_val_num, datatype, ends, layout};
+
+/// The cells in a folder.
+#[derive(Debug)]
+pub(super) struct Manifest {
+    pub(super) order: Layout,
+    pub(super) cells: u64,
+    /// The range of each dimension of a dense array; `None` for all of it.
+    pub(super) subarray: Vec<Option<Range>>,
+    pub(super) fields: Vec<Buffers>,
+}
+
+/// The cells of a field.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    name: String,
+    data: Vec<u8>,
+    /// One more than there are cells.
+    offsets: Option<Vec<u64>>,
+    validity: Option<Vec<u8>>,
+}
+
+impl Manifest {
+    /// Reads the manifest and the buffers of the fields that a write to an array of this schema takes.
+    pub(super) fn read(folder: &Path, schema: &ArraySchema) -> Result<Self> {
+        let path = folder.join("manifest.json");
+        let text = fs::read(&path).map_err(|error| Failure::at(&path, error))?;
+        let json: Value = serde_json::from_slice(&text).map_err(|error| Failure::at(&path, error))?;
+        let wrong = |error: String| Failure::at(&path, error);
+        let at = At::root(&json);
+        let is_dense = schema.array_type == ArrayType::Dense;
+        let order = at.need("order").and_then(|order| order.parsed("order", layout)).map_err(wrong)?;
+        let cells = at.need("cells").and_then(|cells| cells.whole()).map_err(wrong)?;
+        let mut subarray = Vec::new();
+        if is_dense {
+            subarray = ranges(&at, schema).map_err(wrong)?;
+            if cells != 0 && order != Layout::GlobalOrder && at.get("shape").is_none() {
+                return Err(wrong("shape: there is none: the cells are not all of a box".to_owned()));
+            }
+        }
+        let mut fields = Vec::new();
+        for at in at.list("fields").map_err(wrong)? {
+            let name = at.need("name").and_then(|name| name.text()).map_err(wrong)?;
+            let field = schema.field(name);
+            let field = field.ok_or_else(|| wrong(at.error(format!("the array has no field {name:?}"))))?;
+            // Where the cells of a dense array lie, the subarray says.
+            if is_dense && matches!(field.kind, FieldKind::Dimension(_)) {
+                continue;
+            }
+            check_type(&at, &field).map_err(wrong)?;
+            fields.push(Buffers::read(folder, &at, &field, cells, &wrong)?);
+        }
+        Ok(Self { order, cells, subarray, fields })
+    }
+}
+
+/// The box that is written.
+fn ranges(at: &At<'_>, schema: &ArraySchema) -> Result<Vec<Option<Range>>, String> {
+    let list = at.need("subarray")?;
+    let items = list.items()?;
+    let dimensions = &schema.domain.dimensions;
+    if items.len() != dimensions.len() {
+        let what = format!("there are {} ranges for {} dimensions", items.len(), dimensions.len());
+        return Err(list.error(what));
+    }
+    let range = |(at, dimension): (&At<'_>, _)| {
+        if at.value.is_null() {
+            return Ok(None);
+        }
+        if at.items()?.first().is_some_and(|first| first.value.is_array()) {
+            return Err(at.error("there are several ranges, and a write covers one box"));
+        }
+        ends(at, dimension).map(|(low, high)| Some(Range::new(low, high)))
+    };
+    items.iter().zip(dimensions).map(range).collect()
+}
+
+/// Refuses buffers that hold something else than the array's field.
+fn check_type(at: &At<'_>, field: &Field<'_>) -> Result<(), String> {
+    let datatype = datatype(at)?;
+    if datatype != field.datatype {
+        return Err(
+            at.error(format!("the buffers hold {datatype}, field {:?} {}", field.name, field.datatype))
+        );
+    }
+    let count = cell_val_num(at, field.cell_val_num)?;
+    if count != field.cell_val_num {
+        let what =
+            format!("the buffers hold {count} values a cell, field {:?} {}", field.name, field.cell_val_num);
+        return Err(at.error(what));
+    }
+    Ok(())
+}
+
+impl Buffers {
+    fn read(
+        folder: &Path,
+        at: &At<'_>,
+        field: &Field<'_>,
+        cells: u64,
+        wrong: &dyn Fn(String) -> Failure,
+    ) -> Result<Self> {
+        let file = |key: &str| -> Result<Option<Vec<u8>>> {
+            let Some(name) = at.get(key) else { return Ok(None) };
+            let plain = |name: &str| {
+                let mut parts = Path::new(name).components();
+                matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+                    .then(|| folder.join(name))
+            };
+            let path = name.parsed("name of a file in the folder", plain).map_err(wrong)?;
+            fs::read(&path).map(Some).map_err(|error| Failure::at(&path, error))
+        };
+        let data = file("data")?.ok_or_else(|| wrong(at.error("\"data\" is missing")))?;
+        let offsets = match file("offsets")? {
+            None => None,
+            Some(bytes) => {
+                let (starts, rest) = bytes.as_chunks::<8>();
+                if to_u64(starts.len()) != cells || !rest.is_empty() {
+                    let what = format!("the offsets are {} bytes, not {cells} times 8", bytes.len());
+                    return Err(wrong(at.error(what)));
+                }
+                // The files have the starts of cells, and the last one ends with the values.
+                let starts = starts.iter().map(|start| u64::from_le_bytes(*start));
+                Some(starts.chain([to_u64(data.len())]).collect())
+            }
+        };
+        Ok(Self { name: field.name.to_owned(), data, offsets, validity: file("validity")? })
+    }
+
+    pub(super) fn column(&self) -> WriteColumn<'_> {
+        let column = match &self.offsets {
+            Some(offsets) => WriteColumn::var(&self.name, &self.data, offsets),
+            None => WriteColumn::bytes(&self.name, &self.data),
+        };
+        match &self.validity {
+            Some(validity) => column.nullable(validity),
+            None => column,
+        }
+    }
+}

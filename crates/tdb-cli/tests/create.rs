@@ -1,0 +1,85 @@
+//! `tdb create`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod common;
+
+use std::fs;
+
+use common::{Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb, text};
+use serde_json::{Value, json};
+
+#[test]
+fn the_schema_that_info_shows_makes_the_same_schema() {
+    let scratch = Scratch::new();
+    let mut made = 0;
+    for (index, id) in open_fixtures().into_iter().enumerate() {
+        let shown = schema_json(&fixture(&id));
+        let (copy, outcome) = created_like(&fixture(&id), &scratch, &format!("copy{index}"));
+        if outcome.code == 1 && shown["version"].as_u64().unwrap() < 7 {
+            continue;
+        }
+        assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id}");
+        assert_eq!(schema_json(&copy), shown, "{id}");
+        let (mut ours, mut theirs) = (schema(&copy), schema(&fixture(&id)));
+        ours.enumerations.clear();
+        theirs.enumerations.clear();
+        if id.starts_with("2.30.0/") {
+            assert_eq!(ours, theirs, "{id}");
+        }
+        made += 1;
+    }
+    assert!(made > 150, "{made}");
+}
+
+#[test]
+fn a_schema_says_little_and_its_mistakes_are_named_with_their_place() {
+    let scratch = Scratch::new();
+    let (file, array) = (scratch.path().join("schema.json"), scratch.path().join("array"));
+    let good = json!({
+        "type": "sparse",
+        "dimensions": [
+            {"name": "day", "datatype": "DATETIME_DAY", "domain": ["2020-01-01", "2020-12-31"], "extent": 7},
+            {"name": "i", "datatype": "uint8", "domain": [0, 9]},
+        ],
+        "attributes": [{"name": "a", "datatype": "FLOAT32", "nullable": true, "filters": ["byteshuffle", {"name": "zstd", "level": 5}]}],
+    });
+    let create = |schema: &Value| {
+        fs::write(&file, schema.to_string()).unwrap();
+        tdb(&["create", text(&array), "--schema", text(&file), "--version", "20", "--time", "7"])
+    };
+    for (pointer, wrong, why) in [
+        ("/type", json!("thick"), "type: \"thick\" is no type"),
+        ("/type", Value::Null, "\"type\" is missing"),
+        ("/dimensions/0/domain/1", json!("soon"), "dimensions[0].domain[1]: \"soon\""),
+        ("/dimensions/1/domain", json!([0]), "dimensions[1].domain: two ends"),
+        ("/dimensions/1/domain/1", json!(256), "dimensions[1].domain[1]: 256 does not fit"),
+        ("/dimensions/0/extent", json!(1.5), "dimensions[0].extent: 1.5"),
+        ("/dimensions/0/extent", json!(400), "day"),
+        ("/attributes/0/datatype", json!("FLOAT31"), "attributes[0].datatype: \"FLOAT31\" is no datatype"),
+        ("/attributes/0/filters/1/level", json!("high"), "attributes[0].filters[1].level"),
+        ("/attributes/0/name", json!("i"), "\"i\""),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = wrong;
+        let outcome = create(&bad);
+        assert_eq!((outcome.code, outcome.out.as_str()), (1, ""), "{pointer}");
+        assert!(outcome.err.contains(why) && outcome.err.contains("schema.json"), "{}", outcome.err);
+        assert!(!array.exists(), "{pointer}");
+    }
+    let mut bad = good.clone();
+    bad["attributes"][0]["fil_value"] = json!(3);
+    assert!(create(&bad).err.contains("attributes[0]: \"fil_value\" is not known"));
+    assert_eq!(create(&good).code, 0);
+    let made = schema_json(&array);
+    assert_eq!((made["version"].as_u64(), made["capacity"].as_u64()), (Some(20), Some(10_000)));
+    assert_eq!(made["dimensions"][1]["extent"], json!(10), "the whole domain, as in libtiledb");
+    assert_eq!(made["coords_filters"], json!([{"name": "zstd", "level": -1}]));
+    assert!(create(&good).err.contains("already"));
+    refused(&["create", text(&array), "--schema", "/no/such/file"], 1, "/no/such/file");
+}

@@ -1,0 +1,80 @@
+//! `tdb delete`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod common;
+
+use common::{Scratch, fixture, refused, said, sparse, tdb, text};
+
+fn count(array: &str) -> u64 {
+    said(&["read", array, "--format", "csv"]).lines().count() as u64 - 1
+}
+
+#[test]
+fn a_delete_takes_what_its_dry_run_counts_and_earlier_times_keep_it() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("array");
+    sparse(&path);
+    let array = text(&path);
+    let delete = |condition, more: &[&str]| said(&[&["delete", array, "--where", condition], more].concat());
+    assert_eq!(delete("k >= 7 or k in (2, 3)", &["--dry-run"]), "5 of 10 cells would be deleted\n");
+    assert_eq!(count(array), 10, "nothing was done");
+    let key = delete("k >= 7 or k in (2, 3)", &["--time", "10"]);
+    assert!(key.starts_with("__commits/__10_10_") && key.ends_with(".del\n"), "{key}");
+    assert_eq!(count(array), 5);
+    assert_eq!(delete("not (k >= 1)", &["--dry-run"]), "1 of 5 cells would be deleted\n");
+    assert_eq!(delete("c = 'green'", &["--dry-run"]), "2 of 5 cells would be deleted\n");
+    delete("c == 'green' and x < 5", &["--time", "11"]);
+    assert_eq!(count(array), 4);
+    assert_eq!(delete("k = 77", &[]), "no cell satisfies the condition\n");
+    let dry = ["--dry-run", "--time", "5"];
+    assert_eq!(delete("k >= 7", &dry), "3 of 10 cells would be deleted\n", "what was there by then");
+    let before = said(&["read", array, "--format", "csv", "--at", "9"]);
+    assert_eq!(before.lines().count(), 11);
+}
+
+#[test]
+fn cells_of_which_the_condition_cannot_be_known_go_only_if_that_is_said() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("array");
+    sparse(&path);
+    let array = text(&path);
+    let dry = said(&["delete", array, "--where", "v > 7", "--dry-run"]);
+    assert!(dry.starts_with("3 of 10 cells would be deleted, 1 of them only because"), "{dry}");
+    refused(&["delete", array, "--where", "v > 7"], 1, "--unknown-too");
+    assert_eq!(count(array), 10);
+    said(&["delete", array, "--where", "v > 7", "--unknown-too"]);
+    assert_eq!(count(array), 7);
+}
+
+#[test]
+fn a_condition_that_cannot_be_stored_is_refused_at_its_column() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("array");
+    sparse(&path);
+    let array = text(&path);
+    for (condition, why) in [
+        ("k == 7 and v >", "column 15"),
+        ("k > 1 and q = 3", "column 11: the array has no field \"q\""),
+        ("k = 'x'", "column 5: field \"k\" is of type INT32"),
+        ("c = 'blue'", "column 5: the enumeration \"colours\" has no"),
+        ("c < 'red'", "has no order"),
+        ("k = 1 or v is null", "column 10: files of deletes cannot hold whether a field is null"),
+    ] {
+        let outcome = tdb(&["delete", array, "--where", condition]);
+        assert_eq!((outcome.code, outcome.out.as_str()), (2, ""), "{condition}: {}", outcome.err);
+        assert!(outcome.err.contains(why) && outcome.err.lines().count() == 3, "{}", outcome.err);
+    }
+    refused(
+        &["delete", text(&fixture("2.30.0/single_dense")), "--where", "a = 1", "--dry-run"],
+        1,
+        "sparse arrays only",
+    );
+    refused(&["delete", text(&fixture("2.2.9/base_sparse")), "--where", "a = 1"], 1, "have no deletes");
+    assert_eq!(count(array), 10);
+}

@@ -1,0 +1,127 @@
+//! `tdb import`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::{Scratch, fixture, refused, said, schema_json, text};
+use serde_json::{Value, json};
+
+const WEATHER: &str = "\
+station,day,t,rain,note
+OSLO,2020-01-02,-3.5,true,\"cold, very\"
+OSLO,2020-01-01,2,false,
+ROMA,2020-01-01,,true,\"\"
+";
+
+fn file(scratch: &Scratch, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = scratch.path().join(name);
+    fs::write(&path, content).unwrap();
+    path
+}
+
+fn csv(array: &str) -> String {
+    said(&["read", array, "--format", "csv", "--order", "row"])
+}
+
+#[test]
+fn a_table_becomes_a_sparse_array_of_which_the_dry_run_shows_the_schema() {
+    let scratch = Scratch::new();
+    let (table, array) = (file(&scratch, "weather.csv", WEATHER), scratch.path().join("array"));
+    let import = ["import", text(&array), text(&table), "--dims", "station,day"];
+    let shown = said(&[&import[..], &["--dry-run"]].concat());
+    assert!(!array.exists());
+    let schema: Value = serde_json::from_str(&shown).unwrap();
+    let types: Vec<&str> =
+        schema["attributes"].as_array().unwrap().iter().map(|a| a["datatype"].as_str().unwrap()).collect();
+    assert_eq!(types, ["FLOAT64", "BOOL", "STRING_UTF8"]);
+    assert_eq!(schema["dimensions"][1]["domain"], json!(["2020-01-01", "2020-01-02"]));
+    assert_eq!(said(&import), "3 cells written\n");
+    let expected = "\
+station,day,t,rain,note
+OSLO,2020-01-01,2.0,false,
+OSLO,2020-01-02,-3.5,true,\"cold, very\"
+ROMA,2020-01-01,,true,\"\"
+";
+    assert_eq!(csv(text(&array)), expected);
+    let other = scratch.path().join("other");
+    said(&["create", text(&other), "--schema", text(&file(&scratch, "schema.json", &shown))]);
+    assert_eq!(schema_json(&other), schema_json(&array));
+
+    let more = file(&scratch, "more.csv", "t,rain,note,station,day\n1,false,x,BERN,2020-01-02\n");
+    assert_eq!(said(&["import", text(&array), text(&more), "--dry-run"]), "1 cells would be written\n");
+    assert_eq!(csv(text(&array)), expected);
+    said(&["import", text(&array), text(&more)]);
+    assert_eq!(csv(text(&array)).lines().nth(1), Some("BERN,2020-01-02,1.0,false,x"));
+}
+
+#[test]
+fn a_table_without_dimensions_is_dense_along_its_rows() {
+    let scratch = Scratch::new();
+    let (table, array) = (file(&scratch, "t.csv", "a,b\n1,x\n,y\n"), scratch.path().join("array"));
+    said(&["import", text(&array), text(&table)]);
+    assert_eq!(csv(text(&array)), "row,a,b\n0,1,x\n1,,y\n");
+}
+
+#[test]
+fn what_a_table_does_not_fit_is_named_with_its_line() {
+    let scratch = Scratch::new();
+    let (table, array) = (file(&scratch, "weather.csv", WEATHER), scratch.path().join("array"));
+    refused(&["import", text(&array), text(&table), "--dims", "town"], 2, "no column \"town\"");
+    said(&["import", text(&array), text(&table), "--dims", "station,day"]);
+    for (content, why) in [
+        ("station,day,t,rain,note\nA,2020-01-01,much,true,x\n", "line 2, column \"t\": \"much\""),
+        ("station,day,t,rain,note\nA,2020-01-01,1,,x\n", "line 2, column \"rain\": is empty"),
+        ("station,day,t,rain,note\nA,2020-01-01,1\n", "line 2: there are 3 cells in 5 columns"),
+        ("station,day,t,rain,snow\nA,2020-01-01,1,true,x\n", "no field \"snow\""),
+        ("station,day,t,rain\nA,2020-01-01,1,true\n", "field \"note\" is missing"),
+        ("station,day,t,rain,note\nA,2021-01-01,1,true,x\n", "outside its domain"),
+        ("station,day,t,rain,note\nA,2020-01-01,1,true,\"x\n", "line 2: a quote is not closed"),
+        ("", "there is no header"),
+    ] {
+        let bad = file(&scratch, "bad.csv", content);
+        refused(&["import", text(&array), text(&bad)], 1, why);
+    }
+    assert_eq!(csv(text(&array)).lines().count(), 4, "the array is as before");
+    let nulls = file(&scratch, "nulls.csv", "x,a\n1,2\n,3\n");
+    refused(
+        &["import", text(&scratch.path().join("y")), text(&nulls), "--dims", "x"],
+        2,
+        "line 3: column \"x\" is empty",
+    );
+    refused(&["import", text(&scratch.path().join("y")), text(scratch.path())], 2, "--format csv or npy");
+    refused(&["import", text(&fixture("2.30.0/quickstart")), text(&table)], 1, "sparse array");
+}
+
+#[test]
+fn an_array_of_numpy_becomes_a_dense_array_in_its_order() {
+    let scratch = Scratch::new();
+    let npy = |order: &str, cells: &[i16]| {
+        let header = format!("{{'descr': '<i2', 'fortran_order': {order}, 'shape': (2, 3), }}\n");
+        let cells: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
+        let len = u16::try_from(header.len()).unwrap().to_le_bytes();
+        [&b"\x93NUMPY\x01\x00"[..], &len, header.as_bytes(), &cells].concat()
+    };
+    let expected = "d0,d1,a\n0,0,1\n0,1,2\n0,2,3\n1,0,4\n1,1,5\n1,2,6\n";
+    for (order, cells) in [("False", [1, 2, 3, 4, 5, 6]), ("True", [1, 4, 2, 5, 3, 6])] {
+        let (file, array) = (file(&scratch, "a.npy", npy(order, &cells)), scratch.path().join(order));
+        let shown: Value =
+            serde_json::from_str(&said(&["import", text(&array), text(&file), "--dry-run"])).unwrap();
+        assert_eq!(shown["dimensions"][1]["domain"], json!([0, 2]));
+        assert_eq!(said(&["import", text(&array), text(&file)]), "6 cells written\n");
+        assert_eq!(csv(text(&array)), expected);
+        said(&["import", text(&array), text(&file)]);
+        assert_eq!(csv(text(&array)), expected, "a second time, over the first");
+    }
+    let array = fixture("2.30.0/quickstart");
+    let file = file(&scratch, "a.npy", npy("False", &[0; 6]));
+    refused(&["import", text(&array), text(&file)], 1, "the file holds INT16, the array INT32");
+}
