@@ -411,6 +411,12 @@ def consolidated(v):
         if new:
             c.vacuum()
         out.append(c)
+    if v == READER:
+        # tiles that reach out of the fragment's domain: their statistics count the fill values there
+        c = Case(v, "consolidated_dense_part", ["consolidated"], [dim("x", "INT32", 1, 9, 4)],
+                 [attr("a", "INT32", fill=hx("INT32", 7000))])
+        c.dense(10, [[2, 6]], profile="small").dense(20, [[5, 7]], profile="small")
+        out.append(c.consolidate(**{"sm.consolidation.amplification": "100"}).vacuum())
     return out
 
 

@@ -178,7 +178,8 @@ fn of_statistics(
 ) -> Option<Tally> {
     let only = own.sources.only(space, index, part).filter(|only| only.all)?;
     let statistics = own.statistics.get(only.source)?.as_ref()?;
-    if !in_domain(space, &space.tile_box(index)) {
+    // Statistics of a consolidated fragment's tile count the fill values outside the fragment's domain.
+    if !in_domain(space, &space.tile_box(index)) || only.cells != space.tile_cells {
         return None;
     }
     let exact = statistics.exact(only.tile, to_u64(space.tile_cells));

@@ -126,11 +126,12 @@ fn written(array: &Array, all: &Cells) -> Vec<usize> {
     (0..all.len()).filter(|cell| !dense || inside(*cell)).collect()
 }
 
-const ARRAYS: [&str; 26] = [
+const ARRAYS: [&str; 27] = [
     "2.30.0/sparse2d_rr",
     "2.30.0/sparse_dups",
     "2.30.0/fragments_sparse",
     "2.30.0/consolidated_sparse",
+    "2.30.0/consolidated_dense_part",
     "2.30.0/nullable_types",
     "2.30.0/attr_all_int_sparse",
     "2.30.0/attr_float_sparse",
