@@ -213,7 +213,7 @@ mod tests {
         let (path, mut query) = whole();
         let Verdict::Equal { cells, batches, known } = judge(&path, &query) else { panic!("it differs") };
         assert_eq!((cells, known), (query["cells"].as_u64().unwrap(), None));
-        assert!(batches > 1);
+        assert!(batches >= 1);
         query["repeats"] = true.into();
         assert!(matches!(judge(&path, &query), Verdict::Equal { known: Some(REPEATED), .. }));
         query["condition"] = json!(["k", "==", "00", "UINT8"]);
