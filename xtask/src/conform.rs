@@ -5,15 +5,17 @@ mod filters;
 mod maintenance;
 mod peers;
 mod random;
+mod reads;
 mod versions;
 mod writes;
 
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("filters", filters::USAGE, filters::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
+    ("reads", reads::USAGE, reads::run),
     ("versions", versions::USAGE, versions::run),
     ("writes", writes::USAGE, writes::run),
 ];

@@ -6,14 +6,19 @@ use tdb_array::{Aggregate, Layout, MemoryStorage, OpenOptions, QueryCondition, h
 use tdb_codec::Limits;
 
 use crate::input::unpack_files;
+use crate::query;
 
 /// Most bytes of a tile, a metadata structure and a result.
 const LIMIT: u64 = 1 << 20;
+/// Bytes of a query, and most queries of an input.
+const QUERY: usize = 48;
+const QUERIES: usize = 3;
 
-/// Opens, reads in several orders, verifies and tells the history of the array that the files of the input make up; if they
-/// make up a group, walks through it.
+/// Verifies, opens and reads the array that the files of the input make up, in several orders and by queries made of the
+/// input's last bytes, and tells its history; if they make up a group, walks through it.
 pub fn whole_array(data: &[u8]) {
     let files = unpack_files(data);
+    let checked = verify(MemoryStorage::new(files.clone()));
     let mut limits = Limits::default();
     limits.tile_bytes = LIMIT;
     limits.metadata_bytes = LIMIT;
@@ -24,12 +29,16 @@ pub fn whole_array(data: &[u8]) {
             let _ = array.read().fields(&names).order(order).collect();
             let _ = array.read().order(order).collect();
         }
+        // As many queries as the input has bytes for, from the last on: more of them at its end change no file that counts.
+        let sound = checked.is_clean() && checked.notes.is_empty();
+        for bytes in data.rchunks(QUERY).take(QUERIES) {
+            query::ask(&array, bytes, sound);
+        }
         let _ = (array.metadata(), array.non_empty_domain());
         for enumeration in &array.schema().enumerations {
             let _ = array.enumeration(&enumeration.name);
         }
     }
-    let _ = verify(MemoryStorage::new(files.clone()));
     let _ = history(MemoryStorage::new(files.clone()), None);
     let places = Arc::new(MemoryStorage::new(files));
     if let Ok(group) = OpenOptions::new().limits(limits).open_group_in(places, "") {

@@ -15,6 +15,7 @@ mod array;
 mod filters;
 mod fragment;
 mod input;
+mod query;
 mod schema;
 mod tile;
 

@@ -136,7 +136,8 @@ pub(crate) fn check_against(
     compare_cells(&cells, dimensions.len(), query, wanted)
 }
 
-fn open(array: &Path, expected: &Value, query: &Value) -> Result<Array, String> {
+/// Opens an array with the key of `expected`, in a query's time window.
+pub(super) fn open(array: &Path, expected: &Value, query: &Value) -> Result<Array, String> {
     let mut options = OpenOptions::new().threads(1);
     if let Some(key) = expected.get("key").and_then(Value::as_str) {
         let key: [u8; 32] = key.as_bytes().try_into().map_err(|_| "a key of another length".to_owned())?;
@@ -185,12 +186,7 @@ fn check_facts(array: &Path, expected: &Value, then: &Value) -> Result<(), Strin
     }
 }
 
-fn compare_cells(
-    cells: &Cells,
-    dimensions: usize,
-    query: &Value,
-    mut wanted: Vec<Cell>,
-) -> Result<(), String> {
+fn compare_cells(cells: &Cells, dimensions: usize, query: &Value, wanted: Vec<Cell>) -> Result<(), String> {
     let none = serde_json::Map::new();
     let fields = query.get("fields").and_then(Value::as_object).unwrap_or(&none);
     if cells.len() != wanted.len() {
@@ -199,24 +195,46 @@ fn compare_cells(
     if cells.columns().len() != fields.len() {
         return Err(format!("{} fields instead of {}", cells.columns().len(), fields.len()));
     }
+    let found = rows(cells, fields.iter().map(|(name, field)| (name.as_str(), text(field, "type"))))?;
+    compare_rows(text(query, "order"), dimensions, found, wanted)
+}
+
+/// Cells with the fields of these names and types, in this order.
+pub(super) fn rows<'f>(
+    cells: &Cells,
+    fields: impl IntoIterator<Item = (&'f str, &'f str)>,
+) -> Result<Vec<Cell>, String> {
     let mut found = vec![Cell::new(); cells.len()];
-    for (name, field) in fields {
+    for (name, datatype) in fields {
         let column = cells.field(name).map_err(|error| error.to_string())?;
-        if column.datatype.name() != text(field, "type") {
-            return Err(format!("{name}: {} instead of {}", column.datatype, text(field, "type")));
+        if column.datatype.name() != datatype {
+            return Err(format!("{name}: {} instead of {datatype}", column.datatype));
         }
         for (index, cell) in found.iter_mut().enumerate() {
             let value = column.cell(index).ok_or_else(|| format!("{name}: no cell {index}"))?;
             cell.push((!column.is_null(index)).then(|| value.to_vec()));
         }
     }
-    match text(query, "order") {
+    Ok(found)
+}
+
+/// Compares cells as far as the order fixes their places; the coordinates, which are so many, come first in a sparse one.
+pub(super) fn compare_rows(
+    order: &str,
+    dimensions: usize,
+    mut found: Vec<Cell>,
+    mut wanted: Vec<Cell>,
+) -> Result<(), String> {
+    if found.len() != wanted.len() {
+        return Err(format!("{} cells instead of {}", found.len(), wanted.len()));
+    }
+    match order {
         "canonical" => {
             found.sort();
             wanted.sort();
         }
         "layout" => {
-            // Only runs of equal coordinates, which come first in a sparse cell, may differ in order.
+            // Only runs of equal coordinates may differ in order.
             for cells in [&mut found, &mut wanted] {
                 let same = |a: &Cell, b: &Cell| a.get(..dimensions) == b.get(..dimensions);
                 cells.chunk_by_mut(same).for_each(<[Cell]>::sort);
@@ -231,7 +249,7 @@ fn compare_cells(
 }
 
 /// The cells that libtiledb returned; their fields are in the file's order, dimensions first.
-fn wanted_cells(query: &Value) -> Result<Vec<Cell>, String> {
+pub(super) fn wanted_cells(query: &Value) -> Result<Vec<Cell>, String> {
     let count = query.get("cells").and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
     let mut cells = vec![Cell::new(); count.ok_or("the query has no cells")?];
     for field in query.get("fields").and_then(Value::as_object).into_iter().flat_map(serde_json::Map::values)
@@ -267,15 +285,15 @@ fn push_wanted(cells: &mut [Cell], field: &Value) -> Result<(), String> {
     if starts.len() == count.saturating_add(1) { Ok(()) } else { Err("not one offset a cell".into()) }
 }
 
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn hex(text: &str) -> Result<Vec<u8>, String> {
+pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let digits = |pair: &[u8; 2]| {
         let pair = std::str::from_utf8(pair).ok()?;

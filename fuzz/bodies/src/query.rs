@@ -1,0 +1,138 @@
+//! Queries made of a few bytes.
+
+use tdb_array::{
+    Aggregate, Array, ArraySchema, Cells, Datatype, Layout, MemoryBudget, Operand, QueryCondition, Range,
+    Read, Result, field,
+};
+use tdb_schema::Dimension;
+
+use crate::input::Input;
+
+/// Most memory of a query; the smallest budget of its batches is a thousandth.
+const MEMORY: u64 = 1 << 20;
+
+const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
+
+/// Asks the array for several ranges of each dimension, with a condition: whole, in batches, and for aggregates. Of an array
+/// whose files do not contradict each other (`sound`), batches are the whole.
+pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
+    let mut input = Input::new(bytes);
+    let schema = array.schema();
+    let order = pick(&ORDERS, &mut input).copied().unwrap_or(Layout::Unordered);
+    let mut read = array.read().order(order);
+    for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
+        for _ in 0..input.u8() % 4 {
+            let [low, high] = ends(array, index, dimension, &mut input);
+            read = read.range_bytes(dimension.name.clone(), low, high);
+        }
+    }
+    if input.u8().is_multiple_of(2) {
+        read = read.condition(condition(schema, &mut input, 2));
+    }
+    let budget = MemoryBudget::from_bytes(MEMORY >> (input.u8() % 11));
+    let _ = read.clone().explain();
+    let whole = read.clone().memory(MemoryBudget::from_bytes(MEMORY)).collect();
+    let batches = read.clone().memory(budget).batches().and_then(Iterator::collect::<Result<Vec<Cells>>>);
+    if let (true, Ok(whole), Ok(batches)) = (sound, whole, batches) {
+        let mut expected = rows(&whole);
+        let mut found: Vec<Vec<u8>> = batches.iter().flat_map(rows).collect();
+        if order == Layout::Unordered {
+            expected.sort();
+            found.sort();
+        }
+        assert!(
+            found == expected,
+            "{} cells in batches within {budget}, not {}",
+            found.len(),
+            expected.len()
+        );
+    }
+    aggregate(read, schema, &mut input);
+}
+
+/// Asks for aggregates of one field: one that its type does not have is refused, and takes the others along.
+fn aggregate(read: Read<'_>, schema: &ArraySchema, input: &mut Input<'_>) {
+    let names: Vec<&str> = schema.fields().map(|field| field.name).collect();
+    let Some(name) = pick(&names, input).copied() else { return };
+    let _ = read.clone().aggregate([Aggregate::count(), Aggregate::null_count(name)]);
+    let _ = read.clone().aggregate([Aggregate::sum(name), Aggregate::mean(name)]);
+    let _ = read.aggregate([Aggregate::min(name), Aggregate::max(name)]);
+}
+
+/// Two ends near what was written: in order, if they have one.
+fn ends(array: &Array, index: usize, dimension: &Dimension, input: &mut Input<'_>) -> [Option<Vec<u8>>; 2] {
+    let written = array.non_empty_domain().and_then(|domain| domain.into_iter().nth(index));
+    let domain = written.map(|range| (range.low, range.high)).or_else(|| dimension.domain.clone());
+    let (low, high) = domain.unwrap_or_default();
+    let mut end = || {
+        let (kind, by) = (input.u8(), input.u8());
+        let mut end = if kind & 1 == 0 { low.clone() } else { high.clone() };
+        let byte = if dimension.is_var() { end.last_mut() } else { end.first_mut() };
+        byte.into_iter().for_each(|byte| *byte = byte.wrapping_add(by % 16).wrapping_sub(8));
+        (kind & 0x70 != 0).then_some(end)
+    };
+    let ends = [end(), end()];
+    match &ends {
+        [Some(first), Some(second)] if Range::compare(dimension.datatype, first, second).is_gt() => {
+            let [first, second] = ends;
+            [second, first]
+        }
+        _ => ends,
+    }
+}
+
+fn condition(schema: &ArraySchema, input: &mut Input<'_>, depth: u8) -> QueryCondition {
+    let inner = depth.saturating_sub(1);
+    match input.u8() % 8 {
+        0 if depth > 0 => return condition(schema, input, inner).and(condition(schema, input, inner)),
+        1 if depth > 0 => return condition(schema, input, inner).or(condition(schema, input, inner)),
+        2 if depth > 0 => return !condition(schema, input, inner),
+        _ => {}
+    }
+    let fields: Vec<_> = schema.fields().collect();
+    let Some(chosen) = pick(&fields, input) else { return field("").is_null() };
+    let mut operand = || -> Operand {
+        let byte = input.u8();
+        match chosen.datatype {
+            Datatype::Bool => Operand::Bool(byte != 0),
+            Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 => {
+                Operand::Bytes(vec![byte; usize::from(byte % 3)])
+            }
+            other if other.physical().is_float() => Operand::Float(f64::from(byte.cast_signed()) / 4.0),
+            _ => Operand::Int(i128::from(byte.cast_signed())),
+        }
+    };
+    let (first, second) = (operand(), operand());
+    let test = field(chosen.name);
+    match input.u8() % 10 {
+        0 => test.eq(first),
+        1 => test.ne(first),
+        2 => test.lt(first),
+        3 => test.le(first),
+        4 => test.gt(first),
+        5 => test.ge(first),
+        6 => test.is_in([first, second]),
+        7 => test.not_in([first, second]),
+        8 => test.is_null(),
+        _ => test.is_not_null(),
+    }
+}
+
+fn pick<'a, T>(values: &'a [T], input: &mut Input<'_>) -> Option<&'a T> {
+    values.get(usize::from(input.u8()).checked_rem(values.len())?)
+}
+
+/// One row a cell: its values, their lengths, and which are null.
+fn rows(cells: &Cells) -> Vec<Vec<u8>> {
+    let row = |at: usize| {
+        let mut row = Vec::new();
+        for column in cells.columns() {
+            let value = column.cell(at).unwrap_or_default();
+            row.push(u8::from(column.is_null(at)));
+            row.extend_from_slice(&tdb_codec::to_u64(value.len()).to_le_bytes());
+            row.extend_from_slice(value);
+        }
+        row
+    };
+    (0..cells.len()).map(row).collect()
+}

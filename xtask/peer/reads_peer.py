@@ -1,0 +1,362 @@
+"""The libtiledb side of `cargo xtask conform reads`.
+
+    python3 reads_peer.py --lib LIBTILEDB.so --arrays DIR --seed S --cases N [--queries Q] [--skip K] [--only CASE]
+
+Case i is an array of a random schema and a random history (reads_cases.py), which the library writes to DIR/<i>, and
+random queries of it. What goes on is told in lines of JSON, so that after a crash it is known what crashed:
+
+    {"case": i, "doing": text}                          before whatever may crash
+    {"case": i, "refused": text}                        the library does not write this array
+    {"case": i, "schema", "steps", "queries": [...]}    what it reads: see `ask`
+"""
+
+import argparse
+import ctypes as C
+import itertools
+import json
+import os
+import struct
+from collections import Counter
+
+import capi
+import expect
+import reads_cases
+import write
+from cases import READER
+
+expect.BUFFER = 1 << 19
+OPERATORS = {"sum": "sum", "min": "min", "max": "max", "mean": "mean", "null_count": "null_count"}
+
+
+class Ranges(expect.Reader):
+    """A reader whose queries may have several ranges, a condition, and fewer fields."""
+
+    def ask(self, array, schema, query, ranges):
+        lib = self.lib
+        subset = dict(schema)
+        wanted = lambda fields: [f for f in fields if query["names"] is None or f["name"] in query["names"]]
+        sparse = schema["array_type"] == "sparse"
+        if query["names"] is not None:
+            # Reader.query reads the dimensions of sparse arrays and all attributes: as many as are left here
+            subset["dimensions"], subset["attributes"] = wanted(schema["dimensions"]) if sparse else [], wanted(
+                schema["attributes"])
+        handle = {}
+        call = lib.call
+
+        def hook(name, *args):
+            if name == "query_set_layout":
+                handle["query"] = args[0]
+                self.restrict(array, args[0], schema, query, ranges)
+            return call(name, *args)
+
+        lib.call = hook
+        try:
+            return self.query(array, subset, query["layout"], None)
+        finally:
+            del lib.call
+
+    def restrict(self, array, handle, schema, query, ranges):
+        lib = self.lib
+        if query["condition"]:
+            lib.call("query_set_condition", handle, lib.condition(query["condition"]))
+        if any(ranges):
+            sub = lib.new("subarray_alloc", array)
+            for i, (several, d) in enumerate(zip(ranges, schema["dimensions"])):
+                for lo, hi in several or []:
+                    lo, hi = bytes.fromhex(lo), bytes.fromhex(hi)
+                    if d["cell_val_num"] == "var":
+                        lib.call("subarray_add_range_var", sub, capi.u32(i), capi.cbytes(lo), capi.u64(len(lo)),
+                                 capi.cbytes(hi), capi.u64(len(hi)))
+                    else:
+                        lib.call("subarray_add_range", sub, capi.u32(i), capi.cbytes(lo), capi.cbytes(hi), None)
+            lib.call("query_set_subarray_t", handle, sub)
+            lib.dll.tiledb_subarray_free(C.byref(sub))
+
+    def aggregates(self, array, schema, query, ranges):
+        """The values of aggregates: hex, or None where there is none."""
+        lib = self.lib
+        handle = lib.new("query_alloc", array, capi.READ)
+        lib.call("query_set_layout", handle, capi.LAYOUTS["row-major" if schema["array_type"] == "dense" else "unordered"])
+        self.restrict(array, handle, schema, query, ranges)
+        channel = lib.new("query_get_default_channel", handle)
+        fields = {f["name"]: f for f in schema["dimensions"] + schema["attributes"]}
+        keep = []
+        for i, (function, name) in enumerate(query["aggregates"]):
+            if name is None:
+                operation = lib.new("aggregate_count_get")
+            else:
+                operator = lib.new("channel_operator_%s_get" % OPERATORS[function])
+                operation = lib.new("create_unary_aggregate", handle, operator, name.encode())
+            out = "out%d" % i
+            lib.call("channel_apply_aggregate", channel, out.encode(), operation)
+            f = fields.get(name)
+            own = function in ("min", "max")
+            var = own and f["cell_val_num"] == "var"
+            size = 1 << 12 if var else capi.size_of(f["type"]) if own else 8
+            nullable = name is not None and f.get("nullable") and function != "null_count"
+            bufs = [capi.cbytes(bytes(size)), C.c_uint64(size), None, None, None, None]
+            if var:
+                bufs[2:4] = [capi.cbytes(bytes(8)), C.c_uint64(8)]
+            if nullable:
+                bufs[4:6] = [capi.cbytes(bytes(1)), C.c_uint64(1)]
+            keep.append(bufs)
+            lib.set_buffers(handle, out, *bufs)
+        lib.call("query_submit", handle)
+        status = lib.get(C.c_int, "query_get_status", handle)
+        lib.dll.tiledb_query_free(C.byref(handle))
+        if status != 1:
+            raise capi.TileDBError("the query did not complete: status %d" % status)
+        valid = lambda b: b[4] is None or C.string_at(b[4], 1) != b"\0"
+        return [C.string_at(b[0], b[1].value).hex() if valid(b) else None for b in keep]
+
+
+def number(datatype, data):
+    return expect.unpack(datatype, data)
+
+
+def written(reader, uri, schema, query, ranges):
+    """Which cells of a dense query, in row-major order, some fragment in its time window has."""
+    lib, types = reader.lib, [d["type"] for d in schema["dimensions"]]
+    start, end = query["timestamps"]
+    boxes = []
+    info = lib.new("fragment_info_alloc", uri.encode())
+    lib.call("fragment_info_load", info)
+    for i, fragment in enumerate(reader.fragments(uri)):
+        first, last = fragment["timestamps"]
+        if first < (start or 0) or end is not None and last > end:
+            continue
+        box = []
+        for k, t in enumerate(types):
+            size = capi.size_of(t)
+            buf = capi.cbytes(bytes(2 * size))
+            lib.call("fragment_info_get_non_empty_domain_from_index", info, capi.u32(i), capi.u32(k), buf)
+            raw = C.string_at(buf, 2 * size)
+            box.append((expect.unpack(t, raw[:size]), expect.unpack(t, raw[size:])))
+        boxes.append(box)
+    lib.dll.tiledb_fragment_info_free(C.byref(info))
+    axes = []
+    for t, several in zip(types, ranges):
+        ends = [[expect.unpack(t, bytes.fromhex(x)) for x in r] for r in several]
+        axes.append([v for lo, hi in ends for v in range(lo, hi + 1)])
+    inside = lambda cell, box: all(lo <= v <= hi for v, (lo, hi) in zip(cell, box))
+    return [any(inside(cell, box) for box in boxes) for cell in itertools.product(*axes)]
+
+
+def truth(reader, array, uri, schema, query, ranges):
+    """The aggregates by the cells that the library returns itself; None where there is no value."""
+    sparse = schema["array_type"] == "sparse"
+    plain = dict(query, layout="unordered" if sparse else "row-major", names=None)
+    if not sparse:
+        plain["condition"] = None
+    count, fields = reader.ask(array, schema, plain, ranges)
+    chosen = [True] * count if sparse else written(reader, uri, schema, query, ranges)
+    if query["condition"] and not sparse:
+        columns = {n: nulls(reader, e, count) for n, e in fields.items()}
+        try:
+            chosen = [c and holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
+                      for i, c in enumerate(chosen)]
+        except Unsaid:
+            return None
+    out = []
+    for function, name in query["aggregates"]:
+        if name is None:
+            out.append(struct.pack("<Q", count).hex())
+            continue
+        f = next(f for f in schema["dimensions"] + schema["attributes"] if f["name"] == name)
+        cells = reader.cells_of(fields[name], count)
+        validity = fields[name].get("validity")
+        some = [c for i, c in enumerate(cells) if chosen[i] and (not validity or validity[i])]
+        if function == "null_count":
+            out.append(struct.pack("<Q", sum(chosen) - len(some)).hex())
+        elif not some:
+            out.append(None)
+        elif f["cell_val_num"] == "var":
+            out.append((min if function == "min" else max)(some).hex())
+        else:
+            values = [(number(f["type"], c), c) for c in some]
+            real = f["type"].startswith("FLOAT")
+            if function in ("min", "max"):
+                ordered = [v for v in values if v[0] == v[0]] or values[:1]
+                out.append((min if function == "min" else max)(ordered, key=lambda v: v[0])[1].hex())
+            else:
+                total = sum(v for v, _ in values)
+                if function == "mean":
+                    out.append(struct.pack("<d", total / len(values)).hex())
+                elif real:
+                    out.append(struct.pack("<d", total).hex())
+                else:
+                    lo, hi = (0, 2 ** 64 - 1) if f["type"].startswith("U") else (-2 ** 63, 2 ** 63 - 1)
+                    out.append(struct.pack("<Q", max(lo, min(hi, total)) % 2 ** 64).hex())
+    return out
+
+
+NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not-in", "not-in": "in"}
+
+
+class Unsaid(Exception):
+    """The model does not say what comes of this."""
+
+
+def holds(schema, tree, cell, negated=False):
+    """Whether a cell, a dict of bytes or None by field, satisfies a condition. Null cells satisfy no comparison."""
+    if tree[0] == "not":
+        return holds(schema, tree[1], cell, not negated)
+    if tree[0] in ("and", "or"):
+        every = (tree[0] == "and") != negated
+        return (all if every else any)(holds(schema, part, cell, negated) for part in tree[1:])
+    name, op, operand, datatype = tree
+    op, value = NEGATED[op] if negated else op, cell[name]
+    if operand is None:
+        return (value is None) == (op == "==")
+    if value is None:
+        return False
+    if any(a["name"] == name and a.get("enumeration") for a in schema["attributes"]):
+        raise Unsaid
+    if op in ("in", "not-in"):
+        return (value in [bytes.fromhex(x) for x in operand]) == (op == "in")
+    a, b = value, bytes.fromhex(operand)
+    if datatype not in reads_cases.TEXT + ("BOOL",):
+        a, b = number(datatype, a), number(datatype, b)
+    return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[op]
+
+
+def nulls(reader, entry, count):
+    """The cells of a field, None where null."""
+    validity = entry.get("validity")
+    return [None if validity and not validity[i] else c for i, c in enumerate(reader.cells_of(entry, count))]
+
+
+def by_model(reader, array, schema, query, ranges):
+    """The cells that satisfy the query's condition among those that the library returns without it."""
+    count, fields = reader.ask(array, schema, dict(query, names=None, condition=None), ranges)
+    columns = {n: nulls(reader, e, count) for n, e in fields.items()}
+    good = [holds(schema, query["condition"], {n: c[i] for n, c in columns.items()}) for i in range(count)]
+    names = [n for n in fields if query["names"] is None or n in query["names"]]
+    if schema["array_type"] == "sparse":
+        return {n: [c for c, g in zip(columns[n], good) if g] for n in names}
+    fill = {a["name"]: None if a["nullable"] and not a["fill_valid"] else bytes.fromhex(a["fill"]) for a in schema["attributes"]}
+    return {n: [c if g else fill[n] for c, g in zip(columns[n], good)] for n in names}
+
+
+def add_model(reader, array, schema, query, ranges, count, fields):
+    """Adds "model" if the library's answer is not what follows from its own cells."""
+    try:
+        right = by_model(reader, array, schema, query, ranges)
+    except Unsaid:
+        return
+    rows = lambda columns: list(zip(*columns))
+    told = [rows(nulls(reader, e, count) for e in fields.values()), rows(right.values())]
+    if schema["array_type"] == "sparse":
+        told = [Counter(rows) for rows in told]
+    if told[0] == told[1]:
+        return
+    out = {}
+    for n, column in right.items():
+        cells = [c or b"" for c in column]
+        if "offsets" not in fields[n]:
+            size = capi.size_of(fields[n]["type"]) * fields[n]["cell_val_num"]
+            cells = [c or bytes(size) for c in cells]
+        out[n] = {"type": fields[n]["type"], "data": b"".join(cells)}
+        if "offsets" in fields[n]:
+            out[n]["offsets"] = struct.pack("<%dQ" % len(cells), *(sum(map(len, cells[:i])) for i in range(len(cells))))
+        if "validity" in fields[n]:
+            out[n]["validity"] = bytes(c is not None for c in column)
+    query["model"] = shown(len(next(iter(right.values()))), out)
+
+
+def merged(schema, ranges):
+    """The same ranges in order, and those that overlap joined."""
+    out = []
+    for several, d in zip(ranges, schema["dimensions"]):
+        key = (lambda b: b) if d["cell_val_num"] == "var" else (lambda b, t=d["type"]: expect.unpack(t, b))
+        value = lambda x: key(bytes.fromhex(x))
+        joined = []
+        for lo, hi in sorted(several or [], key=lambda r: (value(r[0]), value(r[1]))):
+            if joined and value(lo) <= value(joined[-1][1]):
+                if value(hi) > value(joined[-1][1]):
+                    joined[-1] = [joined[-1][0], hi]
+            else:
+                joined.append([lo, hi])
+        out.append(joined)
+    return out
+
+
+def shown(count, fields):
+    return {"cells": count, "fields": {n: {k: expect.b64(v) if isinstance(v, bytes) else v for k, v in e.items()}
+                                       for n, e in fields.items()}}
+
+
+def ask(reader, uri, query):
+    """Adds to a query what the library answers: "cells" and "fields" in the layout of expect.py, or "values" and
+    "truth" of aggregates, or "refused". "repeats": it returns cells twice that are in several ranges. "model": cells that
+    satisfy the condition among those that it returns without, if they are others."""
+    lib = reader.lib
+    start, end = query["timestamps"]
+    array = lib.open(uri, capi.READ, end, start)
+    try:
+        schema = reader.schema(array)
+        sparse = schema["array_type"] == "sparse"
+        ranges = query["ranges"]
+        joined = merged(schema, ranges)
+        var = any(a["cell_val_num"] == "var" for a in schema["attributes"]
+                  if query["names"] is None or a["name"] in query["names"])
+        if query["aggregates"]:
+            query["ranges"] = joined
+            query["values"] = reader.aggregates(array, schema, query, joined)
+            query["truth"] = truth(reader, array, uri, schema, query, joined)
+            return
+        if not sparse and var:
+            # cells of variable length are cut in the wrong places when ranges overlap or descend
+            query["ranges"] = ranges = joined
+        count, fields = reader.ask(array, schema, query, joined if sparse else ranges)
+        query.update(shown(count, fields))
+        if query["condition"]:
+            add_model(reader, array, schema, query, joined if sparse else ranges, count, fields)
+        if sparse and joined != ranges:
+            rows = lambda n, all_: Counter(zip(*[reader.cells_of(e, n) for e in all_.values()]))
+            query["repeats"] = rows(*reader.ask(array, schema, query, ranges)) != rows(count, fields)
+    except capi.TileDBError as error:
+        query["refused"] = str(error)
+    finally:
+        lib.close(array)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lib", required=True)
+    parser.add_argument("--arrays", required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--cases", type=int, required=True)
+    parser.add_argument("--queries", type=int, default=8)
+    parser.add_argument("--skip", type=int, default=0)
+    parser.add_argument("--only", type=int)
+    args = parser.parse_args()
+    lib = capi.Lib(args.lib)
+    reader = Ranges(lib)
+    say = lambda number, **more: print(json.dumps(dict({"case": number}, **more)), flush=True)
+    for number in range(args.skip, args.cases) if args.only is None else [args.only]:
+        case = reads_cases.array(READER, args.seed, number)
+        case["name"] = str(number)
+        uri = os.path.join(args.arrays, case["name"])
+        say(number, doing="write")
+        try:
+            write.run_case(lib, case, args.arrays, "writer")
+            array = lib.open(uri, capi.READ)
+            schema = reader.schema(array)
+            say(number, doing="read whole")
+            count, fields = reader.query(array, schema, "row-major", reads_cases.whole(schema))
+            lib.close(array)
+        except capi.TileDBError as error:
+            say(number, refused=str(error))
+            continue
+        queries = reads_cases.queries(case, schema, args.seed, number, args.queries,
+                                      {n: reader.cells_of(e, count) for n, e in fields.items()})
+        for query in queries:
+            say(number, doing=json.dumps({k: v for k, v in query.items() if v}))
+            ask(reader, uri, query)
+        steps = [s["op"] + (" at %s" % s["t"] if s.get("t") else "") for s in case["steps"]]
+        say(number, schema=schema, steps=steps, queries=queries)
+
+
+if __name__ == "__main__":
+    main()

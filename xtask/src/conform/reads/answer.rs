@@ -1,0 +1,254 @@
+//! What tdb answers to a query, against what libtiledb did.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tdb_array::{
+    Aggregate, AggregateFunction, AggregateValue, Array, ArrayType, CellValNum, Error, MemoryBudget,
+    QueryError,
+};
+
+use super::question;
+use crate::conform::expected::{Cell, compare_rows, hex, list, open, rows, text, wanted_cells};
+
+/// libtiledb gives a cell once for every range that it lies in, which the peer has found by asking for the joined ranges.
+const REPEATED: &str = "\"Several ranges\": cells come twice that lie in two ranges";
+/// What libtiledb says of some cells is not what follows from the cells it returns for the same query; tdb's value is.
+const AGGREGATES: &str = "\"Aggregates\": a value that contradicts its own cells";
+/// In a dense array, what `is null` leaves is not what is null of the cells it returns without condition; tdb's is.
+const NULLS: &str = "\"Tile statistics\": `is null` by wrong counts of nulls in a dense array";
+/// It leaves something in the place of a value of no cells.
+const NO_CELLS: &str = "an aggregate of no cells that is not null has some value";
+
+/// What came of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Equal {
+        cells: u64,
+        batches: u64,
+        /// The known fault that libtiledb's answer has, beside which tdb's is right.
+        known: Option<&'static str>,
+    },
+    /// libtiledb does not answer.
+    Refused(String),
+    Differs(String),
+}
+
+/// Asks tdb, and compares.
+pub(super) fn judge(path: &Path, query: &Value) -> Verdict {
+    match compare(path, query) {
+        Ok(verdict) => verdict,
+        Err(difference) => Verdict::Differs(difference),
+    }
+}
+
+fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
+    let array = open(path, &Value::Null, query)?;
+    let failed = |error: Error| format!("tdb fails: {error}");
+    let ask = || question::read(&array, query);
+    if !list(query, "aggregates").is_empty() {
+        let found = ask()?.aggregate(question::aggregates(query)?);
+        if query.get("refused").is_some() {
+            found.map_err(failed)?;
+            return Ok(Verdict::Refused(text(query, "refused").to_owned()));
+        }
+        return values(&array, query, &found.map_err(failed)?);
+    }
+    let cells = ask()?.collect().map_err(failed)?;
+    if query.get("refused").is_some() {
+        return Ok(Verdict::Refused(text(query, "refused").to_owned()));
+    }
+    let wanted = wanted_cells(query)?;
+    let count = tdb_codec::to_u64(wanted.len());
+    let (order, dimensions) = (text(query, "order"), array.schema().domain.dimensions.len());
+    let found = rows(&cells, fields(query))?;
+    let mut known = (query.get("repeats").and_then(Value::as_bool) == Some(true)).then_some(REPEATED);
+    let wanted = match (compare_rows(order, dimensions, found.clone(), wanted.clone()), query.get("model")) {
+        (Ok(()), _) => wanted,
+        (Err(_), Some(model)) if counts_nulls(&array, query) => {
+            known = Some(NULLS);
+            let wanted = wanted_cells(model)?;
+            compare_rows(order, dimensions, found, wanted.clone())?;
+            wanted
+        }
+        (Err(error), model) => {
+            let contradicts = if model.is_some() { " (libtiledb contradicts its own cells)" } else { "" };
+            return Err(format!("{error}{contradicts}"));
+        }
+    };
+    let (found, batches) = batched(&array, query)?;
+    compare_rows(order, dimensions, found, wanted)
+        .map_err(|error| format!("in {batches} batches, {error}"))?;
+    Ok(Verdict::Equal { cells: count, batches, known })
+}
+
+/// Whether the condition asks of a dense array which cells of a var-length field are null.
+fn counts_nulls(array: &Array, query: &Value) -> bool {
+    let mut names = Vec::new();
+    question::null_tests(query.get("condition").unwrap_or(&Value::Null), &mut names);
+    let field = |name: &&str| array.schema().field(name);
+    array.schema().array_type == ArrayType::Dense
+        && names.iter().filter_map(field).any(|field| field.nullable && field.cell_val_num == CellValNum::Var)
+}
+
+/// Names and types of the answer's fields.
+fn fields(query: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let fields = query.get("fields").and_then(Value::as_object).into_iter().flatten();
+    fields.map(|(name, field)| (name.as_str(), text(field, "type")))
+}
+
+/// The query's cells in batches, with the least memory that works, and how many batches they are.
+fn batched(array: &Array, query: &Value) -> Result<(Vec<Cell>, u64), String> {
+    let mut budget = MemoryBudget::from_bytes(1);
+    loop {
+        let mut found = Vec::new();
+        let mut count = 0u64;
+        let mut read = || -> Result<(), Stop> {
+            for batch in question::read(array, query).map_err(Stop::Text)?.memory(budget).batches()? {
+                found.extend(rows(&batch?, fields(query)).map_err(Stop::Text)?);
+                count = count.saturating_add(1);
+            }
+            Ok(())
+        };
+        match read() {
+            Ok(()) => return Ok((found, count)),
+            Err(Stop::Error(Error::Query(QueryError::BudgetTooSmall { least, .. }))) if least > budget => {
+                budget = least;
+            }
+            Err(Stop::Error(error)) => return Err(format!("in batches within {budget}, tdb fails: {error}")),
+            Err(Stop::Text(text)) => return Err(format!("in batches, {text}")),
+        }
+    }
+}
+
+/// Why batches end early.
+enum Stop {
+    Error(Error),
+    Text(String),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Compares aggregates.
+fn values(array: &Array, query: &Value, found: &[AggregateValue]) -> Result<Verdict, String> {
+    let theirs = list(query, "values");
+    if theirs.len() != found.len() {
+        return Err(format!("{} aggregates instead of {}", found.len(), theirs.len()));
+    }
+    let mut known = None;
+    for (place, (mine, theirs)) in found.iter().zip(theirs).enumerate() {
+        let theirs = value(theirs)?;
+        if same(mine, theirs.as_deref()) {
+            continue;
+        }
+        let nullable = |aggregate: &Aggregate| {
+            aggregate.field().and_then(|name| array.schema().field(name)).is_some_and(|field| field.nullable)
+        };
+        let truth = list(query, "truth").get(place).map(value).transpose()?;
+        if mine.is_null()
+            && !nullable(&mine.aggregate)
+            && theirs.is_some()
+            && truth.as_ref().is_none_or(Option::is_none)
+        {
+            known = known.or(Some(NO_CELLS));
+        } else if truth.as_ref().is_some_and(|truth| same(mine, truth.as_deref())) {
+            known = Some(AGGREGATES);
+        } else {
+            let (aggregate, bytes) = (&mine.aggregate, mine.bytes());
+            return Err(format!(
+                "{aggregate} is {bytes:?} instead of {theirs:?}; by libtiledb's cells {truth:?}"
+            ));
+        }
+    }
+    Ok(Verdict::Equal { cells: 0, batches: 0, known })
+}
+
+fn value(text: &Value) -> Result<Option<Vec<u8>>, String> {
+    text.as_str().map(hex).transpose()
+}
+
+/// Whether two values are equal: sums and means of reals, which depend on the order of cells, nearly.
+fn same(mine: &AggregateValue, theirs: Option<&[u8]>) -> bool {
+    if mine.bytes() == theirs {
+        return true;
+    }
+    let added = matches!(mine.aggregate.function(), AggregateFunction::Sum | AggregateFunction::Mean);
+    let real = |bytes: &[u8]| bytes.try_into().ok().map(f64::from_le_bytes);
+    match (mine.bytes().and_then(real), theirs.and_then(real)) {
+        (Some(mine_real), Some(theirs)) if added && mine.datatype.physical().is_float() => {
+            near(mine_real, theirs)
+        }
+        _ => false,
+    }
+}
+
+fn near(a: f64, b: f64) -> bool {
+    let close = a.is_finite() && b.is_finite() && (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0);
+    a == b || (a.is_nan() && b.is_nan()) || close
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A fixture, and the question for all its cells with libtiledb's answer.
+    fn whole() -> (std::path::PathBuf, Value) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        let expected = std::fs::read(root.join("expected/2.8.2/base_nullable_sparse.json")).unwrap();
+        let expected: Value = serde_json::from_slice(&expected).unwrap();
+        let mut query = expected["queries"][0].clone();
+        query["ranges"] = json!([[]]);
+        query["aggregates"] = json!([]);
+        (root.join("arrays/2.8.2/base_nullable_sparse"), query)
+    }
+
+    #[test]
+    fn an_answer_is_equal_as_a_whole_and_in_batches_and_a_changed_one_is_not() {
+        let (path, mut query) = whole();
+        let Verdict::Equal { cells, batches, known } = judge(&path, &query) else { panic!("it differs") };
+        assert_eq!((cells, known), (query["cells"].as_u64().unwrap(), None));
+        assert!(batches >= 1);
+        query["repeats"] = true.into();
+        assert!(matches!(judge(&path, &query), Verdict::Equal { known: Some(REPEATED), .. }));
+        query["condition"] = json!(["k", "==", "00", "UINT8"]);
+        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+        query["refused"] = "no".into();
+        assert_eq!(judge(&path, &query), Verdict::Refused("no".into()));
+        query["condition"] = json!(["none", "==", "00", "UINT8"]);
+        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+    }
+
+    #[test]
+    fn an_aggregate_is_equal_or_a_fault_that_libtiledbs_own_cells_prove() {
+        let (path, mut query) = whole();
+        let count = hex_of(query["cells"].as_u64().unwrap());
+        query["aggregates"] = json!([["count", null]]);
+        let mut told = |values: Value, truth: Value| {
+            query["values"] = values;
+            query["truth"] = truth;
+            judge(&path, &query)
+        };
+        let equal = |known| Verdict::Equal { cells: 0, batches: 0, known };
+        assert_eq!(told(json!([count]), Value::Null), equal(None));
+        assert_eq!(told(json!([hex_of(1)]), json!([count])), equal(Some(AGGREGATES)));
+        assert!(matches!(told(json!([hex_of(1)]), json!([hex_of(1)])), Verdict::Differs(_)));
+        assert!(matches!(told(json!([hex_of(1)]), Value::Null), Verdict::Differs(_)));
+        assert!(matches!(told(json!([]), Value::Null), Verdict::Differs(_)));
+    }
+
+    fn hex_of(value: u64) -> String {
+        value.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn reals_are_compared_up_to_the_order_of_additions() {
+        assert!(near(0.1 + 0.2, 0.3) && near(f64::NAN, f64::NAN) && near(f64::INFINITY, f64::INFINITY));
+        assert!(!near(1.0, 1.001) && !near(f64::INFINITY, 1.0) && !near(f64::NAN, 1.0));
+    }
+}
