@@ -48,7 +48,7 @@ fn speed(bytes: usize, mut work: impl FnMut()) -> f64 {
 
 /// Why some targets are missed, wherever they are.
 const MISSES: &str = "
-Where byte shuffle stays below its target, memory is the limit and not the shuffle: hot, it runs at four times the speed of
+Where byte shuffle stays below its target, memory is the limit and not the shuffle: hot, it is faster than
 the copy, and a copy of the same 64 KiB pieces does not reach much more either. The one large copy bypasses the cache on its way
 out; ordinary stores, which safe Rust has, first fetch each line that they overwrite. Byte compressors and checksums are
 compared with their own library in single passes over 64 KiB: a *no* there that does not come back in the next run is noise.
