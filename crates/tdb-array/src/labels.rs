@@ -10,7 +10,7 @@ use tdb_schema::{Dimension, DimensionLabel, Range};
 
 use crate::coordinate::Ends;
 use crate::gather::{ColumnSpec, lengths_to_offsets};
-use crate::storage::Folder;
+use crate::storage::Below;
 use crate::{Array, Cells, Column, Error, OpenOptions, Result};
 
 /// The values of a label, in the order of its dimension.
@@ -48,7 +48,7 @@ impl Array {
         if let Some(key) = &self.context.key {
             options = options.key(key.clone());
         }
-        options.open_storage(Folder::new(self.context.storage.clone(), label.uri.clone()))
+        options.open_storage(Below::new(self.context.storage.clone(), label.uri.as_str()))
     }
 
     /// Reads a label's values.

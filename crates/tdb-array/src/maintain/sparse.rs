@@ -1,10 +1,6 @@
 //! Consolidation of sparse fragments: all versions of all cells, each with the time it was written.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
 use tdb_codec::{Gate, to_u64, to_usize};
-use tdb_fragment::{Condition, Junction};
 use tdb_schema::{Dimension, FieldKind};
 
 use super::Tell;
@@ -12,9 +8,10 @@ use super::fields::MergedField;
 use super::fragments::Job;
 use super::merge::{Batch, Gathered, Merge};
 use super::source::{KeyWidth, Keyer, MergeKey, Source, decode_words};
+use crate::condition::{ColumnView, Columns, Facts, FieldFacts, Program};
 use crate::context::Context;
 use crate::gather::index_of;
-use crate::sparse::deletes::{compare, processed_conditions};
+use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::{FieldTiles, Worker};
 use crate::write::{CheckedColumn, Merged};
 use crate::{Column, Error, FragmentWriter, Result};
@@ -255,7 +252,10 @@ struct Deletes<'a> {
     /// All deletes that there are, in the order of time.
     paths: Vec<String>,
     sources: Vec<Known>,
-    fields: BTreeMap<String, MergedField>,
+    /// The conditions, a root a delete.
+    program: Program,
+    /// The fields of the program.
+    fields: Vec<MergedField>,
 }
 
 /// What an input knows.
@@ -282,24 +282,12 @@ impl<'a> Deletes<'a> {
             let open = open.map(|(index, _)| index).collect();
             sources.push(Known { open, times: FieldTiles::delete_timestamps(context, fragment)? });
         }
-        let mut names = Vec::new();
-        for delete in &array.deletes {
-            delete.condition.for_each_field(&mut |name| names.push((name.to_owned(), delete.path.clone())));
-        }
-        let mut fields = BTreeMap::new();
-        for (name, path) in names {
-            let Entry::Vacant(slot) = fields.entry(name) else { continue };
-            let schema = array.schema();
-            let field = schema.field(slot.key()).ok_or_else(|| {
-                let name = slot.key();
-                let what = format!(
-                    "a delete condition on \"{name}\", which the schema does not have, is not supported"
-                );
-                Error::unsupported(context.describe(&path), what)
-            })?;
-            slot.insert(MergedField::open(context, schema, &field, &job.inputs)?);
-        }
-        Ok(Self { job, any: concerns || flagged, paths, sources, fields })
+        let program = stored_program(array)?;
+        let schema = array.schema();
+        let fields = program.fields.iter().filter_map(|field| schema.field_of(field.kind));
+        let fields = fields.map(|field| MergedField::open(context, schema, &field, &job.inputs));
+        let fields = fields.collect::<Result<_>>()?;
+        Ok(Self { job, any: concerns || flagged, paths, sources, program, fields })
     }
 
     /// What the new fragment says of them.
@@ -327,30 +315,13 @@ impl<'a> Deletes<'a> {
                 None => None,
             });
         }
-        let mut columns = BTreeMap::new();
-        for (name, field) in &self.fields {
-            columns.insert(name.as_str(), (field, field.collect(context, batch)?));
-        }
+        let removed = self.removed(context, batch)?;
         let deletes = &self.job.array.deletes;
         let mut marks = Marks { times: Vec::new(), indices: Vec::new() };
-        for (at, ((slot, cell), written)) in batch.cells.iter().zip(&batch.times).enumerate() {
-            let source = batch.slots.get(index_of(*slot)).map_or(0, |slot| slot.source);
-            let known = self.sources.get(source);
-            let fragment = self.job.inputs.get(source);
+        for ((slot, cell), removed) in batch.cells.iter().zip(removed) {
             let before = stored.get(index_of(*slot)).and_then(Option::as_ref);
             let before = before.and_then(|times| times.get(index_of(*cell)).copied()).unwrap_or(NEVER);
-            let removes = |index: &&usize| {
-                deletes.get(**index).is_some_and(|delete| {
-                    let safe = fragment.is_some_and(|fragment| {
-                        fragment.footer().has_timestamps
-                            && delete.time <= fragment.timestamps().1
-                            && *written > delete.time
-                    });
-                    !safe && !holds(&delete.condition, &columns, source, at)
-                })
-            };
-            let open = known.map_or(&[][..], |known| &known.open);
-            let found = open.iter().find(removes).and_then(|index| Some((deletes.get(*index)?.time, *index)));
+            let found = removed.and_then(|index| Some((deletes.get(index)?.time, index)));
             let (time, index) = match found {
                 Some((time, index)) if time < before => (time, to_u64(index)),
                 // The delete itself is known by its time alone: which of several did it no reader asks.
@@ -365,25 +336,68 @@ impl<'a> Deletes<'a> {
         }
         Ok(Some(marks))
     }
+
+    /// For each cell of a batch the first of the deletes still to be applied that removes it.
+    fn removed(&self, context: &Context, batch: &Batch) -> Result<Vec<Option<usize>>> {
+        let columns = self.fields.iter().map(|field| field.collect(context, batch)).collect::<Result<_>>()?;
+        let source_of = |slot: u32| batch.slots.get(index_of(slot)).map_or(0, |slot| slot.source);
+        let present = |field: &MergedField| -> Vec<u8> {
+            batch.cells.iter().map(|(slot, _)| u8::from(!field.is_missing(source_of(*slot)))).collect()
+        };
+        let mut collected = Collected { columns, present: self.fields.iter().map(present).collect() };
+        let mut removed = vec![None; batch.cells.len()];
+        let all = vec![1u8; batch.cells.len()];
+        for (index, delete) in self.job.array.deletes.iter().enumerate() {
+            // Whether a cell of a source, written at a time, is one the delete is to be asked about.
+            let concerns = |source: usize, written: u64| {
+                let open = self.sources.get(source).is_some_and(|known| known.open.contains(&index));
+                open && self.job.inputs.get(source).is_some_and(|fragment| {
+                    let safe = fragment.footer().has_timestamps
+                        && delete.time <= fragment.timestamps().1
+                        && written > delete.time;
+                    !safe
+                })
+            };
+            let cells = batch.cells.iter().zip(&batch.times).zip(&removed);
+            let asked: Vec<u8> = cells
+                .map(|(((slot, _), written), removed)| {
+                    u8::from(removed.is_none() && concerns(source_of(*slot), *written))
+                })
+                .collect();
+            if !asked.contains(&1) {
+                continue;
+            }
+            // The file holds the negation of what was to be deleted.
+            let mut stays = asked.clone();
+            self.program.apply_within(index, &mut collected, &all, &mut stays)?;
+            for (removed, (asked, stays)) in removed.iter_mut().zip(asked.iter().zip(&stays)) {
+                if *asked == 1 && *stays == 0 {
+                    *removed = Some(index);
+                }
+            }
+        }
+        Ok(removed)
+    }
 }
 
-/// Whether a stored condition holds for a cell, which then stays.
-fn holds(
-    condition: &Condition,
-    columns: &BTreeMap<&str, (&MergedField, Column)>,
-    source: usize,
-    cell: usize,
-) -> bool {
-    let child = |child: &Condition| holds(child, columns, source, cell);
-    match condition {
-        Condition::Expression { junction: Junction::And, children } => children.iter().all(child),
-        Condition::Expression { junction: Junction::Or, children } => children.iter().any(child),
-        Condition::Expression { junction: Junction::Not, children } => !children.iter().any(child),
-        // A field that the fragment does not have fails every comparison.
-        Condition::Value { field, comparison, operands } => {
-            columns.get(field.as_str()).is_some_and(|(tiles, column)| {
-                !tiles.is_missing(source) && compare(column, cell, *comparison, operands)
-            })
-        }
+/// The cells of a batch in the fields of the conditions.
+struct Collected {
+    columns: Vec<Column>,
+    /// Which cells have the field at all, a byte a cell.
+    present: Vec<Vec<u8>>,
+}
+
+impl Columns for Collected {
+    fn column(&mut self, field: usize, _mask: &[u8]) -> Result<Option<ColumnView<'_>>> {
+        Ok(self.columns.get(field).zip(self.present.get(field)).map(|(column, present)| ColumnView {
+            values: column.bytes(),
+            offsets: column.offsets(),
+            validity: column.validity(),
+            present: Some(present),
+        }))
+    }
+
+    fn facts(&self, _field: usize) -> FieldFacts<'_> {
+        FieldFacts::Known(Facts::UNKNOWN)
     }
 }

@@ -1,19 +1,16 @@
 //! Delete conditions: which of the selected cells are still there.
 
-use core::cmp::Ordering;
-
-use tdb_codec::{Datatype, Native, PhysicalVisitor};
-use tdb_fragment::{Comparison, Section, parse_names};
+use tdb_fragment::{Section, parse_names};
 
 use super::select::TileSelection;
 use crate::array::Delete;
-use crate::condition::{Program, Sources, holds};
+use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::{index_of, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::tiles::{FieldTiles, Worker};
-use crate::{Column, Error, Result, parallel};
+use crate::{Array, Error, Result, parallel};
 
 /// For every selected cell whether no delete removed it, 0 if one did; `None` if there is nothing to ask. Cells that are 0
 /// in `wanted` already stay so.
@@ -29,13 +26,7 @@ pub(crate) fn surviving(
         return Ok(wanted);
     }
     let context = &array.context;
-    let conditions = array.deletes.iter().map(|delete| &delete.condition);
-    let program = Program::of_stored(conditions, array.schema(), |index, name| {
-        let what =
-            format!("a delete condition on \"{name}\", which the schema does not have, is not supported");
-        let path = array.deletes.get(index).map_or("", |delete| &delete.path);
-        Error::unsupported(context.describe(path), what)
-    })?;
+    let program = stored_program(array)?;
     let sources = Sources::new(context, &program, &array.fragments);
     let mut processed = Vec::with_capacity(array.fragments.len());
     for fragment in &array.fragments {
@@ -58,6 +49,17 @@ pub(crate) fn surviving(
         apply(&sources, fragment, selection, deletes, slots, worker)
     })?;
     Ok(Some(keep))
+}
+
+/// The conditions of an array's deletes, a root each.
+pub(crate) fn stored_program(array: &Array) -> Result<Program> {
+    let conditions = array.deletes.iter().map(|delete| &delete.condition);
+    Program::of_stored(conditions, array.schema(), |index, name| {
+        let what =
+            format!("a delete condition on \"{name}\", which the schema does not have, is not supported");
+        let path = array.deletes.get(index).map_or("", |delete| &delete.path);
+        Error::unsupported(array.context.describe(path), what)
+    })
 }
 
 /// Whether an array has deletes, or fragments that remember some.
@@ -157,50 +159,4 @@ fn apply<'d>(
         }
     }
     Ok(())
-}
-
-/// Whether a comparison holds for a cell of its field.
-pub(crate) fn compare(column: &Column, cell: usize, comparison: Comparison, operands: &[Vec<u8>]) -> bool {
-    let valid = !column.is_null(cell);
-    match comparison {
-        Comparison::AlwaysTrue => return true,
-        Comparison::AlwaysFalse => return false,
-        _ => {}
-    }
-    let Some(operand) = operands.first() else { return valid && comparison == Comparison::NotIn };
-    // An operand without bytes is null where a value cannot be empty.
-    if operand.is_empty() && !column.cell_val_num.is_var() && !comparison.takes_list() {
-        return match comparison {
-            Comparison::Equal => !valid,
-            Comparison::NotEqual => valid,
-            _ => false,
-        };
-    }
-    let value = column.cell(cell).unwrap_or_default();
-    if !valid {
-        return false;
-    }
-    if comparison.takes_list() {
-        // Lists are compared as raw bytes.
-        return operands.iter().any(|operand| operand == value) == (comparison == Comparison::In);
-    }
-    let textual = column.cell_val_num.is_var()
-        || operand.len() != column.datatype.size()
-        || column.datatype == Datatype::Char;
-    let ordering = if textual || column.datatype.is_string() {
-        Some(value.cmp(operand.as_slice()))
-    } else {
-        column.datatype.physical().visit(Numeric(value, operand))
-    };
-    holds(comparison, ordering)
-}
-
-struct Numeric<'a>(&'a [u8], &'a [u8]);
-
-impl PhysicalVisitor for Numeric<'_> {
-    type Output = Option<Ordering>;
-
-    fn visit<T: Native>(self) -> Option<Ordering> {
-        T::from_le(self.0)?.partial_cmp(&T::from_le(self.1)?)
-    }
 }

@@ -1,4 +1,4 @@
-//! A folder of a storage as a storage of its own: dimension labels are arrays below their array.
+//! A folder of a storage as a storage of its own: dimension labels are arrays below their array, members of a group in memory lie below it.
 
 use core::fmt::Debug;
 use core::ops::Deref;

@@ -17,7 +17,6 @@ pub(crate) use below::Below;
 pub use local::LocalStorage;
 pub(crate) use local::TEMPORARY;
 pub use memory::MemoryStorage;
-pub(crate) use places::Folder;
 pub use places::{LocalPlaces, Places};
 pub use write::{Durability, FileWriter, WriteStorage};
 

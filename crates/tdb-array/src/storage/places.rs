@@ -2,11 +2,9 @@
 
 use core::fmt::Debug;
 use std::fs;
-use std::io;
+use std::sync::Arc;
 
-use bytes::Bytes;
-
-use super::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage, StoredFile, join};
+use super::{Below, LocalStorage, MemoryStorage, Storage};
 
 /// Turns locations into storages: paths of local folders, or whatever URIs an implementation knows.
 pub trait Places: Debug + Send + Sync {
@@ -42,7 +40,7 @@ impl Places for MemoryStorage {
         if location.contains("://") || location.starts_with('/') {
             return None;
         }
-        Some(Box::new(Folder { storage: self.clone(), key: self.identity(location) }))
+        Some(Box::new(Below::new(Arc::new(self.clone()), self.identity(location))))
     }
 
     fn identity(&self, location: &str) -> String {
@@ -57,49 +55,5 @@ impl Places for MemoryStorage {
             }
         }
         parts.join("/")
-    }
-}
-
-/// A folder of another storage as a storage of its own.
-#[derive(Debug)]
-pub(crate) struct Folder<S> {
-    storage: S,
-    key: String,
-}
-
-impl<S> Folder<S> {
-    pub(crate) const fn new(storage: S, key: String) -> Self {
-        Self { storage, key }
-    }
-
-    fn key(&self, key: &str) -> String {
-        if key.is_empty() { self.key.clone() } else { join(&self.key, key) }
-    }
-}
-
-impl<S: Storage> Storage for Folder<S> {
-    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
-        self.storage.list(&self.key(folder))
-    }
-
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        self.storage.read_tail(&self.key(key), most)
-    }
-
-    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.storage.read_into(&self.key(key), offset, out)
-    }
-
-    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
-        self.storage.open(&self.key(key))
-    }
-
-    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
-        let inside = |range: &ByteRange| ByteRange { key: self.key(&range.key), range: range.range.clone() };
-        self.storage.read_ranges(&ranges.iter().map(inside).collect::<Vec<_>>())
-    }
-
-    fn describe(&self, key: &str) -> String {
-        self.storage.describe(&self.key(key))
     }
 }
