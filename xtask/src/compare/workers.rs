@@ -152,10 +152,25 @@ pub(crate) fn peer(root: &Path, python: &Path, threads: usize) -> Result<Worker,
 }
 
 /// Builds tdb's side with the release profile and starts it.
+pub(crate) fn tdb(root: &Path, threads: usize) -> Result<Worker, String> {
+    build_tdb(root)?.start(threads)
+}
+
+/// The program of tdb's side.
+pub(crate) struct Program(PathBuf);
+
+impl Program {
+    /// Starts it.
+    pub(crate) fn start(&self, threads: usize) -> Result<Worker, String> {
+        Worker::start("tdb", Command::new(&self.0).arg(threads.to_string()))
+    }
+}
+
+/// Builds tdb's side with the release profile.
 ///
 /// A package of its own, so that xtask itself needs none of the crates it checks. Its manifest is written here: it
 /// has the workspace's release profile and its locked dependencies.
-pub(crate) fn tdb(root: &Path, threads: usize) -> Result<Worker, String> {
+pub(crate) fn build_tdb(root: &Path) -> Result<Program, String> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let package = target.join("compare-worker");
@@ -176,7 +191,7 @@ pub(crate) fn tdb(root: &Path, threads: usize) -> Result<Worker, String> {
         .arg("--target-dir")
         .arg(&target)
         .env("TDB_COMPARE_VERSION", version(&workspace)))?;
-    Worker::start("tdb", Command::new(target.join("release").join(WORKER)).arg(threads.to_string()))
+    Ok(Program(target.join("release").join(WORKER)))
 }
 
 fn manifest(root: &Path, workspace: &str) -> Result<String, String> {

@@ -344,3 +344,73 @@ impl Batch {
         filter(&mut self.first, keep);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ops::ControlFlow;
+
+    use tdb_codec::{CellValNum, Datatype};
+    use tdb_schema::{ArraySchema, Attribute, Dimension};
+
+    use crate::{
+        Consolidation, Layout, MemoryStorage, OpenOptions, Stored, TimeWindow, WriteColumn, WriteOptions,
+    };
+
+    /// What is read at a time: coordinates and values.
+    fn read(storage: &MemoryStorage, end: u64) -> (Vec<i32>, Vec<i64>) {
+        let window = TimeWindow { start: 0, end };
+        let array = OpenOptions::new().window(window).open_storage(storage.clone()).unwrap();
+        let cells = array.read().order(Layout::GlobalOrder).collect().unwrap();
+        let field = |name| cells.field(name).unwrap();
+        (field("x").values().unwrap().to_vec(), field("a").values().unwrap().to_vec())
+    }
+
+    #[test]
+    fn many_overlapping_cells_of_many_tiles_are_the_same_at_every_time_with_any_number_of_threads() {
+        for (duplicates, threads) in [(false, 1), (false, 3), (true, 3)] {
+            let mut schema = ArraySchema::sparse()
+                .dimension(Dimension::new("x", 0i32..=99_999))
+                .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+                .capacity(700)
+                .build()
+                .unwrap();
+            schema.allows_duplicates = duplicates;
+            let storage = MemoryStorage::default();
+            WriteOptions::new().create_storage(&storage, &schema).unwrap();
+            let at = |time| {
+                WriteOptions::new().threads(threads).timestamp(time).open_storage(storage.clone()).unwrap()
+            };
+            for time in 1..=5u64 {
+                // Some coordinates are those of other fragments; one fragment is all tiles of one place, if it may be.
+                let step = i32::try_from(time).unwrap();
+                let x: Vec<i32> = match time {
+                    4 if duplicates => vec![12_000; 3000],
+                    _ => (0..7000).map(|cell| cell * step).collect(),
+                };
+                let a: Vec<i64> =
+                    (0..x.len()).map(|cell| i64::try_from(cell).unwrap() * 10 + i64::from(step)).collect();
+                let write = at(time)
+                    .write()
+                    .column(WriteColumn::fixed("x", &x))
+                    .column(WriteColumn::fixed("a", &a))
+                    .commit();
+                write.unwrap();
+            }
+            let before: Vec<_> = (1..=5).map(|time| read(&storage, time)).collect();
+            let writer = at(9);
+            let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
+            plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(OpenOptions::new().open_storage(storage.clone()).unwrap().fragments().len(), 1);
+            for (time, before) in (1..=5).zip(before) {
+                let after = read(&storage, time);
+                let pairs = |(x, a): (Vec<i32>, Vec<i64>)| {
+                    let mut pairs: Vec<_> = x.into_iter().zip(a).collect();
+                    pairs.sort_unstable();
+                    pairs
+                };
+                assert!(after.0.is_sorted());
+                assert_eq!(pairs(after), pairs(before), "{duplicates} {threads} at {time}");
+            }
+        }
+    }
+}

@@ -36,6 +36,8 @@ pub(super) struct Step {
     /// Coordinates and values, in the order they are given. Dense cells have no coordinates.
     pub(super) cells: Vec<(Vec<Vec<u8>>, Row)>,
     pub(super) fragment_bytes: Option<u64>,
+    /// Of a dense write: in so many batches, if not at once.
+    pub(super) batches: Option<usize>,
 }
 
 impl Step {
@@ -187,7 +189,10 @@ fn finish_dense(
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
     let cells = (0..count).map(|_| (Vec::new(), columns.iter_mut().filter_map(Iterator::next).collect()));
     let how = How::Dense(layout);
-    Some(Step { time, how, sides, cells: cells.collect(), fragment_bytes: None })
+    let cells = cells.collect();
+    let fragment_bytes = random.one_in(3).then(|| random.between(200, 20_000));
+    let batches = random.one_in(2).then(|| random.length(1, 9));
+    Some(Step { time, how, sides, cells, fragment_bytes, batches })
 }
 
 /// Gives an ordered attribute values in its order.
@@ -236,7 +241,7 @@ fn sparse(random: &mut Random, schema: &ArraySchema, time: u64) -> Option<Step> 
         cells.push((coordinates, row));
     }
     let fragment_bytes = random.one_in(6).then(|| random.between(20_000, 60_000));
-    Some(Step { time, how, sides: Vec::new(), cells, fragment_bytes })
+    Some(Step { time, how, sides: Vec::new(), cells, fragment_bytes, batches: None })
 }
 
 fn coordinate(
