@@ -322,7 +322,7 @@ impl FieldTiles {
         worker: &mut Worker,
     ) -> Result<()> {
         let Some((values, sizes)) = &self.values else { return Ok(()) };
-        let Tools { scratch, raw, offsets, .. } = &mut **worker;
+        let Tools { scratch, raw, offsets, text, .. } = &mut **worker;
         let describe = |coded: &Coded| context.describe(&coded.file.key);
         let size = sizes.get(tile).copied().unwrap_or(0);
         let location = values.file.tile(context, tile)?;
@@ -342,7 +342,15 @@ impl FieldTiles {
             .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
         if chunks.is_empty() && cells > 0 {
             let strings = self.strings.as_ref();
-            return decode_strings(context, values, strings, &location, (size, cells), into, (scratch, raw));
+            return decode_strings(
+                context,
+                values,
+                strings,
+                &location,
+                (size, cells),
+                into,
+                (scratch, raw, text),
+            );
         }
         let len = context.tile_len(cells, 8)?;
         chunks.expect_len(len).map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
@@ -375,7 +383,7 @@ fn decode_strings(
     location: &TileLocation,
     (size, cells): (usize, usize),
     into: &mut VarTile,
-    (scratch, raw): (&mut Scratch, &mut Buffer),
+    (scratch, raw, text): (&mut Scratch, &mut Buffer, &mut Vec<u8>),
 ) -> Result<()> {
     let path = || context.describe(&values.file.key);
     let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
@@ -383,18 +391,20 @@ fn decode_strings(
         return Err(bad(format!("{cells} cells without offsets, and no filter that holds their lengths")));
     };
     fetch(context, location, raw)?;
-    let decoded = TileChunks::parse(raw.as_slice(), location.range.start)
-        .and_then(|chunks| chunks.decode_strings(decoder, scratch, &context.budget));
-    let (bytes, offsets) = decoded.map_err(|error| Error::from_tile(path(), None, error))?;
-    context.counters.tile(1, bytes.len());
-    if offsets.len() != cells || bytes.len() != size {
-        let (strings, found) = (offsets.len(), bytes.len());
+    let VarTile { offsets, values: out } = into;
+    offsets.clear();
+    text.clear();
+    TileChunks::parse(raw.as_slice(), location.range.start)
+        .and_then(|chunks| chunks.decode_strings_into(decoder, text, offsets, scratch, &context.budget))
+        .map_err(|error| Error::from_tile(path(), None, error))?;
+    context.counters.tile(1, text.len());
+    if offsets.len() != cells || text.len() != size {
+        let (strings, found) = (offsets.len(), text.len());
         return Err(bad(format!("{strings} strings of {found} bytes where {cells} of {size} were promised")));
     }
-    into.offsets = offsets;
-    into.offsets.push(to_u64(size));
-    into.values.reset(size);
-    into.values.as_mut_slice().copy_from_slice(&bytes);
+    offsets.push(to_u64(size));
+    out.reset(size);
+    out.as_mut_slice().copy_from_slice(text);
     Ok(())
 }
 
