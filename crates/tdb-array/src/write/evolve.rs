@@ -8,7 +8,7 @@ use tdb_schema::{ArraySchema, Attribute, CurrentDomain, Enumeration, Enumeration
 use super::WriteOptions;
 use super::create::generic_tile;
 use super::names::{self, Nonces};
-use super::put::{ensure_folder, put};
+use super::put::{ensure_folder, lock, put};
 use crate::array::{load_enumeration, load_schema};
 use crate::context::Context;
 use crate::directory::{Directory, ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
@@ -238,6 +238,8 @@ impl WriteOptions {
     ) -> Result<String> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
+        // Of two changes at once the later one is made to what the earlier one left.
+        let _lock = lock(&*storage)?;
         let directory = Directory::load(&*context.storage)?;
         let last = directory.schemas.last().cloned().unwrap_or_default();
         let old = load_schema(&context, &last)?;

@@ -1,6 +1,6 @@
 //! Small files that count as soon as they are there.
 
-use crate::storage::{Durability, WriteStorage};
+use crate::storage::{Durability, StorageLock, WriteStorage};
 use crate::{Error, Result};
 
 /// Puts a file that counts from here on: all of it is on the medium before its name is, and the name before this returns.
@@ -30,6 +30,11 @@ pub(crate) fn sync_folder(storage: &dyn WriteStorage, folder: &str, durability: 
         }
         Durability::Buffered => Ok(()),
     }
+}
+
+/// Keeps others from evolving or maintaining what is in a storage.
+pub(crate) fn lock(storage: &dyn WriteStorage) -> Result<StorageLock> {
+    storage.lock().map_err(|error| Error::io(storage.describe(""), error))
 }
 
 /// The URI that libtiledb knows a storage's folder by.
