@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! __commits/<list>.con        holds all of them (an older list may do that already)
-//! __commits/<other>.con       replaced by one without them
+//! __commits/<other>.con       put again under another name without them, then removed
 //! __commits/<fragment>.wrt    removed
 //! __commits/<list>.con        replaced by one without them, with what is to count now: this is the moment
 //! ```
@@ -49,13 +49,21 @@ impl<'a> Claim<'a> {
         let held = files.consolidated.iter().find(|(_, (_, records))| whole(records));
         let (list, records) = match held {
             Some((key, (_, records))) => (key.clone(), records.clone()),
-            None => (add(writer, markers)?, Vec::new()),
+            None => {
+                let records: Vec<Record> = markers.iter().map(|marker| (marker.clone(), None)).collect();
+                (add(writer, &records)?, records)
+            }
         };
         for (key, (_, records)) in &files.consolidated {
             if *key == list || !records.iter().any(|(path, _)| claimed(path)) {
                 continue;
             }
-            replace(writer, key, records.iter().filter(|(path, _)| !claimed(path)))?;
+            // Only one list is ever replaced: a reader that has read one of two may read the other later.
+            let rest: Vec<Record> = records.iter().filter(|(path, _)| !claimed(path)).cloned().collect();
+            if !rest.is_empty() {
+                add(writer, &rest)?;
+            }
+            replace(writer, key, &[])?;
         }
         let mut touched = BTreeSet::new();
         for marker in markers.iter().filter(|marker| files.single.contains_key(*marker)) {
@@ -72,35 +80,34 @@ impl<'a> Claim<'a> {
     /// Has `markers` count from now on, and the claimed ones no more.
     pub(super) fn swap(mut self, markers: Vec<String>) -> Result<()> {
         self.rest.extend(markers.into_iter().map(|marker| (marker, None)));
-        replace(self.writer, &self.list, self.rest.iter())
+        replace(self.writer, &self.list, &self.rest)
     }
 }
 
 /// Puts a list beside those that are there.
-fn add(writer: &ArrayWriter, markers: &[String]) -> Result<String> {
-    let times = markers.iter().filter_map(|marker| times_of(marker));
+fn add(writer: &ArrayWriter, records: &[Record]) -> Result<String> {
+    let times = records.iter().filter_map(|(path, _)| times_of(path));
     let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
     let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, Some(writer.schema().version));
     let key = join(COMMITS, &format!("{name}{}", CommitKind::Consolidated.suffix()));
-    let records: Vec<Record> = markers.iter().map(|marker| (marker.clone(), None)).collect();
-    put(&*writer.storage, &key, &list_of(writer, records.iter())?, writer.options.durability)?;
+    put(&*writer.storage, &key, &list_of(writer, records)?, writer.options.durability)?;
     Ok(key)
 }
 
 /// Replaces a list, or removes it where nothing is left of it.
-fn replace<'r>(writer: &ArrayWriter, key: &str, records: impl Iterator<Item = &'r Record>) -> Result<()> {
+fn replace(writer: &ArrayWriter, key: &str, records: &[Record]) -> Result<()> {
     let (storage, durability) = (&*writer.storage, writer.options.durability);
-    let bytes = list_of(writer, records)?;
-    let replaced = match bytes.as_slice() {
+    let replaced = match records {
         [] => storage.remove_file(key),
-        bytes => storage.replace_file(key, bytes, durability),
+        records => storage.replace_file(key, &list_of(writer, records)?, durability),
     };
     replaced.map_err(|error| Error::io(storage.describe(key), error))?;
     sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
 }
 
-fn list_of<'r>(writer: &ArrayWriter, records: impl Iterator<Item = &'r Record>) -> Result<Vec<u8>> {
+fn list_of(writer: &ArrayWriter, records: &[Record]) -> Result<Vec<u8>> {
     let records: Vec<CommitRecord<'_>> = records
+        .iter()
         .map(|(path, delete)| CommitRecord {
             path: path.clone(),
             delete: delete.as_ref().map(|delete| (0, &delete[..])),

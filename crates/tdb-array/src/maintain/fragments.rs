@@ -17,7 +17,7 @@ use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::storage::join;
 use crate::verify::verify_fragment;
-use crate::write::{ensure_folder, fresh_uuid, lock, put, uri_of};
+use crate::write::{ensure_folder, fresh_uuid, lock, never_put, put, uri_of};
 use crate::{Array, ArrayWriter, Error, OpenOptions, Result, TimeWindow};
 
 const WHAT: &str = "consolidation";
@@ -278,7 +278,17 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     unchanged(writer, &work.inputs)?;
     // From here on the new fragments may count even if a step fails.
     written.keep = true;
-    commit(&target, &written.folders, &work.inputs)
+    let done = commit(&target, &written.folders, &work.inputs);
+    if let Err(error) = &done {
+        let marker = written.folders.first().map(|folder| marker_of(folder)).unwrap_or_default();
+        let absent = never_put(&*writer.storage, &marker, error);
+        let counts = |folders: &[String]| {
+            let directory = Directory::load(&*writer.context.storage)?;
+            Ok::<_, Error>(directory.fragments.iter().any(|entry| folders.contains(&entry.folder)))
+        };
+        written.keep = !absent || counts(&written.folders).unwrap_or(true);
+    }
+    done
 }
 
 /// Refuses fragments that another consolidation has replaced meanwhile: their cells would count twice.

@@ -216,6 +216,12 @@ fn clear(storage: &dyn WriteStorage) -> Result<()> {
         }
         storage.remove_file(&schema).map_err(|error| Error::io(storage.describe(&schema), error))?;
     }
+    // No schema names what an attempt put there.
+    let unnamed = if has_fragments { Vec::new() } else { list(&join(SCHEMA_FOLDER, ENUMERATIONS))? };
+    for entry in unnamed.iter().filter(|entry| !entry.is_folder) {
+        let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.name);
+        storage.remove_file(&key).map_err(|error| Error::io(storage.describe(&key), error))?;
+    }
     if !list(LABELS)?.is_empty() {
         storage.remove_folder(LABELS).map_err(|error| Error::io(storage.describe(LABELS), error))?;
     }

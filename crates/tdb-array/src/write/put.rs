@@ -9,6 +9,17 @@ pub(crate) fn put(storage: &dyn WriteStorage, key: &str, bytes: &[u8], durabilit
     sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
 }
 
+/// Whether a file was certainly not put by a call that failed: then what it was to make count can be removed again. After
+/// other errors it may still appear, for instance on a network file system.
+pub(crate) fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let Error::Io { source, .. } = error else { return false };
+    let definite =
+        matches!(source.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull);
+    let (folder, name) = key.rsplit_once('/').unwrap_or(("", key));
+    definite && storage.list(folder).is_ok_and(|listed| listed.iter().all(|entry| entry.name != name))
+}
+
 /// Makes a folder of the array if it is not there, and its name durable.
 pub(crate) fn ensure_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
     let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));

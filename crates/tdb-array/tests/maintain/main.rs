@@ -5,6 +5,7 @@
 mod fragile;
 mod model;
 mod rest;
+mod stops;
 
 use std::collections::BTreeMap;
 
