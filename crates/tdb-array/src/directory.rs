@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 
 use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
 use tdb_fragment::{
@@ -35,24 +36,24 @@ pub(crate) const LOCK_FILE: &str = "__lock.tdb";
 #[derive(Clone, Debug)]
 pub(crate) struct FragmentEntry {
     /// Its folder's name.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// Its folder's key.
-    pub(crate) folder: String,
+    pub(crate) folder: Arc<str>,
     /// The name taken apart.
     pub(crate) parsed: TimestampedName,
 }
 
 impl FragmentEntry {
     pub(crate) fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
-        let name = folder.rsplit('/').next().unwrap_or_default().to_owned();
-        let parsed = TimestampedName::parse(&name)
-            .map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
+        let name = folder.rsplit('/').next().unwrap_or_default();
+        let parsed =
+            TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
         if parsed.version.is_none() {
             let number = name.rsplit('_').next().and_then(|number| number.parse().ok());
             let what = format!("a fragment of {}", UnsupportedVersion(number.unwrap_or_default()));
             return Err(Error::unsupported(storage.describe(&folder), what));
         }
-        Ok(Self { name, folder, parsed })
+        Ok(Self { name: name.into(), folder: folder.as_str().into(), parsed })
     }
 
     /// The version its name states or implies.
@@ -179,7 +180,7 @@ impl Directory {
             .flat_map(|(_, _, folders)| folders.iter().map(String::as_str))
             .collect();
         let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
-        seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect()
+        seen.filter(|fragment| !replaced.contains(&*fragment.folder)).cloned().collect()
     }
 
     /// Whether a window sees what has this name.

@@ -57,6 +57,7 @@ mod grid;
 mod group;
 mod history;
 mod labels;
+mod large;
 mod maintain;
 mod object;
 mod parallel;
@@ -72,6 +73,7 @@ mod tiles;
 mod timed;
 mod verify;
 mod window;
+mod worker;
 mod write;
 
 pub use aggregate::{Aggregate, AggregateError, AggregateFunction, AggregateValue};
@@ -96,7 +98,7 @@ pub use storage::{
     StorageLock,
     StoredFile, WriteStorage,
 };
-pub use stream::{Batches, MemoryBudget, MemoryBudgetError, Progress};
+pub use stream::{BatchStream, Batches, MemoryBudget, MemoryBudgetError, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};

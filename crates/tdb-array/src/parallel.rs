@@ -2,10 +2,16 @@
 //! nothing survives a fork, and the number is the caller's setting.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use crate::{Error, Result};
+
+/// How many threads the machine has for this process: asked once, for the answer takes reading several files.
+pub(crate) fn available() -> usize {
+    static AVAILABLE: OnceLock<usize> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// Runs `run` on every job with at most `threads` threads (the caller's own included), each with a scratch
 /// value of its own. Results are in job order; the first error in job order wins.

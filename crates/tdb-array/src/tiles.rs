@@ -13,23 +13,11 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::fragment::{Fragment, TileFile, TileLocation};
 use crate::storage::StoredFile;
+use crate::worker::{Tools, Worker};
 use crate::{Error, Result};
 
 /// Reads longer than this are compared with the file's real size before memory is set aside for them.
 const TRUSTED_READ: usize = 16 << 20;
-
-/// What a thread keeps between tiles, so that memory is faulted in once.
-#[derive(Debug, Default)]
-pub(crate) struct Worker {
-    scratch: Scratch,
-    raw: Buffer,
-    /// Room for a decoded tile.
-    pub(crate) tile: Buffer,
-    /// Room for a decoded tile whose cells are picked from.
-    pub(crate) cells: Buffer,
-    /// Room for a decoded offsets tile.
-    pub(crate) offsets: Buffer,
-}
 
 /// A file of tiles and how to decode them.
 #[derive(Debug)]
@@ -237,7 +225,7 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Worker { scratch, raw, tile: whole, .. } = worker;
+        let Tools { scratch, raw, tile: whole, .. } = &mut **worker;
         match self.coords {
             CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, scratch, raw),
             CoordsPart::Split { index, count } => {
@@ -280,7 +268,7 @@ impl FieldTiles {
             self.decode_fixed(context, tile, out.as_mut_slice(), wanted, worker)?;
             return Ok(0);
         }
-        let Worker { scratch, raw, .. } = worker;
+        let Tools { scratch, raw, .. } = &mut **worker;
         self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
     }
 
@@ -299,7 +287,8 @@ impl FieldTiles {
             out.as_mut_slice().fill(1);
             return Ok(0);
         };
-        validity.decode_part(context, tile, (cells, 1), out, wanted, &mut worker.scratch, &mut worker.raw)
+        let Tools { scratch, raw, .. } = &mut **worker;
+        validity.decode_part(context, tile, (cells, 1), out, wanted, scratch, raw)
     }
 
     /// Decodes the validity bytes of a tile of a nullable field.
@@ -313,7 +302,8 @@ impl FieldTiles {
     ) -> Result<()> {
         match &self.validity {
             Some(validity) => {
-                validity.decode(context, tile, out, wanted, &mut worker.scratch, &mut worker.raw)
+                let Tools { scratch, raw, .. } = &mut **worker;
+                validity.decode(context, tile, out, wanted, scratch, raw)
             }
             None => {
                 out.fill(1);
@@ -332,7 +322,7 @@ impl FieldTiles {
         worker: &mut Worker,
     ) -> Result<()> {
         let Some((values, sizes)) = &self.values else { return Ok(()) };
-        let Worker { scratch, raw, offsets, .. } = worker;
+        let Tools { scratch, raw, offsets, .. } = &mut **worker;
         let describe = |coded: &Coded| context.describe(&coded.file.key);
         let size = sizes.get(tile).copied().unwrap_or(0);
         let location = values.file.tile(context, tile)?;

@@ -9,7 +9,7 @@ use crate::dense::condition::{MatchField, Matcher};
 use crate::dense::overlays;
 use crate::dense::space::{Box, Region, Space, intersect};
 use crate::query::Plan;
-use crate::tiles::Worker;
+use crate::worker::Worker;
 use crate::{Result, parallel};
 
 /// The number of cells, and the tally of each wanted field.

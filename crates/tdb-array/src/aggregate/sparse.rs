@@ -18,7 +18,7 @@ use crate::sparse::order::{CellOrder, permutation};
 use crate::sparse::select::{
     Candidate, TileSelection, candidates_of, filters_time, lies_inside, select_in, tiles_meeting,
 };
-use crate::tiles::Worker;
+use crate::worker::Worker;
 use crate::{Result, parallel};
 
 /// The number of cells, and the tally of each wanted field.

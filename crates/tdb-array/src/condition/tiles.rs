@@ -15,7 +15,8 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::zeroed;
 use crate::statistics::{Exact, Statistics, Whole};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 
 /// A program's fields in all fragments; opened as they are needed.
 pub(crate) struct Sources<'a> {

@@ -10,7 +10,7 @@ use crate::condition::{ColumnView, Columns, Facts, FieldFacts, Nulls, Program};
 use crate::gather::{ColumnSpec, lengths_to_offsets, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::statistics::Statistics;
-use crate::tiles::Worker;
+use crate::worker::Worker;
 use crate::{Array, Result, parallel};
 
 /// A program's fields in a dense array.

@@ -8,8 +8,9 @@ use super::overlay::Overlay;
 use super::space::{Box, Region, Space, covers, domain_box, intersect};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, fill_cells, zeroed};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::gather::{ColumnSpec, fill_cells, room_for};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 use crate::{Error, QueryError, Result};
 
 /// One fragment's tiles of the field that is being read.
@@ -76,8 +77,7 @@ impl<'t> VarTarget<'t> {
         }
         let total = self.lengths.iter().fold(0u64, |sum, length| sum.saturating_add(*length));
         let total = to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?;
-        zeroed(total)?;
-        let mut values = Buffer::with_capacity(total);
+        let mut values = room_for(total)?;
         // Neighbours in the result are mostly neighbours in a tile: copy runs, not cells.
         let (mut start, mut end) = (0usize, 0usize);
         let mut flush = |start: usize, end: usize| {

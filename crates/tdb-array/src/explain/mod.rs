@@ -137,7 +137,7 @@ pub(crate) fn explain(plan: &Plan<'_>) -> Result<Explain> {
 fn all_fragments(array: &Array, mut fragments: Vec<FragmentPlan>) -> Vec<FragmentPlan> {
     for (entry, in_window) in array.invisible_fragments() {
         let outcome = if in_window { Outcome::Consolidated } else { Outcome::OutsideWindow };
-        let (name, timestamps) = (entry.name.clone(), entry.parsed.timestamps);
+        let (name, timestamps) = (entry.name.to_string(), entry.parsed.timestamps);
         fragments.push(FragmentPlan { name, timestamps, tiles: None, outcome });
     }
     // Stable: visible fragments of one time keep their order.

@@ -11,7 +11,8 @@ use crate::fragment::Fragment;
 use crate::gather::zeroed;
 use crate::sparse::hilbert;
 use crate::sparse::order::{self, CellOrder, Part};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 use crate::{Error, Result};
 
 /// A place in the global order. Equal keys mean equal coordinates.

@@ -12,7 +12,8 @@ use crate::condition::{ColumnView, Columns, Facts, FieldFacts, Program};
 use crate::context::Context;
 use crate::gather::index_of;
 use crate::sparse::deletes::{processed_conditions, stored_program};
-use crate::tiles::{FieldTiles, Worker};
+use crate::tiles::FieldTiles;
+use crate::worker::Worker;
 use crate::write::{CheckedColumn, Merged};
 use crate::{Column, Error, FragmentWriter, Result};
 

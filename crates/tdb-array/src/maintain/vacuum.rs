@@ -109,7 +109,7 @@ impl Vacuum {
         let directory = Directory::load(&*context.storage)?;
         let files = CommitFiles::load(context)?;
         let committed: HashMap<&str, &FragmentEntry> =
-            directory.fragments.iter().map(|entry| (entry.folder.as_str(), entry)).collect();
+            directory.fragments.iter().map(|entry| (&*entry.folder, entry)).collect();
         let loader = Schemas::new(context);
         let mut notes = Vec::new();
         let mut steps = Vec::new();
@@ -293,8 +293,7 @@ impl Vacuum {
         }
         if let MaintainedObject::Array(_) = object {
             let directory = Directory::load(&*context.storage)?;
-            let committed: HashSet<&str> =
-                directory.fragments.iter().map(|entry| entry.folder.as_str()).collect();
+            let committed: HashSet<&str> = directory.fragments.iter().map(|entry| &*entry.folder).collect();
             for folder in fragment_folders(&root, &list(FRAGMENTS)?) {
                 if committed.contains(folder.as_str()) {
                     continue;

@@ -15,7 +15,7 @@ use crate::Result;
 use crate::condition::{Sources, Verdict};
 use crate::gather::index_of;
 use crate::query::Plan;
-use crate::tiles::Worker;
+use crate::worker::Worker;
 
 /// Which cells [`select`] takes, beside those in the ranges.
 #[derive(Clone, Copy)]

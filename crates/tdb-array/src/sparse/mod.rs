@@ -22,7 +22,8 @@ use crate::gather::{
 use crate::query::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 use crate::{Cells, Column, QueryError, Result, parallel};
 
 /// Runs a query on a sparse array.

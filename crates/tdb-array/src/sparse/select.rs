@@ -12,7 +12,8 @@ use crate::query::Plan;
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
 use crate::stream::Share;
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 use crate::{Error, Result, TimeWindow, parallel};
 
 /// The cells of one data tile that a query wants.

@@ -10,6 +10,7 @@
 //! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`share.rs`),
 //! and its part is cut smaller. No cells are carried from one batch to the next.
 
+mod ahead;
 mod cost;
 mod cut;
 mod keys;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_usize};
 
+pub use self::ahead::BatchStream;
 pub use self::memory::{MemoryBudget, MemoryBudgetError};
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;

@@ -11,7 +11,8 @@ use tdb_schema::{Field, FieldKind, Range};
 use super::Verifier;
 use crate::Error;
 use crate::fragment::{Fragment, TileFile};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 
 /// A decoded tile's cells.
 #[derive(Default)]

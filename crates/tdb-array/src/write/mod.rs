@@ -46,7 +46,6 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 
 use tdb_codec::{Budget, Gate, Limits};
 use tdb_filters::Key;
@@ -56,7 +55,7 @@ use crate::array::load_schema;
 use crate::context::Context;
 use crate::directory::Directory;
 use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
-use crate::{Error, Result, WriteError};
+use crate::{Error, Result, WriteError, parallel};
 
 pub use column::WriteColumn;
 pub use evolve::SchemaEvolution;
@@ -104,7 +103,7 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// As many threads as the machine has, written now, forced to the medium.
     pub fn new() -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = parallel::available();
         let (limits, durability) = (Limits::default(), Durability::default());
         let (fragment_bytes, enumerations) = (None, Vec::new());
         Self { threads, limits, key: None, timestamp: None, durability, fragment_bytes, enumerations }
