@@ -284,7 +284,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
         let absent = never_put(&*writer.storage, &marker, error);
         let counts = |folders: &[String]| {
             let directory = Directory::load(&*writer.context.storage)?;
-            Ok::<_, Error>(directory.fragments.iter().any(|entry| folders.contains(&entry.folder)))
+            Ok::<_, Error>(directory.fragments.iter().any(|entry| folders.iter().any(|folder| **folder == *entry.folder)))
         };
         written.keep = !absent || counts(&written.folders).unwrap_or(true);
     }
@@ -296,7 +296,7 @@ fn unchanged(writer: &ArrayWriter, inputs: &[String]) -> Result<()> {
     let directory = Directory::load(&*writer.context.storage)?;
     let visible = directory.visible(TimeWindow::ALL, writer.schema().array_type == ArrayType::Dense);
     for folder in inputs {
-        if !visible.iter().any(|entry| entry.folder == *folder) {
+        if !visible.iter().any(|entry| *entry.folder == **folder) {
             let why = format!("{folder} was replaced meanwhile by another consolidation");
             return Err(Error::refused(WHAT, why));
         }

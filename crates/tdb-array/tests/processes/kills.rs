@@ -94,6 +94,25 @@ fn is(storage: &LocalStorage, model: &Model, last: u64) -> bool {
     })
 }
 
+/// Copies the array for who wants to look at it later (`cargo xtask conform crashes`).
+fn keep(array: &Path, kill: u64) {
+    let Some(folder) = env::var_os("TDB_KEEP") else { return };
+    copy(array, &PathBuf::from(folder).join(format!("kill{kill:04}/array")));
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_process_that_is_killed_anywhere_leaves_the_old_state_or_the_new() {
     let (wanted, seed) = (number("TDB_KILLS", 20), number("TDB_SEED", 1));
@@ -128,6 +147,7 @@ fn a_process_that_is_killed_anywhere_leaves_the_old_state_or_the_new() {
             assert!(ended.is_none_or(|status| status.success()), "array {array}: the child failed");
             child.wait().unwrap();
             kills += u64::from(ended.is_none());
+            keep(&folder.join("array"), kills);
             let (begun, done) = read_journal(&folder);
             let begun = begun.unwrap();
             while next < begun + usize::from(done == Some(begun)) {
