@@ -248,3 +248,43 @@ fn orphans_are_found_and_cleared_and_nothing_else() {
     assert_eq!(storage.keys().len(), before - 2);
     assert_same(&storage, &model, 130, "without orphans");
 }
+
+#[test]
+fn zeros_of_both_signs_stay_two_cells_and_two_versions_of_one_become_one() {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", -1f64..=1.0))
+        .dimension(Dimension::new("i", 0i32..=9))
+        .attribute(int("a"));
+    let storage = MemoryStorage::default();
+    at(1000).create_storage(&storage, &schema.build().unwrap()).unwrap();
+    let put = |time: u64, x: &[f64], i: &[i32], a: &[i32]| {
+        let writer = at(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().order(tdb_array::Layout::Unordered);
+        let write = write.column(WriteColumn::fixed("x", x)).column(WriteColumn::fixed("i", i));
+        write.column(WriteColumn::fixed("a", a)).commit().unwrap();
+    };
+    put(1001, &[-0.0, 0.0, -0.0], &[5, 5, 3], &[1, 2, 3]);
+    put(1002, &[0.0, -0.0], &[4, 5], &[4, 5]);
+    let look = |window: TimeWindow, order| {
+        let array = OpenOptions::new().window(window).open_storage(storage.clone()).unwrap();
+        let cells = array.read().order(order).collect().unwrap();
+        let x: Vec<u64> = cells.field("x").unwrap().values::<f64>().unwrap().iter().map(|x| x.to_bits()).collect();
+        let a: Vec<i32> = cells.field("a").unwrap().values().unwrap().to_vec();
+        let mut rows: Vec<_> = x.into_iter().zip(a).collect();
+        rows.sort_unstable();
+        rows
+    };
+    let windows = [TimeWindow::ALL, TimeWindow::until(1001), TimeWindow::between(1002, 1002)];
+    let orders = [tdb_array::Layout::RowMajor, tdb_array::Layout::GlobalOrder, tdb_array::Layout::Unordered];
+    let all = || windows.map(|window| orders.map(|order| look(window, order)));
+    let before = all();
+    assert_eq!(before[0][0].len(), 4);
+    run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
+    vacuum(&storage, &Vacuum::new(Stored::Fragments));
+    assert_eq!(all(), before);
+    // What was merged is found to be in order when it is merged again.
+    put(1003, &[0.5], &[1], &[6]);
+    let between = all();
+    run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
+    assert_eq!(all(), between);
+}
