@@ -4,6 +4,7 @@ mod expected;
 mod filters;
 mod maintenance;
 mod peers;
+mod processes;
 mod random;
 mod reads;
 mod versions;
@@ -12,7 +13,9 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 7] = [
+    ("concurrency", processes::CONCURRENCY, processes::concurrency),
+    ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
     ("reads", reads::USAGE, reads::run),

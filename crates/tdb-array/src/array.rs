@@ -11,7 +11,9 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, EnumerationName, Range
 
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
-use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER};
+use crate::directory::{
+    DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER, again_if_gone,
+};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::stats::{Counted, Counters, QueryStats};
@@ -140,7 +142,11 @@ impl OpenOptions {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Array> {
-        let context = self.context(Box::new(storage));
+        let storage = Arc::new(storage);
+        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone()))))
+    }
+
+    fn open_once(&self, context: Context) -> Result<Array> {
         let directory = Directory::load(&*context.storage)?;
         let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();
         let schemas = Schemas::new(&context);

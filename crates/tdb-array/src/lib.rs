@@ -95,6 +95,7 @@ pub use query::Read;
 pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
+    StorageLock,
     StoredFile, WriteStorage,
 };
 pub use stream::{BatchStream, Batches, MemoryBudget, MemoryBudgetError, Progress};

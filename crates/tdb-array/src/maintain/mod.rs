@@ -15,6 +15,7 @@
 //! Nothing is removed here; [`Vacuum`] does that.
 
 mod choose;
+mod claim;
 mod commits;
 mod dense;
 mod fields;

@@ -9,6 +9,7 @@ use std::io;
 use tdb_codec::{ArrayType, FormatVersion, Gate};
 use tdb_fragment::{CommitKind, TimestampedName, write_path_lines};
 
+use super::claim::Claim;
 use super::commits::{CommitFiles, times_of};
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use super::{MaintainedObject, Stored, Tell, footers, fragments, timed};
@@ -18,7 +19,7 @@ use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
 use crate::timed::{METADATA, PARTIAL};
-use crate::write::{ensure_folder, fresh_uuid, put, sync_folder};
+use crate::write::{ensure_folder, fresh_uuid, lock, put, sync_folder};
 use crate::{ArrayWriter, Error, Result};
 
 /// How to remove files that others replace.
@@ -26,7 +27,8 @@ use crate::{ArrayWriter, Error, Result};
 /// By default nothing is removed that a read at any time still sees. What only some times see, such as the fragments that a
 /// consolidated dense one replaces, goes with [`Self::drop_history`], as a vacuum of libtiledb always removes it.
 ///
-/// No writer or maintenance should be at work on the array meanwhile, and readers that opened it before may miss files.
+/// Writers and other maintenance of this library may be at work on the array meanwhile, but for [`Self::orphans`], to which a
+/// write that is not finished looks like a leftover. Readers that opened the array before may miss files that are gone.
 #[derive(Clone, Debug)]
 #[must_use = "a vacuum does nothing until its plan runs"]
 pub struct Vacuum {
@@ -37,16 +39,22 @@ pub struct Vacuum {
 }
 
 /// What a step removes, in stages: each is durably gone before the next begins.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Removal {
+    /// What plans it: once more when it is run, since the array may have changed.
+    vacuum: Vacuum,
+    /// The vacuum file it is about, if that is what it is about.
+    key: String,
     /// Fragments that are read back first, with their schemas' keys.
     verify: Vec<(String, String)>,
+    /// Commits of fragments that some reads still see: they must cease to count all at once.
+    claimed: Vec<String>,
     /// Commits in consolidated files that do not count any more.
     ignore: Vec<String>,
     stages: Vec<Vec<Gone>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Gone {
     File(String),
     Folder(String),
@@ -89,8 +97,8 @@ impl Vacuum {
         let object = object.into();
         match self.what {
             Some(Stored::Fragments) => self.fragments(object.array("vacuum of fragments")?),
-            Some(Stored::FragmentMetadata) => metadata_files(object.array("vacuum of footers")?),
-            Some(Stored::Commits) => commits(object.array("vacuum of commits")?),
+            Some(Stored::FragmentMetadata) => metadata_files(self, object.array("vacuum of footers")?),
+            Some(Stored::Commits) => commits(self, object.array("vacuum of commits")?),
             Some(Stored::Metadata) => self.metadata(object),
             None => self.leftovers(object),
         }
@@ -116,7 +124,8 @@ impl Vacuum {
                     ));
                     continue;
                 }
-                steps.extend(self.removal(context, &files, key, inputs, &|_| true, None, &committed)?);
+                let (all, none) = (|_: &str| true, |_: &str| false);
+                steps.extend(self.removal(context, &files, key, inputs, (&all, &none), None, &committed)?);
                 continue;
             };
             let fragment = Fragment::open(context, (*entry).clone(), &|name| loader.named(name))?;
@@ -143,41 +152,46 @@ impl Vacuum {
             };
             let goes = |input: &str| self.drop_history || exact(input);
             let verify = self.verify.then(|| (output.clone(), schema_key));
-            steps.extend(self.removal(context, &files, key, inputs, &goes, verify, &committed)?);
+            let listed = writer.schema().version.has(Gate::FragmentFolders);
+            let seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
+            steps.extend(self.removal(context, &files, key, inputs, (&goes, &seen), verify, &committed)?);
         }
         Ok(MaintenancePlan::new(steps, notes))
     }
 
-    /// The step for one vacuum file, if anything of it goes.
+    fn removes(&self, key: &str) -> Removal {
+        let (verify, claimed, ignore, stages) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Removal { vacuum: self.clone(), key: key.to_owned(), verify, claimed, ignore, stages }
+    }
+
+    /// The step for one vacuum file, if anything of it goes. Which inputs go, and which of these some reads still see.
     #[expect(clippy::too_many_arguments, reason = "they are what a vacuum of fragments has found out")]
-    #[expect(clippy::unused_self, reason = "reads like its neighbours")]
     fn removal(
         &self,
         context: &Context,
         files: &CommitFiles,
         key: &str,
         inputs: &[String],
-        goes: &dyn Fn(&str) -> bool,
+        (goes, seen): (&dyn Fn(&str) -> bool, &dyn Fn(&str) -> bool),
         verify: Option<(String, String)>,
         committed: &HashMap<&str, &FragmentEntry>,
     ) -> Result<Option<MaintenanceStep>> {
-        let mut removal = Removal { verify: verify.into_iter().collect(), ..Removal::default() };
+        let mut removal = Removal { verify: verify.into_iter().collect(), ..self.removes(key) };
         let (mut markers, mut folders, mut listed) = (Vec::new(), Vec::new(), Vec::new());
         for input in inputs.iter().filter(|input| goes(input)) {
-            let stem = input.rsplit('/').next().unwrap_or_default();
-            let marker = if input.starts_with(FRAGMENTS) {
-                join(COMMITS, &format!("{stem}{}", CommitKind::Write.suffix()))
-            } else {
-                format!("{stem}{}", CommitKind::Ok.suffix())
-            };
+            let marker = fragments::marker_of(input);
             let held = files
                 .consolidated
                 .values()
                 .any(|(_, records)| records.iter().any(|(path, _)| *path == marker));
-            if held && !files.is_ignored(&marker) {
+            if seen(input) && !files.is_ignored(&marker) {
+                removal.claimed.push(marker);
+            } else if held && !files.is_ignored(&marker) {
                 removal.ignore.push(marker.clone());
-            }
-            if files.single.contains_key(&marker) {
+                if files.single.contains_key(&marker) {
+                    markers.push(Gone::File(marker));
+                }
+            } else if files.single.contains_key(&marker) {
                 markers.push(Gone::File(marker));
             }
             if let Some(bytes) = folder_bytes(context, input)? {
@@ -242,7 +256,7 @@ impl Vacuum {
             if listed.is_empty() {
                 continue;
             }
-            let work = Work::Remove(Removal { stages, ..Removal::default() });
+            let work = Work::Remove(Removal { stages, ..self.removes(key) });
             let what = "remove consolidated metadata";
             steps.push(MaintenanceStep { what, inputs: listed, output: None, work });
         }
@@ -297,7 +311,7 @@ impl Vacuum {
         let steps = if gone.is_empty() {
             Vec::new()
         } else {
-            let work = Work::Remove(Removal { stages: vec![gone], ..Removal::default() });
+            let work = Work::Remove(Removal { stages: vec![gone], ..self.removes("") });
             vec![MaintenanceStep { what: "remove leftovers", inputs: listed, output: None, work }]
         };
         Ok(MaintenancePlan::new(steps, notes))
@@ -359,7 +373,7 @@ fn file(context: &Context, key: &str) -> Result<PlannedFile> {
 }
 
 /// Commit files that a consolidated one holds, then consolidated ones that another holds, then what is ignored nowhere.
-fn commits(writer: &ArrayWriter) -> Result<MaintenancePlan> {
+fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let files = CommitFiles::load(&writer.context)?;
     let mut listed = Vec::new();
     let held = |path: &String| {
@@ -403,13 +417,13 @@ fn commits(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     if listed.is_empty() {
         return Ok(MaintenancePlan::default());
     }
-    let work = Work::Remove(Removal { stages: vec![single, old, ignored], ..Removal::default() });
+    let work = Work::Remove(Removal { stages: vec![single, old, ignored], ..vacuum.removes("") });
     let step = MaintenanceStep { what: "remove consolidated commits", inputs: listed, output: None, work };
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
 }
 
 /// Files of footers that are older than the newest.
-fn metadata_files(writer: &ArrayWriter) -> Result<MaintenancePlan> {
+fn metadata_files(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let keys = footers::existing(writer)?;
     let newest = keys.iter().filter_map(|key| times_of(key)).map(|(_, last)| last).max();
     let old = keys.iter().filter(|key| times_of(key).map(|(_, last)| last) < newest);
@@ -421,7 +435,7 @@ fn metadata_files(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     if gone.is_empty() {
         return Ok(MaintenancePlan::default());
     }
-    let work = Work::Remove(Removal { stages: vec![gone], ..Removal::default() });
+    let work = Work::Remove(Removal { stages: vec![gone], ..vacuum.removes("") });
     let what = "remove consolidated fragment metadata";
     Ok(MaintenancePlan::new(vec![MaintenanceStep { what, inputs: listed, output: None, work }], Vec::new()))
 }
@@ -431,6 +445,26 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
     let durability = options.durability;
     for (folder, schema_key) in &removal.verify {
         fragments::verify(object.array("vacuum")?, folder, schema_key)?;
+    }
+    let _lock = lock(storage)?;
+    // What was planned may be done, or no longer right: commits may be in a list by now.
+    let planned: HashSet<&Gone> = removal.stages.iter().flatten().collect();
+    let again = removal.vacuum.clone().verify(false).plan(object)?;
+    let again = again.steps().iter().find_map(|step| match &step.work {
+        Work::Remove(again) if again.key == removal.key => Some(again),
+        _ => None,
+    });
+    let Some(again) = again else { return Ok(()) };
+    let removal = Removal {
+        stages: again
+            .stages
+            .iter()
+            .map(|stage| stage.iter().filter(|gone| planned.contains(gone)).cloned().collect())
+            .collect(),
+        ..again.clone()
+    };
+    if !removal.claimed.is_empty() {
+        Claim::new(object.array("vacuum")?, &removal.claimed)?.swap(Vec::new())?;
     }
     if !removal.ignore.is_empty() {
         let times = removal.ignore.iter().filter_map(|path| times_of(path));

@@ -18,7 +18,7 @@ pub use local::LocalStorage;
 pub(crate) use local::TEMPORARY;
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
-pub use write::{Durability, FileWriter, WriteStorage};
+pub use write::{Durability, FileWriter, StorageLock, WriteStorage};
 
 /// A file or folder in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -39,7 +39,7 @@ pub(crate) use create::generic_tile;
 pub(crate) use dense::{BoxPlan, append_box};
 pub(crate) use merged::{Marks, Merged};
 pub(crate) use names::Nonces;
-pub(crate) use put::{ensure_folder, put, sync_folder, uri_of};
+pub(crate) use put::{ensure_folder, lock, never_put, put, sync_folder, uri_of};
 
 #[cfg(test)]
 mod tests;
