@@ -122,26 +122,7 @@ impl Directory {
             Ok(entries)
         };
 
-        let mut schemas = Vec::new();
-        if has(OLD_SCHEMA, false) {
-            schemas.push(OLD_SCHEMA.to_owned());
-        }
-        let named = list(SCHEMA_FOLDER)?;
-        schemas.extend(
-            named
-                .iter()
-                .filter(|entry| {
-                    entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL)
-                })
-                .map(|entry| join(SCHEMA_FOLDER, &entry.name)),
-        );
-        if schemas.is_empty() {
-            return Err(Error::NotAnArray {
-                path: storage.describe(SCHEMA_FOLDER),
-                why: "the array has no schema file",
-            });
-        }
-
+        let schemas = schemas(storage, &root)?;
         let Commits { fragments, vacuums, deletes } = settled_commits(storage, &root, list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
@@ -152,6 +133,12 @@ impl Directory {
         };
         let root_meta = root.iter().filter(is_meta).map(|entry| entry.name.clone()).collect();
         Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock, root_meta, has_fragment_meta })
+    }
+
+    /// The keys of all schema files, as in `schemas`: what a writer needs, however many fragments there are.
+    pub(crate) fn schemas(storage: &dyn Storage) -> Result<Vec<String>> {
+        let (root, _) = list_root(storage, &[ObjectType::Array])?;
+        schemas(storage, &root)
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
@@ -195,6 +182,30 @@ impl Directory {
     }
 }
 
+/// The keys of all schema files of an array with these entries in its root; there is at least one.
+fn schemas(storage: &dyn Storage, root: &[Entry]) -> Result<Vec<String>> {
+    let mut schemas = Vec::new();
+    if root.iter().any(|entry| entry.name == OLD_SCHEMA && !entry.is_folder) {
+        schemas.push(OLD_SCHEMA.to_owned());
+    }
+    if root.iter().any(|entry| entry.name == SCHEMA_FOLDER && entry.is_folder) {
+        let mut named =
+            storage.list(SCHEMA_FOLDER).map_err(|error| Error::io(storage.describe(SCHEMA_FOLDER), error))?;
+        named.sort_unstable();
+        let files = named
+            .iter()
+            .filter(|entry| entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL));
+        schemas.extend(files.map(|entry| join(SCHEMA_FOLDER, &entry.name)));
+    }
+    if schemas.is_empty() {
+        return Err(Error::NotAnArray {
+            path: storage.describe(SCHEMA_FOLDER),
+            why: "the array has no schema file",
+        });
+    }
+    Ok(schemas)
+}
+
 /// When a schema file was written.
 fn schema_time(storage: &dyn Storage, key: &str) -> Result<u64> {
     let name = key.rsplit('/').next().unwrap_or_default();
@@ -214,9 +225,7 @@ const ATTEMPTS: usize = 5;
 
 /// Does something again that failed because a file was gone: a vacuum may take away what was listed a moment ago.
 pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
-    let gone = |result: &Result<R>| {
-        matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
-    };
+    let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
     let mut result = read();
     for _ in 1..ATTEMPTS {
         if !gone(&result) {
@@ -245,7 +254,9 @@ fn settled_commits(storage: &dyn Storage, root: &[Entry], mut listed: Vec<Entry>
         let mut now = storage.list(COMMITS).map_err(|error| Error::io(storage.describe(COMMITS), error))?;
         now.sort_unstable();
         let gone = listed.iter().any(|entry| now.binary_search(entry).is_err());
-        if !gone && now.iter().filter(|entry| replaces(entry)).all(|entry| listed.binary_search(entry).is_ok()) {
+        if !gone
+            && now.iter().filter(|entry| replaces(entry)).all(|entry| listed.binary_search(entry).is_ok())
+        {
             return Ok(found);
         }
         listed = now;

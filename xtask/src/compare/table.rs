@@ -44,6 +44,11 @@ impl Sample {
         self.peak = self.peak.max(peak);
     }
 
+    /// The highest peak of memory, in KiB.
+    pub(crate) const fn peak(&self) -> Option<u64> {
+        self.peak
+    }
+
     /// The median time; `None` without runs.
     pub(crate) fn median(&self) -> Option<f64> {
         let mut sorted = self.seconds.clone();

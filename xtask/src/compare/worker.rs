@@ -10,11 +10,13 @@
 //!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets]}, "widths"}
 //! {"op": "open", "array": path}  -> {"seconds", ...}
 //! {"op": "hash"}                 -> {"hash"} of what the last request returned
-//! {"op": "load", …}, {"op": "write", …}: see `worker_write`
-//! {"op": "codec" | "files", …}: see `worker_limit`
+//! {"op": "load" | "write" | "consolidate", …}: see `worker_write`
+//! {"op": "codec" | "files", …}: see `worker_limit`; {"op": "filter" | "sort" | "store", …}: see `worker_least`
+//! {"op": "memory"}               -> {"resident"} of this process now, in KiB
 //! {"op": "copy", "bytes": n}     -> {"seconds"} a copy of so many bytes into fresh memory takes with all threads
 //! ```
 
+mod worker_least;
 mod worker_limit;
 mod worker_write;
 
@@ -134,6 +136,11 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
             Ok(json!({"seconds": 0.0}))
         }
         "write" => input.write(&request, threads),
+        "memory" => Ok(json!({"resident": status("VmRSS")})),
+        "consolidate" => worker_write::consolidate(&request, threads),
+        "filter" => worker_least::filter(&request, threads),
+        "sort" => worker_least::sort(&request, input, threads),
+        "store" => worker_least::store(&request, threads),
         "codec" => worker_limit::codec(&request, threads),
         "files" => worker_limit::files_copied(&request, threads),
         "copy" => {
