@@ -60,6 +60,9 @@ enum Gone {
     Folder(String),
 }
 
+/// Whether something is true of a fragment's folder.
+type Judge<'j> = &'j dyn Fn(&str) -> bool;
+
 impl Vacuum {
     /// Removes files of a kind that consolidated ones replace.
     pub const fn new(what: Stored) -> Self {
@@ -172,7 +175,7 @@ impl Vacuum {
         files: &CommitFiles,
         key: &str,
         inputs: &[String],
-        (goes, seen): (&dyn Fn(&str) -> bool, &dyn Fn(&str) -> bool),
+        (goes, seen): (Judge<'_>, Judge<'_>),
         verify: Option<(String, String)>,
         committed: &HashMap<&str, &FragmentEntry>,
     ) -> Result<Option<MaintenanceStep>> {
