@@ -11,9 +11,7 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, EnumerationName, Range
 
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
-use crate::directory::{
-    DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER, again_if_gone,
-};
+use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER, again_if_gone};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::stats::{Counted, Counters, QueryStats};

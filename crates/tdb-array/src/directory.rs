@@ -214,9 +214,7 @@ const ATTEMPTS: usize = 5;
 
 /// Does something again that failed because a file was gone: a vacuum may take away what was listed a moment ago.
 pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
-    let gone = |result: &Result<R>| {
-        matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
-    };
+    let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
     let mut result = read();
     for _ in 1..ATTEMPTS {
         if !gone(&result) {
@@ -245,7 +243,9 @@ fn settled_commits(storage: &dyn Storage, root: &[Entry], mut listed: Vec<Entry>
         let mut now = storage.list(COMMITS).map_err(|error| Error::io(storage.describe(COMMITS), error))?;
         now.sort_unstable();
         let gone = listed.iter().any(|entry| now.binary_search(entry).is_err());
-        if !gone && now.iter().filter(|entry| replaces(entry)).all(|entry| listed.binary_search(entry).is_ok()) {
+        if !gone
+            && now.iter().filter(|entry| replaces(entry)).all(|entry| listed.binary_search(entry).is_ok())
+        {
             return Ok(found);
         }
         listed = now;

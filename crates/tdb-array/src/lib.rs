@@ -95,8 +95,7 @@ pub use query::Read;
 pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
-    StorageLock,
-    StoredFile, WriteStorage,
+    StorageLock, StoredFile, WriteStorage,
 };
 pub use stream::{BatchStream, Batches, MemoryBudget, MemoryBudgetError, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};

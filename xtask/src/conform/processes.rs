@@ -51,7 +51,17 @@ fn run(tests: &str, words: &[(&str, &str)], windows: &[TimeWindow]) -> Result<()
     let folder = std::env::temp_dir().join(format!("tdb-{tests}-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut command = Command::new(env!("CARGO"));
-    command.args(["test", "--quiet", "--package", "tdb-array", "--test", "processes", "--", tests, "--nocapture"]);
+    command.args([
+        "test",
+        "--quiet",
+        "--package",
+        "tdb-array",
+        "--test",
+        "processes",
+        "--",
+        tests,
+        "--nocapture",
+    ]);
     command.current_dir(&root).env("TDB_KEEP", &folder).envs(words.iter().copied());
     let status = command.status().map_err(|e| format!("cargo: {e}"))?;
     if !status.success() {
@@ -64,7 +74,8 @@ fn run(tests: &str, words: &[(&str, &str)], windows: &[TimeWindow]) -> Result<()
         arrays.iter().map(|path| json!({ "path": path.display().to_string(), "windows": ranges })).collect();
     fs::write(&list, Value::Array(told).to_string()).map_err(|e| format!("{}: {e}", list.display()))?;
     let library = library.display().to_string();
-    let said = python(&root, "maintain_peer.py", &["--lib", &library, "--look", &list.display().to_string()])?;
+    let said =
+        python(&root, "maintain_peer.py", &["--lib", &library, "--look", &list.display().to_string()])?;
     let (mut cells, mut reads) = (0u64, 0u64);
     let mut lines = said.lines();
     for path in &arrays {
@@ -74,13 +85,19 @@ fn run(tests: &str, words: &[(&str, &str)], windows: &[TimeWindow]) -> Result<()
             let theirs = theirs.get(at).cloned().unwrap_or_default();
             let ours = look(path, *window).map_err(|error| format!("{}: {error}", path.display()))?;
             if theirs != ours {
-                return Err(format!("{} in {window:?}: libtiledb reads {theirs}, tdb {ours}", path.display()));
+                return Err(format!(
+                    "{} in {window:?}: libtiledb reads {theirs}, tdb {ours}",
+                    path.display()
+                ));
             }
             cells += ours.get("cells").and_then(Value::as_u64).unwrap_or(0);
             reads += 1;
         }
     }
-    println!("libtiledb {READER} reads {} arrays in {reads} windows as tdb does, {cells} cells", arrays.len());
+    println!(
+        "libtiledb {READER} reads {} arrays in {reads} windows as tdb does, {cells} cells",
+        arrays.len()
+    );
     // What was compared is of no use any more.
     let _ = fs::remove_dir_all(&folder);
     Ok(())

@@ -43,9 +43,8 @@ impl<'a> Claim<'a> {
             return Err(Error::refused(WHAT, why));
         }
         let claimed = |path: &str| markers.iter().any(|marker| marker == path);
-        let whole = |records: &[Record]| {
-            markers.iter().all(|marker| records.iter().any(|(path, _)| path == marker))
-        };
+        let whole =
+            |records: &[Record]| markers.iter().all(|marker| records.iter().any(|(path, _)| path == marker));
         let held = files.consolidated.iter().find(|(_, (_, records))| whole(records));
         let (list, records) = match held {
             Some((key, (_, records))) => (key.clone(), records.clone()),

@@ -284,7 +284,12 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
         let absent = never_put(&*writer.storage, &marker, error);
         let counts = |folders: &[String]| {
             let directory = Directory::load(&*writer.context.storage)?;
-            Ok::<_, Error>(directory.fragments.iter().any(|entry| folders.iter().any(|folder| **folder == *entry.folder)))
+            Ok::<_, Error>(
+                directory
+                    .fragments
+                    .iter()
+                    .any(|entry| folders.iter().any(|folder| **folder == *entry.folder)),
+            )
         };
         written.keep = !absent || counts(&written.folders).unwrap_or(true);
     }

@@ -466,16 +466,19 @@ mod tests {
             let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(dimensions.collect()));
             let keyer = Keyer::new(&schema);
             let cells = [(0.0f64, 3i32), (-0.0, 4), (0.0, 4), (-0.0, 5)];
-            let bytes = |values: Vec<Vec<u8>>, size| Coordinates { values: values.concat(), offsets: None, size };
+            let bytes =
+                |values: Vec<Vec<u8>>, size| Coordinates { values: values.concat(), offsets: None, size };
             let columns = [
                 bytes(cells.iter().map(|(x, _)| x.to_le_bytes().to_vec()).collect(), 8),
                 bytes(cells.iter().map(|(_, i)| i.to_le_bytes().to_vec()).collect(), 4),
                 strings(&[b"", b"", b"", b""]),
             ];
-            let bytes: Vec<Vec<u8>> = (0..4).map(|cell| MergeKey::of(&keyer, &columns, cell).unwrap()).collect();
+            let bytes: Vec<Vec<u8>> =
+                (0..4).map(|cell| MergeKey::of(&keyer, &columns, cell).unwrap()).collect();
             assert!(bytes.is_sorted_by(|a, b| a < b), "{bytes:?}");
             if keyer.width() == KeyWidth::Packed {
-                let keys: Vec<u128> = (0..4).map(|cell| MergeKey::of(&keyer, &columns, cell).unwrap()).collect();
+                let keys: Vec<u128> =
+                    (0..4).map(|cell| MergeKey::of(&keyer, &columns, cell).unwrap()).collect();
                 assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
             }
         }

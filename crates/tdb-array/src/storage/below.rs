@@ -6,9 +6,7 @@ use std::io;
 
 use bytes::Bytes;
 
-use super::{
-    ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, join,
-};
+use super::{ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, join};
 
 /// What lies below a folder.
 #[derive(Clone, Debug)]

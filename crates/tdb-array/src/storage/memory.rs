@@ -69,7 +69,10 @@ impl MemoryStorage {
     /// A storage of these files.
     pub fn new<K: Into<String>, V: Into<Bytes>>(files: impl IntoIterator<Item = (K, V)>) -> Self {
         let files = files.into_iter().map(|(key, bytes)| (key.into(), bytes.into())).collect();
-        Self { content: Arc::new(RwLock::new(Content { files, folders: BTreeSet::new() })), ..Self::default() }
+        Self {
+            content: Arc::new(RwLock::new(Content { files, folders: BTreeSet::new() })),
+            ..Self::default()
+        }
     }
 
     /// Adds or replaces a file.

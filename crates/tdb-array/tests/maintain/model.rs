@@ -4,8 +4,8 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use tdb_array::{
-    ArraySchema, CellValNum, Consolidation, Datatype, Layout, OpenOptions, Result,
-    SchemaEvolution, Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
+    ArraySchema, CellValNum, Consolidation, Datatype, Layout, OpenOptions, Result, SchemaEvolution, Storage,
+    Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
 };
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};

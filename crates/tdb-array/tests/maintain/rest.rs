@@ -268,7 +268,8 @@ fn zeros_of_both_signs_stay_two_cells_and_two_versions_of_one_become_one() {
     let look = |window: TimeWindow, order| {
         let array = OpenOptions::new().window(window).open_storage(storage.clone()).unwrap();
         let cells = array.read().order(order).collect().unwrap();
-        let x: Vec<u64> = cells.field("x").unwrap().values::<f64>().unwrap().iter().map(|x| x.to_bits()).collect();
+        let x: Vec<u64> =
+            cells.field("x").unwrap().values::<f64>().unwrap().iter().map(|x| x.to_bits()).collect();
         let a: Vec<i32> = cells.field("a").unwrap().values().unwrap().to_vec();
         let mut rows: Vec<_> = x.into_iter().zip(a).collect();
         rows.sort_unstable();

@@ -5,9 +5,9 @@
 use core::ops::ControlFlow;
 
 use tdb_array::{
-    Array, ArraySchema, CellValNum, Column, Consolidation, Datatype, Error, Group, GroupMember, Key,
-    Layout, MaintainedObject, MemoryStorage, MetadataChanges, ObjectType, OpenOptions, Result,
-    SchemaEvolution, Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage, verify_with,
+    Array, ArraySchema, CellValNum, Column, Consolidation, Datatype, Error, Group, GroupMember, Key, Layout,
+    MaintainedObject, MemoryStorage, MetadataChanges, ObjectType, OpenOptions, Result, SchemaEvolution,
+    Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage, verify_with,
 };
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension, Enumeration};
@@ -184,10 +184,15 @@ impl Trial<'_> {
             let fragile = Fragile::of(&self.before);
             fragile.fail_after(calls);
             let done = (self.act)(fragile.clone()).is_ok();
-            for (left, how) in [(fragile.after_crash(), "crash"), (fragile.after_power_loss(), "loss of power")] {
+            for (left, how) in
+                [(fragile.after_crash(), "crash"), (fragile.after_power_loss(), "loss of power")]
+            {
                 let what = format!("{name} stopped at call {calls}, {how}");
                 let found = (self.look)(&left);
-                assert!(found == old || found == new, "{what}: {found:#?}\nis neither {old:#?}\nnor {new:#?}");
+                assert!(
+                    found == old || found == new,
+                    "{what}: {found:#?}\nis neither {old:#?}\nnor {new:#?}"
+                );
                 assert!(found == new || !done, "{what}: done, and undone");
                 kept += usize::from(found == old);
                 (self.leftovers)(&left);
@@ -224,7 +229,10 @@ impl Trial<'_> {
         fragile.full_after(calls);
         let Err(error) = (self.act)(fragile.clone()) else { return };
         let what = format!("{}, disk full at call {calls}", self.name);
-        assert!(error.to_string().contains("space") || error.to_string().contains("refused"), "{what}: {error}");
+        assert!(
+            error.to_string().contains("space") || error.to_string().contains("refused"),
+            "{what}: {error}"
+        );
         let left = fragile.after_crash();
         let found = (self.look)(&left);
         assert!(found == old || found == new, "{what}: {found:#?}");
@@ -306,7 +314,10 @@ fn writes_and_deletes_stop_anywhere() {
 #[test]
 fn evolutions_stop_anywhere() {
     let evolutions = [
-        ("attribute added", SchemaEvolution::new().add_attribute(Attribute::new("b", Datatype::Int32, CellValNum::ONE))),
+        (
+            "attribute added",
+            SchemaEvolution::new().add_attribute(Attribute::new("b", Datatype::Int32, CellValNum::ONE)),
+        ),
         ("attribute dropped", SchemaEvolution::new().drop_attribute("a")),
         ("enumeration extended", SchemaEvolution::new().extend_enumeration("colours", ["blue"])),
     ];
@@ -334,7 +345,9 @@ fn consolidations_stop_anywhere() {
     for kind in ARRAYS {
         let before = kind.history();
         for what in KINDS {
-            array(kind, &format!("consolidation of {what:?}"), &before, &|storage| kind.consolidate(storage, what));
+            array(kind, &format!("consolidation of {what:?}"), &before, &|storage| {
+                kind.consolidate(storage, what)
+            });
         }
         // Fragments whose commits are in one list, in two, and in files of their own.
         let listed = kind.history();

@@ -122,7 +122,8 @@ fn check(array: &Array) -> Result<Vec<i64>, Error> {
     let mut counts = vec![0; usize::from(WRITERS)];
     for ((writer, write), mut cells) in found {
         cells.sort_unstable();
-        let whole = cells.len() == CELLS && cells.iter().enumerate().all(|(at, cell)| usize::from(*cell) == at);
+        let whole =
+            cells.len() == CELLS && cells.iter().enumerate().all(|(at, cell)| usize::from(*cell) == at);
         assert!(whole, "write {write} of writer {writer} has cells {cells:?}");
         let count: &mut i64 = &mut counts[usize::from(writer)];
         assert_eq!(*count, write, "of writer {writer} a write is missing");
@@ -146,7 +147,10 @@ fn reader() {
         match array.and_then(|array| check(&array)) {
             Ok(counts) => {
                 for (writer, (counted, before)) in counts.iter().zip(&before).enumerate() {
-                    assert!(counted >= before, "writer {writer} had done {before} writes, {counted} are there");
+                    assert!(
+                        counted >= before,
+                        "writer {writer} had done {before} writes, {counted} are there"
+                    );
                 }
                 reads += 1;
             }
@@ -165,7 +169,11 @@ fn maintainer() {
     let (mut runs, mut refused) = (0, 0);
     let kinds = [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits];
     while role.goes_on() {
-        let what = if random.below(2) == 0 { Stored::Fragments } else { kinds[usize::try_from(random.below(3)).unwrap()] };
+        let what = if random.below(2) == 0 {
+            Stored::Fragments
+        } else {
+            kinds[usize::try_from(random.below(3)).unwrap()]
+        };
         let most = usize::try_from(2 + random.below(30)).unwrap();
         let writer = WriteOptions::new().threads(1).open(role.array()).unwrap();
         let plan = if random.below(2) == 0 {
@@ -187,7 +195,8 @@ fn maintainer() {
 
 fn crowd(name: &str, duplicates: bool, maintained: bool) {
     let scratch = Scratch::new(name);
-    let folder = env::var_os("TDB_KEEP").map_or_else(|| scratch.0.clone(), |keep| PathBuf::from(keep).join(name));
+    let folder =
+        env::var_os("TDB_KEEP").map_or_else(|| scratch.0.clone(), |keep| PathBuf::from(keep).join(name));
     fs::create_dir_all(&folder).unwrap();
     let array = folder.join("array");
     WriteOptions::new().create(&array, &schema(duplicates)).unwrap();
@@ -213,9 +222,14 @@ fn crowd(name: &str, duplicates: bool, maintained: bool) {
     assert!(found.is_clean(), "{:?}", found.problems);
     let told = [("reader", READERS), ("maintainer", maintainers)].into_iter().flat_map(|(role, count)| {
         let folder = &folder;
-        (0..count).map(move |number| fs::read_to_string(journal(folder, role, number)).unwrap().trim().to_owned())
+        (0..count)
+            .map(move |number| fs::read_to_string(journal(folder, role, number)).unwrap().trim().to_owned())
     });
-    println!("{name}: {} writes of {CELLS} cells; {}", counts.iter().sum::<i64>(), told.collect::<Vec<_>>().join("; "));
+    println!(
+        "{name}: {} writes of {CELLS} cells; {}",
+        counts.iter().sum::<i64>(),
+        told.collect::<Vec<_>>().join("; ")
+    );
 }
 
 #[test]
@@ -239,7 +253,8 @@ fn evolutions_at_once_are_all_kept() {
             let array = &array;
             scope.spawn(move || {
                 for index in 0..6 {
-                    let added = Attribute::new(format!("b{thread}_{index}"), Datatype::Int32, CellValNum::ONE);
+                    let added =
+                        Attribute::new(format!("b{thread}_{index}"), Datatype::Int32, CellValNum::ONE);
                     let evolution = SchemaEvolution::new().add_attribute(added);
                     WriteOptions::new().evolve(array, &evolution).unwrap();
                 }

@@ -85,9 +85,10 @@ fn read_journal(folder: &Path) -> (Option<usize>, Option<usize>) {
 
 /// Whether the array is as the model says, in every window.
 fn is(storage: &LocalStorage, model: &Model, last: u64) -> bool {
-    let windows = (FIRST..=last).step_by(3).chain([last, u64::MAX]).flat_map(|end| {
-        [0, FIRST + 7, FIRST + 20].map(|start| TimeWindow::between(start, end.max(start)))
-    });
+    let windows = (FIRST..=last)
+        .step_by(3)
+        .chain([last, u64::MAX])
+        .flat_map(|end| [0, FIRST + 7, FIRST + 20].map(|start| TimeWindow::between(start, end.max(start))));
     windows.into_iter().all(|window| {
         cells(storage, window) == model.cells(window)
             && metadata(storage, window.end) == model.metadata(window.end)
@@ -131,14 +132,21 @@ fn a_process_that_is_killed_anywhere_leaves_the_old_state_or_the_new() {
         let mut model = Model::new(duplicates);
         let mut next = 0;
         while next < CHANGES && kills < wanted {
-            let words = [("FOLDER", folder.display().to_string()), ("SEED", own.to_string()), ("FROM", next.to_string())];
+            let words = [
+                ("FOLDER", folder.display().to_string()),
+                ("SEED", own.to_string()),
+                ("FROM", next.to_string()),
+            ];
             let words = words.map(|(name, value)| (format!("TDB_KILL_{name}"), value));
             let mut child =
                 start("kills::child", &words.each_ref().map(|(name, value)| (name.as_str(), value.clone())));
             // Once it has begun, it is killed at some time.
             let deadline = Instant::now() + Duration::from_secs(60);
             while read_journal(&folder).0.is_none_or(|begun| begun < next) {
-                assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "the child does nothing");
+                assert!(
+                    Instant::now() < deadline && child.try_wait().unwrap().is_none(),
+                    "the child does nothing"
+                );
                 sleep(Duration::from_micros(200));
             }
             sleep(Duration::from_micros(random.below(60_000)));
@@ -168,11 +176,17 @@ fn a_process_that_is_killed_anywhere_leaves_the_old_state_or_the_new() {
                 model = after;
                 next = begun + 1;
             } else {
-                assert!(is(&storage, &model, time(begun) + 1), "{what}: neither old nor new, in {}", folder.display());
+                assert!(
+                    is(&storage, &model, time(begun) + 1),
+                    "{what}: neither old nor new, in {}",
+                    folder.display()
+                );
                 undone += 1;
             }
         }
     }
-    println!("{kills} kills of {array} arrays, {within} within a change, of which {undone} left the old state");
+    println!(
+        "{kills} kills of {array} arrays, {within} within a change, of which {undone} left the old state"
+    );
     assert!(within * 4 > kills, "{within} of {kills} kills were within a change");
 }
