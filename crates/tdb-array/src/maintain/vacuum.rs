@@ -125,7 +125,7 @@ impl Vacuum {
                     continue;
                 }
                 let (all, none) = (|_: &str| true, |_: &str| false);
-                steps.extend(self.removal(context, &files, key, inputs, (&all, &none), None, &committed)?);
+                steps.extend(self.removal(context, &files, key, inputs, &all, &none, None, &committed)?);
                 continue;
             };
             let fragment = Fragment::open(context, (*entry).clone(), &|name| loader.named(name))?;
@@ -154,7 +154,7 @@ impl Vacuum {
             let verify = self.verify.then(|| (output.clone(), schema_key));
             let listed = writer.schema().version.has(Gate::FragmentFolders);
             let seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
-            steps.extend(self.removal(context, &files, key, inputs, (&goes, &seen), verify, &committed)?);
+            steps.extend(self.removal(context, &files, key, inputs, &goes, &seen, verify, &committed)?);
         }
         Ok(MaintenancePlan::new(steps, notes))
     }
@@ -172,7 +172,8 @@ impl Vacuum {
         files: &CommitFiles,
         key: &str,
         inputs: &[String],
-        (goes, seen): (&dyn Fn(&str) -> bool, &dyn Fn(&str) -> bool),
+        goes: &dyn Fn(&str) -> bool,
+        seen: &dyn Fn(&str) -> bool,
         verify: Option<(String, String)>,
         committed: &HashMap<&str, &FragmentEntry>,
     ) -> Result<Option<MaintenanceStep>> {

@@ -113,8 +113,8 @@ fn stops(last: &Change, duplicates: bool) {
             let what = format!("{last:?} stopped at call {calls}, {how}");
             let found = verify(left.clone());
             assert!(found.is_clean(), "{what}: {:?}", found.problems);
-            let cells = |model: &Model| model.cells(tdb_array::TimeWindow::ALL);
-            let read = model::cells(&left, tdb_array::TimeWindow::ALL);
+            let cells = |model: &Model| model.cells(TimeWindow::ALL);
+            let read = model::cells(&left, TimeWindow::ALL);
             let metadata = model::metadata(&left, u64::MAX);
             let new = read == cells(&after) && metadata == after.metadata(u64::MAX);
             assert!(new || done.is_err(), "{what}: done, but not durable");

@@ -198,7 +198,8 @@ impl Trial<'_> {
                 (self.leftovers)(&left);
                 if found == old {
                     let again = Fragile::of(&left);
-                    (self.act)(again.clone()).unwrap_or_else(|error| panic!("{what}, again: {error}"));
+                    let done = (self.act)(again.clone());
+                    assert!(done.is_ok(), "{what}, again: {done:?}");
                     let again = again.after_crash();
                     assert_eq!((self.look)(&again), new, "{what}, again");
                     if calls % 4 == 0 {

@@ -1,6 +1,6 @@
 //! Several processes at one array, and processes that are killed.
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 #![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
 
 mod crowd;
