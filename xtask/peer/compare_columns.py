@@ -1,8 +1,8 @@
-"""Makes the columns of cells that `cargo xtask compare filters` writes.
+"""Makes the columns of cells that `cargo xtask compare filters` and `cargo xtask compare writes` write.
 
-    python compare_columns.py --out DIR
+    python compare_columns.py --out DIR --for filters|writes
 
-About 200 MB each, made once; the content depends on nothing but this file.
+Made once: about 200 MB each for the filters, up to 400 MB for the writes. The content depends on nothing but this file.
 """
 
 import argparse
@@ -68,18 +68,70 @@ def words(distinct, sort):
     return values, offsets
 
 
+def surface():
+    """A smooth surface with noise, in steps of 0.01: what a sensor grid looks like. 400 MB, row by row."""
+    rng = np.random.default_rng(8)
+    y, x = np.ogrid[0:7000, 0:7168]
+    smooth = 15 + 10 * np.sin(x / 300.0) * np.cos(y / 450.0) + 3 * np.sin((x + y) / 90.0)
+    return np.round(smooth + rng.normal(0, 0.05, smooth.shape), 2)
+
+
+POINTS = 8_000_000
+WIDE = 100_000_000
+
+
+def point(which):
+    """Places all over a square, in no order, and a value that goes with them."""
+    rng = np.random.default_rng(9)
+    x, y = rng.integers(0, WIDE, POINTS), rng.integers(0, WIDE, POINTS)
+    return {"x": x, "y": y, "v": np.round(np.sin(x / 1e7) + y / 1e8 + rng.normal(0, 0.1, POINTS), 3)}[which]
+
+
+STRINGS = 2_000_000
+
+
+def names():
+    """Short words of UTF-8, some of them empty."""
+    rng = np.random.default_rng(10)
+    syllables = ["ka", "to", "mi", "ré", "sol", "fa", "lun", "zé", "bor", "an", "", "ost"]
+    picks = rng.integers(0, len(syllables), (STRINGS, 4)).tolist()
+    cells = ["".join([syllables[k] for k in four]).encode() for four in picks]
+    lengths = np.fromiter(map(len, cells), np.int64, STRINGS)
+    return np.frombuffer(b"".join(cells), np.uint8), np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.uint64)
+
+
+def shuffled():
+    return np.random.default_rng(11).permutation(STRINGS)
+
+
+def genes():
+    """Two thousand names, a thousand times each, in no order; `shuffled` numbers the pairs of name and number."""
+    cells = np.array(["ENSG%011d" % (n * 7919) for n in range(2000)], dtype="S")[shuffled() // 1000]
+    return cells.view(np.uint8), (np.arange(STRINGS) * cells.dtype.itemsize).astype(np.uint64)
+
+
 COLUMNS = {
-    "counts32": counts32, "times64": times64, "sensor64": sensor64, "grid64": grid64, "sensor32": sensor32,
-    "runs32": runs32, "words": lambda: words(500, False), "word_runs": lambda: words(500, True),
+    "filters": {
+        "counts32": counts32, "times64": times64, "sensor64": sensor64, "grid64": grid64, "sensor32": sensor32,
+        "runs32": runs32, "words": lambda: words(500, False), "word_runs": lambda: words(500, True),
+    },
+    "writes": {
+        "surface": surface, "point_x": lambda: point("x"), "point_y": lambda: point("y"), "point_v": lambda: point("v"),
+        "names": names, "shuffled": shuffled, "genes": genes, "gene_numbers": lambda: shuffled() % 1000,
+        "small": lambda: (np.arange(1_000_000) * 7 % 1013).astype(np.int32),
+        "scattered": lambda: np.random.default_rng(12).permutation(4_000_000),
+        "scattered_v": lambda: np.round(np.sin(np.arange(4_000_000) / 1e5), 3),
+    },
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--for", required=True, choices=list(COLUMNS), dest="use")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
-    for name, make in COLUMNS.items():
+    for name, make in COLUMNS[args.use].items():
         final = os.path.join(args.out, name)
         if os.path.exists(final):
             continue

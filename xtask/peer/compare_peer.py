@@ -60,35 +60,72 @@ class Peer:
         self.input = None
 
     def load(self, request):
-        data = np.fromfile(request["data"], np.uint8)
-        self.input = data, np.fromfile(request["offsets"], np.uint64) if request["offsets"] else None
+        self.input = {c["name"]: (np.fromfile(c["data"], np.uint8),
+                                  np.fromfile(c["offsets"], np.uint64) if c["offsets"] else None)
+                      for c in request["columns"]}
         return {"seconds": 0.0}
 
     def write(self, request):
-        """Creates the array, then writes the loaded cells whole: timed from opening to closing."""
-        lib, uri = self.lib, request["array"]
-        data, offsets = self.input
+        """Creates the array, then writes the loaded cells: timed from opening it to closing it."""
+        lib, uri, count = self.lib, request["array"], request.get("pieces", 1)
         shutil.rmtree(uri, ignore_errors=True)
-        last = request["cells"] - 1
-        attribute = {"name": "a", "type": request["type"], "filters": request["filters"],
-                     "cell_val_num": 1 if offsets is None else "var"}
-        dimension = {"name": "i", "type": "INT64", "domain": [struct.pack("<q", end).hex() for end in (0, last)],
-                     "tile_extent": struct.pack("<q", request["tile"]).hex()}
-        lib.create(uri, lib.schema({"array_type": "dense", "dimensions": [dimension], "attributes": [attribute],
-                                    "offsets_filters": []}))
+        lib.create(uri, lib.schema(request["schema"]))
+        pieces = [self.piece(request, number, count) for number in range(count)]
+        kept_open = request.get("kept_open", False)
         started = time.perf_counter()
-        array = lib.open(uri, capi.WRITE)
+        array = lib.open(uri, capi.WRITE) if kept_open else None
+        for box, columns in pieces:
+            own = array or lib.open(uri, capi.WRITE)
+            self.write_piece(own, box, columns)
+            if not kept_open:
+                lib.close(own)
+        if kept_open:
+            lib.close(array)
+        return {"seconds": time.perf_counter() - started}
+
+    def piece(self, request, number, count):
+        """The box and the cells of a piece."""
+        sizes = {f["name"]: capi.size_of(f["type"])
+                 for f in request["schema"]["dimensions"] + request["schema"]["attributes"]}
+        box = [list(ends) for ends in request.get("box") or []]
+        if box:
+            low, high = box[0]
+            step = (high - low + 1) // count
+            box[0] = [low + number * step, low + (number + 1) * step - 1]
+        columns = []
+        for name, (data, offsets) in self.input.items():
+            cells = len(data) // sizes[name] if offsets is None else len(offsets)
+            start, end = cells * number // count, cells * (number + 1) // count
+            if offsets is None:
+                columns.append((name, data[start * sizes[name]:end * sizes[name]], None))
+            else:
+                last = int(offsets[end]) if end < cells else len(data)
+                columns.append((name, data[int(offsets[start]):last], offsets[start:end] - offsets[start]))
+        return [(struct.pack("<q", low), struct.pack("<q", high), False) for low, high in box], columns
+
+    def write_piece(self, array, box, columns):
+        lib = self.lib
         query = lib.new("query_alloc", array, capi.WRITE)
-        lib.call("query_set_layout", query, capi.LAYOUTS["row-major"])
-        lib.set_box(array, query, [(struct.pack("<q", 0), struct.pack("<q", last), False)])
-        sizes = C.c_uint64(data.nbytes), C.c_uint64(0 if offsets is None else offsets.nbytes)
-        lib.set_buffers(query, "a", C.c_void_p(data.ctypes.data), sizes[0],
-                        None if offsets is None else C.c_void_p(offsets.ctypes.data), sizes[1])
+        lib.call("query_set_layout", query, capi.LAYOUTS["row-major" if box else "unordered"])
+        if box:
+            lib.set_box(array, query, box)
+        keep = []
+        for name, data, offsets in columns:
+            sizes = C.c_uint64(data.nbytes), C.c_uint64(0 if offsets is None else offsets.nbytes)
+            keep.append(sizes)
+            lib.set_buffers(query, name, C.c_void_p(data.ctypes.data), sizes[0],
+                            None if offsets is None else C.c_void_p(offsets.ctypes.data), sizes[1])
         lib.call("query_submit", query)
         if lib.get(C.c_int, "query_get_status", query) != COMPLETED:
             raise capi.TileDBError("the write did not complete")
         lib.dll.tiledb_query_free(C.byref(query))
-        lib.close(array)
+
+    def memory(self, request):
+        return {"resident": status("VmRSS")}
+
+    def consolidate(self, request):
+        started = time.perf_counter()
+        self.lib.consolidate(request["array"], {})
         return {"seconds": time.perf_counter() - started}
 
     def clear(self):
@@ -103,6 +140,8 @@ class Peer:
         lib.call("query_set_layout", query, capi.LAYOUTS[request["order"]])
         box = [None if r is None else (end(r[0]), end(r[1]), isinstance(r[0], str)) for r in request["ranges"]]
         lib.set_box(array, query, box)
+        if request.get("condition"):
+            lib.call("query_set_condition", query, lib.condition(request["condition"]))
         columns = []
         for name in request["fields"]:
             data_bytes, offsets_bytes = request["sizes"][name]
@@ -125,6 +164,34 @@ class Peer:
         lib.dll.tiledb_query_free(C.byref(query))
         lib.close(array)
         return {"seconds": seconds, "cells": min(counts), "bytes": size}
+
+    def aggregate(self, request):
+        """Aggregates of a whole array: timed from opening it to their values."""
+        lib, outs = self.lib, []
+        started = time.perf_counter()
+        array = lib.open(request["array"], capi.READ)
+        query = lib.new("query_alloc", array, capi.READ)
+        lib.call("query_set_layout", query, capi.LAYOUTS[request["order"]])
+        box = [None if r is None else (end(r[0]), end(r[1]), False) for r in request["ranges"]]
+        lib.set_box(array, query, box)
+        channel = lib.new("query_get_default_channel", query)
+        for i, (function, name, width) in enumerate(request["aggregates"]):
+            if name is None:
+                operation = lib.new("aggregate_count_get")
+            else:
+                operator = lib.new("channel_operator_%s_get" % function)
+                operation = lib.new("create_unary_aggregate", query, operator, name.encode())
+            lib.call("channel_apply_aggregate", channel, b"out%d" % i, operation)
+            outs.append((capi.cbytes(bytes(width)), C.c_uint64(width)))
+            lib.set_buffers(query, "out%d" % i, *outs[-1])
+        lib.call("query_submit", query)
+        seconds = time.perf_counter() - started
+        if lib.get(C.c_int, "query_get_status", query) != COMPLETED:
+            raise capi.TileDBError("the query did not complete in one go")
+        self.last = request, " ".join(C.string_at(data, size.value).hex() for data, size in outs)
+        lib.dll.tiledb_query_free(C.byref(query))
+        lib.close(array)
+        return {"seconds": seconds, "cells": 0, "bytes": 0}
 
     def open(self, request):
         lib = self.lib
@@ -220,7 +287,8 @@ def main():
                 answer = {"hash": peer.hash()}
             else:
                 peer.clear()
-                answer = getattr(peer, {op: op for op in ("read", "open", "load", "write")}[request["op"]])(request)
+                known = ("read", "aggregate", "open", "load", "write", "consolidate", "memory")
+                answer = getattr(peer, {op: op for op in known}[request["op"]])(request)
                 answer["peak"] = status("VmHWM")
         except (capi.TileDBError, KeyError, ValueError, MemoryError) as error:
             answer = {"error": str(error)}

@@ -3,12 +3,14 @@
 //! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile, and
 //! [`workers::peer`], Python that calls libtiledb's C API. Each case is read once by both to warm up, then by turns:
 //! tdb, libtiledb, tdb, … Every read opens the array anew; both use the same number of threads. What both returned
-//! is compared, and the case is WRONG if it differs. `cargo xtask compare filters` is in [`filters`].
+//! is compared, and the case is WRONG if it differs. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare
+//! writes` in [`writes`].
 
 mod cases;
 mod filters;
 mod table;
 mod workers;
+mod writes;
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +28,7 @@ const SHORT_RUNS: usize = 10;
 /// The least bytes for which a copy, or a speed, says anything.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]";
 
 struct Options {
     only: String,
@@ -69,8 +71,10 @@ fn count(arg: &str, value: &str) -> Result<usize, String> {
 
 /// Entry point of the subcommand.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
-    if let Some(("filters", rest)) = args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return filters::run(rest);
+    match args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        Some(("filters", rest)) => return filters::run(rest),
+        Some(("writes", rest)) => return writes::run(rest),
+        _ => {}
     }
     let options = Options::parse(args)?;
     let root = repository_root()?;

@@ -122,26 +122,7 @@ impl Directory {
             Ok(entries)
         };
 
-        let mut schemas = Vec::new();
-        if has(OLD_SCHEMA, false) {
-            schemas.push(OLD_SCHEMA.to_owned());
-        }
-        let named = list(SCHEMA_FOLDER)?;
-        schemas.extend(
-            named
-                .iter()
-                .filter(|entry| {
-                    entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL)
-                })
-                .map(|entry| join(SCHEMA_FOLDER, &entry.name)),
-        );
-        if schemas.is_empty() {
-            return Err(Error::NotAnArray {
-                path: storage.describe(SCHEMA_FOLDER),
-                why: "the array has no schema file",
-            });
-        }
-
+        let schemas = schemas(storage, &root)?;
         let Commits { fragments, vacuums, deletes } = settled_commits(storage, &root, list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
@@ -152,6 +133,12 @@ impl Directory {
         };
         let root_meta = root.iter().filter(is_meta).map(|entry| entry.name.clone()).collect();
         Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock, root_meta, has_fragment_meta })
+    }
+
+    /// The keys of all schema files, as in `schemas`: what a writer needs, however many fragments there are.
+    pub(crate) fn schemas(storage: &dyn Storage) -> Result<Vec<String>> {
+        let (root, _) = list_root(storage, &[ObjectType::Array])?;
+        schemas(storage, &root)
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
@@ -193,6 +180,30 @@ impl Directory {
     pub(crate) fn visible_deletes(&self, window: TimeWindow) -> impl Iterator<Item = &DeleteEntry> {
         self.deletes.iter().filter(move |delete| window.contains((delete.time, delete.time)))
     }
+}
+
+/// The keys of all schema files of an array with these entries in its root; there is at least one.
+fn schemas(storage: &dyn Storage, root: &[Entry]) -> Result<Vec<String>> {
+    let mut schemas = Vec::new();
+    if root.iter().any(|entry| entry.name == OLD_SCHEMA && !entry.is_folder) {
+        schemas.push(OLD_SCHEMA.to_owned());
+    }
+    if root.iter().any(|entry| entry.name == SCHEMA_FOLDER && entry.is_folder) {
+        let mut named =
+            storage.list(SCHEMA_FOLDER).map_err(|error| Error::io(storage.describe(SCHEMA_FOLDER), error))?;
+        named.sort_unstable();
+        let files = named
+            .iter()
+            .filter(|entry| entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL));
+        schemas.extend(files.map(|entry| join(SCHEMA_FOLDER, &entry.name)));
+    }
+    if schemas.is_empty() {
+        return Err(Error::NotAnArray {
+            path: storage.describe(SCHEMA_FOLDER),
+            why: "the array has no schema file",
+        });
+    }
+    Ok(schemas)
 }
 
 /// When a schema file was written.

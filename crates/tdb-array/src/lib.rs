@@ -82,7 +82,7 @@ pub use cells::{Cells, Column};
 pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
-pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome};
+pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};

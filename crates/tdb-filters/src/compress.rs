@@ -52,7 +52,7 @@ impl Codec {
             Self::Zstd { level } => {
                 append(out, at, |out| zstd::encode(input, zstd::level(level), out, codecs))
             }
-            Self::Lz4 => lz4::encode(input, out, at),
+            Self::Lz4 => lz4::encode(input, out, at, codecs),
             Self::Bzip2 { level } => {
                 let level = bzip2::level(level)?;
                 append(out, at, |out| bzip2::encode(input, level, out))

@@ -105,6 +105,8 @@ pub(crate) struct Codecs {
     pub(crate) inflate: Option<flate2::Decompress>,
     #[cfg(feature = "gzip")]
     pub(crate) deflate: Option<(u32, flate2::Compress)>,
+    #[cfg(feature = "lz4")]
+    pub(crate) lz4: Option<Box<crate::lz4::Window>>,
     #[cfg(any(feature = "zstd", feature = "zstd-rust"))]
     pub(crate) zstd: crate::zstd::Contexts,
 }

@@ -34,17 +34,32 @@ pub fn encode_tile(
     cells: Cells<'_>,
     scratch: &mut Scratch,
 ) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    encode_tile_into(encoder, input, cells, scratch, &mut ChunkBuffers::default(), &mut out)?;
+    Ok(out)
+}
+
+/// As [`encode_tile`], into a buffer of the caller's: fresh memory for each tile costs as much as some filters do. What the
+/// buffer holds before is dropped.
+///
+/// # Errors
+/// As [`encode_tile`].
+pub fn encode_tile_into(
+    encoder: &Encoder,
+    input: &[u8],
+    cells: Cells<'_>,
+    scratch: &mut Scratch,
+    buffers: &mut ChunkBuffers,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let jobs = encode_jobs(encoder, input, cells)?;
     let framing = CHUNK_HEADER_LEN.saturating_mul(jobs.len()).saturating_add(size_of::<u64>());
     // Room for chunks that stay as long; a tile that filters shrink takes what it needs as it grows.
     let body = if encoder.keeps_sizes() { input.len() } else { 0 };
-    let mut out = Vec::with_capacity(framing.saturating_add(body));
+    out.clear();
+    out.reserve(framing.saturating_add(body));
     out.extend_from_slice(&to_u64(jobs.len()).to_le_bytes());
-    let mut buffers = ChunkBuffers::default();
-    for job in jobs {
-        job.run(encoder, scratch, &mut buffers, &mut out)?;
-    }
-    Ok(out)
+    jobs.into_iter().try_for_each(|job| job.run(encoder, scratch, buffers, out))
 }
 
 /// The jobs of a tile, in order: one for each chunk that the tile is cut into, at least one. They can run in any order

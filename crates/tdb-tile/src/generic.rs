@@ -217,6 +217,20 @@ impl<'a> GenericTile<'a> {
         encode(payload, version, Some(key), scratch)
     }
 
+    /// As [`Self::encode`], or [`Self::encode_encrypted`] if there is a key, with working memory of the caller's: setting up
+    /// gzip takes longer than most payloads do.
+    ///
+    /// # Errors
+    /// As [`Self::encode_encrypted`].
+    pub fn encode_with(
+        payload: &[u8],
+        version: FormatVersion,
+        key: Option<&Key>,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<u8>> {
+        encode(payload, version, key, scratch)
+    }
+
     const fn error(&self, kind: ErrorKind) -> Error {
         Error::new(self.offset, kind)
     }

@@ -48,7 +48,9 @@ mod walk;
 mod tests;
 
 pub use chunks::{CHUNK_HEADER_LEN, Chunk, ChunkJob, TileChunks};
-pub use encode::{ChunkBuffers, EMPTY_TILE, EncodeJob, encode_jobs, encode_string_tile, encode_tile};
+pub use encode::{
+    ChunkBuffers, EMPTY_TILE, EncodeJob, encode_jobs, encode_string_tile, encode_tile, encode_tile_into,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use generic::{Encryption, GENERIC_HEADER_LEN, GenericTile};
 pub use walk::{ChunkPlace, ChunkWalk};

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::table::{self, Conditions, Sample};
 use super::workers::{self, Worker};
+use super::writes::integers;
 use crate::peer::repository_root;
 
 const USAGE: &str = "usage: cargo xtask compare filters [--only SUBSTR] [--runs N] [--threads N,…] [--data DIR] \
@@ -163,7 +164,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let cache = workers::cache()?;
     let python = workers::python(&cache)?;
     let data = options.data.clone().unwrap_or_else(|| cache.join("columns"));
-    workers::build_columns(&root, &python, &data)?;
+    workers::build_columns(&root, &python, &data, "filters")?;
 
     let mut tables = Vec::new();
     let mut wrong = Vec::new();
@@ -219,14 +220,15 @@ fn title(case: &Case) -> String {
     format!("{}, {}", case.name, case.column)
 }
 
-fn place(folder: &Path) -> &'static str {
+/// Where arrays lie.
+pub(super) fn place(folder: &Path) -> &'static str {
     if folder.starts_with("/dev/shm") { "memory (tmpfs)" } else { "the file system, in its cache" }
 }
 
 fn load(case: &Case, data: &Path, tdb: &mut Worker, peer: &mut Worker) -> Result<(), String> {
     let path = data.join(case.column).display().to_string();
     let offsets = case.var.then(|| format!("{path}.offsets"));
-    let request = json!({"op": "load", "data": path, "offsets": offsets});
+    let request = json!({"op": "load", "columns": [{"name": "a", "data": path, "offsets": offsets}]});
     tdb.ask(&request)?;
     peer.ask(&request)?;
     Ok(())
@@ -247,10 +249,19 @@ fn measure(
     fs::create_dir_all(&options.arrays).map_err(|error| error.to_string())?;
     let arrays = ["tdb", "libtiledb"].map(|side| options.arrays.join(side));
     let filters: Vec<Value> = (case.filter)().into_iter().collect();
+    let last = i64::try_from(cells).unwrap_or(i64::MAX).saturating_sub(1);
+    let tile = i64::try_from(TILE.checked_div(case.size).unwrap_or(1)).unwrap_or(1);
+    let mut attribute = json!({"name": "a", "type": case.datatype, "filters": filters});
+    if case.var {
+        attribute = json!({"name": "a", "type": case.datatype, "filters": filters, "cell_val_num": "var"});
+    }
+    let schema = json!({
+        "array_type": "dense", "dimensions": [integers("i", (0, last), tile, json!([]))], "attributes": [attribute],
+        "offsets_filters": [],
+    });
     let writes = arrays.each_ref().map(|array| {
         json!({
-            "op": "write", "array": array.display().to_string(), "type": case.datatype, "cells": cells,
-            "tile": TILE.checked_div(case.size).unwrap_or(1), "filters": filters,
+            "op": "write", "array": array.display().to_string(), "schema": schema, "box": [[0, last]],
         })
     });
     let bytes = values.saturating_add(if case.var { counted } else { 0 });
@@ -302,7 +313,8 @@ fn measure(
     Ok(row)
 }
 
-fn size_of_folder(folder: &Path) -> u64 {
+/// Bytes of all files below a folder.
+pub(super) fn size_of_folder(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.fold(0, |sum, entry| {
         let size = match entry.metadata() {
@@ -355,7 +367,7 @@ fn lines(rows: &[Row]) -> Vec<Vec<String>> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for display")]
-fn ratio(a: u64, b: u64) -> f64 {
+pub(super) fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b.max(1) as f64
 }
 

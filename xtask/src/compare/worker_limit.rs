@@ -12,16 +12,17 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tdb_array::{Array, Fragment, OpenOptions};
 use tdb_codec::{Budget, Buffer, CellValNum, Datatype, Reader};
-use tdb_filters::{Decoder, Overrides, Pipeline, Scratch, TileContext};
+use tdb_filters::{Decoder, Encoder, Overrides, Pipeline, Scratch, TileContext};
 use tdb_fragment::{DataFile, DataFilePart};
 use tdb_tile::TileChunks;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// A data file and how its tiles are decoded.
-struct Coded {
-    path: PathBuf,
-    decoder: Decoder,
+/// A data file and how its tiles are decoded and encoded.
+pub(super) struct Coded {
+    pub(super) path: PathBuf,
+    pub(super) decoder: Decoder,
+    pub(super) encoder: Encoder,
 }
 
 /// `{"op": "codec", "array", "fields"}`: seconds to decode all chunks of the fields' files, which are in memory already,
@@ -105,6 +106,17 @@ pub(crate) fn files_copied(request: &Value, threads: usize) -> Fallible<Value> {
     })
 }
 
+/// Bytes of all files below a folder.
+pub(super) fn size_of_folder(folder: &Path) -> Fallible<u64> {
+    let mut sum = 0u64;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.metadata()?;
+        sum += if kind.is_dir() { size_of_folder(&entry.path())? } else { kind.len() };
+    }
+    Ok(sum)
+}
+
 fn piece(path: &Path, start: u64, len: u64) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(start))?;
@@ -113,7 +125,8 @@ fn piece(path: &Path, start: u64, len: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn files(request: &Value) -> Fallible<Vec<Coded>> {
+/// The data files of the request's fields.
+pub(super) fn files(request: &Value) -> Fallible<Vec<Coded>> {
     let path = request.get("array").and_then(Value::as_str).ok_or("no array")?;
     let array: Array = OpenOptions::new().open(path)?;
     let fields = request.get("fields").and_then(Value::as_array).ok_or("no fields")?;
@@ -141,7 +154,7 @@ fn add(array: &Path, fragment: &Fragment, name: &str, found: &mut Vec<Coded>) ->
         };
         let name = DataFile::Field(field.kind, part).name(schema, version).ok_or("no file")?;
         let path = array.join(fragment.folder()).join(name);
-        found.push(Coded { path, decoder: pipeline.decoder(tile)? });
+        found.push(Coded { path, decoder: pipeline.decoder(tile)?, encoder: pipeline.encoder(tile)? });
         Ok(())
     };
     let filters = schema.filters_in(&field, version);

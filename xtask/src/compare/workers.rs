@@ -41,9 +41,10 @@ pub(crate) fn build_data(root: &Path, python: &Path, data: &Path) -> Result<(), 
     run(Command::new(python).arg(root.join("xtask/peer/compare_data.py")).arg("--out").arg(data))
 }
 
-/// Makes those columns of cells that are not there yet.
-pub(crate) fn build_columns(root: &Path, python: &Path, data: &Path) -> Result<(), String> {
-    run(Command::new(python).arg(root.join("xtask/peer/compare_columns.py")).arg("--out").arg(data))
+/// Makes those columns of cells that are not there yet; `used` is "filters" or "writes".
+pub(crate) fn build_columns(root: &Path, python: &Path, data: &Path, used: &str) -> Result<(), String> {
+    let script = root.join("xtask/peer/compare_columns.py");
+    run(Command::new(python).arg(script).arg("--out").arg(data).args(["--for", used]))
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -77,6 +78,13 @@ pub(crate) struct Answer {
     /// Peak of resident memory, in KiB.
     pub(crate) peak: Option<u64>,
     pub(crate) json: Value,
+}
+
+impl Answer {
+    /// Resident memory now, in KiB, of an answer that has it.
+    pub(crate) fn resident(&self) -> u64 {
+        self.json.get("resident").and_then(Value::as_u64).unwrap_or(0)
+    }
 }
 
 impl Worker {

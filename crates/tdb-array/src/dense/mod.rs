@@ -6,6 +6,7 @@ mod cell_map;
 pub(crate) mod condition;
 mod overlay;
 pub(crate) mod paint;
+mod part;
 pub(crate) mod space;
 
 use tdb_codec::{Layout, to_u64};

@@ -16,7 +16,7 @@ use crate::worker::Worker;
 use crate::{Error, Result};
 
 /// A place in the global order. Equal keys mean equal coordinates.
-pub(super) trait MergeKey: Clone + Ord + Debug {
+pub(super) trait MergeKey: Clone + Ord + Debug + Send + Sync {
     /// The key of a cell; `None` if it has a coordinate that its dimension does not.
     fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self>;
 }
@@ -205,7 +205,30 @@ pub(super) struct Source<'a, K> {
     /// Tile (of those loaded) and cell, of a fragment that is not stored in order.
     sorted: Option<Vec<(usize, usize)>>,
     at: usize,
+    unsorted: bool,
     worker: Worker,
+}
+
+/// What is known to follow in a source: the rest of its tile.
+#[derive(Debug)]
+pub(super) struct Run<'s, K> {
+    pub(super) keys: &'s [K],
+    /// Whether another tile follows.
+    pub(super) more: bool,
+    /// The first key's cell in the tile.
+    pub(super) start: usize,
+    /// Of the whole tile.
+    pub(super) coordinates: &'s [Coordinates],
+    times: Option<&'s [u64]>,
+    /// When the fragment was written.
+    written: u64,
+}
+
+impl<K> Run<'_, K> {
+    /// When a cell of the tile was written.
+    pub(super) fn time(&self, cell: usize) -> u64 {
+        self.times.and_then(|times| times.get(cell).copied()).unwrap_or(self.written)
+    }
 }
 
 /// Where a source stands.
@@ -256,6 +279,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
             loaded: Vec::new(),
             sorted: None,
             at: 0,
+            unsorted: false,
             worker: Worker::default(),
         };
         if sort {
@@ -280,6 +304,36 @@ impl<'a, K: MergeKey> Source<'a, K> {
             None if self.loaded.first().is_some_and(|tile| self.at < tile.keys.len()) => Ok(Step::More),
             None => self.load_next(),
         }
+    }
+
+    /// What is known to follow; `None` if the fragment is not stored in order.
+    pub(super) fn run(&self) -> Option<Run<'_, K>> {
+        if self.sorted.is_some() {
+            return None;
+        }
+        let tile = self.loaded.first();
+        let keys = tile.and_then(|tile| tile.keys.get(self.at..)).unwrap_or_default();
+        Some(Run {
+            keys,
+            more: !keys.is_empty() && self.next_tile < self.tiles,
+            start: self.at,
+            coordinates: tile.map_or(&[], |tile| &tile.coordinates),
+            times: tile.and_then(|tile| tile.timestamps.as_deref()),
+            written: self.fragment.timestamps().0,
+        })
+    }
+
+    /// Goes on by so many cells, of which there are at least as many in the tile.
+    pub(super) fn skip(&mut self, cells: usize) -> Result<Step> {
+        self.at = self.at.saturating_add(cells.saturating_sub(1));
+        let step = self.advance()?;
+        self.unsorted = step == Step::Unsorted;
+        Ok(step)
+    }
+
+    /// Whether a skip came upon cells that are out of order.
+    pub(super) const fn is_unsorted(&self) -> bool {
+        self.unsorted
     }
 
     pub(super) fn place(&self) -> Place {

@@ -10,12 +10,13 @@ use super::merge::{Batch, Gathered, Merge};
 use super::source::{KeyWidth, Keyer, MergeKey, Source, decode_words};
 use crate::condition::{ColumnView, Columns, Facts, FieldFacts, Program};
 use crate::context::Context;
+use crate::fragment::Fragment;
 use crate::gather::index_of;
 use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::write::{CheckedColumn, Merged};
-use crate::{Column, Error, FragmentWriter, Result};
+use crate::{Column, Error, FragmentWriter, Result, parallel};
 
 /// The time of cells that no delete removed.
 const NEVER: u64 = u64::MAX;
@@ -48,11 +49,14 @@ fn merge<K: MergeKey>(
     tell: &mut Tell<'_>,
 ) -> Result<Option<usize>> {
     let context = &job.array.context;
-    let mut sources: Vec<Source<'_, K>> = Vec::with_capacity(job.inputs.len());
-    for (index, fragment) in job.inputs.iter().enumerate() {
-        sources.push(Source::open(context, keyer, fragment, unsorted.contains(&index))?);
-    }
-    let mut merge = Merge::new(sources)?;
+    let inputs: Vec<(usize, &Fragment)> = job.inputs.iter().copied().enumerate().collect();
+    let sources: Vec<Source<'_, K>> = parallel::run(
+        context.threads,
+        inputs,
+        || (),
+        |(index, fragment), ()| Source::open(context, keyer, fragment, unsorted.contains(&index)),
+    )?;
+    let mut merge = Merge::new(context.threads, sources)?;
     if merge.unsorted.is_some() {
         return Ok(merge.unsorted);
     }

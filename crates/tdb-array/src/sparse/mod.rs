@@ -12,7 +12,7 @@ use tdb_schema::FieldKind;
 use self::deletes::surviving;
 use self::filter::selected;
 use self::order::{CellOrder, Selected, permutation, replaced};
-use self::select::{TileSelection, copy_cells, copy_var_cells};
+use self::select::{TileSelection, copy_var_cells, pick};
 
 pub(crate) use self::select::{Candidate, candidates};
 use crate::gather::{
@@ -22,7 +22,7 @@ use crate::gather::{
 use crate::query::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
-use crate::tiles::{FieldTiles, VarTile};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Cells, Column, QueryError, Result, parallel};
 
@@ -240,7 +240,10 @@ fn stage_into(
                 Some(tiles) if tiles.is_nullable() => {
                     let mut all = vec![0; selection.tile_cells];
                     tiles.decode_validity(context, selection.tile, &mut all, |_| true, worker)?;
-                    copy_selected(&all, 1, selection.cells.as_deref(), slot);
+                    match &selection.cells {
+                        Some(cells) => pick(&all, 0, 1, cells, slot),
+                        None => slot.copy_from_slice(&all),
+                    }
                 }
                 Some(_) => slot.fill(1),
                 None => slot.fill(spec.fill_validity),
@@ -260,7 +263,7 @@ fn stage_into(
                     fill_cells(values.as_mut_slice(), &spec.fill);
                     return Ok(values);
                 };
-                let mut decoded = VarTile::default();
+                let mut decoded = core::mem::take(&mut worker.strings);
                 tiles.decode_var(context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
                 let mut slots = slot.iter_mut();
                 let push = |len| {
@@ -278,6 +281,7 @@ fn stage_into(
                 };
                 let mut values = Buffer::new();
                 copy_var_cells(&decoded, cells, push, |value| values.extend_from_slice(value));
+                worker.strings = decoded;
                 charge(&values)?;
                 Ok(values)
             })?;
@@ -324,25 +328,6 @@ fn stage_into(
         }
     })?;
     Ok(spec.column(data, None, validity))
-}
-
-/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile.
-fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
-    for (slot, cell) in out.chunks_exact_mut(size.max(1)).zip(cells) {
-        let start = index_of(*cell).saturating_mul(size).saturating_sub(base);
-        if let Some(cell) = values.get(start..start.saturating_add(size)) {
-            slot.copy_from_slice(cell);
-        }
-    }
-}
-
-/// Copies the wanted cells of `size` bytes into `out`.
-fn copy_selected(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut [u8]) {
-    let mut wanted = Vec::with_capacity(out.len());
-    copy_cells(values, size, cells, &mut wanted);
-    if wanted.len() == out.len() {
-        out.copy_from_slice(&wanted);
-    }
 }
 
 /// The column without the cells that `order`, which is ascending, leaves out.

@@ -7,7 +7,7 @@ use tdb_schema::{Dimension, FieldKind, Range};
 use super::filter::Filter;
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{index_of, zeroed};
+use crate::gather::index_of;
 use crate::query::Plan;
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
@@ -242,6 +242,14 @@ enum Decoded {
 }
 
 impl Decoded {
+    /// Gives the memory to the tiles to come.
+    fn give_back(self, worker: &mut Worker) {
+        match self {
+            Self::Fixed(values) => worker.give_back(values),
+            Self::Var(tile) => worker.strings = tile,
+        }
+    }
+
     /// Values, and for strings offsets.
     fn view(&self) -> (&[u8], Option<&[u64]>) {
         match self {
@@ -288,12 +296,12 @@ impl Selector<'_> {
             let dimensions = self.dimensions.iter().zip(self.ranges);
             for (field, (dimension, set)) in source.dimensions.iter().zip(dimensions) {
                 let values = if field.cell_val_num.is_var() {
-                    let mut var = VarTile::default();
+                    let mut var = core::mem::take(&mut worker.strings);
                     field.decode_var(context, tile, tile_cells, &mut var, worker)?;
                     Decoded::Var(var)
                 } else {
                     let size = field.cell_size();
-                    let mut values = zeroed(tile_cells.saturating_mul(size))?;
+                    let mut values = worker.room(context.tile_len(tile_cells, size)?)?;
                     // Cells that a condition or the dimensions before rule out are not looked at again.
                     let any = |bytes: core::ops::Range<usize>| {
                         let cells =
@@ -311,10 +319,11 @@ impl Selector<'_> {
         }
         let mut timestamps = None;
         if let Some(field) = &source.timestamps {
-            let mut values = zeroed(tile_cells.saturating_mul(8))?;
+            let mut values = worker.room(context.tile_len(tile_cells, 8)?)?;
             field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
             let words = values.as_slice().as_chunks::<8>().0;
             timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
+            worker.give_back(values);
         }
         let mut cells = None;
         if judged {
@@ -333,8 +342,7 @@ impl Selector<'_> {
                 window.keep(&mut wanted, |dimension, at| self.value(&decoded, dimension, at));
             }
             if wanted.contains(&0) {
-                let numbers = (0u32..).zip(&wanted).filter(|(_, keep)| **keep != 0);
-                cells = Some(numbers.map(|(cell, _)| cell).collect::<Vec<u32>>());
+                cells = Some(numbers_of(&wanted));
             }
         }
         if let (Some(cells), Some(timestamps)) = (&cells, &mut timestamps) {
@@ -342,8 +350,11 @@ impl Selector<'_> {
         }
         let coordinates = if self.coordinates {
             let compacted = decoded.into_iter().zip(self.dimensions);
-            compacted.map(|(values, dimension)| compact(values, dimension, cells.as_deref())).collect()
+            compacted
+                .map(|(values, dimension)| compact(values, dimension, cells.as_deref(), worker))
+                .collect()
         } else {
+            decoded.into_iter().for_each(|values| values.give_back(worker));
             Vec::new()
         };
         let written = source.written;
@@ -373,44 +384,84 @@ fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
 }
 
 /// The coordinates of the wanted cells.
-fn compact(values: Decoded, dimension: &Dimension, cells: Option<&[u32]>) -> Coordinates {
-    match values {
+fn compact(
+    values: Decoded,
+    dimension: &Dimension,
+    cells: Option<&[u32]>,
+    worker: &mut Worker,
+) -> Coordinates {
+    let Some(cells) = cells else {
+        return match values {
+            Decoded::Fixed(values) => Coordinates { values: fitted(values), offsets: None },
+            Decoded::Var(tile) => Coordinates { values: fitted(tile.values), offsets: Some(tile.offsets) },
+        };
+    };
+    let coordinates = match &values {
         Decoded::Fixed(values) => {
-            let values = match cells {
-                None => values,
-                Some(_) => picked(values.as_slice(), dimension.datatype.size(), cells),
-            };
-            Coordinates { values, offsets: None }
+            let size = dimension.datatype.size();
+            let mut picked = Buffer::zeroed(cells.len().saturating_mul(size));
+            pick(values.as_slice(), 0, size, cells, picked.as_mut_slice());
+            Coordinates { values: picked, offsets: None }
         }
         Decoded::Var(tile) => {
-            let Some(cells) = cells else {
-                return Coordinates { values: tile.values, offsets: Some(tile.offsets) };
-            };
             let mut offsets = vec![0u64];
             let mut values = Buffer::new();
             let mut push = |len: u64| offsets.push(offsets.last().copied().unwrap_or(0).saturating_add(len));
-            copy_var_cells(&tile, cells, &mut push, |value| values.extend_from_slice(value));
+            copy_var_cells(tile, cells, &mut push, |value| values.extend_from_slice(value));
             Coordinates { values, offsets: Some(offsets) }
+        }
+    };
+    values.give_back(worker);
+    coordinates
+}
+
+/// A buffer that is going to be kept: not much more memory than it has bytes, whatever it was used for before.
+fn fitted(buffer: Buffer) -> Buffer {
+    if buffer.capacity() / 5 > buffer.len() / 4 { buffer.as_slice().into() } else { buffer }
+}
+
+/// The numbers of the cells that are marked.
+fn numbers_of(wanted: &[u8]) -> Vec<u32> {
+    let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
+    // Wanted cells mostly lie together, and so do the others.
+    for (block, first) in wanted.chunks(8).zip((0u32..).step_by(8)) {
+        match block {
+            [0, 0, 0, 0, 0, 0, 0, 0] => {}
+            block if !block.contains(&0) => numbers.extend((first..).zip(block).map(|(cell, _)| cell)),
+            block => {
+                let marked = (first..).zip(block).filter(|(_, keep)| **keep != 0);
+                numbers.extend(marked.map(|(cell, _)| cell));
+            }
+        }
+    }
+    numbers
+}
+
+/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile, a whole number of cells.
+pub(crate) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
+    let first = base.checked_div(size).unwrap_or(0);
+    match size {
+        1 => pick_sized::<1>(values, first, cells, out),
+        2 => pick_sized::<2>(values, first, cells, out),
+        4 => pick_sized::<4>(values, first, cells, out),
+        8 => pick_sized::<8>(values, first, cells, out),
+        _ => {
+            for (slot, cell) in out.chunks_exact_mut(size.max(1)).zip(cells) {
+                let start = index_of(*cell).saturating_sub(first).saturating_mul(size);
+                if let Some(cell) = values.get(start..start.saturating_add(size)) {
+                    slot.copy_from_slice(cell);
+                }
+            }
         }
     }
 }
 
-/// The wanted cells of `size` bytes.
-fn picked(values: &[u8], size: usize, cells: Option<&[u32]>) -> Buffer {
-    let mut out = Vec::new();
-    copy_cells(values, size, cells, &mut out);
-    let mut buffer = Buffer::with_capacity(out.len());
-    buffer.extend_from_slice(&out);
-    buffer
-}
-
-/// Appends the wanted cells of `size` bytes.
-pub(crate) fn copy_cells(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut Vec<u8>) {
-    let Some(cells) = cells else { return out.extend_from_slice(values) };
-    out.reserve(cells.len().saturating_mul(size));
-    for cell in cells {
-        let start = index_of(*cell).saturating_mul(size);
-        out.extend_from_slice(values.get(start..start.saturating_add(size)).unwrap_or_default());
+fn pick_sized<const N: usize>(values: &[u8], first: usize, cells: &[u32], out: &mut [u8]) {
+    let values = values.as_chunks::<N>().0;
+    for (slot, cell) in out.as_chunks_mut::<N>().0.iter_mut().zip(cells) {
+        if let Some(value) = values.get(index_of(*cell).wrapping_sub(first)) {
+            *slot = *value;
+        }
     }
 }
 
@@ -428,5 +479,37 @@ pub(crate) fn copy_var_cells<'t>(
         let cell = var_cell(bytes, pair);
         length(to_u64(cell.len()));
         value(cell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_cells_have_their_numbers_wherever_they_lie() {
+        for len in [0usize, 1, 7, 8, 9, 40] {
+            for mask in 0..4u32 {
+                let marked = |cell: &u32| match mask {
+                    0 => false,
+                    1 => true,
+                    2 => (8..19).contains(cell),
+                    _ => cell.is_multiple_of(3),
+                };
+                let all = 0..u32::try_from(len).unwrap();
+                let wanted: Vec<u8> = all.clone().map(|cell| u8::from(marked(&cell))).collect();
+                assert_eq!(numbers_of(&wanted), all.filter(marked).collect::<Vec<u32>>());
+            }
+        }
+    }
+
+    #[test]
+    fn cells_of_every_size_are_picked_from_where_their_values_begin() {
+        for size in 1..=9usize {
+            let values: Vec<u8> = (5..20u8).flat_map(|cell| vec![cell; size]).collect();
+            let mut out = vec![0; 3 * size];
+            pick(&values, 5 * size, size, &[5, 11, 19], &mut out);
+            assert_eq!(out, [5u8, 11, 19].into_iter().flat_map(|cell| vec![cell; size]).collect::<Vec<u8>>());
+        }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Share {
     /// The only cells to take: those in an interval of the order's keys.
     pub(crate) window: Option<Arc<Window>>,
     pub(crate) room: Option<Arc<Room>>,
+    /// Bytes that whoever runs the query holds besides.
+    pub(crate) beside: u64,
 }
 
 impl Share {
@@ -69,15 +71,23 @@ impl Room {
         if bytes < LEAST { Err(room.too_small(LEAST.saturating_add(fixed))) } else { Ok(room) }
     }
 
-    /// Room of so many bytes, whatever a budget would leave.
-    pub(crate) const fn exactly(bytes: u64, per_cell: u64) -> Self {
-        let budget = MemoryBudget::from_bytes(bytes);
-        Self { budget, fixed: 0, bytes, per_cell, used: AtomicU64::new(0) }
+    /// The room, or no more than so much of it. Errors then speak of that bound.
+    pub(crate) const fn at_most(self, most: MemoryBudget) -> Self {
+        if self.bytes <= most.bytes() {
+            return self;
+        }
+        let (bytes, per_cell) = (most.bytes(), self.per_cell);
+        Self { budget: most, fixed: 0, bytes, per_cell, used: AtomicU64::new(0) }
     }
 
     /// Bytes in all.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What each cell takes once it was selected.
+    pub(crate) const fn per_cell(&self) -> u64 {
+        self.per_cell
     }
 
     /// The same room, empty.
@@ -94,7 +104,7 @@ impl Room {
     }
 
     /// The error of a read that takes so much.
-    fn over(&self, used: u64) -> QueryError {
+    pub(crate) fn over(&self, used: u64) -> QueryError {
         QueryError::OverBudget { budget: self.budget, needed: self.budget_for(used) }
     }
 

@@ -179,10 +179,7 @@ pub(super) fn generic_tile_in(
     key: Option<&Key>,
     scratch: &mut Scratch,
 ) -> Result<Vec<u8>> {
-    let tile = match key {
-        Some(key) => GenericTile::encode_encrypted(payload, version, key, scratch),
-        None => GenericTile::encode(payload, version),
-    };
+    let tile = GenericTile::encode_with(payload, version, key, scratch);
     Ok(tile.map_err(|error| WriteError::Filter { field: "metadata".to_owned(), error: error.into() })?)
 }
 

@@ -12,7 +12,7 @@ use crate::{QueryError, Result, WriteError};
 
 /// One dimension of the box that is written, in ordinals: distances from the low end of the domain.
 #[derive(Clone, Copy, Debug)]
-struct Side {
+pub(super) struct Side {
     low: u64,
     high: u64,
     extent: u64,
@@ -26,13 +26,19 @@ impl Side {
         }
     }
 
-    fn tiles(self) -> u64 {
+    pub(super) fn tiles(self) -> u64 {
         let last = self.high.checked_div(self.extent).unwrap_or(0);
         last.saturating_sub(self.first_tile()).saturating_add(1)
     }
 
     fn cells(self) -> u64 {
         self.high.saturating_sub(self.low).saturating_add(1)
+    }
+
+    /// First and last cell of the box in its tiles `from` to `to`, of which the last one is not meant.
+    pub(super) fn cells_of(self, from: u64, to: u64) -> (u64, u64) {
+        let start = |tile: u64| self.first_tile().saturating_add(tile).saturating_mul(self.extent);
+        (start(from).max(self.low), start(to).saturating_sub(1).min(self.high))
     }
 }
 
@@ -160,7 +166,8 @@ fn stands_in_tiles(schema: &ArraySchema, order: Layout, counts: &[usize], extent
     pairs.into_iter().skip(1).all(one_tile)
 }
 
-fn sides(schema: &ArraySchema, domain: &[Range]) -> Result<Vec<Side>> {
+/// The sides of a box.
+pub(super) fn sides(schema: &ArraySchema, domain: &[Range]) -> Result<Vec<Side>> {
     let sides = domain.iter().zip(&schema.domain.dimensions).map(|(range, dimension)| {
         let last = dimension.last_ordinal()?;
         let (low, high) = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);

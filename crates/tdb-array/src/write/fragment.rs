@@ -10,7 +10,7 @@ use super::merged::{self, Merged};
 use super::names::Nonces;
 use super::part::Parts;
 use super::sorted::GlobalOrder;
-use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, TileSource, Worker};
+use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, Spare, TileSource, Worker};
 use super::{ArrayWriter, WriteColumn};
 use crate::{Error, Result, WriteError, parallel};
 
@@ -27,6 +27,7 @@ pub struct FragmentWriter<'a> {
     order: Option<GlobalOrder>,
     /// Cells of a sparse fragment that do not fill a tile yet.
     pending: Pending,
+    spare: Spare,
     /// An append failed: what the files hold no longer fits together.
     failed: bool,
 }
@@ -61,10 +62,6 @@ impl<'a> FragmentWriter<'a> {
 
     /// A fragment of whole tiles without coordinates.
     pub(super) fn dense(array: &'a ArrayWriter, domain: Vec<Range>, tile_cells: u64) -> Result<Self> {
-        if array.options.fragment_bytes.is_some() {
-            let what = "limiting the size of dense fragments is not supported";
-            return Err(Error::unsupported(array.describe(&array.schema_key), what));
-        }
         Self::new(array, dense_kinds(array.schema()), Parts::new(array, Some(domain), tile_cells)?, None)
     }
 
@@ -99,8 +96,8 @@ impl<'a> FragmentWriter<'a> {
             None => merged::encoder(schema, *kind, key),
         };
         let encoders = kinds.iter().map(encoder).collect::<Result<Vec<_>>>()?;
-        let (nonces, pending) = (Nonces::new()?, Pending::default());
-        Ok(Self { array, nonces, encoders, order, parts, pending, failed: false })
+        let (nonces, pending, spare) = (Nonces::new()?, Pending::default(), Spare::default());
+        Ok(Self { array, nonces, encoders, order, parts, pending, spare, failed: false })
     }
 
     /// The fragment's name; of several, the first one's.
@@ -172,17 +169,20 @@ impl<'a> FragmentWriter<'a> {
 
     /// Appends `count` tiles of a source, filtered by all threads and written in their order.
     pub(crate) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
-        let Self { array, nonces, encoders, parts, .. } = self;
+        let Self { array, nonces, encoders, parts, spare, .. } = self;
         let fields = encoders.len();
-        let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch()) };
-        let run = |job: usize, worker: &mut Worker| {
+        let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch(), spare) };
+        let run = |job: usize, worker: &mut Worker<'_>| {
             let (tile, field) = (job.checked_div(fields).unwrap_or(0), job.checked_rem(fields).unwrap_or(0));
             encoders.get(field).ok_or(WriteError::NoCells)?.encode(source, tile, worker)
         };
         let mut row = Vec::with_capacity(fields);
         let sink = |tile: EncodedTile| {
             row.push(tile);
-            if row.len() == fields { parts.append(mem::take(&mut row), encoders, nonces) } else { Ok(()) }
+            if row.len() == fields {
+                spare.give(parts.append(mem::take(&mut row), encoders, nonces)?);
+            }
+            Ok(())
         };
         parallel::run_in_order(array.context.threads, 0..count.saturating_mul(fields), scratch, run, sink)
     }

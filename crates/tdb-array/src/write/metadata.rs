@@ -106,7 +106,7 @@ fn push_value(values: &mut TileValues, value: &[u8], cell_size: Option<usize>) {
 pub(super) struct FragmentSummary {
     schema_name: String,
     /// Of a dense fragment what it covers; `None` for sparse ones, where the tiles' MBRs say so.
-    domain: Option<Vec<Range>>,
+    pub(super) domain: Option<Vec<Range>>,
     /// Cells in a whole tile.
     tile_cells: u64,
     pub(super) tile_count: usize,

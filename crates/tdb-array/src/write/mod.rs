@@ -12,6 +12,7 @@
 //! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless. Several
 //! fragments of one write are committed by one file, `__commits/<name>.con`.
 
+mod boxes;
 mod column;
 mod coordinates;
 mod create;
@@ -139,8 +140,8 @@ impl WriteOptions {
         self
     }
 
-    /// Writes sparse fragments of at most so many bytes of tiles; a write that has more becomes several fragments. They count
-    /// all at once (before version 12, which has no lists of commits, one after the other).
+    /// Writes fragments of at most so many bytes of tiles; a write that has more becomes several fragments. They count all at
+    /// once (before version 12, which has no lists of commits, one after the other).
     pub const fn fragment_bytes(mut self, bytes: u64) -> Self {
         self.fragment_bytes = Some(bytes);
         self
@@ -184,9 +185,8 @@ impl WriteOptions {
     pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<ArrayWriter> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
-        let directory = Directory::load(&*context.storage)?;
         // Writers take the last schema whatever its time.
-        let schema_key = directory.schemas.last().cloned().unwrap_or_default();
+        let schema_key = Directory::schemas(&*context.storage)?.pop().unwrap_or_default();
         let schema = load_schema(&context, &schema_key)?;
         if !schema.version.has(Gate::FragmentFooter) {
             let what = format!("writing into an array of version {} is not supported", schema.version);

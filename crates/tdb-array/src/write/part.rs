@@ -9,6 +9,7 @@ use tdb_fragment::{
 use tdb_schema::{FieldKind, Range};
 
 use super::ArrayWriter;
+use super::boxes::Boxes;
 use super::create::write_file;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
@@ -30,8 +31,9 @@ pub(super) struct Parts<'a> {
     /// Of a dense fragment what it covers; `None` for sparse ones.
     domain: Option<Vec<Range>>,
     tile_cells: u64,
-    /// Bytes of tiles that a fragment must not pass.
+    /// Bytes of tiles that a fragment must not pass; of dense ones, `boxes` says it.
     limit: Option<u64>,
+    boxes: Option<Boxes>,
     open: Option<Part<'a>>,
     finished: Vec<Finished<'a>>,
     /// What a fragment that replaces others says beside its cells.
@@ -43,8 +45,12 @@ impl<'a> Parts<'a> {
         let time = array.options.time();
         let name = names::fragment(time, array.schema().version)?;
         let limit = array.options.fragment_bytes;
+        let boxes =
+            domain.as_ref().zip(limit).map(|(domain, limit)| Boxes::new(array.schema(), domain, limit));
+        let boxes = boxes.transpose()?;
+        let limit = limit.filter(|_| domain.is_none());
         let (open, finished, marks) = (None, Vec::new(), Marks::default());
-        Ok(Self { array, time, name, domain, tile_cells, limit, open, finished, marks })
+        Ok(Self { array, time, name, domain, tile_cells, limit, boxes, open, finished, marks })
     }
 
     /// One fragment that replaces others, of whatever size.
@@ -55,7 +61,7 @@ impl<'a> Parts<'a> {
         merged: Merged,
     ) -> Result<Self> {
         let Merged { name, marks } = merged;
-        Ok(Self { name, marks, limit: None, ..Self::new(array, domain, tile_cells)? })
+        Ok(Self { name, marks, limit: None, boxes: None, ..Self::new(array, domain, tile_cells)? })
     }
 
     /// Bytes of the tiles of the fragment that is being written.
@@ -81,22 +87,68 @@ impl<'a> Parts<'a> {
         first.or(self.open.as_ref().map(|open| &open.name)).unwrap_or(&self.name).to_string()
     }
 
-    /// Appends a tile of every field, to a fragment of its own where it would make the last one too large.
+    /// Appends a tile of every field, to a fragment of its own where it would make the last one too large. Returns tiles
+    /// that are written.
     pub(super) fn append(
         &mut self,
         row: Vec<EncodedTile>,
         encoders: &[FieldEncoder],
         nonces: &Nonces,
-    ) -> Result<()> {
-        let size = row.iter().map(EncodedTile::len).fold(0, u64::saturating_add);
+    ) -> Result<Vec<EncodedTile>> {
+        if let Some(boxes) = &mut self.boxes {
+            let Some(slab) = boxes.push(row) else { return Ok(Vec::new()) };
+            self.append_slab(&slab, encoders, nonces)?;
+            return Ok(slab.into_iter().flatten().collect());
+        }
+        let size = size_of_row(&row);
         if let Some(limit) = self.limit {
             if size > limit {
                 return Err(WriteError::TileSize { bytes: size, limit }.into());
             }
-            if self.open.as_ref().is_some_and(|open| open.bytes.saturating_add(size) > limit) {
+            if self.open_bytes().saturating_add(size) > limit {
                 self.finish(nonces)?;
             }
         }
+        self.append_open(&row, encoders)?;
+        Ok(row)
+    }
+
+    /// Appends all tiles of one place along the slowest dimension: to the fragment that is being written, to a new one, or
+    /// cut into several.
+    fn append_slab(
+        &mut self,
+        slab: &[Vec<EncodedTile>],
+        encoders: &[FieldEncoder],
+        nonces: &Nonces,
+    ) -> Result<()> {
+        let sizes: Vec<u64> = slab.iter().map(|row| size_of_row(row)).collect();
+        let bytes = sizes.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
+        let limit = self.boxes.as_ref().map_or(u64::MAX, |boxes| boxes.limit);
+        if self.open_bytes().saturating_add(bytes) > limit {
+            self.finish(nonces)?;
+        }
+        if bytes <= limit {
+            slab.iter().try_for_each(|row| self.append_open(row, encoders))?;
+        } else if let Some(boxes) = &self.boxes {
+            let groups = boxes.cut(&sizes)?.into_iter();
+            let groups: Vec<_> = groups.map(|group| (boxes.covered_by(&group), group.rows)).collect();
+            for (domain, rows) in groups {
+                let rows = slab.get(rows).unwrap_or_default();
+                rows.iter().try_for_each(|row| self.append_open(row, encoders))?;
+                self.finish_over(Some(domain), nonces)?;
+            }
+        }
+        if let Some(boxes) = &mut self.boxes {
+            boxes.advance();
+            if self.open.is_none() {
+                boxes.restart();
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends to the fragment that is being written, or to a new one.
+    fn append_open(&mut self, row: &[EncodedTile], encoders: &[FieldEncoder]) -> Result<()> {
         let mut part = match self.open.take() {
             Some(part) => part,
             None => {
@@ -107,14 +159,27 @@ impl<'a> Parts<'a> {
                 part
             }
         };
-        part.append(row, size)?;
+        part.append(row)?;
         self.open = Some(part);
         Ok(())
     }
 
     /// Ends the fragment that is being written, if there is one.
     pub(super) fn finish(&mut self, nonces: &Nonces) -> Result<()> {
-        if let Some(part) = self.open.take() {
+        let covered = self.boxes.as_ref().map(Boxes::covered);
+        self.finish_over(covered, nonces)?;
+        if let Some(boxes) = &mut self.boxes {
+            boxes.restart();
+        }
+        Ok(())
+    }
+
+    /// As [`Self::finish`]; the fragment covers this box, if it is not the whole one.
+    fn finish_over(&mut self, covered: Option<Vec<Range>>, nonces: &Nonces) -> Result<()> {
+        if let Some(mut part) = self.open.take() {
+            if covered.is_some() {
+                part.summary.domain = covered;
+            }
             self.finished.push(part.finish(nonces)?);
         }
         Ok(())
@@ -127,6 +192,11 @@ impl<'a> Parts<'a> {
         }
         commit(self.array, self.time, self.finished)
     }
+}
+
+/// Bytes of a tile of every field, in all files.
+fn size_of_row(row: &[EncodedTile]) -> u64 {
+    row.iter().map(EncodedTile::len).fold(0, u64::saturating_add)
 }
 
 /// A fragment's folder, which is removed again unless it comes to count.
@@ -209,20 +279,20 @@ impl<'a> Part<'a> {
         Ok(Self { name, outputs, folder, summary, bytes: 0, made_folders })
     }
 
-    /// Appends a tile of every field, together of so many bytes.
-    fn append(&mut self, row: Vec<EncodedTile>, bytes: u64) -> Result<()> {
+    /// Appends a tile of every field.
+    fn append(&mut self, row: &[EncodedTile]) -> Result<()> {
         let summary = &mut self.summary;
         let mut mbr = Vec::new();
-        for (tile, (output, field)) in row.into_iter().zip(self.outputs.iter_mut().zip(&mut summary.fields)) {
+        for (tile, (output, field)) in row.iter().zip(self.outputs.iter_mut().zip(&mut summary.fields)) {
             mbr.extend_from_slice(&tile.intervals);
             summary.last_tile_cells = to_u64(tile.cells);
-            output.append(&tile, field)?;
+            output.append(tile, field)?;
         }
         if !mbr.is_empty() {
             summary.mbrs.push(mbr);
         }
         summary.tile_count = summary.tile_count.saturating_add(1);
-        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes = self.bytes.saturating_add(size_of_row(row));
         Ok(())
     }
 

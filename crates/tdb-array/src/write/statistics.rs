@@ -229,9 +229,11 @@ macro_rules! floats {
             fn widen(self) -> f64 {
                 f64::from(self)
             }
-            fn sums_fit(_: f64, _: usize, _: Self, _: Self) -> bool {
-                // Rounding depends on the order, which `add` keeps.
-                false
+            fn sums_fit(sum: f64, count: usize, low: Self, high: Self) -> bool {
+                let Ok(count) = u32::try_from(count) else { return false };
+                let most = f64::from(low.abs().max(high.abs()));
+                // With room for what rounding adds.
+                sum.abs() + most * f64::from(count) < f64::MAX / 4.0
             }
             fn is_number(self) -> bool {
                 !self.is_nan()
@@ -313,19 +315,35 @@ impl<T: Number> Tally<T> {
         }
     }
 
-    /// Values of a run without nulls: where their sum cannot overflow, in loops that vectorise.
+    /// Values of a run without nulls: where their sum cannot overflow, in loops without branches.
     fn add_run(&mut self, values: impl ExactSizeIterator<Item = T> + Clone) {
-        if !T::PHYSICAL.is_float() {
-            let (low, high) = values.clone().fold((T::MOST, T::LEAST), |(low, high), value| {
+        if self.stopped || values.len() == 0 {
+            return self.add_each(values);
+        }
+        let (mut low, mut high) = (T::MOST, T::LEAST);
+        let mut sum = self.sum;
+        let mut numbers = true;
+        if T::PHYSICAL.is_float() {
+            // Sums of reals depend on the order, so they are added one after the other: all else is done meanwhile.
+            for value in values.clone() {
+                low = if low < value { low } else { value };
+                high = if high > value { high } else { value };
+                numbers &= value.is_number();
+                sum = sum.add_fitting(value.widen());
+            }
+        } else {
+            (low, high) = values.clone().fold((low, high), |(low, high), value| {
                 (if value < low { value } else { low }, if value > high { value } else { high })
             });
-            if values.len() > 0 && !self.stopped && T::sums_fit(self.sum, values.len(), low, high) {
-                self.extreme(low, high);
-                self.sum = values.fold(self.sum, |sum, value| sum.add_fitting(value.widen()));
-                return;
-            }
         }
-        self.add_each(values);
+        if !numbers || !T::sums_fit(self.sum, values.len(), low, high) {
+            return self.add_each(values);
+        }
+        if !T::PHYSICAL.is_float() {
+            sum = values.fold(sum, |sum, value| sum.add_fitting(value.widen()));
+        }
+        self.sum = sum;
+        self.extreme(low, high);
     }
 
     /// Of equal values the last one stays, so of 0.0 and −0.0 too. NaN stays only where there is nothing else.
@@ -456,6 +474,24 @@ mod tests {
         assert_eq!(found.sum, (-128_000i64).to_le_bytes());
         let found = of(Datatype::Float64, &[f64::INFINITY, 1.0], &[]);
         assert_eq!(found.sum, f64::MAX.to_le_bytes(), "as libtiledb has it");
+    }
+
+    #[test]
+    fn sums_of_reals_are_added_in_order_and_of_zeros_the_last_one_stays() {
+        let values: Vec<f64> = (0..1000).map(|i| f64::from(i % 17) * 0.1 - 0.7).collect();
+        let found = of(Datatype::Float64, &values, &[]);
+        let sum = values.iter().fold(0.0, |sum, value| sum + value);
+        assert_eq!(found.sum, f64::to_le_bytes(sum));
+        assert_eq!(
+            found.extremes,
+            Some(((-0.7f64).to_le_bytes().to_vec(), values[16].to_le_bytes().to_vec()))
+        );
+        for zeros in [[0.0f64, -0.0], [-0.0, 0.0]] {
+            let last = zeros[1].to_le_bytes().to_vec();
+            assert_eq!(of(Datatype::Float64, &zeros, &[]).extremes, Some((last.clone(), last)));
+        }
+        let found = of(Datatype::Float64, &[f64::INFINITY; 2], &[]);
+        assert_eq!(found.extremes.map(|(low, _)| low), Some(f64::INFINITY.to_le_bytes().to_vec()));
     }
 
     #[test]

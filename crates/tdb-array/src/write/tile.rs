@@ -1,12 +1,14 @@
 //! One tile of one field: its cells, and the bytes they become.
 
+use core::mem;
 use core::ops::Range as Cells;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tdb_codec::{Datatype, Gate, to_u64};
 use tdb_filters::{Encoder, Key, Overrides, Pipeline, Scratch, TileContext};
 use tdb_schema::{ArraySchema, Field, FieldKind, Range};
 use tdb_tile::split;
-use tdb_tile::{EMPTY_TILE, encode_string_tile, encode_tile};
+use tdb_tile::{ChunkBuffers, EMPTY_TILE, encode_string_tile, encode_tile_into};
 
 use super::statistics::{self, Rule, TileStatistics};
 use crate::{Result, WriteError};
@@ -60,21 +62,57 @@ pub(crate) struct Room {
 
 /// What a thread filters with.
 #[derive(Debug)]
-pub(crate) struct Worker {
+pub(crate) struct Worker<'s> {
     pub(crate) room: Room,
-    pub(crate) encoding: Encoding,
+    pub(crate) encoding: Encoding<'s>,
 }
 
 /// Working memory of the filters.
 #[derive(Debug)]
-pub(crate) struct Encoding {
-    pub(crate) scratch: Scratch,
+pub(crate) struct Encoding<'s> {
+    scratch: Scratch,
+    buffers: ChunkBuffers,
     offsets: Vec<u8>,
+    spare: &'s Spare,
 }
 
-impl Encoding {
-    pub(crate) const fn new(scratch: Scratch) -> Self {
-        Self { scratch, offsets: Vec::new() }
+impl<'s> Encoding<'s> {
+    pub(crate) fn new(scratch: Scratch, spare: &'s Spare) -> Self {
+        Self { scratch, buffers: ChunkBuffers::default(), offsets: Vec::new(), spare }
+    }
+
+    fn encode(
+        &mut self,
+        encoder: &Encoder,
+        bytes: &[u8],
+        split: split::Cells<'_>,
+    ) -> tdb_tile::Result<Vec<u8>> {
+        let mut out = self.spare.take();
+        encode_tile_into(encoder, bytes, split, &mut self.scratch, &mut self.buffers, &mut out)?;
+        Ok(out)
+    }
+}
+
+/// Buffers of tiles that are written, for those to come: each in fresh memory would cost as much as copying it does.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(Mutex<Vec<Vec<u8>>>);
+
+impl Spare {
+    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Vec<u8> {
+        self.buffers().pop().unwrap_or_default()
+    }
+
+    /// Takes the buffers of tiles back.
+    pub(crate) fn give(&self, tiles: Vec<EncodedTile>) {
+        let mut buffers = self.buffers();
+        for tile in tiles {
+            buffers.extend(tile.values.map(|(bytes, _)| bytes).into_iter().chain(tile.validity));
+            buffers.push(tile.fixed);
+        }
     }
 }
 
@@ -186,7 +224,7 @@ impl FieldEncoder {
         &self,
         source: &dyn TileSource,
         tile: usize,
-        worker: &mut Worker,
+        worker: &mut Worker<'_>,
     ) -> Result<EncodedTile> {
         let Worker { room, encoding } = worker;
         if self.zipped > 0 {
@@ -202,7 +240,7 @@ impl FieldEncoder {
         source: &dyn TileSource,
         tile: usize,
         room: &mut Room,
-        encoding: &mut Encoding,
+        encoding: &mut Encoding<'_>,
     ) -> Result<EncodedTile> {
         let (mut values, mut intervals, mut count) = (Vec::new(), Vec::new(), 0);
         for index in 0..self.zipped {
@@ -214,7 +252,7 @@ impl FieldEncoder {
         }
         let size = to_u64(self.cell_size.unwrap_or(1));
         let split = split::Cells::Coordinates { dimensions: to_u64(self.zipped), size };
-        let fixed = encode_tile(&self.fixed, &values, split, &mut encoding.scratch);
+        let fixed = encoding.encode(&self.fixed, &values, split);
         let fixed = fixed.map_err(|error| self.failed(error))?;
         let statistics = TileStatistics::default();
         Ok(EncodedTile { cells: count, fixed, values: None, validity: None, statistics, intervals })
@@ -224,9 +262,8 @@ impl FieldEncoder {
         WriteError::Filter { field: self.name.clone(), error: error.into() }
     }
 
-    fn encode_cells(&self, cells: &TileCells<'_>, encoding: &mut Encoding) -> Result<EncodedTile> {
+    fn encode_cells(&self, cells: &TileCells<'_>, encoding: &mut Encoding<'_>) -> Result<EncodedTile> {
         let failed = |error| self.failed(error);
-        let Encoding { scratch, offsets: offset_bytes } = encoding;
         let statistics = statistics::of_tile(self.rule, self.datatype, cells, self.cell_size);
         let intervals = match self.kind {
             // What has extremes of its own is not in the R-tree: the times of cells.
@@ -236,29 +273,32 @@ impl FieldEncoder {
         let (fixed, values) = match &self.values {
             None => {
                 let size = to_u64(self.cell_size.unwrap_or(1));
-                let tile = encode_tile(&self.fixed, cells.values, split::Cells::Fixed { size }, scratch);
+                let tile = encoding.encode(&self.fixed, cells.values, split::Cells::Fixed { size });
                 (tile.map_err(failed)?, None)
             }
             Some(encoder) if encoder.encodes_strings() => {
-                let tile = encode_string_tile(encoder, cells.values, cells.offsets, scratch);
+                let tile = encode_string_tile(encoder, cells.values, cells.offsets, &mut encoding.scratch);
                 (EMPTY_TILE.to_vec(), Some(tile.map_err(failed)?))
             }
             Some(encoder) => {
-                offset_bytes.clear();
-                offset_bytes.extend(cells.offsets.iter().flat_map(|offset| offset.to_le_bytes()));
-                let offsets =
-                    encode_tile(&self.fixed, offset_bytes, split::Cells::Fixed { size: 8 }, scratch);
+                let mut bytes = mem::take(&mut encoding.offsets);
+                bytes.resize(cells.offsets.len().saturating_mul(8), 0);
+                for (place, offset) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(cells.offsets) {
+                    *place = offset.to_le_bytes();
+                }
+                let offsets = encoding.encode(&self.fixed, &bytes, split::Cells::Fixed { size: 8 });
+                encoding.offsets = bytes;
                 let value_size = to_u64(self.datatype.size());
                 let tile = match self.whole_cells {
                     true => {
                         let split = split::Cells::Var { offsets: cells.offsets, value_size };
-                        encode_tile(encoder, cells.values, split, scratch)
+                        encoding.encode(encoder, cells.values, split)
                     }
                     // libtiledb up to 2.6 cut values anywhere, and refuses chunks without bytes.
                     false if cells.values.is_empty() => Ok(EMPTY_TILE.to_vec()),
                     false => {
                         let split = split::Cells::Fixed { size: value_size };
-                        encode_tile(encoder, cells.values, split, scratch)
+                        encoding.encode(encoder, cells.values, split)
                     }
                 };
                 (offsets.map_err(failed)?, Some(tile.map_err(failed)?))
@@ -266,7 +306,7 @@ impl FieldEncoder {
         };
         let validity = self.validity.as_ref();
         let validity = validity
-            .map(|encoder| encode_tile(encoder, cells.validity, split::Cells::Fixed { size: 1 }, scratch))
+            .map(|encoder| encoding.encode(encoder, cells.validity, split::Cells::Fixed { size: 1 }))
             .transpose()
             .map_err(failed)?;
         let values = values.map(|tile| (tile, to_u64(cells.values.len())));

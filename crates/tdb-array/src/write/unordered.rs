@@ -2,18 +2,18 @@
 
 use core::ops::Range;
 
-use tdb_codec::{Layout, to_u64};
+use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, FieldKind};
 
 use super::column::{self, CheckedColumn, Runs};
-use super::coordinates::{Bounds, of_dimensions};
+use super::coordinates::{Bounds, bands, of_dimensions};
 use super::fragment::field_kinds;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
 use crate::context::Context;
 use crate::gather::index_of;
 use crate::sparse::order::{self, CellOrder, CoordinatesRef};
-use crate::{Result, WriteError};
+use crate::{Result, WriteError, parallel};
 
 /// Writes cells as a fragment; returns the fragment's name.
 pub(super) fn write(
@@ -41,9 +41,9 @@ pub(super) fn append(
     Bounds::new(schema).check(context.threads, &coordinates, cells, first)?;
     let mut order = sorted(context, schema, &coordinates, cells)?;
     if !schema.allows_duplicates {
-        settle(&mut order, &coordinates, duplicates, first)?;
+        settle(context.threads, &mut order, &coordinates, duplicates, first)?;
     }
-    let tile_cells = tdb_codec::to_usize(schema.capacity).unwrap_or(usize::MAX);
+    let tile_cells = to_usize(schema.capacity).unwrap_or(usize::MAX);
     if order.len() == cells && order.is_sorted() {
         let runs = Runs { columns, tile_cells, cells: 0..cells };
         return fragment.append_tiles(runs.tiles(), &runs);
@@ -73,13 +73,14 @@ fn sorted(
 /// Refuses cells with equal coordinates, or leaves one of them, as `duplicates` says. Coordinates are equal if all their
 /// bytes are.
 fn settle(
+    threads: usize,
     order: &mut Vec<u32>,
     coordinates: &[CheckedColumn<'_>],
     duplicates: Duplicates,
     first: u64,
 ) -> Result<()> {
     let mut dropped: Vec<usize> = Vec::new();
-    for group in stand_equal(order, coordinates) {
+    for group in stand_equal(threads, order, coordinates)? {
         let Some(cells) = order.get_mut(group.clone()) else { continue };
         // Zeros of both signs stand equal and are not: those that are the same come together.
         let key = |cell: &u32| -> Vec<&[u8]> {
@@ -114,24 +115,72 @@ fn settle(
 }
 
 /// The runs of more than one cell that stand equal in the order.
-fn stand_equal(order: &[u32], coordinates: &[CheckedColumn<'_>]) -> Vec<Range<usize>> {
-    // The places whose cells are equal to the one before, dimension by dimension.
-    let mut equal: Option<Vec<usize>> = None;
-    for column in coordinates {
-        let same = |at: &usize| {
-            let cell = |at: usize| order.get(at).and_then(|cell| column.cell(index_of(*cell)));
-            let (a, b) = (cell(at.wrapping_sub(1)), cell(*at));
-            a == b || a.zip(b).is_some_and(|(a, b)| are_zeros(column, a, b))
-        };
-        equal = Some(match equal {
-            None => (1..order.len()).filter(same).collect(),
-            Some(equal) => equal.into_iter().filter(same).collect(),
-        });
-    }
-    let equal = equal.unwrap_or_default();
+fn stand_equal(
+    threads: usize,
+    order: &[u32],
+    coordinates: &[CheckedColumn<'_>],
+) -> Result<Vec<Range<usize>>> {
+    // A band's first cell is compared with the last of the band before.
+    let jobs = bands(order.len()).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect();
+    let equal = parallel::run(threads, jobs, Vec::new, |band: Range<usize>, values| {
+        // The places whose cells are equal to the one before, dimension by dimension.
+        let mut equal: Option<Vec<usize>> = None;
+        for column in coordinates {
+            equal = Some(match equal {
+                None => equal_in(column, order, band.clone(), values),
+                Some(mut equal) => {
+                    let cell = |at: usize| order.get(at).and_then(|cell| column.cell(index_of(*cell)));
+                    equal.retain(|at| same(column, cell(at.wrapping_sub(1)), cell(*at)));
+                    equal
+                }
+            });
+        }
+        Ok(equal.unwrap_or_default())
+    })?;
+    let equal: Vec<usize> = equal.into_iter().flatten().collect();
     let groups = equal.chunk_by(|a, b| a.saturating_add(1) == *b);
     let ends = |group: &[usize]| Some(group.first()?.saturating_sub(1)..group.last()?.saturating_add(1));
-    groups.filter_map(ends).collect()
+    Ok(groups.filter_map(ends).collect())
+}
+
+/// The places of a band whose cells have the coordinate of the one before.
+fn equal_in(
+    column: &CheckedColumn<'_>,
+    order: &[u32],
+    band: Range<usize>,
+    values: &mut Vec<u8>,
+) -> Vec<usize> {
+    let cells = order.get(band.clone()).unwrap_or_default();
+    let second = band.start.saturating_add(1);
+    // Picked first, so that what lies anywhere in memory is not waited for one by one.
+    fn of_size<const N: usize>(
+        column: &CheckedColumn<'_>,
+        cells: &[u32],
+        second: usize,
+        values: &mut Vec<u8>,
+    ) -> Vec<usize> {
+        values.clear();
+        pick::<N>(column.values, cells, values);
+        let pairs = values.as_chunks::<N>().0.windows(2).zip(second..);
+        let equal = |pair: &[[u8; N]]| matches!(pair, [a, b] if a == b || are_zeros(column, a, b));
+        pairs.filter(|(pair, _)| equal(pair)).map(|(_, at)| at).collect()
+    }
+    match column.cell_size {
+        Some(1) => of_size::<1>(column, cells, second, values),
+        Some(2) => of_size::<2>(column, cells, second, values),
+        Some(4) => of_size::<4>(column, cells, second, values),
+        Some(8) => of_size::<8>(column, cells, second, values),
+        _ => {
+            let cell = |cell: u32| column.cell(index_of(cell));
+            let equal = |pair: &[u32]| matches!(pair, [a, b] if same(column, cell(*a), cell(*b)));
+            cells.windows(2).zip(second..).filter(|(pair, _)| equal(pair)).map(|(_, at)| at).collect()
+        }
+    }
+}
+
+/// Whether two coordinates stand equal.
+fn same(column: &CheckedColumn<'_>, a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
+    a == b || a.zip(b).is_some_and(|(a, b)| are_zeros(column, a, b))
 }
 
 /// Whether two reals are zeros of any sign.
@@ -173,7 +222,7 @@ impl TileSource for Picked<'_, '_> {
                 None => {
                     for cell in order {
                         offsets.push(to_u64(values.len()));
-                        values.extend_from_slice(column.cell(index_of(*cell)).unwrap_or_default());
+                        push_cell(column, index_of(*cell), values);
                     }
                 }
             }
@@ -188,8 +237,30 @@ impl TileSource for Picked<'_, '_> {
 /// Picks cells of `N` bytes.
 fn pick<const N: usize>(from: &[u8], order: &[u32], into: &mut Vec<u8>) {
     let (cells, _) = from.as_chunks::<N>();
-    into.reserve(order.len().saturating_mul(N));
-    for cell in order {
-        into.extend_from_slice(cells.get(index_of(*cell)).unwrap_or(&[0; N]));
+    let start = into.len();
+    into.resize(start.saturating_add(order.len().saturating_mul(N)), 0);
+    let slots = into.get_mut(start..).unwrap_or_default().as_chunks_mut::<N>().0;
+    for (slot, cell) in slots.iter_mut().zip(order) {
+        *slot = cells.get(index_of(*cell)).copied().unwrap_or([0; N]);
+    }
+}
+
+/// Strings up to this length are appended in one move, together with what lies behind them.
+const SHORT: usize = 16;
+
+/// Appends a cell of variable length.
+pub(super) fn push_cell(column: &CheckedColumn<'_>, index: usize, into: &mut Vec<u8>) {
+    let bounds = column.offsets.get(index).zip(column.offsets.get(index.saturating_add(1)));
+    let bounds = bounds.and_then(|(start, end)| Some((to_usize(*start)?, to_usize(*end)?)));
+    let Some((start, end)) = bounds else { return };
+    let len = end.saturating_sub(start);
+    let before = into.len();
+    let near = column.values.get(start..).and_then(<[u8]>::first_chunk::<SHORT>);
+    match near.filter(|_| len <= SHORT) {
+        Some(bytes) => {
+            into.extend_from_slice(bytes);
+            into.truncate(before.saturating_add(len));
+        }
+        None => into.extend_from_slice(column.values.get(start..end).unwrap_or_default()),
     }
 }
