@@ -35,7 +35,7 @@ fn count(read: Read<'_>) -> tdb_array::Result<usize> {
 fn create(schema: &ArraySchema) -> (MemoryStorage, WriteOptions) {
     let storage = MemoryStorage::default();
     let options = WriteOptions::new().durability(Durability::Buffered);
-    options.create_storage(&storage, schema).unwrap();
+    options.clone().create_storage(&storage, schema).unwrap();
     (storage, options)
 }
 

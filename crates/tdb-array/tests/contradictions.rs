@@ -16,7 +16,7 @@ fn sparse(x: &[i32]) -> MemoryStorage {
     schema.capacity = 5;
     let storage = MemoryStorage::default();
     let options = WriteOptions::new().durability(Durability::Buffered).timestamp(7);
-    options.create_storage(&storage, &schema).unwrap();
+    options.clone().create_storage(&storage, &schema).unwrap();
     let offsets: Vec<u64> = (0..=x.len() as u64).map(|cell| cell * 2).collect();
     let strings = "ab".repeat(x.len());
     let writer = options.open_storage(storage.clone()).unwrap();

@@ -63,6 +63,9 @@ enum Gone {
     Folder(String),
 }
 
+/// Whether something is true of a fragment's folder.
+type Judge<'j> = &'j dyn Fn(&str) -> bool;
+
 impl Vacuum {
     /// Removes files of a kind that consolidated ones replace.
     pub const fn new(what: Stored) -> Self {
@@ -129,7 +132,7 @@ impl Vacuum {
                     continue;
                 }
                 let (all, none) = (|_: &str| true, |_: &str| false);
-                steps.extend(self.removal(context, &files, key, inputs, &all, &none, None, &committed)?);
+                steps.extend(self.removal(context, &files, key, inputs, (&all, &none), None, &committed)?);
                 continue;
             };
             let fragment = Fragment::open(context, (*entry).clone(), &|name| loader.named(name))?;
@@ -158,7 +161,7 @@ impl Vacuum {
             let verify = self.verify.then(|| (output.clone(), schema_key));
             let listed = writer.schema().version.has(Gate::FragmentFolders);
             let seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
-            steps.extend(self.removal(context, &files, key, inputs, &goes, &seen, verify, &committed)?);
+            steps.extend(self.removal(context, &files, key, inputs, (&goes, &seen), verify, &committed)?);
         }
         Ok(MaintenancePlan::new(steps, notes))
     }
@@ -176,8 +179,7 @@ impl Vacuum {
         files: &CommitFiles,
         key: &str,
         inputs: &[String],
-        goes: &dyn Fn(&str) -> bool,
-        seen: &dyn Fn(&str) -> bool,
+        (goes, seen): (Judge<'_>, Judge<'_>),
         verify: Option<(String, String)>,
         committed: &HashMap<&str, &FragmentEntry>,
     ) -> Result<Option<MaintenanceStep>> {

@@ -2,6 +2,7 @@
 //! dimension first: so what is cut are rows of tiles of the slowest dimension, and only where one of these is too large by
 //! itself, pieces of it along the next.
 
+use core::iter::once;
 use core::mem;
 use core::ops::Range as Tiles;
 
@@ -84,7 +85,7 @@ impl Boxes {
     /// What the slabs since the last fragment cover.
     pub(super) fn covered(&self) -> Vec<Range> {
         let inner = self.inner().iter().map(|count| 0..*count);
-        self.domain(&[self.first..self.slabs].into_iter().chain(inner).collect::<Vec<_>>())
+        self.domain(&once(self.first..self.slabs).chain(inner).collect::<Vec<_>>())
     }
 
     /// What a group of tiles of the slab that is being written covers.
@@ -135,7 +136,8 @@ fn add(
         if from < to {
             let rows = start.saturating_add(from.saturating_mul(unit))
                 ..start.saturating_add(to.saturating_mul(unit));
-            let places = above.iter().cloned().chain([from..to]).chain(inner.iter().map(|count| 0..*count));
+            let places =
+                above.iter().cloned().chain(once(from..to)).chain(inner.iter().map(|count| 0..*count));
             groups.push(Group { rows, places: places.collect() });
         }
     };
@@ -149,7 +151,8 @@ fn add(
         end_group(first, at, groups);
         (first, bytes) = (at, size);
         if size > limit {
-            let above: Vec<Tiles<usize>> = above.iter().cloned().chain([at..at.saturating_add(1)]).collect();
+            let above: Vec<Tiles<usize>> =
+                above.iter().cloned().chain(once(at..at.saturating_add(1))).collect();
             add(inner, start.saturating_add(at.saturating_mul(unit)), part, limit, &above, groups)?;
             (first, bytes) = (at.saturating_add(1), 0);
         }
