@@ -22,7 +22,8 @@ sum of hashes over all columns, with positions where the order is defined (dupli
 in any order).
 
 Ratios are libtiledb's median time divided by tdb's: above 1, tdb is faster. Cases below 50 ms are run ten times as
-often; cases that take libtiledb minutes are run once by it. The copy column is the time to copy as many bytes as the
+often; cases that take libtiledb minutes are run once by it. A cell's time is tdb's,
+for results of many cells: it should not depend on how many. The copy column is the time to copy as many bytes as the
 result has into fresh memory with the same threads, which is about the least a read can take. The limit column is, for
 uncompressed arrays, the time to copy the files out of the page cache into fresh memory; for others, that of the codecs
 and shuffles alone over the same chunks, which lie in memory, into memory that each thread uses over and over; of

@@ -198,8 +198,8 @@ impl Trial<'_> {
                 (self.leftovers)(&left);
                 if found == old {
                     let again = Fragile::of(&left);
-                    let done = (self.act)(again.clone());
-                    assert!(done.is_ok(), "{what}, again: {done:?}");
+                    let repeated = (self.act)(again.clone());
+                    assert!(repeated.is_ok(), "{what}, again: {repeated:?}");
                     let again = again.after_crash();
                     assert_eq!((self.look)(&again), new, "{what}, again");
                     if calls % 4 == 0 {
