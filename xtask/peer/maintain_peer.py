@@ -21,9 +21,10 @@ import struct
 
 import capi
 import expect
+import objects
 import write
 
-MAINTENANCE = ("consolidate", "vacuum")
+MAINTENANCE = ("consolidate", "vacuum", "group_consolidate", "group_vacuum")
 
 
 def take_steps(lib, case, out):
@@ -63,6 +64,16 @@ def look(lib, uri, window):
         lib.close(array)
 
 
+def look_at_group(lib, uri, window):
+    group = objects.open_group(lib, uri, capi.READ, window)
+    try:
+        members = sorted(m["name"] for m in objects.members(lib, group, uri))
+        metadata = sorted(objects.metadata(lib, group), key=lambda entry: entry["key"])
+        return {"fields": members, "rows": [], "metadata": metadata}
+    finally:
+        objects.close_group(lib, group)
+
+
 def fnv(values):
     """FNV-1a of values, None being null, as xtask/src/conform/processes.rs does it."""
     value = 0xcbf29ce484222325
@@ -82,8 +93,8 @@ def sums(lib, uri, window):
 
 def compare(lib, case, ours, theirs):
     for window in case["windows"]:
-        a = look(lib, os.path.join(ours, case["name"]), window)
-        b = look(lib, os.path.join(theirs, case["name"]), window)
+        a, b = [(look_at_group if case["group"] else look)(lib, os.path.join(side, case["name"]), window)
+                for side in (ours, theirs)]
         for what in ("fields", "metadata", "rows"):
             if a[what] != b[what]:
                 only = [[x for x in p if x not in q][:4] for p, q in ((a[what], b[what]), (b[what], a[what]))]
@@ -113,6 +124,8 @@ def main():
     expect.BUFFER = 1 << 16
     for case in cases[args.skip:]:
         answer = {"name": case["name"], "outcome": "equal", "what": "", "skipped": []}
+        if lib.key != case["key"]:
+            lib.set_key(case["key"])
         try:
             answer["skipped"] = take_steps(lib, case, args.theirs)
             different = compare(lib, case, args.ours, args.theirs)

@@ -5,6 +5,7 @@ mod filters;
 mod maintenance;
 mod peers;
 mod processes;
+mod pure;
 mod random;
 mod reads;
 mod versions;
@@ -13,11 +14,12 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
+    ("pure", pure::USAGE, pure::run),
     ("reads", reads::USAGE, reads::run),
     ("versions", versions::USAGE, versions::run),
     ("writes", writes::USAGE, writes::run),

@@ -19,7 +19,7 @@ use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
 use crate::timed::{METADATA, PARTIAL};
-use crate::write::{ensure_folder, fresh_uuid, lock, put, sync_folder};
+use crate::write::{ensure_folder, fresh_uuid, lock, now, put, sync_folder};
 use crate::{ArrayWriter, Error, Result};
 
 /// How to remove files that others replace.
@@ -28,14 +28,14 @@ use crate::{ArrayWriter, Error, Result};
 /// consolidated dense one replaces, goes with [`Self::drop_history`], as a vacuum of libtiledb always removes it.
 ///
 /// Writers and other maintenance of this library may be at work on the array meanwhile, but for [`Self::orphans`], to which a
-/// write that is not finished looks like a leftover. Readers that opened the array before may miss files that are gone.
+/// write that is not finished after a day looks like a leftover. Readers that opened the array before may miss files that are gone.
 #[derive(Clone, Debug)]
 #[must_use = "a vacuum does nothing until its plan runs"]
 pub struct Vacuum {
     what: Option<Stored>,
     drop_history: bool,
     verify: bool,
-    before: u64,
+    before: Option<u64>,
 }
 
 /// What a step removes, in stages: each is durably gone before the next begins.
@@ -54,6 +54,9 @@ pub(super) struct Removal {
     stages: Vec<Vec<Gone>>,
 }
 
+/// Writes are thought to be done within a day, in milliseconds.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Gone {
     File(String),
@@ -66,12 +69,12 @@ type Judge<'j> = &'j dyn Fn(&str) -> bool;
 impl Vacuum {
     /// Removes files of a kind that consolidated ones replace.
     pub const fn new(what: Stored) -> Self {
-        Self { what: Some(what), drop_history: false, verify: true, before: u64::MAX }
+        Self { what: Some(what), drop_history: false, verify: true, before: None }
     }
 
     /// Removes what crashes left behind: fragments that nothing commits, and files that were not put in their place.
     pub const fn orphans() -> Self {
-        Self { what: None, drop_history: false, verify: true, before: u64::MAX }
+        Self { what: None, drop_history: false, verify: true, before: None }
     }
 
     /// Removes also what reads at earlier times still see, so that they no longer do.
@@ -86,9 +89,10 @@ impl Vacuum {
         self
     }
 
-    /// Of orphans, only those whose names tell a time before this: a write that is at work looks like one.
+    /// Of orphans, only those whose names tell a time before this, instead of a day ago: a write that is at work looks like
+    /// one, and would come to count without its files.
     pub const fn before(mut self, milliseconds: u64) -> Self {
-        self.before = milliseconds;
+        self.before = Some(milliseconds);
         self
     }
 
@@ -274,7 +278,8 @@ impl Vacuum {
             Err(error) => Err(Error::io(context.describe(folder), error)),
         };
         let root = list("")?;
-        let old = |name: &str| times_of(name).is_none_or(|(_, last)| last < self.before);
+        let before = self.before.unwrap_or_else(|| now().saturating_sub(DAY));
+        let old = |name: &str| times_of(name).is_none_or(|(_, last)| last < before);
         let mut listed = Vec::new();
         let mut gone = Vec::new();
         let mut notes = Vec::new();

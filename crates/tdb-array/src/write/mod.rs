@@ -40,7 +40,7 @@ pub(crate) use column::CheckedColumn;
 pub(crate) use create::generic_tile;
 pub(crate) use dense::{BoxPlan, append_box};
 pub(crate) use merged::{Marks, Merged};
-pub(crate) use names::Nonces;
+pub(crate) use names::{Nonces, now};
 pub(crate) use put::{ensure_folder, lock, never_put, put, sync_folder, uri_of};
 
 #[cfg(test)]
@@ -211,7 +211,7 @@ impl WriteOptions {
 
     /// The time of a write that begins now.
     fn time(&self) -> u64 {
-        self.timestamp.filter(|time| *time != 0).unwrap_or_else(names::now)
+        self.timestamp.filter(|time| *time != 0).unwrap_or_else(now)
     }
 }
 
