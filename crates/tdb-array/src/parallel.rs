@@ -58,6 +58,21 @@ pub(crate) fn run<J: Send, S, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Items that a thread takes at a time where each takes so little that handing them out one by one would cost as much.
+const GROUP: usize = 32;
+
+/// Runs `run` on every item with at most `threads` threads. Results are in the items' order; the first error in that order
+/// wins.
+pub(crate) fn map<T: Sync, R: Send>(
+    threads: usize,
+    items: &[T],
+    run: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let group = |items: &[T], (): &mut ()| items.iter().map(&run).collect::<Result<Vec<R>>>();
+    let groups = self::run(threads, items.chunks(GROUP).collect(), || (), group)?;
+    Ok(groups.into_iter().flatten().collect())
+}
+
 /// How many results a thread may be ahead of the one that is waited for, for each thread.
 const AHEAD: usize = 4;
 

@@ -93,7 +93,8 @@ fn the_least_budget_that_is_named_streams_everything() {
     for (name, array, cells) in arrays() {
         for order in [Layout::RowMajor, Layout::GlobalOrder, Layout::Unordered] {
             let named = least(|budget| count(array.read().order(order).memory(budget)));
-            assert_eq!(count(array.read().order(order).memory(named)).unwrap(), cells, "{name}, {order:?}");
+            let found = count(array.read().order(order).memory(named));
+            assert!(matches!(found, Ok(found) if found == cells), "{name}, {order:?}: {found:?}");
             assert!(named < bytes(16 << 20), "{name}, {order:?}: {named} for at most 5 MiB");
         }
     }
@@ -105,7 +106,8 @@ fn the_least_budget_of_a_condition_streams_what_satisfies_it() {
         let read = || array.read().condition(field("a").ge(3).and(field("s").ne("z")));
         let left = if name == "dense" { cells } else { cells - 3 };
         let named = least(|budget| count(read().memory(budget)));
-        assert_eq!(count(read().memory(named)).unwrap(), left, "{name}");
+        let found = count(read().memory(named));
+        assert!(matches!(found, Ok(found) if found == left), "{name}: {found:?}");
         let plain = least(|budget| count(array.read().memory(budget)));
         assert!(named > plain, "{name}: the condition's columns take room beside {plain}");
     }

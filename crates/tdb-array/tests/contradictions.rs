@@ -15,15 +15,19 @@ fn sparse(x: &[i32]) -> MemoryStorage {
         .with_attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var));
     schema.capacity = 5;
     let storage = MemoryStorage::default();
-    let options = WriteOptions::new().durability(Durability::Buffered).timestamp(7);
-    options.clone().create_storage(&storage, &schema).unwrap();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    write(&storage, 7, x);
+    storage
+}
+
+fn write(storage: &MemoryStorage, time: u64, x: &[i32]) {
+    let options = WriteOptions::new().durability(Durability::Buffered).timestamp(time);
     let offsets: Vec<u64> = (0..=x.len() as u64).map(|cell| cell * 2).collect();
     let strings = "ab".repeat(x.len());
     let writer = options.open_storage(storage.clone()).unwrap();
     let write = writer.write().order(Layout::GlobalOrder).column(WriteColumn::fixed("x", x));
     let write = write.column(WriteColumn::fixed("a", x));
     write.column(WriteColumn::var("s", strings.as_bytes(), &offsets)).commit().unwrap();
-    storage
 }
 
 const CELLS: [i32; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90];
@@ -77,9 +81,11 @@ fn a_data_file_that_is_cut_off_or_missing_is_named() {
 
 #[test]
 fn metadata_of_a_larger_fragment_are_refused() {
-    let storage = sparse(&CELLS);
-    let other = sparse(&(0..40).map(|cell| cell * 2).collect::<Vec<i32>>());
-    let metadata = other.remove(&key(&other, "/__fragment_metadata.tdb")).unwrap();
+    let storage = sparse(&(0..40).map(|cell| cell * 2).collect::<Vec<i32>>());
+    let metadata = storage.remove(&key(&storage, "/__fragment_metadata.tdb")).unwrap();
+    let larger: Vec<String> = storage.keys().into_iter().filter(|key| key.contains("__7_7_")).collect();
+    write(&storage, 8, &CELLS);
+    larger.iter().filter(|key| !key.contains("__schema")).for_each(|key| drop(storage.remove(key)));
     change(&storage, "/__fragment_metadata.tdb", |bytes| *bytes = metadata.to_vec());
     let folder = key(&storage, "/a0.tdb").replace("/a0.tdb", "");
     assert!(errors(&storage).iter().all(|error| error.contains(&folder)), "{:?}", errors(&storage));

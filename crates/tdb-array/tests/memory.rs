@@ -314,9 +314,10 @@ fn sparse_cells_in_order_stream_inside_their_budget() {
     stream(&scratch.0, "row", BUDGET, cells);
     // Without an order, duplicates between the fragments are looked for.
     stream(&scratch.0, "unordered", BUDGET, cells);
-    // Neither condition is decided by statistics; the second leaves few cells.
-    for (condition, left) in [("a != 7 and y != 9", cells - 4 * 100 - 3500), ("a = 7 and y < 5000", 4 * 100)]
-    {
+    // Neither condition is decided by statistics; the second leaves few cells. Each piece of 1000 rows has 100 cells of
+    // every a, one of which has that y.
+    let of_a = 4 * 4 * 100;
+    for (condition, left) in [("a != 7 and y != 9", cells - of_a - 3500 + 4), ("a = 7 and y < 5000", of_a)] {
         stream_where(&scratch.0, "row", condition, BUDGET, left);
         stream_where(&scratch.0, "unordered", condition, BUDGET, left);
         aggregate(&scratch.0, "count, sum(a), min(y), mean(x)", condition, BUDGET, left);

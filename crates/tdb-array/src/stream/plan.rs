@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
-use tdb_schema::{ArraySchema, Dimension};
+use tdb_schema::{ArraySchema, Dimension, Range};
 
 use super::cost::CellCost;
 use super::cut::{Bounds, Cutter, Fit, Piece};
@@ -12,16 +12,17 @@ use super::line::Line;
 use super::memory::MemoryBudget;
 use super::progress::Progress;
 use super::runs::{Limit, Run, Runs, TileSet};
-use super::share::{Room, Share};
+use super::share::{Room, Share, too_small};
 use super::spread::Spread;
 use crate::coordinate::Ends;
+use crate::fragment::Fragment;
 use crate::query::Plan;
 use crate::ranges::RangeSet;
 use crate::sparse::Sorting;
 use crate::sparse::filter::Filter;
 use crate::sparse::order::{CellOrder, parts};
 use crate::sparse::select::select;
-use crate::{QueryError, Result};
+use crate::{Error, QueryError, Result};
 
 /// The parts of a query that are still to be read.
 #[derive(Debug)]
@@ -146,8 +147,12 @@ impl Parts {
         progress.bytes_estimate = progress.cells_estimate.saturating_mul(cost.per_result_cell());
         let this = Self { budget, batch, cost, scale: SCALE, kind };
         // A budget that is too small for anything is refused before anything is read.
-        this.room(plan, 0)?;
-        Ok((this, progress))
+        match (&this.kind, this.room(plan, this.held())) {
+            (_, Ok(_)) => Ok((this, progress)),
+            (Kind::Runs(_), Err(_)) => Err(this.too_small_for_runs(plan)),
+            (Kind::Untried(_), Err(_)) => Err(this.too_small_for_keys(plan)),
+            (_, Err(error)) => Err(error),
+        }
     }
 
     /// The room that is left beside threads and `held` bytes.
@@ -192,11 +197,7 @@ impl Parts {
                 self.kind = Kind::Keys(self.stretches(plan, order, room)?);
             }
         }
-        let held = match &self.kind {
-            Kind::Boxes(boxes) => boxes.spread.held(),
-            Kind::Keys(stretches) => stretches.held(),
-            _ => 0,
-        };
+        let held = self.held();
         let room = self.room(plan, held)?;
         let share = |room: &Room| room.bytes().saturating_mul(self.scale) / SCALE;
         let target = share(&room);
@@ -211,9 +212,9 @@ impl Parts {
                 else {
                     return Ok(None);
                 };
-                if run.bytes > all.bytes() {
-                    let largest = runs.largest(plan, &self.cost, to_u64(plan.array.context.threads))?;
-                    return Err(all.too_small(largest.max(run.bytes)).into());
+                let least = run.bytes.max(Room::least(run.threads));
+                if least > all.bytes() {
+                    return Err(self.too_small_for_runs(plan));
                 }
                 let room = self.room_beside(plan, run.threads)?;
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
@@ -221,6 +222,49 @@ impl Parts {
                 Ok(Some(Part { what: What::Run(run, set), room: Arc::new(room), tiles, touched }))
             }
             Kind::Untried(_) | Kind::Unsorted(_) | Kind::Done => Ok(None),
+        }
+    }
+
+    /// What the plan of the parts holds itself.
+    fn held(&self) -> u64 {
+        match &self.kind {
+            Kind::Boxes(boxes) => boxes.spread.held(),
+            Kind::Keys(stretches) => stretches.held(),
+            _ => 0,
+        }
+    }
+
+    /// The error of a budget that is too small for a stream by keys, of which an eighth notes keys.
+    fn too_small_for_keys(&self, plan: &Plan<'_>) -> Error {
+        for fragment in &plan.array.fragments {
+            // Notes how large its values are.
+            if let Err(error) = self.cost.var_sizes(&plan.array.context, fragment) {
+                return error;
+            }
+        }
+        let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
+        let threads = self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context.threads));
+        let beside = self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside);
+        // The shortest window has a stretch of each fragment that overlaps there.
+        let tile = cells.saturating_mul(self.cost.per_cell()).saturating_add(values.saturating_mul(3));
+        let together = tile.saturating_mul(overlapping(plan));
+        let room = |stretches: u64| {
+            let notes = tiles(plan).saturating_mul(STRETCH).saturating_mul(stretches);
+            let cells = together.checked_div(stretches).unwrap_or(together);
+            cells.max(Room::least(0)).max(notes.saturating_mul(7)).saturating_add(notes)
+        };
+        let least = (1..=MOST_STRETCHES).map(room).min().unwrap_or(together);
+        let least = least.saturating_add(least / 7).saturating_add(threads).saturating_add(beside);
+        too_small(self.budget, least).into()
+    }
+
+    /// The error of a budget that is too small for some tile: it names what the dearest takes.
+    fn too_small_for_runs(&self, plan: &Plan<'_>) -> Error {
+        let threads = to_u64(plan.array.context.threads);
+        let beside = self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside);
+        match Runs::default().dearest(plan, &self.cost, threads) {
+            Ok(least) => too_small(self.budget, least.max(Room::least(0)).saturating_add(beside)).into(),
+            Err(error) => error,
         }
     }
 
@@ -247,12 +291,9 @@ impl Parts {
 
     /// Notes the keys of all cells.
     fn stretches(&self, plan: &Plan<'_>, order: KeyOrder, room: u64) -> Result<Stretches> {
-        let fragments = &plan.array.fragments;
-        let tiles = fragments
-            .iter()
-            .fold(1u64, |sum, fragment| sum.saturating_add(fragment.footer().sparse_tile_num));
-        // An eighth of the room, at some 400 bytes a stretch.
-        let most = (room / 8).checked_div(tiles.saturating_mul(400)).unwrap_or(1).clamp(1, MOST_STRETCHES);
+        // An eighth of the room.
+        let stretch = tiles(plan).saturating_mul(STRETCH);
+        let most = (room / 8).checked_div(stretch).unwrap_or(1).clamp(1, MOST_STRETCHES);
         let most = to_usize(most).unwrap_or(1);
         let mut stretches = Stretches::new(order);
         let mut runs = Runs::default();
@@ -313,6 +354,31 @@ impl Parts {
     }
 }
 
+/// Tiles of all fragments, at least one.
+fn tiles(plan: &Plan<'_>) -> u64 {
+    let counts = plan.array.fragments.iter().map(|fragment| fragment.footer().sparse_tile_num);
+    counts.fold(1, u64::saturating_add)
+}
+
+/// How many fragments overlap along the first dimension, at most.
+fn overlapping(plan: &Plan<'_>) -> u64 {
+    let Some(dimension) = plan.array.schema().domain.dimensions.first() else { return 1 };
+    let first = |fragment: &Fragment| fragment.non_empty_domain().and_then(<[_]>::first).cloned();
+    let domains: Vec<Range> = plan.array.fragments.iter().filter_map(first).collect();
+    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+    let (mut lows, mut highs): (Vec<&[u8]>, Vec<&[u8]>) =
+        domains.iter().map(|range| (range.low.as_slice(), range.high.as_slice())).unzip();
+    lows.sort_by(|a, b| compare(a, b));
+    highs.sort_by(|a, b| compare(a, b));
+    // Where each begins, how many have begun and not ended.
+    let open = (1u64..).zip(&lows).map(|(begun, low)| {
+        begun.saturating_sub(to_u64(highs.partition_point(|high| compare(high, low).is_lt())))
+    });
+    open.max().unwrap_or(1)
+}
+
+/// Bytes of a stretch, about.
+const STRETCH: u64 = 400;
 /// Most stretches that a tile's cells are noted in.
 const MOST_STRETCHES: u64 = 16;
 

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use tdb_codec::to_u64;
 
 use super::cost::CellCost;
+use super::share::Room;
 use crate::Result;
 use crate::query::Plan;
 use crate::sparse::select::candidates;
@@ -109,13 +110,13 @@ impl Runs {
         Ok((!run.tiles.is_empty()).then_some(run))
     }
 
-    /// What the dearest of the tiles that are left costs as a run of its own.
-    pub(crate) fn largest(&mut self, plan: &Plan<'_>, cost: &CellCost, threads: u64) -> Result<u64> {
-        let mut largest = 0;
+    /// What the dearest of the tiles that are left needs as a run of its own.
+    pub(crate) fn dearest(&mut self, plan: &Plan<'_>, cost: &CellCost, threads: u64) -> Result<u64> {
+        let mut least = 0;
         while let Some(run) = self.next(plan, cost, Limit { cells: 0, all: 0 }, threads)? {
-            largest = largest.max(run.bytes);
+            least = least.max(run.bytes).max(Room::least(run.threads));
         }
-        Ok(largest)
+        Ok(least)
     }
 
     /// Takes a run back that was too long. Fails if it is one tile.
