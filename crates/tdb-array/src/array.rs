@@ -162,23 +162,12 @@ impl OpenOptions {
             let known = footer.and_then(|footer| Fragment::from_consolidated(entry, footer, &named));
             known.map_or_else(|| Fragment::open(&context, entry.clone(), &named), Ok)
         };
-        // One is opened so quickly that handing them out one by one would cost as much.
-        let jobs = entries.chunks(FEW_FRAGMENTS).collect();
-        let opened = parallel::run(
-            context.threads,
-            jobs,
-            || (),
-            |entries: &[FragmentEntry], ()| entries.iter().map(open).collect::<Result<Vec<Fragment>>>(),
-        )?;
-        let fragments = opened.into_iter().flatten().collect();
+        let fragments = parallel::map(context.threads, &entries, open)?;
         let deletes = directory.visible_deletes(self.window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
         Ok(Array { context, directory, schema, schema_key, fragments, deletes, window: self.window })
     }
 }
-
-/// Below this many fragments, starting a thread costs more than it saves.
-const FEW_FRAGMENTS: usize = 32;
 
 impl Default for OpenOptions {
     fn default() -> Self {

@@ -7,6 +7,7 @@ pub(crate) mod condition;
 mod overlay;
 pub(crate) mod paint;
 mod part;
+mod places;
 pub(crate) mod space;
 
 use tdb_codec::{Layout, to_u64};

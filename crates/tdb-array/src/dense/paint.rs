@@ -6,13 +6,14 @@ use tdb_schema::FieldKind;
 use super::cell_map::CellMap;
 use super::overlay::Overlay;
 use super::part::TilePart;
+use super::places::Places;
 use super::space::{Box, Region, Space, covers, domain_box, intersect};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::{ColumnSpec, fill_cells, room_for};
 use crate::tiles::{FieldTiles, VarTile};
 use crate::worker::Worker;
-use crate::{Error, QueryError, Result};
+use crate::{Error, QueryError, Result, parallel};
 
 /// One fragment's tiles of the field that is being read.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ enum SourceKind<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
     sources: Vec<Source<'a>>,
+    /// Where they lie along the first dimension.
+    places: Places,
 }
 
 /// Where a fixed-size field's cells of a region go.
@@ -142,15 +145,15 @@ impl<'a> FieldSources<'a> {
         kind: FieldKind,
         spec: &ColumnSpec,
     ) -> Result<Self> {
-        let mut sources = Vec::new();
-        for (index, (fragment, overlay)) in fragments.iter().zip(overlays).enumerate() {
-            let Some(domain) = fragment.non_empty_domain() else { continue };
+        let all: Vec<_> = fragments.iter().zip(overlays).enumerate().collect();
+        let open = |(index, (fragment, overlay)): &(usize, (&Fragment, &'a Option<Overlay>))| {
+            let Some(domain) = fragment.non_empty_domain() else { return Ok(None) };
             let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
             // A fragment outside the query costs nothing.
             if intersect(&domain, query).is_none() {
-                continue;
+                return Ok(None);
             }
-            let Some(tiles) = spec.tiles(context, fragment, kind)? else { continue };
+            let Some(tiles) = spec.tiles(context, fragment, kind)? else { return Ok(None) };
             let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
             let source = match overlay {
                 Some(overlay) => SourceKind::Sparse(overlay),
@@ -170,16 +173,22 @@ impl<'a> FieldSources<'a> {
                     SourceKind::Dense { first: grid.iter().map(|span| span.0).collect(), strides }
                 }
             };
-            sources.push(Source { fragment: index, tiles, domain, kind: source });
-        }
-        Ok(Self { sources })
+            Ok(Some(Source { fragment: *index, tiles, domain, kind: source }))
+        };
+        let sources: Vec<Source<'a>> =
+            parallel::map(context.threads, &all, open)?.into_iter().flatten().collect();
+        let places =
+            Places::new(sources.iter().map(|source| source.domain.first().copied().unwrap_or_default()));
+        Ok(Self { sources, places })
     }
 
     /// The sources that have cells in a box of one space tile, oldest first, and whether they leave none out.
     fn layers(&self, bounds: &Box) -> (Vec<Layer<'_, 'a>>, bool) {
         let mut layers = Vec::new();
         let mut covered = false;
-        for source in self.sources.iter().rev() {
+        for number in self.places.meeting(bounds.first().copied().unwrap_or((0, u64::MAX))).into_iter().rev()
+        {
+            let Some(source) = self.sources.get(number) else { continue };
             let Some(shared) = intersect(&source.domain, bounds) else { continue };
             // What a newer layer hides wholly need not be read.
             let hidden = layers.iter().any(|layer: &Layer<'_, '_>| {

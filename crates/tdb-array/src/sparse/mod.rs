@@ -4,6 +4,7 @@ pub(crate) mod deletes;
 pub(crate) mod filter;
 pub(crate) mod hilbert;
 pub(crate) mod order;
+mod pick;
 pub(crate) mod select;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
@@ -12,7 +13,8 @@ use tdb_schema::FieldKind;
 use self::deletes::surviving;
 use self::filter::selected;
 use self::order::{CellOrder, Selected, permutation, replaced};
-use self::select::{TileSelection, copy_var_cells, pick};
+use self::pick::{copy_var_cells, pick};
+use self::select::TileSelection;
 
 pub(crate) use self::select::{Candidate, candidates};
 use crate::gather::{
@@ -220,10 +222,11 @@ fn stage_into(
         }
     }
     // Boxed: most fragments may have no part in it.
-    let mut tiles: Vec<Option<Box<FieldTiles>>> = Vec::with_capacity(plan.array.fragments.len());
-    for (fragment, used) in plan.array.fragments.iter().zip(used) {
-        tiles.push(if used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None });
-    }
+    let fragments: Vec<_> = plan.array.fragments.iter().zip(used).collect();
+    let tiles: Vec<Option<Box<FieldTiles>>> =
+        parallel::map(context.threads, &fragments, |(fragment, used)| {
+            Ok(if *used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None })
+        })?;
     let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_deref);
     // What the selections promise is only what the fragments claim: ask for the memory before taking it.
     zeroed(cells.saturating_mul(8))?;

@@ -5,6 +5,7 @@ use tdb_fragment::Mbr;
 use tdb_schema::{Dimension, FieldKind, Range};
 
 use super::filter::Filter;
+use super::pick::{copy_var_cells, fitted, numbers_of, pick, var_cell};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::index_of;
@@ -88,11 +89,10 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool, filter: Filter<'_>) -> 
 
 /// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
 pub(crate) fn all_candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
-    let mut candidates = Vec::new();
-    for index in 0..plan.array.fragments.len() {
-        candidates.append(&mut candidates_of(plan, index, filter)?);
-    }
-    Ok(candidates)
+    let fragments: Vec<usize> = (0..plan.array.fragments.len()).collect();
+    let found =
+        parallel::map(plan.array.context.threads, &fragments, |index| candidates_of(plan, *index, filter))?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Those of one fragment.
@@ -122,16 +122,16 @@ pub(crate) fn select_in(
             *any |= !candidate.whole;
         }
     }
-    let mut sources = Vec::with_capacity(array.fragments.len());
-    for (fragment, looks) in array.fragments.iter().zip(looks) {
-        let fields = if looks == Some(true) { 0..dimensions.len() } else { 0..0 };
+    let fragments: Vec<_> = array.fragments.iter().zip(looks).collect();
+    let sources = parallel::map(context.threads, &fragments, |(fragment, looks)| {
+        let fields = if *looks == Some(true) { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
         let timestamps =
             if looks.is_some() { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
         let written = fragment.timestamps().0;
         let filter_time = filters_time(plan, fragment);
-        sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
-    }
+        Ok(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written })
+    })?;
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let source = sources.get(candidate.fragment);
         let Some(source) = source else { return Ok(None) };
@@ -373,16 +373,6 @@ fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: 
     }
 }
 
-fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
-    match pair {
-        [start, end] => to_usize(*start)
-            .zip(to_usize(*end))
-            .and_then(|(start, end)| bytes.get(start..end))
-            .unwrap_or_default(),
-        _ => &[],
-    }
-}
-
 /// The coordinates of the wanted cells.
 fn compact(
     values: Decoded,
@@ -413,103 +403,4 @@ fn compact(
     };
     values.give_back(worker);
     coordinates
-}
-
-/// A buffer that is going to be kept: not much more memory than it has bytes, whatever it was used for before.
-fn fitted(buffer: Buffer) -> Buffer {
-    if buffer.capacity() / 5 > buffer.len() / 4 { buffer.as_slice().into() } else { buffer }
-}
-
-/// The numbers of the cells that are marked.
-fn numbers_of(wanted: &[u8]) -> Vec<u32> {
-    let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
-    // Wanted cells mostly lie together, and so do the others.
-    for (block, first) in wanted.chunks(8).zip((0u32..).step_by(8)) {
-        match block {
-            [0, 0, 0, 0, 0, 0, 0, 0] => {}
-            block if !block.contains(&0) => numbers.extend((first..).zip(block).map(|(cell, _)| cell)),
-            block => {
-                let marked = (first..).zip(block).filter(|(_, keep)| **keep != 0);
-                numbers.extend(marked.map(|(cell, _)| cell));
-            }
-        }
-    }
-    numbers
-}
-
-/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile, a whole number of cells.
-pub(crate) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
-    let first = base.checked_div(size).unwrap_or(0);
-    match size {
-        1 => pick_sized::<1>(values, first, cells, out),
-        2 => pick_sized::<2>(values, first, cells, out),
-        4 => pick_sized::<4>(values, first, cells, out),
-        8 => pick_sized::<8>(values, first, cells, out),
-        _ => {
-            for (slot, cell) in out.chunks_exact_mut(size.max(1)).zip(cells) {
-                let start = index_of(*cell).saturating_sub(first).saturating_mul(size);
-                if let Some(cell) = values.get(start..start.saturating_add(size)) {
-                    slot.copy_from_slice(cell);
-                }
-            }
-        }
-    }
-}
-
-fn pick_sized<const N: usize>(values: &[u8], first: usize, cells: &[u32], out: &mut [u8]) {
-    let values = values.as_chunks::<N>().0;
-    for (slot, cell) in out.as_chunks_mut::<N>().0.iter_mut().zip(cells) {
-        if let Some(value) = values.get(index_of(*cell).wrapping_sub(first)) {
-            *slot = *value;
-        }
-    }
-}
-
-/// Hands out the wanted cells of a var-length tile and their lengths.
-pub(crate) fn copy_var_cells<'t>(
-    tile: &'t VarTile,
-    cells: &[u32],
-    mut length: impl FnMut(u64),
-    mut value: impl FnMut(&'t [u8]),
-) {
-    let bytes = tile.values.as_slice();
-    for cell in cells {
-        let at = index_of(*cell);
-        let pair = tile.offsets.get(at..at.saturating_add(2)).unwrap_or_default();
-        let cell = var_cell(bytes, pair);
-        length(to_u64(cell.len()));
-        value(cell);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn marked_cells_have_their_numbers_wherever_they_lie() {
-        for len in [0usize, 1, 7, 8, 9, 40] {
-            for mask in 0..4u32 {
-                let marked = |cell: &u32| match mask {
-                    0 => false,
-                    1 => true,
-                    2 => (8..19).contains(cell),
-                    _ => cell.is_multiple_of(3),
-                };
-                let all = 0..u32::try_from(len).unwrap();
-                let wanted: Vec<u8> = all.clone().map(|cell| u8::from(marked(&cell))).collect();
-                assert_eq!(numbers_of(&wanted), all.filter(marked).collect::<Vec<u32>>());
-            }
-        }
-    }
-
-    #[test]
-    fn cells_of_every_size_are_picked_from_where_their_values_begin() {
-        for size in 1..=9usize {
-            let values: Vec<u8> = (5..20u8).flat_map(|cell| vec![cell; size]).collect();
-            let mut out = vec![0; 3 * size];
-            pick(&values, 5 * size, size, &[5, 11, 19], &mut out);
-            assert_eq!(out, [5u8, 11, 19].into_iter().flat_map(|cell| vec![cell; size]).collect::<Vec<u8>>());
-        }
-    }
 }
