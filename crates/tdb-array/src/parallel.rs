@@ -2,7 +2,7 @@
 //! nothing survives a fork, and the number is the caller's setting.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 
 use crate::{Error, Result};
@@ -60,6 +60,9 @@ pub(crate) fn run<J: Send, S, R: Send>(
 
 /// How many results a thread may be ahead of the one that is waited for, for each thread.
 const AHEAD: usize = 4;
+
+/// How many results there are at most at a time for each thread: one that is made, those that wait, and one for the rest.
+pub(crate) const HELD: usize = AHEAD + 2;
 
 /// Results on their way to a sink that takes them in job order.
 struct Queue<J, R> {
@@ -164,6 +167,38 @@ pub(crate) fn run_in_order<J: Send, S, R: Send>(
     });
     let failure = lock().failure.take();
     failure.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Hands what an iterator gives to `take` on a thread of its own, while the iterator makes the next one; with one thread, by
+/// turns. The first failure of either ends it.
+pub(crate) fn overlap<B: Send>(
+    threads: usize,
+    mut batches: impl Iterator<Item = Result<B>>,
+    take: impl FnMut(B) -> Result<()> + Send,
+) -> Result<()> {
+    let take = Mutex::new(take);
+    let take = |batch: B| take.lock().unwrap_or_else(PoisonError::into_inner)(batch);
+    let taken = Mutex::new(Ok(()));
+    // Without room: one batch is taken while one is made.
+    let (sender, receiver) = mpsc::sync_channel::<B>(0);
+    let made = thread::scope(|scope| {
+        let work = || {
+            let result = receiver.into_iter().try_for_each(take);
+            *taken.lock().unwrap_or_else(PoisonError::into_inner) = result;
+        };
+        if threads <= 1 || thread::Builder::new().spawn_scoped(scope, work).is_err() {
+            return batches.try_for_each(|batch| take(batch?));
+        }
+        for batch in batches {
+            // Nobody takes it any more: that failure is returned.
+            if sender.send(batch?).is_err() {
+                break;
+            }
+        }
+        drop(sender);
+        Ok(())
+    });
+    made.and(taken.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Of several failures the one of the first job counts.

@@ -1,5 +1,5 @@
-//! Arrays twenty times as large as the budget are streamed whole by a child process, whose resident memory, as the
-//! system counts it, grows by less than the budget.
+//! Arrays twenty times as large as the budget are streamed whole by a child process, read and written; its resident memory,
+//! as the system counts it, grows by less than the budget.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,
@@ -58,6 +58,9 @@ fn status(name: &str) -> u64 {
 #[test]
 fn child() {
     let Ok(path) = env::var("TDB_MEMORY_ARRAY") else { return };
+    if let Ok(kind) = env::var("TDB_MEMORY_WRITE") {
+        return write_in_child(&path, &kind);
+    }
     let budget: MemoryBudget = env::var("TDB_MEMORY_BUDGET").unwrap().parse().unwrap();
     let array = OpenOptions::new().threads(2).open(path).unwrap();
     let order = match env::var("TDB_MEMORY_ORDER").unwrap().as_str() {
@@ -138,6 +141,97 @@ fn measure(array: &Path, order: &str, more: &[(&str, &str)], budget: u64, cells:
     assert_eq!(read, cells, "{more:?}");
     assert!(grown < budget, "{name}, {order}, {more:?}: {} KiB of {}", grown >> 10, budget >> 10);
     bytes
+}
+
+/// What the child writes: as many bytes as `kind` says in batches of 10,500 cells, none of which it keeps.
+fn write_in_child(path: &str, kind: &str) {
+    let budget: usize = env::var("TDB_MEMORY_BUDGET").unwrap().parse().unwrap();
+    let array = options().open(path).unwrap();
+    let (mut a, mut x, mut y) = (vec![0i64; 10_500], vec![0u64; 10_500], vec![0u64; 10_500]);
+    let _ = fs::write("/proc/self/clear_refs", "5");
+    let (before, code) = (status("VmRSS"), status("RssFile"));
+    let batches = if kind.starts_with("dense") { 1000 } else { 340 };
+    let mut fill = |batch: u64, each: &mut dyn FnMut(&[WriteColumn<'_>])| {
+        for (cell, ((a, x), y)) in (0u64..).zip(a.iter_mut().zip(&mut x).zip(&mut y)) {
+            *a = (batch * 3 + cell / 1000).cast_signed();
+            // In order, or anywhere: every pair once.
+            let number = batch * 10_500 + cell;
+            let place = if kind == "sorted" { number } else { number * 7_368_787 % (batches * 10_500) };
+            (*x, *y) = (place / 1000, place % 1000);
+        }
+        let columns = [WriteColumn::fixed("a", &a), WriteColumn::fixed("x", &x), WriteColumn::fixed("y", &y)];
+        each(if kind.starts_with("dense") { &columns[..1] } else { &columns });
+    };
+    let fragments = match kind {
+        "dense" | "dense, global order" => {
+            let order = if kind == "dense" { Layout::RowMajor } else { Layout::GlobalOrder };
+            let mut stream = array.write().order(order).stream(budget).unwrap();
+            (0..batches).for_each(|batch| fill(batch, &mut |columns| stream.append(columns).unwrap()));
+            stream.commit().unwrap().len()
+        }
+        "sorted" => {
+            let mut fragment = array.sparse_fragment().unwrap();
+            (0..batches).for_each(|batch| fill(batch, &mut |columns| fragment.append(columns).unwrap()));
+            fragment.commit_all().unwrap().len()
+        }
+        _ => {
+            let mut stream = array.sparse_stream(budget).unwrap();
+            (0..batches).for_each(|batch| fill(batch, &mut |columns| stream.append(columns).unwrap()));
+            stream.commit().unwrap().len()
+        }
+    };
+    let code = status("RssFile").saturating_sub(code);
+    println!("measured {fragments} {}", status("VmHWM").saturating_sub(before + code));
+}
+
+/// Has a child write an array. Checks its cells, and the memory it took.
+fn write(kind: &str, schema: &ArraySchema, cells: u64) {
+    let scratch = Scratch::new(&format!("write {kind}"));
+    options().create(&scratch.0, schema).unwrap();
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .env("TDB_MEMORY_ARRAY", &scratch.0)
+        .env("TDB_MEMORY_BUDGET", BUDGET.to_string())
+        .env("TDB_MEMORY_WRITE", kind)
+        .output()
+        .unwrap();
+    let out = String::from_utf8(child.stdout).unwrap();
+    let found = out.lines().find_map(|line| line.split("measured ").nth(1));
+    let Some(found) = found else { panic!("{out}\n{}", String::from_utf8_lossy(&child.stderr)) };
+    let found: Vec<u64> = found.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [fragments, grown] = found[..] else { panic!("{out}") };
+    println!("written {kind}: {fragments} fragments; {} KiB of {}", grown >> 10, BUDGET >> 10);
+    assert!(grown < BUDGET, "{kind}: {} KiB", grown >> 10);
+    let array = OpenOptions::new().threads(2).open(&scratch.0).unwrap();
+    let read = array.read().collect().unwrap();
+    let values = read.field("a").unwrap().values::<i64>().unwrap();
+    assert_eq!(values.len() as u64, cells);
+    let size = if kind.starts_with("dense") { 8 } else { 24 };
+    assert!(cells * size >= 20 * BUDGET);
+    let sum = |batch: i64| (0..10_500i64).map(|cell| batch * 3 + cell / 1000).sum::<i64>();
+    let batches = cells.cast_signed() / 10_500;
+    assert_eq!(values.iter().sum::<i64>(), (0..batches).map(sum).sum::<i64>());
+}
+
+#[test]
+fn dense_cells_are_written_inside_their_budget() {
+    let dimension = |name, count: u64, tile: u64| Dimension::new(name, 0..=count - 1).with_tile(tile);
+    let domain = Domain::new(vec![dimension("row", 1000, 10), dimension("column", 10_500, 100)]);
+    let schema = ArraySchema::new(ArrayType::Dense, domain)
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(zstd()));
+    write("dense", &schema, 10_500_000);
+    write("dense, global order", &schema, 10_500_000);
+}
+
+#[test]
+fn sparse_cells_are_written_inside_their_budget() {
+    let dimension =
+        |name| Dimension::new(name, 0u64..=9_999_999).with_tile(10_000_000u64).with_filters(zstd());
+    let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![dimension("x"), dimension("y")]))
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(zstd()));
+    schema.capacity = 2000;
+    write("sorted", &schema, 340 * 10_500);
+    write("unordered", &schema, 340 * 10_500);
 }
 
 #[test]

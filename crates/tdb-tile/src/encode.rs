@@ -142,6 +142,9 @@ impl<'a> EncodeJob<'a> {
         let ChunkBuffers { metadata, data } = buffers;
         let offset = to_u64(out.len());
         let failed = |error| Error::in_chunk(offset, self.index, ErrorKind::Filter(error));
+        if encoder.is_identity() {
+            return push_chunk(self.cells.len(), &[], self.cells, out);
+        }
         if !encoder.keeps_sizes() {
             encoder.encode_chunk(self.cells, scratch, metadata, data).map_err(failed)?;
             return push_chunk(self.cells.len(), metadata, data, out);

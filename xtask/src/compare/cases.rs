@@ -186,7 +186,7 @@ const fn aggregate(
 /// One cell in some 3,300.
 const RARE: Condition = Condition {
     text: "k == 7 and v > 0.7",
-    all_of: &[("k", "EQ", "07000000"), ("v", "GT", "666666666666e63f")],
+    all_of: &[("k", "==", "07000000"), ("v", ">", "666666666666e63f")],
 };
 
 const fn measured(name: &'static str, array: &'static str) -> Case {

@@ -227,7 +227,7 @@ fn append(
             cells,
         });
     }
-    writer.append_merged(&columns, cells)
+    writer.append_in_order(&columns, cells)
 }
 
 /// Which cells a purge leaves: not those that were deleted, nor what they replaced.

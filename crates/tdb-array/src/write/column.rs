@@ -7,7 +7,7 @@ use tdb_codec::{Native, Physical, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Field, FieldKind};
 
 use super::tile::{Room, TileCells, TileSource};
-use crate::{Column, Result, WriteError};
+use crate::{Cells, Column, Result, WriteError};
 
 /// One field's cells to be written: values back to back, offsets and validity beside, as reads return them.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,11 @@ impl<'a> WriteColumn<'a> {
         Self { offsets: Some(offsets), ..Self::bytes(name, values) }
     }
 
+    /// The field's name.
+    pub(super) const fn name(&self) -> &'a str {
+        self.name
+    }
+
     /// The same cells, those null whose byte is 0.
     #[must_use]
     pub const fn nullable(mut self, validity: &'a [u8]) -> Self {
@@ -57,6 +62,24 @@ impl<'a> From<&'a Column> for WriteColumn<'a> {
             validity: column.validity(),
             physical: None,
         }
+    }
+}
+
+/// Cells of all fields of a write, or some of them: what streams are fed with.
+pub trait WriteBatch: Send {
+    /// The fields' cells.
+    fn columns(&self) -> Vec<WriteColumn<'_>>;
+}
+
+impl WriteBatch for Vec<WriteColumn<'_>> {
+    fn columns(&self) -> Vec<WriteColumn<'_>> {
+        self.clone()
+    }
+}
+
+impl WriteBatch for Cells {
+    fn columns(&self) -> Vec<WriteColumn<'_>> {
+        Self::columns(self).iter().map(WriteColumn::from).collect()
     }
 }
 
@@ -152,6 +175,14 @@ impl<'a> CheckedColumn<'a> {
     pub(crate) fn bytes(&self) -> usize {
         let offsets = self.offsets.len().saturating_mul(size_of::<u64>());
         self.values.len().saturating_add(offsets).saturating_add(self.validity.len())
+    }
+
+    /// A part of the cells as a column.
+    pub(crate) fn part(&self, cells: Range<usize>) -> Self {
+        let offsets = self.offsets.get(cells.start..=cells.end).unwrap_or_default();
+        let validity = self.validity.get(cells.clone()).unwrap_or_default();
+        let values = if self.cell_size.is_some() { self.run(cells.clone()) } else { self.values };
+        Self { values, offsets, validity, cells: cells.len(), ..*self }
     }
 
     /// The values of a run of cells of fixed size.

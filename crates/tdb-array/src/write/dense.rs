@@ -4,6 +4,7 @@ use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::column::{CheckedColumn, Runs};
+use super::fragment::dense_kinds;
 use super::statistics::join_runs;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, FragmentWriter, WriteColumn, column, ordered};
@@ -64,8 +65,7 @@ pub(super) fn write(
     columns: &[WriteColumn<'_>],
 ) -> Result<String> {
     let schema = array.schema();
-    let kinds: Vec<FieldKind> = (0..schema.attributes.len()).map(FieldKind::Attribute).collect();
-    let (columns, cells) = column::check(schema, &kinds, columns)?;
+    let (columns, cells) = column::check(schema, &dense_kinds(schema), columns)?;
     ordered::check(schema, &columns)?;
     let plan = BoxPlan::new(schema, &domain)?;
     if cells != plan.cells {
@@ -116,7 +116,24 @@ impl BoxPlan {
         Ok(Self { sides, counts, extents, grid, cells, tile_cells, tile_count })
     }
 
-    fn is_aligned(&self) -> bool {
+    /// Whether the tiles of each place along a dimension follow each other where they are stored.
+    pub(super) fn stores_rows_of(&self, axis: usize, tile_order: Layout) -> bool {
+        let slowest = if tile_order == Layout::ColMajor { self.grid.len().saturating_sub(1) } else { 0 };
+        axis == slowest || self.grid.iter().enumerate().all(|(index, tiles)| index == axis || *tiles == 1)
+    }
+
+    /// The box cut into rows of tiles: the ends of each along a dimension, and the cells at one place of it.
+    pub(super) fn slabs(&self, axis: usize) -> (Vec<(u64, u64)>, u64) {
+        let side = self.sides.get(axis).copied();
+        let ends = side.map_or_else(Vec::new, |side| {
+            (0..side.tiles()).map(|tile| side.cells_of(tile, tile.saturating_add(1))).collect()
+        });
+        let others = self.counts.iter().enumerate().filter(|(index, _)| *index != axis);
+        (ends, others.fold(1u64, |cells, (_, count)| cells.saturating_mul(to_u64(*count))))
+    }
+
+    /// Whether the box ends at tiles.
+    pub(super) fn is_aligned(&self) -> bool {
         self.counts.iter().zip(&self.extents).zip(&self.sides).all(|((count, extent), side)| {
             side.low.is_multiple_of(side.extent) && count.is_multiple_of(*extent)
         })
@@ -244,14 +261,18 @@ impl TileSource for BoxTiles<'_, '_> {
         } else {
             validity.clear();
         }
-        values.clear();
         offsets.clear();
         match column.cell_size {
             Some(size) => {
+                // Of a whole tile every byte is written: what the last one left need not be zeroed.
+                if !whole {
+                    values.clear();
+                }
                 values.resize(cells.saturating_mul(size), 0);
                 map.copy(column.values, values, size);
             }
             None => {
+                values.clear();
                 // Where each cell of the tile comes from; one past the last for padding.
                 let mut from = vec![usize::MAX; cells];
                 map.for_each_run(|source, target, count| {

@@ -11,7 +11,7 @@ use super::names::Nonces;
 use super::part::Parts;
 use super::sorted::GlobalOrder;
 use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, Spare, TileSource, Worker};
-use super::{ArrayWriter, WriteColumn};
+use super::{ArrayWriter, WriteBatch, WriteColumn};
 use crate::{Error, Result, WriteError, parallel};
 
 /// A fragment that is being written, tile by tile. [`Self::commit`] makes it count; dropped before, it is removed again
@@ -38,7 +38,8 @@ pub(super) fn field_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
     (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect()
 }
 
-fn dense_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
+/// The fields whose cells a dense write gives.
+pub(super) fn dense_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
     (0..schema.attributes.len()).map(FieldKind::Attribute).collect()
 }
 
@@ -135,8 +136,13 @@ impl<'a> FragmentWriter<'a> {
         self.append_run(&columns, cells)
     }
 
-    /// Appends cells that are known to fit: a column for each encoder.
-    pub(crate) fn append_merged(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+    /// Sum of the bytes of tiles that the fragment has so far.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.parts.open_bytes()
+    }
+
+    /// Appends cells that are known to fit, in global order: a column for each encoder. Those that do not fill a tile wait.
+    pub(crate) fn append_in_order(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
         self.refuse_failed()?;
         self.failed = true;
         self.append_run(columns, cells)?;
@@ -144,13 +150,8 @@ impl<'a> FragmentWriter<'a> {
         Ok(())
     }
 
-    /// Sum of the bytes of tiles that the fragment has so far.
-    pub(crate) fn data_bytes(&self) -> u64 {
-        self.parts.open_bytes()
-    }
-
     fn append_run(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
-        let capacity = tdb_codec::to_usize(self.array.schema().capacity).unwrap_or(usize::MAX);
+        let capacity = tdb_codec::to_usize(self.parts.tile_cells()).unwrap_or(usize::MAX);
         let mut start = 0;
         if self.pending.cells > 0 {
             start = capacity.saturating_sub(self.pending.cells).min(cells);
@@ -185,6 +186,16 @@ impl<'a> FragmentWriter<'a> {
             Ok(())
         };
         parallel::run_in_order(array.context.threads, 0..count.saturating_mul(fields), scratch, run, sink)
+    }
+
+    /// Appends cells as an iterator gives them, as [`Self::append`] does. While the tiles of one batch are filtered and
+    /// stored, the iterator makes the next (unless there is one thread only).
+    ///
+    /// # Errors
+    /// The first error of the iterator; as [`Self::append`].
+    pub fn append_all<B: WriteBatch>(&mut self, batches: impl IntoIterator<Item = Result<B>>) -> Result<()> {
+        let threads = self.array.context.threads;
+        parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
     }
 
     /// Writes the metadata and makes the fragment count. Returns its name; of several, the first one's.
@@ -290,6 +301,17 @@ impl Pending {
                 field.values.len().saturating_add(offsets).saturating_add(field.validity.len())
             })
             .fold(0, usize::saturating_add)
+    }
+
+    /// Its memory without its cells.
+    pub(super) fn emptied(mut self) -> Self {
+        self.cells = 0;
+        for field in &mut self.fields {
+            field.values.clear();
+            field.offsets.clear();
+            field.validity.clear();
+        }
+        self
     }
 
     pub(super) fn columns(&self) -> Vec<CheckedColumn<'_>> {

@@ -18,6 +18,7 @@ mod coordinates;
 mod create;
 mod delete;
 mod dense;
+mod dense_stream;
 mod evolve;
 mod fragment;
 mod group;
@@ -58,7 +59,8 @@ use crate::directory::Directory;
 use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
 use crate::{Error, Result, WriteError, parallel};
 
-pub use column::WriteColumn;
+pub use column::{WriteBatch, WriteColumn};
+pub use dense_stream::DenseStream;
 pub use evolve::SchemaEvolution;
 pub use fragment::FragmentWriter;
 pub use group::GroupWriter;

@@ -69,6 +69,11 @@ impl<'a> Parts<'a> {
         self.open.as_ref().map_or(0, |open| open.bytes)
     }
 
+    /// Cells in a whole tile.
+    pub(super) const fn tile_cells(&self) -> u64 {
+        self.tile_cells
+    }
+
     /// Leaves the fragment as it is, durable and without a marker; returns its folder.
     pub(super) fn keep(mut self) -> Result<String> {
         let Some(mut fragment) = self.finished.pop() else { return Err(WriteError::NoCells.into()) };

@@ -5,7 +5,7 @@ use core::ops::RangeBounds;
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::Range;
 
-use super::{ArrayWriter, Duplicates, WriteColumn, dense, unordered};
+use super::{ArrayWriter, DenseStream, Duplicates, WriteColumn, dense, unordered};
 use crate::coordinate::{AskedRange, Coordinate, Ends};
 use crate::query::{Wanted, show_coordinate};
 use crate::{Error, QueryError, Result, WriteError};
@@ -106,6 +106,31 @@ impl<'a> Write<'a> {
                 }
             }
         }
+    }
+
+    /// Begins a write of a dense array whose cells come in batches, with so many bytes of memory beside the batches. Ranges and
+    /// order are those given here; columns come with the batches.
+    ///
+    /// # Errors
+    /// A sparse array, columns given here, ranges that do not fit the array, an order whose cells would all have to wait, or
+    /// less memory than a row of tiles takes.
+    pub fn stream(self, memory: usize) -> Result<DenseStream<'a>> {
+        let array = self.array;
+        let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
+        if array.schema().array_type != ArrayType::Dense {
+            return unsupported(
+                "sparse cells come in batches in another way: see sparse_fragment and sparse_stream",
+            );
+        }
+        if let Some(column) = self.columns.first() {
+            let (field, wrong) = (column.name().to_owned(), "is given to a stream, which takes batches");
+            return Err(WriteError::Column { field, wrong }.into());
+        }
+        let order = self.order.unwrap_or(Layout::RowMajor);
+        if !matches!(order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder) {
+            return unsupported("dense arrays cannot be written in that order");
+        }
+        DenseStream::new(array, self.domain()?, order, memory)
     }
 
     /// The box of a dense write.

@@ -7,8 +7,19 @@ use tdb_codec::to_u64;
 use super::column;
 use super::coordinates::{Bounds, of_dimensions};
 use super::fragment::{Pending, field_kinds};
-use super::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn, unordered};
-use crate::{Result, WriteError};
+use super::{ArrayWriter, Duplicates, FragmentWriter, WriteBatch, WriteColumn, unordered};
+use crate::{Result, WriteError, parallel};
+
+/// What a thread holds beside its tiles: stack and states of codecs.
+pub(super) const THREAD: usize = 384 << 10;
+
+/// Bytes that sorting a cell takes beside the cell: its key, numbers, its place in the order, and a look at its neighbours.
+const SORTED: usize = 64;
+
+/// What of a stream's memory is planned with; the rest is what allocators lose between blocks.
+pub(super) const fn planned(memory: usize) -> usize {
+    memory / 4 * 3
+}
 
 /// A write of sparse cells in any order, in batches. Cells are collected until they fill the memory they may have, then
 /// sorted and written as a fragment. The fragments count all at once, with [`Self::commit`]; dropped before, they are
@@ -36,7 +47,7 @@ pub struct SparseStream<'a> {
     fragment: FragmentWriter<'a>,
     bounds: Bounds,
     duplicates: Duplicates,
-    /// Bytes of cells that are collected before a fragment is written.
+    /// Bytes of cells, and of what sorts them, that are collected before a fragment is written.
     most: usize,
     pending: Pending,
     /// Cells given before those that are pending.
@@ -45,13 +56,14 @@ pub struct SparseStream<'a> {
 }
 
 impl<'a> SparseStream<'a> {
-    /// Half of the memory is for cells, half for sorting them.
     pub(super) fn new(array: &'a ArrayWriter, memory: usize) -> Result<Self> {
+        let working = array.context.threads.saturating_mul(THREAD);
+        let most = planned(memory).saturating_sub(working).max(memory / 4);
         Ok(Self {
             fragment: FragmentWriter::sparse(array)?,
             bounds: Bounds::new(array.schema()),
             duplicates: Duplicates::Refuse,
-            most: (memory / 2).max(1),
+            most,
             pending: Pending::default(),
             written: 0,
             failed: false,
@@ -81,20 +93,30 @@ impl<'a> SparseStream<'a> {
         self.bounds.check(array.context.threads, &coordinates, cells, first)?;
         self.failed = true;
         let bytes = columns.iter().map(column::CheckedColumn::bytes).fold(0, usize::saturating_add);
-        let each = bytes.checked_div(cells).unwrap_or(1).max(1);
+        let each = bytes.checked_div(cells).unwrap_or(0).saturating_add(SORTED);
         let mut start = 0;
         while start < cells {
-            let room = self.most.saturating_sub(self.pending.bytes());
+            let room = self.most.saturating_sub(self.held());
             let count = room.checked_div(each).unwrap_or(1).max(1);
             let end = start.saturating_add(count).min(cells);
             self.pending.push(&columns, start..end);
             start = end;
-            if self.pending.bytes().saturating_add(each) > self.most {
+            if self.held().saturating_add(each) > self.most {
                 self.flush()?;
             }
         }
         self.failed = false;
         Ok(())
+    }
+
+    /// Adds cells as an iterator gives them, as [`Self::append`] does. While a batch is taken in, sorted or written, the
+    /// iterator makes the next (unless there is one thread only).
+    ///
+    /// # Errors
+    /// The first error of the iterator; as [`Self::append`].
+    pub fn append_all<B: WriteBatch>(&mut self, batches: impl IntoIterator<Item = Result<B>>) -> Result<()> {
+        let threads = self.fragment.array().context.threads;
+        parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
     }
 
     /// Makes all cells count; returns the names of the fragments.
@@ -108,6 +130,11 @@ impl<'a> SparseStream<'a> {
         self.fragment.commit_all()
     }
 
+    /// What the cells that wait take, and will take when they are sorted.
+    fn held(&self) -> usize {
+        self.pending.bytes().saturating_add(self.pending.cells.saturating_mul(SORTED))
+    }
+
     /// Sorts the cells that wait, and writes them as a fragment.
     fn flush(&mut self) -> Result<()> {
         let pending = mem::take(&mut self.pending);
@@ -116,6 +143,7 @@ impl<'a> SparseStream<'a> {
             unordered::append(&mut self.fragment, self.duplicates, &columns, pending.cells, self.written)?;
             self.fragment.finish()?;
             self.written = self.written.saturating_add(to_u64(pending.cells));
+            self.pending = pending.emptied();
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::{
 };
 
 mod create;
+mod dense;
 mod sparse;
 
 fn two() -> CellValNum {

@@ -1,0 +1,265 @@
+//! Dense cells that come in batches and need not fit into memory together.
+
+use tdb_codec::{DataOrder, Layout, to_u64, to_usize};
+use tdb_schema::{FieldKind, Range};
+
+use super::column::{self, CheckedColumn};
+use super::dense::{BoxPlan, append_box};
+use super::fragment::{Pending, dense_kinds};
+use super::stream::{THREAD, planned};
+use super::{ArrayWriter, FragmentWriter, WriteBatch, WriteColumn};
+use crate::{Error, Result, WriteError, parallel};
+
+/// A write of a box of a dense array, in batches of any number of cells, each where the one before ended. In row- and
+/// column-major order cells wait until a row of tiles is complete, in global order until a tile is. [`Self::commit`] makes
+/// them count; dropped before, what was written is removed again.
+///
+/// ```
+/// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
+/// use tdb_schema::{Attribute, Dimension};
+///
+/// let schema = ArraySchema::dense()
+///     .dimension(Dimension::new("row", 0i32..=5).with_tile(2i32))
+///     .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+///     .build()?;
+/// let storage = MemoryStorage::default();
+/// WriteOptions::new().create_storage(&storage, &schema)?;
+/// let array = WriteOptions::new().open_storage(storage.clone())?;
+/// let mut cells = array.write().range("row", 1..=5).stream(1 << 22)?;
+/// cells.append(&[WriteColumn::fixed("a", &[1i64, 2, 3])])?;
+/// cells.append(&[WriteColumn::fixed("a", &[4i64, 5])])?;
+/// cells.commit()?;
+///
+/// let cells = OpenOptions::new().open_storage(storage)?.read().range("row", 1..=5).collect()?;
+/// assert_eq!(cells.field("a")?.values::<i64>()?, [1, 2, 3, 4, 5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct DenseStream<'a> {
+    fragment: FragmentWriter<'a>,
+    domain: Vec<Range>,
+    order: Layout,
+    slabs: Slabs,
+    /// Bytes that cells may take while they wait.
+    room: usize,
+    pending: Pending,
+    /// Slabs that are written, and those that wait whole.
+    written: u64,
+    waiting: u64,
+    /// Cells given so far, and those of the box.
+    given: u64,
+    cells: u64,
+    failed: bool,
+}
+
+/// A box cut along the dimension that is slowest in the order of its cells: a slab is what lies in one row of tiles.
+#[derive(Debug)]
+struct Slabs {
+    /// The dimension.
+    axis: usize,
+    /// Where each slab begins and ends along it, in ordinals.
+    ends: Vec<(u64, u64)>,
+    /// Cells of the box at one place of the dimension.
+    across: u64,
+}
+
+impl Slabs {
+    /// Cells of slab `index`; 0 behind the last one.
+    fn cells(&self, index: u64) -> u64 {
+        let ends = to_usize(index).and_then(|index| self.ends.get(index));
+        ends.map_or(0, |(low, high)| high.saturating_sub(*low).saturating_add(1).saturating_mul(self.across))
+    }
+}
+
+impl<'a> DenseStream<'a> {
+    pub(super) fn new(
+        array: &'a ArrayWriter,
+        domain: Vec<Range>,
+        order: Layout,
+        memory: usize,
+    ) -> Result<Self> {
+        let schema = array.schema();
+        let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
+        if schema.attributes.iter().any(|attribute| attribute.order != DataOrder::Unordered) {
+            return unsupported("streaming cells whose values have an order");
+        }
+        let plan = BoxPlan::new(schema, &domain)?;
+        if order == Layout::GlobalOrder && !plan.is_aligned() {
+            return unsupported("writing a dense subarray in global order that does not end at tiles");
+        }
+        let axis = if order == Layout::ColMajor { domain.len().saturating_sub(1) } else { 0 };
+        if order != Layout::GlobalOrder && !plan.stores_rows_of(axis, schema.tile_order) {
+            return unsupported("streaming cells in an order that crosses the order of tiles");
+        }
+        let (ends, across) = plan.slabs(axis);
+        let slabs = Slabs { axis, ends, across };
+        let field_size =
+            |index| schema.field_of(FieldKind::Attribute(index)).and_then(|field| field.cell_size());
+        let sizes =
+            (0..schema.attributes.len()).map(|index| field_size(index).unwrap_or(8).saturating_add(1));
+        let (cell, widest) = (sizes.clone().fold(0, usize::saturating_add), sizes.max().unwrap_or(1));
+        let tile = array.context.tile_len(plan.tile_cells, widest)?;
+        // Tiles that are put together, filtered, or wait for their turn.
+        let threads = array.context.threads;
+        let working = tile.saturating_mul(parallel::HELD).saturating_add(THREAD).saturating_mul(threads);
+        let unit = match order {
+            Layout::GlobalOrder => to_u64(plan.tile_cells),
+            _ => (0..to_u64(slabs.ends.len())).map(|index| slabs.cells(index)).max().unwrap_or(0),
+        };
+        // Where fragments are limited, a slab's tiles are all known before one is stored.
+        let copies = if array.options.fragment_bytes.is_some() { 2 } else { 1 };
+        let unit = to_usize(unit).unwrap_or(usize::MAX).saturating_mul(cell).saturating_mul(copies);
+        let least = working.saturating_add(unit);
+        if planned(memory) < least {
+            let least = least.saturating_add(least / 3).saturating_add(3);
+            let why = format!(
+                "cells wait until {} is complete: that takes at least {least} bytes of memory, not {memory}",
+                if order == Layout::GlobalOrder { "a tile" } else { "a row of tiles" }
+            );
+            return Err(Error::refused("streaming", why));
+        }
+        let room = planned(memory).saturating_sub(working).checked_div(copies).unwrap_or(0);
+        let cells = to_u64(plan.cells);
+        let fragment = FragmentWriter::dense(array, domain.clone(), to_u64(plan.tile_cells))?;
+        Ok(Self {
+            fragment,
+            domain,
+            order,
+            slabs,
+            room,
+            pending: Pending::default(),
+            written: 0,
+            waiting: 0,
+            given: 0,
+            cells,
+            failed: false,
+        })
+    }
+
+    /// Adds the next cells: every attribute.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or more cells than the box has: nothing of the batch is taken then. A filter that refuses
+    /// values, strings that need more memory than there is, or whatever the system says: the write is of no use then.
+    pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
+        self.refuse_failed()?;
+        let schema = self.fragment.array().schema();
+        let (columns, cells) = column::check(schema, &dense_kinds(schema), columns)?;
+        let given = self.given.saturating_add(to_u64(cells));
+        self.check_count(given, given > self.cells)?;
+        self.failed = true;
+        match self.order {
+            Layout::GlobalOrder => self.fragment.append_in_order(&columns, cells)?,
+            _ => self.append_slabs(&columns, cells)?,
+        }
+        self.given = given;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Adds batches as an iterator gives them. While the tiles of one are filtered and stored, the iterator makes the next
+    /// (unless there is one thread only), so two batches are held beside the memory of the stream.
+    ///
+    /// # Errors
+    /// The first error of the iterator; as [`Self::append`].
+    pub fn append_all<B: WriteBatch>(&mut self, batches: impl IntoIterator<Item = Result<B>>) -> Result<()> {
+        let threads = self.fragment.array().context.threads;
+        parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
+    }
+
+    /// Makes the cells count; returns the names of the fragments: one, unless their size is limited.
+    ///
+    /// # Errors
+    /// Fewer cells than the box has, or whatever the system says. The array is then as before, or, where the very last step
+    /// failed, perhaps has the cells.
+    pub fn commit(self) -> Result<Vec<String>> {
+        self.refuse_failed()?;
+        self.check_count(self.given, self.given != self.cells)?;
+        self.fragment.commit_all()
+    }
+
+    fn check_count(&self, given: u64, wrong: bool) -> Result<(), WriteError> {
+        if !wrong {
+            return Ok(());
+        }
+        let first = self.fragment.array().schema().attributes.first();
+        let field = first.map_or_else(String::new, |attribute| attribute.name.clone());
+        Err(WriteError::CellCount { field, given, expected: self.cells })
+    }
+
+    fn append_slabs(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+        let mut start = 0;
+        while start < cells {
+            let (mut end, mut whole) = (start, 0u64);
+            if self.pending.cells == 0 {
+                // Slabs that lie in the batch are not copied.
+                loop {
+                    let slab = self.slabs.cells(self.written.saturating_add(whole));
+                    let next = to_usize(slab).and_then(|slab| end.checked_add(slab));
+                    let Some(next) = next.filter(|next| slab > 0 && *next <= cells) else { break };
+                    (end, whole) = (next, whole.saturating_add(1));
+                }
+            }
+            if whole > 0 {
+                let part: Vec<_> = columns.iter().map(|column| column.part(start..end)).collect();
+                self.put(whole, &part)?;
+            } else {
+                end = self.wait(columns, start, cells)?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Takes cells up to the end of a slab, and writes those that wait if there is no room for another slab. Returns the
+    /// first cell that is not taken.
+    fn wait(&mut self, columns: &[CheckedColumn<'_>], start: usize, cells: usize) -> Result<usize> {
+        let first = self.written;
+        let until = |slabs: u64| {
+            (first..=first.saturating_add(slabs))
+                .fold(0u64, |sum, slab| sum.saturating_add(self.slabs.cells(slab)))
+        };
+        let missing = to_usize(until(self.waiting)).unwrap_or(usize::MAX).saturating_sub(self.pending.cells);
+        let end = start.saturating_add(missing).min(cells);
+        self.pending.push(columns, start..end);
+        let bytes = self.pending.bytes();
+        if end.saturating_sub(start) == missing {
+            self.waiting = self.waiting.saturating_add(1);
+            let each = bytes.checked_div(to_usize(self.waiting).unwrap_or(usize::MAX)).unwrap_or(bytes);
+            let last = self.slabs.cells(self.written.saturating_add(self.waiting)) == 0;
+            if last || bytes.saturating_add(each) > self.room {
+                let pending = core::mem::take(&mut self.pending);
+                self.put(self.waiting, &pending.columns())?;
+                self.pending = pending.emptied();
+                self.waiting = 0;
+            }
+        } else if bytes > self.room {
+            let why =
+                format!("the strings of a row of tiles take more than the {} bytes that are left", self.room);
+            return Err(Error::refused("streaming", why));
+        }
+        Ok(end)
+    }
+
+    /// Writes the next slabs.
+    fn put(&mut self, slabs: u64, columns: &[CheckedColumn<'_>]) -> Result<()> {
+        let schema = self.fragment.array().schema();
+        let end = self.written.saturating_add(slabs);
+        let ends = |slab: u64| to_usize(slab).and_then(|slab| self.slabs.ends.get(slab)).copied();
+        let (low, _) = ends(self.written).unwrap_or_default();
+        let (_, high) = ends(end.saturating_sub(1)).unwrap_or_default();
+        let mut domain = self.domain.clone();
+        let axis = self.slabs.axis;
+        if let (Some(range), Some(dimension)) = (domain.get_mut(axis), schema.domain.dimensions.get(axis)) {
+            let value = |at| dimension.coordinate(at).unwrap_or_default();
+            *range = Range::new(value(low), value(high));
+        }
+        append_box(&mut self.fragment, schema, BoxPlan::new(schema, &domain)?, self.order, columns)?;
+        self.written = end;
+        Ok(())
+    }
+
+    const fn refuse_failed(&self) -> Result<(), WriteError> {
+        if self.failed { Err(WriteError::FailedBefore) } else { Ok(()) }
+    }
+}
