@@ -2,6 +2,7 @@
 //! order; then libtiledb reads both arrays at every time, and so does tdb.
 
 mod cases;
+mod told;
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
