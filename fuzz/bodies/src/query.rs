@@ -36,7 +36,7 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
             read = read.range_bytes(dimension.name.clone(), low, high);
         }
     }
-    if !schema.labels.is_empty() && input.u8() % 4 > 0 {
+    if !schema.labels.is_empty() && !input.u8().is_multiple_of(4) {
         for label in &schema.labels {
             let (low, high) = (label_end(label, &mut input), label_end(label, &mut input));
             read = read.label_range_bytes(label.name.clone(), low, high);
