@@ -94,7 +94,7 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     };
     let bytes: usize = cells.columns().iter().map(|column| column.bytes().len()).sum();
     let mut batches = 0;
-    for how in [How::Least, How::Small(tdb_codec::to_u64(bytes) / 4)] {
+    for how in [How::Least, How::Small(tdb_codec::to_u64(bytes))] {
         let (found, count) = batched(&array, query, how)?;
         compare_rows(order, dimensions, found, wanted.clone())
             .map_err(|error| format!("in {count} batches ({how:?}), {error}"))?;
