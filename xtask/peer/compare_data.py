@@ -121,6 +121,25 @@ def genes(uri):
             array[gene, i] = np.round(np.sin(np.arange(len(i)) / 1e4), 3)
 
 
+def measures(uri, duplicates):
+    """Four million cells with two attributes to ask for, in four fragments."""
+    coords = tiledb.FilterList([tiledb.ByteShuffleFilter(), tiledb.ZstdFilter()])
+    dims = [tiledb.Dim(name=n, domain=(0, SPAN - 1), tile=SPAN // 100, dtype=np.int64, filters=coords)
+            for n in ("x", "y")]
+    zstd = tiledb.FilterList([tiledb.ZstdFilter()])
+    attrs = [tiledb.Attr(name=n, dtype=t, filters=zstd) for n, t in (("k", np.int32), ("v", np.float64), ("w", np.float64))]
+    tiledb.Array.create(uri, tiledb.ArraySchema(domain=tiledb.Domain(*dims), attrs=attrs, sparse=True, capacity=50_000,
+                                                allows_duplicates=duplicates))
+    rng = np.random.default_rng(6)
+    for fragment in range(4):
+        places = np.unique(rng.integers(0, SPAN * SPAN, 1_000_000))
+        x, y = places // SPAN, places % SPAN
+        values = {"k": rng.integers(0, 1000, len(x)).astype(np.int32), "v": np.round(rng.random(len(x)), 4),
+                  "w": np.round(np.sin(x / 1e5) + y / 1e6, 3)}
+        with tiledb.open(uri, "w", timestamp=fragment + 1) as array:
+            array[x, y] = values
+
+
 def fragments(uri, count, consolidated):
     dim = tiledb.Dim(name="i", domain=(0, count * 100 - 1), tile=100, dtype=np.int64)
     attr = tiledb.Attr(name="a", dtype=np.int32, filters=tiledb.FilterList([tiledb.ZstdFilter()]))
@@ -183,6 +202,8 @@ def arrays():
         "scaled_16": lambda uri: scaled(uri, 4_000_000),
         "merged": lambda uri: merged(uri, False),
         "merged_dups": lambda uri: merged(uri, True),
+        "measures": lambda uri: measures(uri, False),
+        "measures_dups": lambda uri: measures(uri, True),
         "genes": genes,
         "fragments_5000": lambda uri: fragments(uri, 5000, False),
         "fragments_5000_meta": lambda uri: fragments(uri, 5000, True),

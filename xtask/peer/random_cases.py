@@ -53,11 +53,14 @@ def pipeline(rng, version, datatype, var):
     return out or None
 
 
-def random_case(version, seed, i):
+def random_case(version, seed, i, times=1):
+    """Case i of a seed; with `times`, of about so many times as many cells."""
     n = vt(version)
     rng = Rng("%s/%d/%d" % (version, seed, i))
     dense = rng.below(2) == 0
     types = [t for t in INTS + ["DATETIME_DAY", "DATETIME_MS"]] + ([] if dense else FLOATS)
+    if times > 1:
+        types = [t for t in types if not t.endswith("INT8")]
     rank = rng.pick([1, 1, 2, 2, 2, 3])
     one = rng.pick(types)
     dims, sizes = [], []
@@ -65,6 +68,8 @@ def random_case(version, seed, i):
         t = one if dense or n < (2, 0) or rng.below(2) else rng.pick(types + ["STRING_ASCII"])
         size = [40, 13, 6][rank - 1] if dense else rng.pick([20, 60, 100])
         size = rng.between(max(1, size // 3), size)
+        if times > 1:
+            size = int(size * times ** (1 / rank))
         if t in FLOATS:
             lo = float(rng.between(-20, 20))
             dims.append(dim("d%d" % k, t, lo, lo + size, max(1.0, size / 4.0)))
@@ -112,7 +117,7 @@ def random_case(version, seed, i):
                 box.append([a, rng.between(a, hi)])
             c.dense(t, box, rng.pick(["row-major", "col-major"]), words=WORDS if rng.below(2) else None)
         else:
-            coords = c.coords(rng.between(1, 40), dups=schema.get("allows_dups", False))
+            coords = c.coords(rng.between(1, 40) * times, dups=schema.get("allows_dups", False))
             again = [x for x in rng.sample(old, rng.below(8)) if x not in coords]
             c.sparse(t, coords + again, words=WORDS if rng.below(2) else None)
             old += [x for x in coords if x not in old]

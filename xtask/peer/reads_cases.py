@@ -1,7 +1,8 @@
-"""Random arrays for `cargo xtask conform reads`, and random queries of them.
+"""Random arrays for `cargo xtask conform reads`: what is read is in reads_queries.py.
 
-Arrays are those of random_cases.py, some with an enumeration and some whose schema gains an attribute half-way. Case
-number i depends on the seed and i only; its queries also on the cells that are in the array.
+Arrays are those of random_cases.py with more in their histories: enumerations that grow, attributes that come and go, current
+domains, dimension labels, deletes by all kinds of conditions, consolidations of parts. Some have many more cells, and some an
+older release began. Case number i depends on the seed and i only.
 """
 
 import base64
@@ -9,28 +10,51 @@ import struct
 
 import capi
 import expect
-from cases import FLOATS, Rng, attr, b64, hx, pack
+from cases import FLOATS, INTS, READER, Rng, attr, b64, hx, pack, vt
 from random_cases import random_case
 
 TEXT = ("CHAR", "STRING_ASCII", "STRING_UTF8")
 LEVELS = ["low", "middle", "high", "none", "a", "zz"]
+MORE_LEVELS = ["higher", "", "nil"]
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 # schemas count in the order of their names, so all times have as many digits
 FIRST = 1000
+# releases that begin an array now and then: statistics are believed from some of them on, commit files differ
+OLDER = ["2.2.9", "2.4.3", "2.8.2", "2.11.3", "2.14.0", "2.16.3", "2.19.2"]
 
 
-def array(version, seed, number):
+def array(seed, number):
     """A case in the layout of cases.py."""
-    case = random_case(version, seed, number)
     rng = Rng("reads/%d/%d" % (seed, number))
-    for step in case["steps"]:
+    version = rng.pick(OLDER) if rng.below(8) == 0 else READER
+    times = rng.pick([12, 30]) if version == READER and rng.below(6) == 0 else 1
+    case = random_case(version, seed, number, times)
+    schema, steps = case["schema"], case["steps"]
+    for step in steps:
         if step.get("t"):
             step["t"] = FIRST + 10 * step["t"]
+    if version != READER:
+        older(rng, case)
+        return case
+    dense = schema["array_type"] == "dense"
     if rng.below(3) == 0:
         enumerate_(rng, case)
     if rng.below(4) == 0:
         evolve(rng, case)
+    if rng.below(6) == 0:
+        current_domain(rng, case)
+    elif dense and times == 1 and rng.below(4) == 0:
+        label(rng, case)
+    if not dense and rng.below(3) == 0:
+        for _ in range(rng.between(1, 3)):
+            delete(rng, case)
+    if rng.below(4) == 0:
+        consolidate_part(rng, case)
     return case
+
+
+def writes(case):
+    return [i for i, s in enumerate(case["steps"]) if s["op"] == "write"]
 
 
 def cells_of_step(case, step):
@@ -45,23 +69,50 @@ def cells_of_step(case, step):
     return len(base64.b64decode(f.get("offsets", f["data"]))) // (8 if "offsets" in f else capi.size_of(d["type"]))
 
 
+def cells(field, size):
+    """The cells of a field of a write."""
+    data = base64.b64decode(field["data"])
+    if "offsets" in field:
+        starts = base64.b64decode(field["offsets"])
+        starts = list(struct.unpack("<%dQ" % (len(starts) // 8), starts)) + [len(data)]
+        return [data[a:b] for a, b in zip(starts, starts[1:])]
+    return [data[i:i + size] for i in range(0, len(data), size)]
+
+
+def time_before(case, at):
+    """A time between that of step `at` and what comes before."""
+    return case["steps"][at]["t"] - 5
+
+
+# -- what happens to schemas ---------------------------------------------------------------------------------------------
+
+
+def words(values):
+    starts = [sum(map(len, values[:i])) for i in range(len(values))]
+    return {"data": b64("".join(values).encode()), "offsets": b64(struct.pack("<%dQ" % len(values), *starts))}
+
+
 def enumerate_(rng, case):
-    """Adds an attribute with an enumeration of strings or numbers."""
+    """Adds an attribute with an enumeration of strings or numbers; of strings, more may come later."""
     ordered, count = bool(rng.below(2)), rng.between(2, len(LEVELS))
-    if rng.below(2):
-        words = LEVELS[:count]
-        starts = [sum(map(len, words[:i])) for i in range(count)]
-        values = {"type": "STRING_ASCII", "cell_val_num": "var", "data": b64("".join(words).encode()),
-                  "offsets": b64(struct.pack("<%dQ" % count, *starts))}
+    text = rng.below(2)
+    if text:
+        values = dict(words(LEVELS[:count]), type="STRING_ASCII", cell_val_num="var")
     else:
         values = {"type": "INT32", "cell_val_num": 1, "data": b64(pack("INT32", rng.sample(range(-9, 40), count)))}
     case["schema"]["enumerations"] = [dict(values, name="levels", ordered=ordered)]
     nullable = rng.below(3) == 0
     case["schema"]["attributes"].append(attr("e", rng.pick(["INT8", "UINT8", "INT32"]), 1, nullable, enumeration="levels"))
     kind = case["schema"]["attributes"][-1]["type"]
-    for step in case["steps"]:
+    later = writes(case)[1:]
+    grows = rng.pick(later) if text and later and rng.below(2) else None
+    for i, step in enumerate(case["steps"]):
         if step["op"] == "write":
-            fill(rng, step["fields"], "e", kind, nullable, cells_of_step(case, step), count)
+            end = count + (len(MORE_LEVELS) if grows is not None and i >= grows else 0)
+            fill(rng, step["fields"], "e", kind, nullable, cells_of_step(case, step), end)
+    if grows is not None:
+        case["steps"].insert(grows, {"op": "evolve", "t": time_before(case, grows),
+                                     "extend_enumerations": [dict(words(MORE_LEVELS), name="levels")]})
 
 
 def fill(rng, fields, name, kind, nullable, count, end):
@@ -72,71 +123,225 @@ def fill(rng, fields, name, kind, nullable, count, end):
 
 
 def evolve(rng, case):
-    """Adds an attribute between two writes."""
+    """Adds an attribute between two writes, and may drop another."""
     steps = case["steps"]
-    writes = [i for i, s in enumerate(steps) if s["op"] == "write"]
-    if len(writes) < 2:
+    if len(writes(case)) < 2:
         return
-    at = rng.pick(writes[1:])
+    at = rng.pick(writes(case)[1:])
     added = attr("z", rng.pick(["INT16", "FLOAT64", "UINT32"]), 1, rng.below(2) == 0)
-    for step in steps[at:]:
-        if step["op"] == "write":
-            fill(rng, step["fields"], "z", added["type"], added["nullable"], cells_of_step(case, step), 50)
-    steps.insert(at, {"op": "evolve", "t": steps[at]["t"] - 5, "add": [added]})
+    step = {"op": "evolve", "t": time_before(case, at) + 1, "add": [added]}
+    own = [a["name"] for a in case["schema"]["attributes"] if a["name"] != "e"]
+    deleted = {s["condition"][0] for s in steps if s["op"] == "delete"}
+    if len(own) > 1 and own[-1] not in deleted and rng.below(3) == 0:
+        step["drop"] = [own[-1]]
+    for later in steps[at:]:
+        if later["op"] == "write":
+            fill(rng, later["fields"], "z", added["type"], added["nullable"], cells_of_step(case, later), 50)
+            for name in step.get("drop", []):
+                del later["fields"][name]
+    steps.insert(at, step)
 
 
-def whole(schema):
-    """The box of all cells of a dense array."""
-    return None if schema["array_type"] == "sparse" else [d["domain"] for d in schema["dimensions"]]
+def current_domain(rng, case):
+    """Gives the array a current domain that holds its first writes, and extends it before those that need more."""
+    dimensions = case["schema"]["dimensions"]
+    steps = case["steps"]
+
+    def box(step):
+        out = []
+        for i, d in enumerate(dimensions):
+            if step["subarray"]:
+                out.append([bytes.fromhex(x) for x in step["subarray"][i]])
+                continue
+            size = capi.size_of(d["type"])
+            found = sorted(cells(step["fields"][d["name"]], size), key=order_of(d))
+            out.append([found[0], found[-1]])
+        return out
+
+    def joined(a, b):
+        return [[min(x[0], y[0], key=order_of(d)), max(x[1], y[1], key=order_of(d))] for d, x, y in zip(dimensions, a, b)]
+
+    now, at = None, writes(case)
+    first = rng.between(1, len(at))
+    for i in at[:first]:
+        now = box(steps[i]) if now is None else joined(now, box(steps[i]))
+    if any(lo == b"" for lo, _ in now):
+        return
+    hexes = lambda b: [[lo.hex(), hi.hex()] for lo, hi in b]
+    case["schema"]["current_domain"] = hexes(now)
+    inserted = []
+    for i in at[first:]:
+        wider = joined(now, box(steps[i]))
+        if any(lo == b"" for lo, _ in wider):
+            wider = [[b"" if d["type"] == "STRING_ASCII" else lo, hi] for d, (lo, hi) in zip(dimensions, wider)]
+        if wider != now:
+            inserted.append((i, {"op": "evolve", "t": time_before(case, i) + 2, "current_domain": hexes(wider)}))
+        now = wider
+    for i, step in reversed(inserted):
+        steps.insert(i, step)
 
 
-def range_pool(rng, d, cells):
-    """Values of a dimension that ranges of it begin or end at."""
-    if d["cell_val_num"] == "var":
-        return [c.hex() for c in set(cells) if c] + [b"a".hex(), b"m".hex(), b"zebra2".hex(), b"~~".hex()]
+def order_of(d):
+    """What a dimension's values are sorted by."""
+    return (lambda c: c) if d["type"] == "STRING_ASCII" else (lambda c, t=d["type"]: expect.unpack(t, c))
+
+
+def label(rng, case):
+    """Gives the first dimension of a dense array a label, written with the first write that covers all of it."""
+    schema = case["schema"]
+    d = schema["dimensions"][0]
+    if d["type"] not in INTS:
+        return
     lo, hi = (expect.unpack(d["type"], bytes.fromhex(x)) for x in d["domain"])
-    if d["type"] in FLOATS:
-        near = [expect.unpack(d["type"], c) for c in set(cells)] + [lo + (hi - lo) * rng.below(100) / 100 for _ in range(8)]
+    count = hi - lo + 1
+    order, kind = rng.pick(["increasing", "decreasing"]), rng.pick(["INT32", "FLOAT64", "STRING_ASCII"])
+    if kind == "STRING_ASCII":
+        values = sorted({"%s%s" % (rng.pick("abcxyz"), rng.below(10 ** 6)) for _ in range(3 * count)})[:count]
+        field = words(values if order == "increasing" else values[::-1])
     else:
-        known = [expect.unpack(d["type"], c) for c in set(cells)]
-        near = known + [v + 1 for v in known] + [rng.between(lo, hi) for _ in range(12)]
-    return [hx(d["type"], v) for v in sorted(set(near)) + [lo, hi] if lo <= v <= hi]
+        values, at = [], -20
+        for _ in range(count):
+            at += rng.between(1, 4)
+            values.append(at / 2 if kind == "FLOAT64" else at)
+        field = {"data": b64(pack(kind, values if order == "increasing" else values[::-1]))}
+    if len(values) < count:
+        return
+    schema["dimension_labels"] = [{"dimension": 0, "name": "l", "order": order, "type": kind}]
+    step = case["steps"][writes(case)[0]]
+    # the whole dimension is written once, so that all labels are
+    old = cells_of_step(case, step)
+    first = [expect.unpack(d["type"], bytes.fromhex(x)) for x in step["subarray"][0]]
+    new = old // (first[1] - first[0] + 1) * count
+    step["subarray"][0] = list(d["domain"])
+    for a in schema["attributes"]:
+        f = step["fields"][a["name"]]
+        size = capi.size_of(a["type"]) * (a["cell_val_num"] if a["cell_val_num"] != "var" else 1)
+        own = cells(f, size)
+        many = [own[i % old] for i in range(new)]
+        f["data"] = b64(b"".join(many))
+        if "offsets" in f:
+            f["offsets"] = b64(struct.pack("<%dQ" % new, *(sum(map(len, many[:i])) for i in range(new))))
+        if "validity" in f:
+            valid = base64.b64decode(f["validity"])
+            f["validity"] = b64(bytes(valid[i % old] for i in range(new)))
+    step["fields"]["l"] = field
 
 
-def draw_ranges(rng, d, pool, several):
-    value = (lambda x: bytes.fromhex(x)) if d["cell_val_num"] == "var" else (
-        lambda x: expect.unpack(d["type"], bytes.fromhex(x)))
-    points = rng.below(4) == 0
-    out = []
-    for _ in range(rng.pick([2, 2, 3, 5, 8]) if several else 1):
-        lo = rng.pick(pool)
-        hi = lo if points or rng.below(4) == 0 else rng.pick(pool)
-        out.append(sorted([lo, hi], key=value))
-    return out
+# -- what happens to cells -----------------------------------------------------------------------------------------------
 
 
-def condition_fields(schema, cells):
+def delete(rng, case):
+    """Deletes by a condition, at some time between the writes or after them."""
+    steps, schema = case["steps"], case["schema"]
+    gone = {name for s in steps if s["op"] == "evolve" for name in s.get("drop", [])}
+    known = {}
+    fields = [dict({"cell_val_num": "var" if f["type"] == "STRING_ASCII" else 1}, **f)
+              for f in schema["dimensions"] + schema["attributes"] if f["name"] not in gone and not f.get("enumeration")]
+    for f in fields:
+        size = capi.size_of(f["type"]) * (f["cell_val_num"] if f["cell_val_num"] != "var" else 1)
+        known[f["name"]] = [c for i in writes(case) for c in cells(steps[i]["fields"][f["name"]], size)]
+    of = condition_fields({"array_type": "sparse", "dimensions": [], "attributes": fields}, known)
+    # stored conditions cannot ask for null
+    of = [f[:3] + (False,) + f[4:] for f in of]
+    if not of:
+        return
+    at = rng.pick(writes(case)[1:] + [len(steps)])
+    t = steps[at]["t"] - 3 if at < len(steps) else max(s.get("t", 0) for s in steps) + 7
+    if any(s.get("t") == t for s in steps):
+        return
+    steps.insert(at, {"op": "delete", "t": t, "condition": condition(rng, of, 2)})
+
+
+def consolidate_part(rng, case):
+    """Consolidates what was written in some time, before the rest is written or at the end."""
+    steps = case["steps"]
+    times = sorted(s["t"] for s in steps if s["op"] == "write")
+    if len(times) < 3:
+        return
+    first, last = sorted(rng.sample(range(len(times)), 2))
+    config = {"sm.consolidation.mode": "fragments", "sm.consolidation.timestamp_start": str(times[first]),
+              "sm.consolidation.timestamp_end": str(times[last])}
+    if case["schema"]["array_type"] == "dense":
+        config["sm.consolidation.amplification"] = "100"
+    at = next((i for i, s in enumerate(steps) if s.get("t", 0) > times[last]), len(steps))
+    steps.insert(at, {"op": "consolidate", "config": config})
+
+
+def older(rng, case):
+    """An array that an older release began, and 2.30 may go on with; dense ones of 2.2 with sparse fragments."""
+    schema, steps = case["schema"], case["steps"]
+    if vt(case["lib"]) == (2, 2):
+        if schema["array_type"] != "dense" or any(a["nullable"] for a in schema["attributes"]):
+            case["lib"] = READER
+            return
+        case["queries"] = []
+        for i in writes(case)[1:]:
+            if rng.below(2):
+                scatter(rng, case, steps[i])
+        steps[:] = [s for s in steps if s["op"] not in ("consolidate", "vacuum")]
+        return
+    for i in writes(case)[1:]:
+        if rng.below(2):
+            # all that follows is written by 2.30
+            for step in steps[i:]:
+                step["by"] = "reader"
+            return
+
+
+def scatter(rng, case, step):
+    """Makes the write of a box one of some of its cells."""
+    dimensions = case["schema"]["dimensions"]
+    box = [[expect.unpack(d["type"], bytes.fromhex(x)) for x in r] for d, r in zip(dimensions, step["subarray"])]
+    count = cells_of_step(case, step)
+    chosen = rng.sample(range(count), rng.between(1, min(count, 12)))
+    coords = {tuple(rng.between(lo, hi) for lo, hi in box) for _ in chosen}
+    coords = rng.sample(sorted(coords), len(coords))
+    chosen = chosen[:len(coords)]
+    for a in case["schema"]["attributes"]:
+        f = step["fields"][a["name"]]
+        own = cells(f, capi.size_of(a["type"]) * (a["cell_val_num"] if a["cell_val_num"] != "var" else 1))
+        some = [own[i] for i in chosen]
+        if "offsets" in f:
+            # 2.2 refuses a last cell that is empty
+            some[-1] = some[-1] or bytes(capi.size_of(a["type"]))
+            f["offsets"] = b64(struct.pack("<%dQ" % len(some), *(sum(map(len, some[:i])) for i in range(len(some)))))
+        f["data"] = b64(b"".join(some))
+    for k, d in enumerate(dimensions):
+        step["fields"][d["name"]] = {"data": b64(pack(d["type"], [c[k] for c in coords]))}
+    step["layout"], step["subarray"] = "unordered", None
+
+
+# -- conditions, for deletes and for queries -----------------------------------------------------------------------------
+
+
+def condition_fields(schema, known):
     """[name, type of operands, operands, nullable, whether they are in order] of the fields a condition can be about."""
     out = []
     enumerations = {e["name"]: e for e in schema.get("enumerations", [])}
     for f in (schema["dimensions"] if schema["array_type"] == "sparse" else []) + schema["attributes"]:
         kind, e = f["type"], enumerations.get(f.get("enumeration"))
         if e:
-            data = base64.b64decode(e["data"])
             kind = e["type"]
-            if "offsets" in e:
-                starts = base64.b64decode(e["offsets"])
-                starts = list(struct.unpack("<%dQ" % (len(starts) // 8), starts)) + [len(data)]
-                values = [data[a:b] for a, b in zip(starts, starts[1:])] + [b"nope"]
-            else:
-                values = [data[i:i + 4] for i in range(0, len(data), 4)]
+            values = cells(e, 4) + ([b"nope"] if "offsets" in e else [])
         elif kind in TEXT and f["cell_val_num"] == "var" or kind not in TEXT + ("BLOB", "ANY") and f["cell_val_num"] == 1:
-            values = sorted(set(cells[f["name"]]))
+            values = sorted(set(known[f["name"]]))
         else:
             continue
         if values:
             out.append((f["name"], kind, values, f.get("nullable"), not e or e["ordered"]))
     return out
+
+
+def operand(rng, datatype, values):
+    """A value that some cell has, or one beside it."""
+    value = rng.pick(values)
+    if datatype in TEXT + ("BOOL",) or datatype in FLOATS or rng.below(4):
+        return value.hex()
+    near = expect.unpack(datatype, value) + rng.pick([-1, 1])
+    try:
+        return hx(datatype, near)
+    except struct.error:
+        return value.hex()
 
 
 def condition(rng, fields, depth):
@@ -150,66 +355,7 @@ def condition(rng, fields, depth):
     if nullable and rng.below(5) == 0:
         return [name, rng.pick(["==", "!="]), None, datatype]
     if rng.below(5) == 0:
-        return [name, rng.pick(["in", "not-in"]), sorted({rng.pick(values).hex() for _ in range(3)} - {""}) or ["61"]
-                if datatype in TEXT else sorted({rng.pick(values).hex() for _ in range(3)}), datatype]
-    return [name, rng.pick(COMPARISONS if ordered else ["==", "!="]), rng.pick(values).hex(), datatype]
-
-
-def aggregates(rng, schema):
-    out = [["count", None]]
-    sparse = schema["array_type"] == "sparse"
-    for f in rng.sample((schema["dimensions"] if sparse else []) + schema["attributes"], 3):
-        if f.get("enumeration"):
-            continue
-        if f.get("nullable") and rng.below(2):
-            out.append(["null_count", f["name"]])
-        if f["type"] in expect.FORMATS and f["cell_val_num"] == 1:
-            out += [[function, f["name"]] for function in rng.sample(["sum", "min", "max", "mean"], 2)]
-        elif f["type"] == "STRING_ASCII" and f["cell_val_num"] == "var":
-            out.append([rng.pick(["min", "max"]), f["name"]])
-    return out
-
-
-def queries(case, schema, seed, number, count, cells):
-    """Some queries; `cells` are those of the whole array, field by field."""
-    rng = Rng("queries/%d/%d" % (seed, number))
-    sparse = schema["array_type"] == "sparse"
-    dimensions = schema["dimensions"]
-    pools = [range_pool(rng, d, cells.get(d["name"], [])) for d in dimensions]
-    fields = condition_fields(schema, cells)
-    times = sorted({s["t"] for s in case["steps"] if s.get("t")})
-    added = {a["name"] for s in case["steps"] if s["op"] == "evolve" for a in s["add"]}
-    layouts = ["row-major", "col-major", "global-order"] + (["unordered"] if sparse else [])
-    if schema["cell_order"] == "hilbert":
-        layouts.remove("col-major")
-    out = []
-    for _ in range(count):
-        query = {"layout": rng.pick(layouts), "timestamps": [None, None], "names": None, "condition": None, "aggregates": []}
-        if rng.below(3) == 0:
-            start, end = sorted([rng.pick(times) - rng.below(2), rng.pick(times) + rng.below(2)])
-            query["timestamps"] = [rng.pick([None, start]), rng.pick([None, end])]
-        several = query["layout"] != "global-order" and rng.below(3) > 0
-        ranged = rng.below(4) > 0
-        query["ranges"] = [draw_ranges(rng, d, pool, several) if ranged and rng.below(3) else []
-                           for d, pool in zip(dimensions, pools)]
-        if not sparse:
-            # libtiledb wants to know of dense arrays what they are asked for
-            query["ranges"] = [r or [d["domain"]] for r, d in zip(query["ranges"], dimensions)]
-        # fields that an attribute was added after are asked only for where all fragments may have it
-        known = [f for f in fields if f[0] not in added]
-        if known and rng.below(5) < 2:
-            query["condition"] = condition(rng, known, 3)
-        if rng.below(4) == 0:
-            query["aggregates"] = aggregates(rng, dict(schema, attributes=[
-                a for a in schema["attributes"] if a["name"] not in added]))
-            if not sparse and any(s["op"] == "consolidate" for s in case["steps"]):
-                # fragment info, from which the peer knows what was written, does not list what was consolidated
-                query["timestamps"] = [None, None]
-        elif rng.below(4) == 0:
-            names = [f["name"] for f in (dimensions if sparse else []) + schema["attributes"] if f["name"] not in added]
-            query["names"] = rng.sample(names, rng.between(1, len(names)))
-        all_dimensions = query["names"] is None or all(d["name"] in query["names"] for d in dimensions)
-        query["order"] = "exact" if not sparse else "canonical" if query["layout"] == "unordered" else (
-            "layout" if all_dimensions else "canonical" if schema["allows_dups"] else "exact")
-        out.append(query)
-    return out
+        several = {rng.pick(values).hex() for _ in range(rng.pick([2, 3, 12]))}
+        return [name, rng.pick(["in", "not-in"]), sorted(several - {""}) or ["61"] if datatype in TEXT else sorted(several),
+                datatype]
+    return [name, rng.pick(COMPARISONS if ordered else ["==", "!="]), operand(rng, datatype, values), datatype]

@@ -2,8 +2,8 @@
 
     python3 reads_peer.py --lib LIBTILEDB.so --arrays DIR --seed S --cases N [--queries Q] [--skip K] [--only CASE]
 
-Case i is an array of a random schema and a random history (reads_cases.py), which the library writes to DIR/<i>, and
-random queries of it. What goes on is told in lines of JSON, so that after a crash it is known what crashed:
+Case i is an array of a random schema and a random history (reads_cases.py), which the library, or an older one before it,
+writes to DIR/<i>, and random queries of it (reads_queries.py). What goes on is told in lines of JSON, so that after a crash it is known what crashed:
 
     {"case": i, "doing": text}                          before whatever may crash
     {"case": i, "refused": text}                        the library does not write this array
@@ -16,15 +16,19 @@ import itertools
 import json
 import os
 import struct
+import subprocess
+import sys
 from collections import Counter
 
 import capi
 import expect
+import fetch
 import reads_cases
+import reads_queries
 import write
 from cases import READER
 
-expect.BUFFER = 1 << 19
+expect.BUFFER = 1 << 21
 OPERATORS = {"sum": "sum", "min": "min", "max": "max", "mean": "mean", "null_count": "null_count"}
 
 
@@ -59,8 +63,15 @@ class Ranges(expect.Reader):
         lib = self.lib
         if query["condition"]:
             lib.call("query_set_condition", handle, lib.condition(query["condition"]))
-        if any(ranges):
+        if any(ranges) or query["labels"]:
             sub = lib.new("subarray_alloc", array)
+            for name, kind, lo, hi in query["labels"]:
+                lo, hi = bytes.fromhex(lo), bytes.fromhex(hi)
+                if kind == "STRING_ASCII":
+                    lib.call("subarray_add_label_range_var", sub, name.encode(), capi.cbytes(lo), capi.u64(len(lo)),
+                             capi.cbytes(hi), capi.u64(len(hi)))
+                else:
+                    lib.call("subarray_add_label_range", sub, name.encode(), capi.cbytes(lo), capi.cbytes(hi), None)
             for i, (several, d) in enumerate(zip(ranges, schema["dimensions"])):
                 for lo, hi in several or []:
                     lo, hi = bytes.fromhex(lo), bytes.fromhex(hi)
@@ -148,6 +159,8 @@ def truth(reader, array, uri, schema, query, ranges):
     plain = dict(query, layout="unordered" if sparse else "row-major", names=None)
     if not sparse:
         plain["condition"] = None
+        if not all(fragment["dense"] for fragment in reader.fragments(uri)):
+            return None
     count, fields = reader.ask(array, schema, plain, ranges)
     chosen = [True] * count if sparse else written(reader, uri, schema, query, ranges)
     if query["condition"] and not sparse:
@@ -281,6 +294,16 @@ def merged(schema, ranges):
     return out
 
 
+def closed(schema, ranges):
+    """The ranges with ends in the place of open ones."""
+    out = []
+    for i, (several, d) in enumerate(zip(ranges, schema["dimensions"])):
+        # no string of the arrays lies outside
+        lo, hi = reads_queries.bounds(schema, i) or ("", b"\x7f\x7f".hex())
+        out.append([[lo if a is None else a, hi if b is None else b] for a, b in several])
+    return out
+
+
 def shown(count, fields):
     return {"cells": count, "fields": {n: {k: expect.b64(v) if isinstance(v, bytes) else v for k, v in e.items()}
                                        for n, e in fields.items()}}
@@ -296,7 +319,7 @@ def ask(reader, uri, query):
     try:
         schema = reader.schema(array)
         sparse = schema["array_type"] == "sparse"
-        ranges = query["ranges"]
+        ranges = closed(schema, query["ranges"])
         joined = merged(schema, ranges)
         var = any(a["cell_val_num"] == "var" for a in schema["attributes"]
                   if query["names"] is None or a["name"] in query["names"])
@@ -321,6 +344,22 @@ def ask(reader, uri, query):
         lib.close(array)
 
 
+def begin(lib, case, arrays):
+    """Writes the array, as far as the case says with the release that it names."""
+    if case["lib"] == READER:
+        return write.run_case(lib, case, arrays, "writer")
+    path = os.path.join(arrays, case["name"] + ".json")
+    with open(path, "w") as handle:
+        json.dump(case, handle)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "write.py")
+    done = subprocess.run([sys.executable, script, "--lib", fetch.fetch(case["lib"]), "--case", path, "--out", arrays],
+                          stderr=subprocess.PIPE, text=True)
+    os.remove(path)
+    if done.returncode:
+        raise capi.TileDBError("%s: %s" % (case["lib"], done.stderr.strip()[-200:] or done.returncode))
+    write.run_case(lib, case, arrays, "reader")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lib", required=True)
@@ -335,27 +374,27 @@ def main():
     reader = Ranges(lib)
     say = lambda number, **more: print(json.dumps(dict({"case": number}, **more)), flush=True)
     for number in range(args.skip, args.cases) if args.only is None else [args.only]:
-        case = reads_cases.array(READER, args.seed, number)
+        case = reads_cases.array(args.seed, number)
         case["name"] = str(number)
         uri = os.path.join(args.arrays, case["name"])
         say(number, doing="write")
         try:
-            write.run_case(lib, case, args.arrays, "writer")
+            begin(lib, case, args.arrays)
             array = lib.open(uri, capi.READ)
             schema = reader.schema(array)
             say(number, doing="read whole")
-            count, fields = reader.query(array, schema, "row-major", reads_cases.whole(schema))
+            count, fields = reader.query(array, schema, "row-major", reads_queries.whole(schema))
             lib.close(array)
         except capi.TileDBError as error:
             say(number, refused=str(error))
             continue
-        queries = reads_cases.queries(case, schema, args.seed, number, args.queries,
-                                      {n: reader.cells_of(e, count) for n, e in fields.items()})
+        queries = reads_queries.queries(case, schema, args.seed, number, args.queries,
+                                        {n: reader.cells_of(e, count) for n, e in fields.items()})
         for query in queries:
             say(number, doing=json.dumps({k: v for k, v in query.items() if v}))
             ask(reader, uri, query)
         steps = [s["op"] + (" at %s" % s["t"] if s.get("t") else "") for s in case["steps"]]
-        say(number, schema=schema, steps=steps, queries=queries)
+        say(number, begun=case["lib"], schema=schema, steps=steps, queries=queries)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def schema_differs(lib, uri, case):
         array = lib.open(os.path.join(uri, label["uri"]), capi.READ)
         own = expect.Reader(lib).schema(array)
         lib.close(array)
-        first, label_dimension = told["dimensions"][0], own["dimensions"][0]
+        first, label_dimension = told["dimensions"][label["dimension"]], own["dimensions"][0]
         if [label_dimension[k] for k in ("type", "domain", "tile_extent")] != [
                 first[k] for k in ("type", "domain", "tile_extent")] or own["attributes"][0]["type"] != label["type"]:
             return "the label's array is %s" % own

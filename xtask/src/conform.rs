@@ -4,6 +4,8 @@ mod expected;
 mod filters;
 mod maintenance;
 mod peers;
+mod processes;
+mod pure;
 mod random;
 mod reads;
 mod versions;
@@ -12,9 +14,12 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 8] = [
+    ("concurrency", processes::CONCURRENCY, processes::concurrency),
+    ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
+    ("pure", pure::USAGE, pure::run),
     ("reads", reads::USAGE, reads::run),
     ("versions", versions::USAGE, versions::run),
     ("writes", writes::USAGE, writes::run),

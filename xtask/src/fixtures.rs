@@ -1,8 +1,10 @@
-//! `cargo xtask fixtures [--check | --new] [--only SUBSTRING] [--corpus DIR]`: the arrays under `xtask/fixtures`.
+//! `cargo xtask fixtures [--check | --new | --pure DIR] [--only SUBSTRING] [--corpus DIR]`: the arrays under `xtask/fixtures`.
 //!
 //! Without `--check` the arrays are written anew by the released libraries and replace those in the tree; with `--new`
 //! only those are written that the tree does not have. With `--check` they are written to a temporary folder and
-//! compared with the tree. See `xtask/fixtures/README.md`.
+//! compared with the tree. With `--pure` tdb makes them, without Python, in a folder. See `xtask/fixtures/README.md`.
+
+pub(crate) mod pure;
 
 use crate::peer;
 use serde_json::{Value, json};
@@ -30,6 +32,7 @@ const UNSTABLE: &[&str] = &["2.16.3/filter_delta"];
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut check = false;
     let mut new = false;
+    let mut pure = None;
     let mut only = String::new();
     let mut corpus = std::env::var_os("TDB_CORPUS").map(PathBuf::from);
     let mut words = args.iter();
@@ -37,6 +40,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         match word.as_str() {
             "--check" => check = true,
             "--new" => new = true,
+            "--pure" => pure = Some(PathBuf::from(words.next().ok_or("--pure needs a folder")?)),
             "--only" => only = words.next().ok_or("--only needs a substring of case ids")?.clone(),
             "--corpus" => corpus = Some(PathBuf::from(words.next().ok_or("--corpus needs a folder")?)),
             other => return Err(format!("unknown argument {other}")),
@@ -45,6 +49,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let root = peer::repository_root()?;
     let scratch = std::env::temp_dir().join(format!("tdb-fixtures-{}", std::process::id()));
     let fixtures = root.join("xtask/fixtures");
+    if let Some(out) = pure {
+        return pure::run(&fixtures, &out, &only);
+    }
     let result = generate(&root, &scratch, &only, new.then(|| fixtures.join("manifest.json")));
     let result = result.and_then(|manifest| {
         if check {

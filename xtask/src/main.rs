@@ -29,7 +29,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "conform",
-        "read fresh arrays of released libraries, and have them read ours; `filters`, `maintenance`, `reads`, `versions`",
+        "read fresh arrays of released libraries, and have them read ours; `filters`, `maintenance`, `crashes`, …",
         conform::run,
     ),
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),

@@ -22,6 +22,17 @@ const MOST_SEEDS: usize = 40;
 const TARGET_BYTES: usize = 40 << 10;
 /// The same for whole arrays, which hold everything else.
 const ARRAY_BYTES: usize = 120 << 10;
+/// Arrays that are taken beside the choice: with what only some queries meet.
+const ALWAYS: [&str; 8] = [
+    "2-30-0-current-domain-sparse",
+    "2-30-0-deletes",
+    "2-30-0-deletes-consolidated",
+    "2-30-0-enumeration",
+    "2-30-0-evolved-sparse",
+    "2-30-0-fragments-sparse",
+    "2-30-0-label-increasing-int64",
+    "2-30-0-sparse-dups",
+];
 
 /// Candidates by target.
 #[derive(Debug, Default)]
@@ -58,7 +69,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut total = 0usize;
     for (target, candidates) in &seeds.0 {
         let most = if target == "whole_array" { ARRAY_BYTES } else { TARGET_BYTES };
-        let chosen = choose(candidates, most);
+        let (always, others): (Vec<Seed>, Vec<Seed>) = candidates
+            .iter()
+            .cloned()
+            .partition(|seed| target == "whole_array" && ALWAYS.iter().any(|name| seed.from.ends_with(name)));
+        let mut chosen = choose(&others, most);
+        chosen.extend(always);
         let bytes: usize = chosen.iter().map(|seed| seed.bytes.len()).sum();
         println!("{target:28} {:3} of {:5} candidates, {bytes:6} bytes", chosen.len(), candidates.len());
         total = total.saturating_add(bytes);

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
@@ -12,7 +11,7 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, EnumerationName, Range
 
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
-use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER};
+use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER, again_if_gone};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::stats::{Counted, Counters, QueryStats};
@@ -82,8 +81,7 @@ pub struct OpenOptions {
 impl OpenOptions {
     /// All of time, as many threads as the machine has, default limits.
     pub fn new() -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        Self { window: TimeWindow::ALL, threads, limits: Limits::default(), key: None }
+        Self { window: TimeWindow::ALL, threads: parallel::available(), limits: Limits::default(), key: None }
     }
 
     /// Sees only what was written in this window.
@@ -142,7 +140,11 @@ impl OpenOptions {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Array> {
-        let context = self.context(Box::new(storage));
+        let storage = Arc::new(storage);
+        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone()))))
+    }
+
+    fn open_once(&self, context: Context) -> Result<Array> {
         let directory = Directory::load(&*context.storage)?;
         let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();
         let schemas = Schemas::new(&context);
@@ -154,22 +156,18 @@ impl OpenOptions {
         } else {
             ConsolidatedFooters::default()
         };
-        let open = |entry: FragmentEntry, (): &mut ()| {
-            let named = |name: Option<&str>| schemas.named(name);
+        let named = |name: Option<&str>| schemas.named(name);
+        let open = |entry: &FragmentEntry| {
             let footer = footers.get(&entry.name);
-            let known = footer.and_then(|footer| Fragment::from_consolidated(&entry, footer, &named));
-            known.map_or_else(|| Fragment::open(&context, entry, &named), Ok)
+            let known = footer.and_then(|footer| Fragment::from_consolidated(entry, footer, &named));
+            known.map_or_else(|| Fragment::open(&context, entry.clone(), &named), Ok)
         };
-        let threads = if entries.len() < FEW_FRAGMENTS { 1 } else { context.threads };
-        let fragments = parallel::run(threads, entries, || (), open)?;
+        let fragments = parallel::map(context.threads, &entries, open)?;
         let deletes = directory.visible_deletes(self.window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
         Ok(Array { context, directory, schema, schema_key, fragments, deletes, window: self.window })
     }
 }
-
-/// Below this many fragments, starting a thread costs more than it saves.
-const FEW_FRAGMENTS: usize = 16;
 
 impl Default for OpenOptions {
     fn default() -> Self {
@@ -266,8 +264,7 @@ impl Array {
     /// Committed fragments that are not visible, and whether they lie in the window all the same.
     pub(crate) fn invisible_fragments(&self) -> impl Iterator<Item = (&FragmentEntry, bool)> {
         let visible: HashSet<&str> = self.fragments.iter().map(Fragment::folder).collect();
-        let others =
-            self.directory.fragments.iter().filter(move |entry| !visible.contains(entry.folder.as_str()));
+        let others = self.directory.fragments.iter().filter(move |entry| !visible.contains(&*entry.folder));
         let dense = self.schema.array_type == ArrayType::Dense;
         others.map(move |entry| (entry, Directory::sees(self.window, dense, &entry.parsed)))
     }

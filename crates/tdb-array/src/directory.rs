@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 
 use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
 use tdb_fragment::{
@@ -35,24 +36,24 @@ pub(crate) const LOCK_FILE: &str = "__lock.tdb";
 #[derive(Clone, Debug)]
 pub(crate) struct FragmentEntry {
     /// Its folder's name.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// Its folder's key.
-    pub(crate) folder: String,
+    pub(crate) folder: Arc<str>,
     /// The name taken apart.
     pub(crate) parsed: TimestampedName,
 }
 
 impl FragmentEntry {
     pub(crate) fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
-        let name = folder.rsplit('/').next().unwrap_or_default().to_owned();
-        let parsed = TimestampedName::parse(&name)
-            .map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
+        let name = folder.rsplit('/').next().unwrap_or_default();
+        let parsed =
+            TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
         if parsed.version.is_none() {
             let number = name.rsplit('_').next().and_then(|number| number.parse().ok());
             let what = format!("a fragment of {}", UnsupportedVersion(number.unwrap_or_default()));
             return Err(Error::unsupported(storage.describe(&folder), what));
         }
-        Ok(Self { name, folder, parsed })
+        Ok(Self { name: name.into(), folder: folder.as_str().into(), parsed })
     }
 
     /// The version its name states or implies.
@@ -103,8 +104,12 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Lists the array's folders and reads its commit files.
+    /// Lists the array's folders and reads its commit files, as they are at one moment.
     pub(crate) fn load(storage: &dyn Storage) -> Result<Self> {
+        again_if_gone(|| Self::load_once(storage))
+    }
+
+    fn load_once(storage: &dyn Storage) -> Result<Self> {
         let fail = |key: &str, error| Error::io(storage.describe(key), error);
         let (root, _) = list_root(storage, &[ObjectType::Array])?;
         let has = |name: &str, folder| root.iter().any(|e| e.name == name && e.is_folder == folder);
@@ -118,7 +123,7 @@ impl Directory {
         };
 
         let schemas = schemas(storage, &root)?;
-        let Commits { fragments, vacuums, deletes } = commits(storage, &root, &list(COMMITS)?)?;
+        let Commits { fragments, vacuums, deletes } = settled_commits(storage, &root, list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
         let has_fragment_meta = has(FRAGMENT_META, true);
@@ -162,7 +167,7 @@ impl Directory {
             .flat_map(|(_, _, folders)| folders.iter().map(String::as_str))
             .collect();
         let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
-        seen.filter(|fragment| !replaced.contains(fragment.folder.as_str())).cloned().collect()
+        seen.filter(|fragment| !replaced.contains(&*fragment.folder)).cloned().collect()
     }
 
     /// Whether a window sees what has this name.
@@ -213,6 +218,53 @@ fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
     let (_, bytes) =
         storage.read_tail(key, u64::MAX).map_err(|error| Error::io(storage.describe(key), error))?;
     Ok(bytes)
+}
+
+/// How often it is tried to see an array that is being vacuumed.
+const ATTEMPTS: usize = 5;
+
+/// Does something again that failed because a file was gone: a vacuum may take away what was listed a moment ago.
+pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
+    let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
+    let mut result = read();
+    for _ in 1..ATTEMPTS {
+        if !gone(&result) {
+            break;
+        }
+        result = read();
+    }
+    result
+}
+
+/// More names than these a system may list in several parts, between which files come and go.
+const ONE_PART: usize = 200;
+
+/// What commit files say at one moment. A commit file that comes while they are listed belongs to another write and may be
+/// missed, but what replaces others must not be seen without them, nor the others without it.
+fn settled_commits(storage: &dyn Storage, root: &[Entry], mut listed: Vec<Entry>) -> Result<Commits> {
+    let replaces = |entry: &Entry| {
+        let kind = CommitKind::of(&entry.name).map(|(kind, _)| kind);
+        matches!(kind, Some(CommitKind::Consolidated | CommitKind::Ignore | CommitKind::Vacuum))
+    };
+    for _ in 1..ATTEMPTS {
+        let found = commits(storage, root, &listed)?;
+        if listed.len() < ONE_PART && !listed.iter().any(replaces) {
+            return Ok(found);
+        }
+        let mut now = storage.list(COMMITS).map_err(|error| Error::io(storage.describe(COMMITS), error))?;
+        now.sort_unstable();
+        if now == listed {
+            return Ok(found);
+        }
+        let gone = listed.iter().any(|entry| now.binary_search(entry).is_err());
+        if !gone
+            && now.iter().filter(|entry| replaces(entry)).all(|entry| listed.binary_search(entry).is_ok())
+        {
+            return Ok(found);
+        }
+        listed = now;
+    }
+    commits(storage, root, &listed)
 }
 
 /// What commit files say.

@@ -8,7 +8,7 @@ use tdb_schema::{ArraySchema, Attribute, Field, FieldKind};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::tiles::FieldTiles;
-use crate::{Column, QueryError, Result, parallel};
+use crate::{Column, QueryError, Result, large, parallel};
 
 /// What a result column holds, and what stands in for cells that no fragment has.
 #[derive(Clone, Debug)]
@@ -86,7 +86,14 @@ impl ColumnSpec {
 
 /// A buffer of a size that a file or query asks for.
 pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
-    Ok(Buffer::try_zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
+    Ok(large::zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
+}
+
+/// An empty buffer with room for as many bytes as a file or query asks for.
+pub(crate) fn room_for(len: usize) -> Result<Buffer> {
+    let mut buffer = zeroed(len)?;
+    buffer.reset(0);
+    Ok(buffer)
 }
 
 /// Fills `out` with repetitions of `cell`.

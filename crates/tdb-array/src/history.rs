@@ -1,6 +1,7 @@
 //! What happened to an array, along time.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use tdb_codec::{ArrayType, FormatVersion, to_u64};
 use tdb_filters::Key;
@@ -155,13 +156,13 @@ impl Log<'_> {
 
     fn fragments(&mut self, root: &[Entry], dense: bool) -> Result<()> {
         let visible = self.directory.visible(TimeWindow::ALL, dense);
-        let visible: HashSet<String> = visible.into_iter().map(|entry| entry.folder).collect();
+        let visible: HashSet<Arc<str>> = visible.into_iter().map(|entry| entry.folder).collect();
         let mut opened: Vec<(Fragment, usize)> = Vec::new();
         for entry in &self.directory.fragments {
             let mut state = State::Live;
             if !visible.contains(&entry.folder) {
                 let by = |(_, _, folders): &&(String, TimestampedName, Vec<String>)| {
-                    folders.contains(&entry.folder)
+                    folders.iter().any(|folder| *folder == *entry.folder)
                 };
                 let key =
                     self.directory.vacuums.iter().find(by).map_or(String::new(), |(key, ..)| key.clone());
@@ -186,8 +187,7 @@ impl Log<'_> {
         }
         let stored =
             if root.iter().any(|entry| entry.name == FRAGMENTS) { self.list(FRAGMENTS)? } else { Vec::new() };
-        let committed: HashSet<&str> =
-            self.directory.fragments.iter().map(|entry| entry.folder.as_str()).collect();
+        let committed: HashSet<&str> = self.directory.fragments.iter().map(|entry| &*entry.folder).collect();
         let folders = fragment_folders(root, &stored);
         for folder in folders.iter().filter(|folder| !committed.contains(folder.as_str())) {
             if let Ok(entry) = FragmentEntry::new(&*self.context.storage, folder.clone()) {
@@ -237,7 +237,7 @@ impl Log<'_> {
         self.events.push(Event {
             timestamps: Some((first, last)),
             kind,
-            key: entry.folder.clone(),
+            key: entry.folder.to_string(),
             version: fragment.map_or(entry.parsed.version, |fragment| Some(fragment.version())),
             cells: fragment.map(Fragment::cell_count),
             bytes: fragment.map_or(0, Fragment::size),

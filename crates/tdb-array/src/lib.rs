@@ -57,6 +57,7 @@ mod grid;
 mod group;
 mod history;
 mod labels;
+mod large;
 mod maintain;
 mod object;
 mod parallel;
@@ -72,6 +73,7 @@ mod tiles;
 mod timed;
 mod verify;
 mod window;
+mod worker;
 mod write;
 
 pub use aggregate::{Aggregate, AggregateError, AggregateFunction, AggregateValue};
@@ -80,7 +82,7 @@ pub use cells::{Cells, Column};
 pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
-pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome};
+pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
@@ -93,9 +95,9 @@ pub use query::Read;
 pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
-    StoredFile, WriteStorage,
+    StorageLock, StoredFile, WriteStorage,
 };
-pub use stream::{Batches, MemoryBudget, MemoryBudgetError, Progress};
+pub use stream::{BatchStream, Batches, MemoryBudget, MemoryBudgetError, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};

@@ -2,10 +2,16 @@
 //! nothing survives a fork, and the number is the caller's setting.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 
 use crate::{Error, Result};
+
+/// How many threads the machine has for this process: asked once, for the answer takes reading several files.
+pub(crate) fn available() -> usize {
+    static AVAILABLE: OnceLock<usize> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// Runs `run` on every job with at most `threads` threads (the caller's own included), each with a scratch
 /// value of its own. Results are in job order; the first error in job order wins.
@@ -50,6 +56,21 @@ pub(crate) fn run<J: Send, S, R: Send>(
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_unstable_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Items that a thread takes at a time where each takes so little that handing them out one by one would cost as much.
+const GROUP: usize = 32;
+
+/// Runs `run` on every item with at most `threads` threads. Results are in the items' order; the first error in that order
+/// wins.
+pub(crate) fn map<T: Sync, R: Send>(
+    threads: usize,
+    items: &[T],
+    run: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let group = |items: &[T], (): &mut ()| items.iter().map(&run).collect::<Result<Vec<R>>>();
+    let groups = self::run(threads, items.chunks(GROUP).collect(), || (), group)?;
+    Ok(groups.into_iter().flatten().collect())
 }
 
 /// How many results a thread may be ahead of the one that is waited for, for each thread.

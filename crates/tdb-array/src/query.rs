@@ -11,7 +11,7 @@ use crate::explain::{Explain, explain};
 use crate::labels::{self, LabelValues};
 use crate::ranges::{RangeSet, check_ends};
 use crate::stats::{QueryStats, Stage};
-use crate::stream::{self, Batches, MemoryBudget, OnProgress, Progress, Share};
+use crate::stream::{self, Allowance, Batches, MemoryBudget, OnProgress, Progress, Share};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.
@@ -37,6 +37,7 @@ pub struct Read<'a> {
     order: Option<Layout>,
     condition: Option<QueryCondition>,
     memory: Option<MemoryBudget>,
+    batch_memory: Option<MemoryBudget>,
     pub(crate) on_progress: Option<OnProgress>,
 }
 
@@ -69,6 +70,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) order: Layout,
     /// What cells must satisfy.
     pub(crate) condition: Option<Program>,
+    /// Fields that aggregates look at, tile by tile.
+    pub(crate) scanned: Vec<FieldKind>,
     /// Where the column of the cells' timestamps goes, if they were asked for.
     pub(crate) timestamps: Option<usize>,
     /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
@@ -90,6 +93,7 @@ impl<'a> Read<'a> {
             order: None,
             condition: None,
             memory: None,
+            batch_memory: None,
             on_progress: None,
         }
     }
@@ -226,18 +230,26 @@ impl<'a> Read<'a> {
     /// # Errors
     /// As [`Self::collect`], and an aggregate that its field's type does not have.
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
+        let memory = Allowance::new(self.memory, self.batch_memory);
         // In global order ranges are merged, so that no cell counts twice, and dense regions are parts of tiles.
-        let plan = self.order(Layout::GlobalOrder).plan()?;
-        crate::aggregate::run(&plan, aggregates.into_iter().collect())
+        let plan = self.order(Layout::GlobalOrder).fields([""; 0]).plan()?;
+        crate::aggregate::run(plan, aggregates.into_iter().collect(), memory)
     }
 
     /// Bounds the memory that the query uses: for [`Self::collect`] with its result, for [`Self::batches`] with the batch
-    /// that is being made. It covers what the query holds of any kind: results, keys and columns on their way to their order,
+    /// that is being made, for [`Self::aggregate`] with the cells that must be looked at together. It covers what the query holds of any kind: results, keys and columns on their way to their order,
     /// bytes as stored and as decoded in every thread, offset lists and R-trees, and the states of decoders.
     ///
     /// Without a budget, `collect` takes what the result needs, and `batches` stays within 1 GiB.
     pub const fn memory(mut self, budget: MemoryBudget) -> Self {
         self.memory = Some(budget);
+        self
+    }
+
+    /// Bounds what the cells of one batch take while it is made, however much the budget leaves for them: [`Self::batches`]
+    /// are smaller then, and come sooner. Of [`Self::aggregate`] it bounds the cells that are looked at together. The working memory of threads is not part of it.
+    pub const fn batch_memory(mut self, most: MemoryBudget) -> Self {
+        self.batch_memory = Some(most);
         self
     }
 
@@ -301,8 +313,8 @@ impl<'a> Read<'a> {
     /// ([`QueryError::BudgetTooSmall`]). What comes to light later, the iterator returns.
     pub fn batches(self) -> Result<Batches<'a>> {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
-        let on_progress = self.on_progress.clone();
-        Batches::new(self.plan()?, budget, on_progress)
+        let (batch, on_progress) = (self.batch_memory, self.on_progress.clone());
+        Batches::new(self.plan()?, budget, batch, on_progress)
     }
 
     pub(crate) fn plan(self) -> Result<Plan<'a>> {
@@ -338,7 +350,8 @@ impl<'a> Read<'a> {
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
         let condition = self.condition.map(|condition| Program::of_query(&condition, self.array));
         let (ranges, condition, share) = (ranges.collect(), condition.transpose()?, Share::default());
-        Ok(Plan { array: self.array, fields, ranges, order, condition, timestamps, labels, share })
+        let scanned = Vec::new();
+        Ok(Plan { array: self.array, fields, ranges, order, condition, scanned, timestamps, labels, share })
     }
 
     /// The intervals of each dimension, as they were asked for.

@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tdb_codec::{Gate, Reader};
+use tdb_codec::{Gate, Reader, to_u64};
 use tdb_fragment::{FieldStatistics, Section, TileValues, parse_fragment_statistics, parse_words};
 use tdb_schema::{Field, FieldKind};
 
@@ -195,6 +195,15 @@ impl Statistics {
             Arc::default()
         };
         Ok(Self { believed, shape, mins, maxes, sums, nulls })
+    }
+
+    /// Bytes it holds, about.
+    pub(crate) fn held(&self) -> u64 {
+        let values =
+            [&self.mins, &self.maxes].map(|values| values.fixed.len().saturating_add(values.var.len()));
+        let values = values.into_iter().fold(0, usize::saturating_add);
+        let words = self.sums.len().saturating_add(self.nulls.len()).saturating_mul(8);
+        to_u64(values.saturating_add(words).saturating_add(size_of::<Self>()))
     }
 
     /// Facts about the cells of a tile that has room for `cells`.

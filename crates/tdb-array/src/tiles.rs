@@ -1,42 +1,22 @@
 //! Tiles of one field of one fragment: fetched, decoded, checked.
 
+mod coded;
+
 use core::ops::Range;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Gate, to_u64, to_usize};
 use tdb_filters::{Decoder, Filter, Overrides, Pipeline, Scratch, TileContext};
 use tdb_fragment::DataFilePart;
 use tdb_schema::FieldKind;
-use tdb_tile::{Chunk, ChunkPlace, ChunkWalk, TileChunks};
+use tdb_tile::TileChunks;
 
 use std::sync::Arc;
 
+use self::coded::{Coded, fetch};
 use crate::context::Context;
 use crate::fragment::{Fragment, TileFile, TileLocation};
-use crate::storage::StoredFile;
+use crate::worker::{Tools, Worker};
 use crate::{Error, Result};
-
-/// Reads longer than this are compared with the file's real size before memory is set aside for them.
-const TRUSTED_READ: usize = 16 << 20;
-
-/// What a thread keeps between tiles, so that memory is faulted in once.
-#[derive(Debug, Default)]
-pub(crate) struct Worker {
-    scratch: Scratch,
-    raw: Buffer,
-    /// Room for a decoded tile.
-    pub(crate) tile: Buffer,
-    /// Room for a decoded tile whose cells are picked from.
-    pub(crate) cells: Buffer,
-    /// Room for a decoded offsets tile.
-    pub(crate) offsets: Buffer,
-}
-
-/// A file of tiles and how to decode them.
-#[derive(Debug)]
-struct Coded {
-    file: TileFile,
-    decoder: Decoder,
-}
 
 /// How a fragment stores a dimension's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +217,7 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Worker { scratch, raw, tile: whole, .. } = worker;
+        let Tools { scratch, raw, tile: whole, .. } = &mut **worker;
         match self.coords {
             CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, scratch, raw),
             CoordsPart::Split { index, count } => {
@@ -280,8 +260,26 @@ impl FieldTiles {
             self.decode_fixed(context, tile, out.as_mut_slice(), wanted, worker)?;
             return Ok(0);
         }
-        let Worker { scratch, raw, .. } = worker;
+        let Tools { scratch, raw, .. } = &mut **worker;
         self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
+    }
+
+    /// Decodes the chunks of a tile of `len` bytes of a fixed-size field that are wanted, and shows each; `false` if the tile
+    /// has to be decoded whole.
+    pub(crate) fn visit_fixed(
+        &self,
+        context: &Context,
+        tile: usize,
+        len: usize,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        show: impl FnMut(Range<usize>, &[u8]),
+        worker: &mut Worker,
+    ) -> Result<bool> {
+        if self.coords != CoordsPart::Alone {
+            return Ok(false);
+        }
+        let Tools { scratch, raw, tile: room, .. } = &mut **worker;
+        self.fixed.visit(context, tile, len, wanted, show, scratch, (raw, room)).map(|()| true)
     }
 
     /// The same of the validity bytes of a tile of a nullable field.
@@ -299,7 +297,8 @@ impl FieldTiles {
             out.as_mut_slice().fill(1);
             return Ok(0);
         };
-        validity.decode_part(context, tile, (cells, 1), out, wanted, &mut worker.scratch, &mut worker.raw)
+        let Tools { scratch, raw, .. } = &mut **worker;
+        validity.decode_part(context, tile, (cells, 1), out, wanted, scratch, raw)
     }
 
     /// Decodes the validity bytes of a tile of a nullable field.
@@ -313,7 +312,8 @@ impl FieldTiles {
     ) -> Result<()> {
         match &self.validity {
             Some(validity) => {
-                validity.decode(context, tile, out, wanted, &mut worker.scratch, &mut worker.raw)
+                let Tools { scratch, raw, .. } = &mut **worker;
+                validity.decode(context, tile, out, wanted, scratch, raw)
             }
             None => {
                 out.fill(1);
@@ -332,7 +332,7 @@ impl FieldTiles {
         worker: &mut Worker,
     ) -> Result<()> {
         let Some((values, sizes)) = &self.values else { return Ok(()) };
-        let Worker { scratch, raw, offsets, .. } = worker;
+        let Tools { scratch, raw, offsets, text, .. } = &mut **worker;
         let describe = |coded: &Coded| context.describe(&coded.file.key);
         let size = sizes.get(tile).copied().unwrap_or(0);
         let location = values.file.tile(context, tile)?;
@@ -352,7 +352,15 @@ impl FieldTiles {
             .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
         if chunks.is_empty() && cells > 0 {
             let strings = self.strings.as_ref();
-            return decode_strings(context, values, strings, &location, (size, cells), into, (scratch, raw));
+            return decode_strings(
+                context,
+                values,
+                strings,
+                &location,
+                (size, cells),
+                into,
+                (scratch, raw, text),
+            );
         }
         let len = context.tile_len(cells, 8)?;
         chunks.expect_len(len).map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
@@ -385,7 +393,7 @@ fn decode_strings(
     location: &TileLocation,
     (size, cells): (usize, usize),
     into: &mut VarTile,
-    (scratch, raw): (&mut Scratch, &mut Buffer),
+    (scratch, raw, text): (&mut Scratch, &mut Buffer, &mut Vec<u8>),
 ) -> Result<()> {
     let path = || context.describe(&values.file.key);
     let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
@@ -393,208 +401,21 @@ fn decode_strings(
         return Err(bad(format!("{cells} cells without offsets, and no filter that holds their lengths")));
     };
     fetch(context, location, raw)?;
-    let decoded = TileChunks::parse(raw.as_slice(), location.range.start)
-        .and_then(|chunks| chunks.decode_strings(decoder, scratch, &context.budget));
-    let (bytes, offsets) = decoded.map_err(|error| Error::from_tile(path(), None, error))?;
-    context.counters.tile(1, bytes.len());
-    if offsets.len() != cells || bytes.len() != size {
-        let (strings, found) = (offsets.len(), bytes.len());
+    let VarTile { offsets, values: out } = into;
+    offsets.clear();
+    text.clear();
+    TileChunks::parse(raw.as_slice(), location.range.start)
+        .and_then(|chunks| chunks.decode_strings_into(decoder, text, offsets, scratch, &context.budget))
+        .map_err(|error| Error::from_tile(path(), None, error))?;
+    context.counters.tile(1, text.len());
+    if offsets.len() != cells || text.len() != size {
+        let (strings, found) = (offsets.len(), text.len());
         return Err(bad(format!("{strings} strings of {found} bytes where {cells} of {size} were promised")));
     }
-    into.offsets = offsets;
-    into.offsets.push(to_u64(size));
-    into.values.reset(size);
-    into.values.as_mut_slice().copy_from_slice(&bytes);
+    offsets.push(to_u64(size));
+    out.reset(size);
+    out.as_mut_slice().copy_from_slice(text);
     Ok(())
-}
-
-impl Coded {
-    fn decode(
-        &self,
-        context: &Context,
-        tile: usize,
-        out: &mut [u8],
-        mut wanted: impl FnMut(Range<usize>) -> bool,
-        scratch: &mut Scratch,
-        raw: &mut Buffer,
-    ) -> Result<()> {
-        let location = self.file.tile(context, tile)?;
-        if few_are_wanted(&location, out.len(), &mut wanted) {
-            let file = context.storage.open(&location.key);
-            let fail = |error| Error::io(context.describe(&location.key), error);
-            if let Some(file) = file.map_err(fail)? {
-                return self.decode_few(context, &location, &*file, out, wanted, scratch, raw);
-            }
-        }
-        fetch(context, &location, raw)?;
-        let (mut count, mut bytes) = (0usize, 0usize);
-        let counted = |range: Range<usize>| {
-            let len = range.len();
-            let wanted = wanted(range);
-            count = count.saturating_add(usize::from(wanted));
-            bytes = bytes.saturating_add(if wanted { len } else { 0 });
-            wanted
-        };
-        let chunks = TileChunks::parse(raw.as_slice(), location.range.start)
-            .and_then(|chunks| chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget));
-        context.counters.tile(count, bytes);
-        chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
-    }
-
-    /// Decodes the chunks of a tile of `len` bytes that are wanted into `out`, which begins where the first of them does,
-    /// or up to `size` bytes before: where that is, in the tile. So a few cells of a large tile cost no memory for it.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
-    fn decode_part(
-        &self,
-        context: &Context,
-        tile: usize,
-        (len, size): (usize, usize),
-        out: &mut Buffer,
-        mut wanted: impl FnMut(Range<usize>) -> bool,
-        scratch: &mut Scratch,
-        raw: &mut Buffer,
-    ) -> Result<usize> {
-        let location = self.file.tile(context, tile)?;
-        let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
-        // Room for chunks from the first to the last, in whole cells from the tile's start on.
-        let room = |out: &mut Buffer, first: Option<Range<usize>>, last: Option<Range<usize>>| {
-            let start = first.map_or(0, |range| range.start);
-            let base = start.saturating_sub(start.checked_rem(size).unwrap_or(0));
-            out.reset(last.map_or(base, |range| range.end).saturating_sub(base));
-            base
-        };
-        let slot = |out: &'_ mut Buffer, range: &Range<usize>, base: usize| {
-            range.start.saturating_sub(base)..range.end.saturating_sub(base).min(out.len())
-        };
-        if few_are_wanted(&location, len, &mut wanted) {
-            let fail = |error| Error::io(context.describe(&location.key), error);
-            if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
-                let places = self.places(context, &location, &*file, len, wanted, raw)?;
-                let range = |place: Option<&ChunkPlace>| place.map(|place| place.output.clone());
-                let base = room(out, range(places.first()), range(places.last()));
-                context.counters.tile(places.len(), places.iter().map(|place| place.output.len()).sum());
-                for place in places {
-                    read_piece(context, &location, &*file, &place.body, raw)?;
-                    let slot = slot(out, &place.output, base);
-                    let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
-                    place
-                        .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
-                        .map_err(corrupt)?;
-                }
-                return Ok(base);
-            }
-        }
-        fetch(context, &location, raw)?;
-        let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
-        chunks.expect_len(len).map_err(corrupt)?;
-        let found: Vec<Chunk<'_>> = chunks.chunks().filter(|chunk| wanted(chunk.range())).collect();
-        let base = room(out, found.first().map(Chunk::range), found.last().map(Chunk::range));
-        context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
-        for chunk in found {
-            let slot = slot(out, &chunk.range(), base);
-            let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
-            chunk.decode(&self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
-        }
-        Ok(base)
-    }
-
-    /// Where the wanted chunks are: their headers say where each begins, and are read one by one.
-    fn places(
-        &self,
-        context: &Context,
-        location: &TileLocation,
-        file: &dyn StoredFile,
-        len: usize,
-        mut wanted: impl FnMut(Range<usize>) -> bool,
-        raw: &mut Buffer,
-    ) -> Result<Vec<ChunkPlace>> {
-        let mut walk = ChunkWalk::new(location.range.clone(), len);
-        let mut places = Vec::new();
-        while let Some(range) = walk.needs() {
-            read_piece(context, location, file, &range, raw)?;
-            let place = walk.feed(raw.as_slice());
-            let place =
-                place.map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
-            places.extend(place.filter(|place| wanted(place.output.clone())));
-        }
-        Ok(places)
-    }
-
-    /// Decodes the wanted chunks only, and reads no others.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
-    fn decode_few(
-        &self,
-        context: &Context,
-        location: &TileLocation,
-        file: &dyn StoredFile,
-        out: &mut [u8],
-        wanted: impl FnMut(Range<usize>) -> bool,
-        scratch: &mut Scratch,
-        raw: &mut Buffer,
-    ) -> Result<()> {
-        let (mut count, mut bytes) = (0usize, 0usize);
-        for place in self.places(context, location, file, out.len(), wanted, raw)? {
-            read_piece(context, location, file, &place.body, raw)?;
-            let slot = out.get_mut(place.output.clone()).unwrap_or_default();
-            place
-                .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
-                .map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
-            count = count.saturating_add(1);
-            bytes = bytes.saturating_add(place.output.len());
-        }
-        context.counters.tile(count, bytes);
-        Ok(())
-    }
-}
-
-/// Reads a range of a tile into `raw`.
-fn read_piece(
-    context: &Context,
-    location: &TileLocation,
-    file: &dyn StoredFile,
-    range: &Range<u64>,
-    raw: &mut Buffer,
-) -> Result<()> {
-    let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-    raw.reset(len);
-    file.read_into(range.start, raw.as_mut_slice())
-        .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
-}
-
-/// Tiles of fewer stored bytes than this are read whole: one read costs less than many small ones.
-const SMALL_TILE: u64 = 128 << 10;
-/// Bytes of cells most chunks hold.
-const USUAL_CHUNK: usize = 64 << 10;
-
-/// Whether so few chunks of a large tile are wanted that walking its headers costs less than reading it.
-fn few_are_wanted(
-    location: &TileLocation,
-    len: usize,
-    wanted: &mut impl FnMut(Range<usize>) -> bool,
-) -> bool {
-    if location.range.end.saturating_sub(location.range.start) < SMALL_TILE {
-        return false;
-    }
-    let chunks = len.div_ceil(USUAL_CHUNK);
-    let starts = (0..len).step_by(USUAL_CHUNK);
-    let found = starts.filter(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK)))).count();
-    found.saturating_mul(3) <= chunks
-}
-
-/// Reads a tile's bytes into `raw`.
-fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer) -> Result<()> {
-    let fail = |error| Error::io(context.describe(&location.key), error);
-    let len = location.range.end.saturating_sub(location.range.start);
-    let len = to_usize(len).ok_or_else(|| fail(std::io::ErrorKind::OutOfMemory.into()))?;
-    if len > TRUSTED_READ && len > raw.capacity() {
-        let (size, _) = context.storage.read_tail(&location.key, 0).map_err(fail)?;
-        crate::storage::range_len(&location.range, size).map_err(fail)?;
-    }
-    raw.reset(len);
-    context
-        .storage
-        .read_into(&location.key, location.range.start, raw.as_mut_slice())
-        .map_err(|error| Error::short_read(context.describe(&location.key), &location.range, error))
 }
 
 fn decoder(

@@ -139,11 +139,11 @@ impl Verifier {
             // Without a listing that makes sense, whatever looks like a fragment is checked as one.
             None => folders.iter().filter_map(|folder| entry_of(folder)).collect(),
         };
-        let known: HashSet<String> = committed.iter().map(|entry| entry.folder.clone()).collect();
+        let known: HashSet<Arc<str>> = committed.iter().map(|entry| entry.folder.clone()).collect();
         for entry in committed {
             self.fragment(entry);
         }
-        for folder in folders.iter().filter(|folder| !known.contains(*folder)) {
+        for folder in folders.iter().filter(|folder| !known.contains(folder.as_str())) {
             self.note(folder, "no commit file names this fragment, so it does not count");
         }
     }
@@ -386,7 +386,7 @@ impl Verifier {
 fn entry_of(folder: &str) -> Option<FragmentEntry> {
     let name = folder.rsplit('/').next().unwrap_or_default();
     let parsed = TimestampedName::parse(name).ok().filter(|parsed| parsed.version.is_some())?;
-    Some(FragmentEntry { name: name.to_owned(), folder: folder.to_owned(), parsed })
+    Some(FragmentEntry { name: name.into(), folder: folder.into(), parsed })
 }
 
 const fn offset_of(cause: &Cause) -> Option<u64> {

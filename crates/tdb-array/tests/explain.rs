@@ -10,8 +10,8 @@ mod common;
 
 use common::{arrays, fixtures};
 use tdb_array::{
-    Array, ArraySchema, ArrayType, CellValNum, Datatype, Explain, Layout, MemoryStorage, OpenOptions,
-    Outcome, TimeWindow, WriteColumn, WriteOptions,
+    Array, ArraySchema, ArrayType, CellValNum, Datatype, Explain, FieldPlan, Layout, MemoryStorage,
+    OpenOptions, Outcome, Purpose, TimeWindow, WriteColumn, WriteOptions, field,
 };
 use tdb_schema::{Attribute, Dimension};
 
@@ -49,7 +49,9 @@ fn fragments_outside_the_ranges_or_the_window_are_named_with_the_reason() {
     let read = Outcome::Read { tiles: 3, whole: 2 };
     assert_eq!(outcomes(&explain), [read, Outcome::OutsideRanges, Outcome::OutsideWindow]);
     let field = |name: &str, asked: bool| {
-        let field = explain.fields.iter().find(|field| field.name == name && field.asked == asked).unwrap();
+        let is_asked = |field: &FieldPlan| field.purpose == Purpose::Result;
+        let field =
+            explain.fields.iter().find(|field| field.name == name && is_asked(field) == asked).unwrap();
         (field.tiles, field.requests)
     };
     assert_eq!(field("a", true), (3, 3));
@@ -58,7 +60,7 @@ fn fragments_outside_the_ranges_or_the_window_are_named_with_the_reason() {
     assert_eq!((explain.cells, explain.exact), (30, false));
     let whole = array.read().range("x", 20..=49).explain().unwrap();
     assert_eq!((whole.cells, whole.exact), (30, true));
-    assert!(whole.fields.iter().all(|field| field.asked), "nothing is compared");
+    assert!(whole.fields.iter().all(|field| field.purpose == Purpose::Result), "nothing is compared");
 }
 
 #[test]
@@ -76,6 +78,7 @@ fn what_was_planned_is_what_is_read() {
         let explain = query().explain().unwrap();
         let (cells, stats) = query().collect_with_stats().unwrap();
         assert_eq!((stats.requests, stats.bytes_read), (explain.requests(), explain.bytes()), "{range:?}");
+        assert_eq!((stats.chunks, stats.bytes_decoded), (explain.chunks(), explain.decoded()), "{range:?}");
         let bytes: usize = cells.columns().iter().map(|column| column.bytes().len()).sum();
         assert!(explain.cells >= u64::try_from(cells.len()).unwrap());
         assert!(explain.result_bytes >= u64::try_from(bytes).unwrap());
@@ -83,6 +86,90 @@ fn what_was_planned_is_what_is_read() {
         assert!(stats.total >= stats.select + stats.order + stats.decode);
         assert!(stats.sections.is_zero(), "{stats:?}");
     }
+}
+
+/// Tiles and requests of a field, by what it is read for.
+fn planned(explain: &Explain, name: &str, purpose: Purpose) -> (u64, u64) {
+    let is_it = |field: &&FieldPlan| field.name == name && field.purpose == purpose;
+    explain.fields.iter().find(is_it).map_or((0, 0), |field| (field.tiles, field.requests))
+}
+
+#[test]
+fn tiles_that_statistics_exclude_are_counted_and_not_read() {
+    let array = OpenOptions::new().threads(1).open_storage(sparse(&[0, 1000, 50])).unwrap();
+    let query = || array.read().range("x", 20..).condition(field("a").ge(1085));
+    query().collect().unwrap();
+    let explain = query().explain().unwrap();
+    let read = Outcome::Read { tiles: 2, whole: 2 };
+    assert_eq!(outcomes(&explain), [Outcome::OutsideCondition, read, Outcome::OutsideCondition]);
+    assert_eq!(explain.fragments.iter().map(|f| f.ruled_out).collect::<Vec<_>>(), [8, 8, 10]);
+    assert_eq!(explain.ruled_out(), 26);
+    assert_eq!(planned(&explain, "a", Purpose::Condition), (1, 1), "of one tile all cells satisfy it");
+    assert_eq!(planned(&explain, "s", Purpose::Result), (2, 4));
+    assert_eq!((explain.cells, explain.exact), (20, false));
+    let (cells, stats) = query().collect_with_stats().unwrap();
+    assert_eq!(cells.len(), 15);
+    assert_eq!((stats.requests, stats.bytes_read), (explain.requests(), explain.bytes()));
+    let none = array.read().condition(field("a").lt(-5)).explain().unwrap();
+    assert_eq!((outcomes(&none), none.requests()), (vec![Outcome::OutsideCondition; 3], 0));
+}
+
+#[test]
+fn older_versions_are_looked_for_where_a_match_may_have_some() {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i64..=9999).with_tile(10i64))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .capacity(10)
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for (time, by) in [(1, 0), (2, 500)] {
+        let x: Vec<i64> = (0..100).collect();
+        let a: Vec<i64> = x.iter().map(|x| x + by).collect();
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().order(Layout::GlobalOrder).column(WriteColumn::fixed("x", &x));
+        write.column(WriteColumn::fixed("a", &a)).commit().unwrap();
+    }
+    let array = OpenOptions::new().threads(1).open_storage(storage).unwrap();
+    let query = || array.read().condition(field("a").lt(10));
+    query().collect().unwrap();
+    let explain = query().explain().unwrap();
+    // The older fragment's first tile matches; the newer one's holds what replaced its cells.
+    assert_eq!(outcomes(&explain), [Outcome::Read { tiles: 1, whole: 1 }; 2]);
+    assert_eq!(planned(&explain, "x", Purpose::Search), (3, 3), "of the matches, then of all their versions");
+    let (cells, stats) = query().collect_with_stats().unwrap();
+    assert!(cells.is_empty());
+    assert!(stats.requests <= explain.requests() && stats.bytes_decoded <= explain.decoded());
+}
+
+#[test]
+fn tiles_of_dense_arrays_that_statistics_exclude_are_not_read() {
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0i32..=99).with_tile(10))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .attribute(Attribute::new("b", Datatype::Int8, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for (time, (low, high)) in (1..).zip([(0, 49), (50, 99)]) {
+        let a: Vec<i32> = (low..=high).collect();
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().range("x", low..=high).column(WriteColumn::fixed("a", &a));
+        write.column(WriteColumn::fixed("b", &[7i8; 50])).commit().unwrap();
+    }
+    let array = OpenOptions::new().threads(1).open_storage(storage).unwrap();
+    let query = || array.read().range("x", 5..).condition(field("a").ge(85)).fields(["b"]);
+    query().collect().unwrap();
+    let explain = query().explain().unwrap();
+    assert_eq!(outcomes(&explain), [Outcome::OutsideCondition, Outcome::Read { tiles: 2, whole: 2 }]);
+    assert_eq!(explain.fragments.iter().map(|f| f.ruled_out).collect::<Vec<_>>(), [5, 3]);
+    assert_eq!(planned(&explain, "a", Purpose::Condition), (1, 1));
+    assert_eq!(planned(&explain, "b", Purpose::Result), (2, 2));
+    let (cells, stats) = query().collect_with_stats().unwrap();
+    assert_eq!(cells.len(), 95);
+    assert_eq!((stats.requests, stats.bytes_read), (explain.requests(), explain.bytes()));
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::process::Command;
 use std::{env, fs};
 
 use tdb_array::{
-    ArraySchema, ArrayType, CellValNum, Datatype, Durability, Layout, MemoryBudget, OpenOptions, WriteColumn,
-    WriteOptions,
+    Aggregate, ArraySchema, ArrayType, CellValNum, Datatype, Durability, Layout, MemoryBudget, OpenOptions,
+    WriteColumn, WriteOptions,
 };
 use tdb_filters::{Filter, Pipeline};
 use tdb_schema::{Attribute, Dimension, Domain};
@@ -72,7 +72,18 @@ fn child() {
     let _ = fs::write("/proc/self/clear_refs", "5");
     let (before, code) = (status("VmRSS"), status("RssFile"));
     let (mut cells, mut bytes, mut batches) = (0, 0, 0);
-    let mut stream = array.read().order(order).memory(budget).batches().unwrap();
+    let mut read = array.read().order(order).memory(budget);
+    if let Ok(condition) = env::var("TDB_MEMORY_WHERE") {
+        read = read.condition(condition.parse().unwrap());
+    }
+    if let Ok(aggregates) = env::var("TDB_MEMORY_AGGREGATE") {
+        let found = read.aggregate(Aggregate::parse(&aggregates).unwrap()).unwrap();
+        let code = status("RssFile").saturating_sub(code);
+        let grown = status("VmHWM").saturating_sub(before + code);
+        println!("measured {} 0 0 {grown}", found[0].as_u64().unwrap());
+        return;
+    }
+    let mut stream = read.batches().unwrap();
     for batch in stream.by_ref() {
         let batch = batch.unwrap();
         cells += batch.len();
@@ -89,11 +100,30 @@ fn child() {
 
 /// Streams an array in a child. Checks its cells, and the memory it took.
 fn stream(array: &Path, order: &str, budget: u64, cells: u64) {
+    let bytes = measure(array, order, &[], budget, cells);
+    let name = array.file_name().unwrap().to_string_lossy();
+    assert!(bytes >= 20 * budget, "{name} has only {} MiB", bytes / MIB);
+}
+
+/// The same, of the cells that satisfy a condition.
+fn stream_where(array: &Path, order: &str, condition: &str, budget: u64, cells: u64) {
+    measure(array, order, &[("TDB_MEMORY_WHERE", condition)], budget, cells);
+}
+
+/// Has a child compute aggregates of the cells that satisfy a condition, the first of which is their number.
+fn aggregate(array: &Path, aggregates: &str, condition: &str, budget: u64, cells: u64) {
+    let more = [("TDB_MEMORY_WHERE", condition), ("TDB_MEMORY_AGGREGATE", aggregates)];
+    measure(array, "global", &more, budget, cells);
+}
+
+/// Runs a query in a child. Checks the number of its cells, and the memory it took; returns the bytes of its result.
+fn measure(array: &Path, order: &str, more: &[(&str, &str)], budget: u64, cells: u64) -> u64 {
     let child = Command::new(env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
         .env("TDB_MEMORY_ARRAY", array)
         .env("TDB_MEMORY_BUDGET", budget.to_string())
         .env("TDB_MEMORY_ORDER", order)
+        .envs(more.iter().copied())
         .output()
         .unwrap();
     let out = String::from_utf8(child.stdout).unwrap();
@@ -103,14 +133,14 @@ fn stream(array: &Path, order: &str, budget: u64, cells: u64) {
     let [read, bytes, batches, grown] = found[..] else { panic!("{out}") };
     let name = array.file_name().unwrap().to_string_lossy();
     println!(
-        "{name}, {order}: {cells} cells, {} MiB in {batches} batches; {} KiB of {}",
+        "{name}, {order} {more:?}: {cells} cells, {} MiB in {batches} batches; {} KiB of {}",
         bytes / MIB,
         grown >> 10,
         budget >> 10
     );
-    assert_eq!(read, cells);
-    assert!(bytes >= 20 * budget, "{name} has only {} MiB", bytes / MIB);
-    assert!(grown < budget, "{name}, {order}: {} KiB of {}", grown >> 10, budget >> 10);
+    assert_eq!(read, cells, "{more:?}");
+    assert!(grown < budget, "{name}, {order}, {more:?}: {} KiB of {}", grown >> 10, budget >> 10);
+    bytes
 }
 
 /// What the child writes: as many bytes as `kind` says in batches of 10,500 cells, none of which it keeps.
@@ -222,6 +252,9 @@ fn a_dense_array_streams_inside_its_budget() {
     // A row of tiles is twice the budget.
     stream(&scratch.0, "row", BUDGET, rows * columns);
     stream(&scratch.0, "global", BUDGET, rows * columns);
+    // In dense arrays fill values stand where the condition fails.
+    stream_where(&scratch.0, "row", "a != 500 and a != 600", BUDGET, rows * columns);
+    aggregate(&scratch.0, "count, sum(a), max(a)", "a != 500 and a != 600", BUDGET, rows * columns);
 }
 
 #[test]
@@ -243,6 +276,8 @@ fn strings_of_a_dense_array_stream_inside_their_budget() {
         write.column(WriteColumn::var("s", &values, &offsets)).commit().unwrap();
     }
     stream(&scratch.0, "row", BUDGET, cells);
+    stream_where(&scratch.0, "row", "s != 'aa' and s > 'a'", BUDGET, cells);
+    aggregate(&scratch.0, "count, max(s)", "s != 'aa'", BUDGET, cells);
 }
 
 /// Writes cells of `fragments` fragments, which all span the same rows.
@@ -279,6 +314,14 @@ fn sparse_cells_in_order_stream_inside_their_budget() {
     stream(&scratch.0, "row", BUDGET, cells);
     // Without an order, duplicates between the fragments are looked for.
     stream(&scratch.0, "unordered", BUDGET, cells);
+    // Neither condition is decided by statistics; the second leaves few cells. Each piece of 1000 rows has 100 cells of
+    // every a, one of which has that y.
+    let of_a = 4 * 4 * 100;
+    for (condition, left) in [("a != 7 and y != 9", cells - of_a - 3500 + 4), ("a = 7 and y < 5000", of_a)] {
+        stream_where(&scratch.0, "row", condition, BUDGET, left);
+        stream_where(&scratch.0, "unordered", condition, BUDGET, left);
+        aggregate(&scratch.0, "count, sum(a), min(y), mean(x)", condition, BUDGET, left);
+    }
 }
 
 #[test]
@@ -287,6 +330,8 @@ fn sparse_cells_with_duplicates_stream_inside_their_budget() {
     let cells = sparse(&scratch.0, 4, 3500, true);
     stream(&scratch.0, "unordered", BUDGET, cells);
     stream(&scratch.0, "global", BUDGET, cells);
+    stream_where(&scratch.0, "unordered", "a >= 0 and y != 9", BUDGET, cells - 3500);
+    aggregate(&scratch.0, "count, sum(a), max(x)", "a >= 0 and y != 9", BUDGET, cells - 3500);
 }
 
 #[test]

@@ -86,6 +86,7 @@ Ranges are written as for tdb read.
 
 Examples:
   tdb explain weather --range 'time=2020-01-01..2020-01-31' --fields temperature
+  tdb explain weather --where 'temperature > 30' --run
   tdb explain weather --json | jq .bytes")]
 pub(crate) struct ExplainArgs {
     /// Folder of the array.
@@ -95,6 +96,9 @@ pub(crate) struct ExplainArgs {
     pub(crate) fields: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArgs,
+    /// Only cells that satisfy a condition; see tdb read.
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) condition: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     #[command(flatten)]
@@ -102,6 +106,9 @@ pub(crate) struct ExplainArgs {
     /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
+    /// Run the query too, batch by batch, and print what it took: requests, bytes, chunks, the time in each stage.
+    #[arg(long)]
+    pub(crate) run: bool,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

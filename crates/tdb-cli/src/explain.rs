@@ -3,32 +3,74 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::{Explain, FieldPlan, FragmentPlan, Outcome, QueryStats};
+use tdb_array::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose, QueryStats};
 
 use crate::args::ExplainArgs;
-use crate::failure::{Failure, Result, one_line};
+use crate::condition;
+use crate::failure::{Result, one_line};
 use crate::ranges;
 use crate::table::{self, Heading, Rule};
 
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result {
-    let failed = |error| Failure::of_array(&args.array, error);
+    let failed = |error| condition::failed(&args.array, args.condition.as_deref(), error);
     let array = args.window.options(&args.key)?.open(&args.array).map_err(failed)?;
     let mut query =
         ranges::asked(&args.ranges, &args.array, array.schema())?.apply(array.read(), array.schema());
+    if let Some(text) = &args.condition {
+        let parsed = condition::parse(text, array.schema());
+        query = query.condition(parsed.map_err(|error| condition::bad(&args.array, text, &error))?);
+    }
     if let Some(order) = args.order {
         query = query.order(order.into());
     }
     if let Some(fields) = &args.fields {
         query = query.fields(ranges::parse_names(fields));
     }
-    let explain = query.explain().map_err(failed)?;
+    let explain = query.clone().explain().map_err(failed)?;
+    let mut took = None;
+    if args.run {
+        let before = array.stats();
+        let mut cells = 0;
+        for batch in query.batches().map_err(failed)? {
+            cells += batch.map_err(failed)?.len();
+        }
+        took = Some((cells, array.stats().since(&before)));
+    }
     if args.json {
-        writeln!(out, "{:#}", as_json(&explain))?;
+        let mut value = as_json(&explain);
+        if let (Some((cells, stats)), Some(object)) = (took, value.as_object_mut()) {
+            object.insert("run".to_owned(), stats_json(cells, &stats));
+        }
+        writeln!(out, "{value:#}")?;
     } else {
         write(&explain, out)?;
+        if let Some((cells, stats)) = took {
+            writeln!(out, "run: {cells} cells")?;
+            write_stats(&stats, out)?;
+        }
     }
     Ok(())
+}
+
+fn stats_json(cells: usize, stats: &QueryStats) -> Value {
+    let micros = |time: core::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    json!({
+        "cells": cells,
+        "requests": stats.requests,
+        "bytes": stats.bytes_read,
+        "tiles": stats.tiles,
+        "chunks": stats.chunks,
+        "decoded": stats.bytes_decoded,
+        "cells_compared": stats.cells_tested,
+        "microseconds": {
+            "total": micros(stats.total),
+            "sections": micros(stats.sections),
+            "select": micros(stats.select),
+            "order": micros(stats.order),
+            "decode": micros(stats.decode),
+        },
+    })
 }
 
 fn write(explain: &Explain, out: &mut dyn Write) -> Result {
@@ -46,8 +88,13 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
             if column == 0 { one_line(&fragment.name) } else { fragment_text(fragment) }
         },
     )?;
+    let conditioned =
+        explain.ruled_out() > 0 || explain.fields.iter().any(|f| f.purpose == Purpose::Condition);
+    let most = if conditioned { "at most " } else { "" };
     let (tiles, requests, bytes) = (explain.tiles(), explain.requests(), explain.bytes());
-    writeln!(out, "reads: {tiles} tiles in {requests} requests, {bytes} bytes")?;
+    writeln!(out, "reads: {most}{tiles} tiles in {requests} requests, {bytes} bytes")?;
+    let (chunks, decoded) = (explain.chunks(), explain.decoded());
+    writeln!(out, "decodes: {most}{decoded} bytes in about {chunks} chunks")?;
     // Coordinates that finding cells reads anyway are listed there.
     let rows: Vec<&FieldPlan> = explain.fields.iter().filter(|field| field.tiles > 0).collect();
     let headings = [
@@ -55,6 +102,8 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
         Heading::right("tiles"),
         Heading::right("requests"),
         Heading::right("bytes"),
+        Heading::right("chunks"),
+        Heading::right("decoded"),
         Heading::left(""),
     ];
     table::write(out, 2, &headings, Rule::None, rows.len(), |row, column| {
@@ -74,8 +123,19 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
 fn fragment_text(fragment: &FragmentPlan) -> String {
     let all = fragment.tiles.unwrap_or(0);
     match fragment.outcome {
-        Outcome::Read { tiles, whole } if tiles == whole => format!("{tiles} of {all}"),
-        Outcome::Read { tiles, whole } => format!("{tiles} of {all}, {whole} of them wholly in the ranges"),
+        Outcome::Read { tiles, whole } => {
+            let mut text = format!("{tiles} of {all}");
+            if tiles != whole {
+                text += &format!(", {whole} of them wholly in the ranges");
+            }
+            if fragment.ruled_out > 0 {
+                text += &format!("; statistics rule out {}", fragment.ruled_out);
+            }
+            text
+        }
+        Outcome::OutsideCondition => {
+            format!("none of {all}: statistics rule out the {} in the ranges", fragment.ruled_out)
+        }
         Outcome::OutsideRanges => format!("none of {all}: outside the ranges"),
         Outcome::Hidden => format!("none of {all}: newer cells hide them"),
         Outcome::OutsideWindow => "not looked at: outside the window".to_owned(),
@@ -90,8 +150,19 @@ fn field_text(field: &FieldPlan, column: usize) -> String {
         1 => field.tiles.to_string(),
         2 => field.requests.to_string(),
         3 => field.bytes.to_string(),
-        _ if field.asked => String::new(),
-        _ => "to find and order cells".to_owned(),
+        4 => field.chunks.to_string(),
+        5 => field.decoded.to_string(),
+        _ => purpose(field).1.to_owned(),
+    }
+}
+
+/// What a field is read for: a word, and words for people.
+const fn purpose(field: &FieldPlan) -> (&'static str, &'static str) {
+    match field.purpose {
+        Purpose::Result => ("result", ""),
+        Purpose::Condition => ("condition", "for the condition"),
+        Purpose::Search => ("search", "to find and order cells"),
+        _ => ("", ""),
     }
 }
 
@@ -100,6 +171,7 @@ fn as_json(explain: &Explain) -> Value {
         let (outcome, tiles, whole) = match fragment.outcome {
             Outcome::Read { tiles, whole } => ("read", tiles, whole),
             Outcome::OutsideRanges => ("outside-ranges", 0, 0),
+            Outcome::OutsideCondition => ("outside-condition", 0, 0),
             Outcome::Hidden => ("hidden", 0, 0),
             Outcome::OutsideWindow => ("outside-window", 0, 0),
             Outcome::Consolidated => ("consolidated", 0, 0),
@@ -112,15 +184,19 @@ fn as_json(explain: &Explain) -> Value {
             "tiles": fragment.tiles,
             "tiles_read": tiles,
             "tiles_whole": whole,
+            "tiles_ruled_out": fragment.ruled_out,
         })
     };
     let field = |field: &FieldPlan| {
         json!({
             "name": field.name,
-            "asked": field.asked,
+            "asked": field.purpose == Purpose::Result,
+            "purpose": purpose(field).0,
             "tiles": field.tiles,
             "requests": field.requests,
             "bytes": field.bytes,
+            "chunks": field.chunks,
+            "decoded": field.decoded,
         })
     };
     json!({
@@ -130,6 +206,9 @@ fn as_json(explain: &Explain) -> Value {
         "tiles": explain.tiles(),
         "requests": explain.requests(),
         "bytes": explain.bytes(),
+        "chunks": explain.chunks(),
+        "decoded": explain.decoded(),
+        "tiles_ruled_out": explain.ruled_out(),
         "cells": explain.cells,
         "exact": explain.exact,
         "result_bytes": explain.result_bytes,

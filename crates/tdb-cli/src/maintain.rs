@@ -69,7 +69,8 @@ pub(crate) struct ConsolidateArgs {
 
 /// Remove what consolidated files replace, or what crashes left behind.
 ///
-/// Nothing goes that a read at any time still sees, unless --drop-history says so. No write should be at work meanwhile.
+/// Nothing goes that a read at any time still sees, unless --drop-history says so. Writes may be at work meanwhile; readers that
+/// opened the array before may have to open it again.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Examples:
@@ -85,7 +86,8 @@ pub(crate) struct VacuumArgs {
     /// Remove leftovers of writes that did not end instead.
     #[arg(long, conflicts_with = "what")]
     orphans: bool,
-    /// Of leftovers, only those of before this time: milliseconds since 1970, or a date in UTC.
+    /// Of leftovers, only those of before this time: milliseconds since 1970, or a date in UTC. Default: a day ago, since a
+    /// write that is at work looks like one.
     #[arg(long, value_name = "MS|DATE", value_parser = parse_time, requires = "orphans")]
     before: Option<u64>,
     /// Remove also what reads at earlier times need.

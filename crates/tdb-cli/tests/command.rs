@@ -119,6 +119,35 @@ fn explain_says_what_is_read_and_stats_what_was() {
 }
 
 #[test]
+fn explain_tells_what_statistics_rule_out_and_run_what_it_took() {
+    let array = fixture("2.30.0/rtree_3_levels");
+    let asked = ["explain", text(&array), "--range", "x=10..29", "--where", "a > 20000"];
+    let outcome = tdb(&[&asked[..], &["--run", "--json"]].concat());
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, ""));
+    let explain: Value = serde_json::from_str(&outcome.out).unwrap();
+    let fragment = &explain["fragments"][0];
+    assert_eq!((&fragment["tiles_read"], &fragment["tiles_ruled_out"]), (&json!(5), &json!(14)));
+    assert_eq!(explain["tiles_ruled_out"], 14);
+    let purposes: Vec<&str> =
+        explain["fields"].as_array().unwrap().iter().filter_map(|f| f["purpose"].as_str()).collect();
+    assert_eq!(purposes, ["result", "result", "result", "condition", "search", "search"]);
+    let count = |value: &Value| value.as_u64().unwrap();
+    assert!(count(&explain["run"]["cells"]) <= count(&explain["cells"]));
+    assert!(count(&explain["run"]["chunks"]) <= count(&explain["chunks"]), "{explain}");
+    assert!(explain["run"]["microseconds"]["total"].is_u64());
+    let outcome = tdb(&[&asked[..], &["--run"]].concat());
+    assert!(outcome.out.contains("statistics rule out 14\n"), "{}", outcome.out);
+    assert!(
+        outcome.out.contains("for the condition\n") && outcome.out.contains("\nrun: "),
+        "{}",
+        outcome.out
+    );
+    let outcome = tdb(&["explain", text(&array), "--where", "a > 'x'"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.err.contains("column 5"), "{}", outcome.err);
+}
+
+#[test]
 fn dates_are_dates_in_results_and_in_ranges() {
     let id = "2.30.0/sparse_dim_datetime_day";
     let expected = "\

@@ -6,6 +6,16 @@ use bytemuck::Pod;
 
 use crate::num::to_u64;
 
+/// Memory that something other than this crate's allocator made: pages of the system's, say. Its bytes never move or
+/// change their number.
+pub trait Memory: Send + Sync {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+
+    /// The bytes, writable.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
 /// A growable byte buffer whose first byte is aligned for every [`Native`](crate::Native) type.
 ///
 /// Decoded cells land here, and callers see them as `&[i32]`, `&[f64]`, … without a copy:
@@ -18,10 +28,12 @@ use crate::num::to_u64;
 /// assert_eq!(buffer.values::<i32>(), Some(&[1, 2][..]));
 /// assert_eq!(buffer.values::<u64>().map(<[u64]>::len), Some(1));
 /// ```
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Buffer {
-    /// At least as long as `len` needs.
+    /// At least as long as `len` needs, unless there is memory of another kind.
     words: Vec<u64>,
+    /// Memory that was brought along, at least as long as `len` needs. `words` is then empty.
+    brought: Option<Box<dyn Memory>>,
     len: usize,
 }
 
@@ -29,13 +41,13 @@ impl Buffer {
     /// An empty buffer.
     #[must_use]
     pub const fn new() -> Self {
-        Self { words: Vec::new(), len: 0 }
+        Self { words: Vec::new(), brought: None, len: 0 }
     }
 
     /// `len` zero bytes. Fresh memory comes zeroed from the system, so this costs no pass over it.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
-        Self { words: vec![0; len.div_ceil(8)], len }
+        Self { words: vec![0; len.div_ceil(8)], brought: None, len }
     }
 
     /// `len` zero bytes, or `None` where the system does not have that much: for sizes that a file or a query
@@ -50,7 +62,18 @@ impl Buffer {
     /// Room for `len` bytes.
     #[must_use]
     pub fn with_capacity(len: usize) -> Self {
-        Self { words: Vec::with_capacity(len.div_ceil(8)), len: 0 }
+        Self { words: Vec::with_capacity(len.div_ceil(8)), brought: None, len: 0 }
+    }
+
+    /// The bytes of `memory`, all of them. `None` if their start is not aligned to eight bytes.
+    #[must_use]
+    pub fn from_memory(memory: Box<dyn Memory>) -> Option<Self> {
+        let bytes = memory.bytes();
+        if bytes.as_ptr().align_offset(8) != 0 {
+            return None;
+        }
+        let len = bytes.len();
+        Some(Self { words: Vec::new(), brought: Some(memory), len })
     }
 
     /// Number of bytes.
@@ -68,7 +91,10 @@ impl Buffer {
     /// Bytes held by the allocation.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.words.capacity().saturating_mul(8)
+        match &self.brought {
+            Some(memory) => memory.bytes().len(),
+            None => self.words.capacity().saturating_mul(8),
+        }
     }
 
     /// Makes the buffer `len` bytes long; new bytes are zero.
@@ -84,9 +110,9 @@ impl Buffer {
     /// Makes the buffer `len` bytes long, with whatever bytes happen to be there: for memory that is reused and
     /// about to be overwritten. Costs nothing if the buffer was ever that long.
     pub fn reset(&mut self, len: usize) {
-        if self.words.len() < len.div_ceil(8) {
+        if self.room() < len {
             // Nothing is kept, so fresh zeroed memory is cheaper than growing.
-            self.words = vec![0; len.div_ceil(8)];
+            *self = Self::zeroed(len);
         }
         self.len = len;
     }
@@ -102,8 +128,25 @@ impl Buffer {
         }
     }
 
+    /// Bytes that are there to be used.
+    fn room(&self) -> usize {
+        match &self.brought {
+            Some(memory) => memory.bytes().len(),
+            None => self.words.len().saturating_mul(8),
+        }
+    }
+
     fn grow(&mut self, len: usize) {
         let words = len.div_ceil(8);
+        if let Some(memory) = &self.brought {
+            if memory.bytes().len() >= len {
+                return;
+            }
+            // It cannot grow: what it holds moves to memory that can.
+            let mut grown = Self::with_capacity(len.max(self.len.saturating_mul(2)));
+            grown.extend_from_slice(self.as_slice());
+            *self = grown;
+        }
         if words > self.words.len() {
             if words > self.words.capacity() {
                 let target = words.max(self.words.capacity().saturating_mul(2));
@@ -116,14 +159,21 @@ impl Buffer {
     /// The bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        bytemuck::cast_slice::<u64, u8>(&self.words).get(..self.len).unwrap_or_default()
+        let bytes = match &self.brought {
+            Some(memory) => memory.bytes(),
+            None => bytemuck::cast_slice::<u64, u8>(&self.words),
+        };
+        bytes.get(..self.len).unwrap_or_default()
     }
 
     /// The bytes, writable.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        let len = self.len;
-        bytemuck::cast_slice_mut::<u64, u8>(&mut self.words).get_mut(..len).unwrap_or_default()
+        let bytes = match &mut self.brought {
+            Some(memory) => memory.bytes_mut(),
+            None => bytemuck::cast_slice_mut::<u64, u8>(&mut self.words),
+        };
+        bytes.get_mut(..self.len).unwrap_or_default()
     }
 
     /// The bytes as values of `T`, in this machine's byte order; `None` if the length is no multiple of
@@ -146,6 +196,12 @@ impl Buffer {
     }
 }
 
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        Self::from(self.as_slice())
+    }
+}
+
 impl AsRef<[u8]> for Buffer {
     fn as_ref(&self) -> &[u8] {
         self.as_slice()
@@ -163,7 +219,7 @@ impl From<&[u8]> for Buffer {
 impl From<Vec<u64>> for Buffer {
     fn from(words: Vec<u64>) -> Self {
         let len = words.len().saturating_mul(8);
-        Self { words, len }
+        Self { words, brought: None, len }
     }
 }
 
@@ -186,6 +242,42 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Eight-byte words, or what lies a byte behind their start.
+    struct Words(Vec<u64>, usize);
+
+    impl Memory for Words {
+        fn bytes(&self) -> &[u8] {
+            &bytemuck::cast_slice(&self.0)[self.1..]
+        }
+
+        fn bytes_mut(&mut self) -> &mut [u8] {
+            &mut bytemuck::cast_slice_mut(&mut self.0)[self.1..]
+        }
+    }
+
+    #[test]
+    fn memory_that_was_brought_along_is_used_where_it_lies_until_it_is_too_small() {
+        let mut buffer = Buffer::from_memory(Box::new(Words(vec![7; 4], 0))).unwrap();
+        let start = buffer.as_slice().as_ptr();
+        assert_eq!(buffer.values::<u64>().unwrap(), [7; 4]);
+        buffer.reset(9);
+        buffer.extend_from_slice(&[1; 23]);
+        assert_eq!((buffer.len(), buffer.as_slice().as_ptr()), (32, start));
+        let before = buffer.clone();
+        assert_eq!(before, buffer);
+        buffer.extend_from_slice(&[2]);
+        assert_ne!(buffer.as_slice().as_ptr(), start);
+        assert_eq!(buffer.as_slice().split_last(), Some((&2, before.as_slice())));
+        assert!(Buffer::from_memory(Box::new(Words(vec![7; 4], 1))).is_none());
+    }
+
+    #[test]
+    fn memory_that_was_brought_along_is_given_up_for_what_it_cannot_hold() {
+        let mut buffer = Buffer::from_memory(Box::new(Words(vec![7; 4], 0))).unwrap();
+        buffer.reset(33);
+        assert_eq!(buffer.as_slice(), [0; 33]);
+    }
 
     proptest! {
         #[test]

@@ -69,7 +69,7 @@ mod version;
 mod writer;
 
 pub use be::{read_be_uint, write_be_uint};
-pub use buffer::Buffer;
+pub use buffer::{Buffer, Memory};
 pub use cell::{ArrayType, CellValNum, DataOrder, Layout};
 pub use datatype::{Datatype, DatatypeClass, Physical};
 pub use error::{Error, ErrorKind, Result};

@@ -52,7 +52,8 @@ pub(crate) fn encode(_: &[u8], _: &mut Vec<u8>, _: usize, _: &mut Codecs) -> Kin
     Err(ErrorKind::FeatureMissing { feature: "lz4" })
 }
 
-#[cfg(all(test, feature = "lz4"))]
+#[cfg(test)]
+#[cfg(feature = "lz4")]
 mod tests {
     use super::*;
 
@@ -87,9 +88,9 @@ mod tests {
             words.extend_from_slice(&b"the quick brown fox "[..(random() % 20) as usize]);
         }
         words.truncate(len);
-        let steps = (0..len as u32 / 4 + 1).flat_map(|i| (i * 7 % 1013).to_le_bytes()).take(len).collect();
+        let steps = (0u32..).flat_map(|i| (i * 7 % 1013).to_le_bytes()).take(len).collect();
         let counts = (0..len / 4 + 1).flat_map(|_| (random() % 300 + 900).to_le_bytes()).take(len).collect();
-        vec![vec![7; len], words, steps, counts, (0..len).map(|_| random() as u8).collect()]
+        vec![vec![7; len], words, steps, counts, (0..len).map(|_| random().to_le_bytes()[0]).collect()]
     }
 
     #[test]

@@ -1,30 +1,53 @@
 //! Queries made of a few bytes.
 
 use tdb_array::{
-    Aggregate, Array, ArraySchema, Cells, Datatype, Layout, MemoryBudget, Operand, QueryCondition, Range,
-    Read, Result, field,
+    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, Layout, MemoryBudget, Operand,
+    QueryCondition, Range, Read, Result, field,
 };
-use tdb_schema::Dimension;
+use tdb_codec::to_u64;
+use tdb_schema::{Dimension, DimensionLabel};
 
 use crate::input::Input;
 
 /// Most memory of a query; the smallest budget of its batches is a thousandth.
 const MEMORY: u64 = 1 << 20;
 
+/// Most batches that are read of one query: a few cells each would be thousands.
+const MOST_BATCHES: usize = 400;
+
 const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
 
-/// Asks the array for several ranges of each dimension, with a condition: whole, in batches, and for aggregates. Of an array
-/// whose files do not contradict each other (`sound`), batches are the whole.
+/// Most bytes of a batch's cells; the smallest is a 4096th.
+const BATCH: u64 = 1 << 18;
+
+/// Asks the array for several ranges or points of each dimension, ranges of labels, some fields, with a condition: whole, in
+/// batches, and for aggregates. No batch is larger than it may be. Of an array whose files do not contradict each other
+/// (`sound`), batches are the whole, and as many cells are counted.
 pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
     let mut input = Input::new(bytes);
     let schema = array.schema();
     let order = pick(&ORDERS, &mut input).copied().unwrap_or(Layout::Unordered);
     let mut read = array.read().order(order);
     for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
-        for _ in 0..input.u8() % 4 {
+        let kind = input.u8();
+        for _ in 0..kind % 4 {
             let [low, high] = ends(array, index, dimension, &mut input);
+            let high = if kind & 0x80 == 0 { high } else { low.clone() };
             read = read.range_bytes(dimension.name.clone(), low, high);
         }
+    }
+    if !schema.labels.is_empty() && !input.u8().is_multiple_of(4) {
+        for label in &schema.labels {
+            let (low, high) = (label_end(label, &mut input), label_end(label, &mut input));
+            read = read.label_range_bytes(label.name.clone(), low, high);
+        }
+    }
+    if input.u8().is_multiple_of(4) {
+        let labels = schema.labels.iter().map(|label| label.name.as_str());
+        let names: Vec<&str> =
+            schema.fields().map(|field| field.name).chain(["__timestamps"]).chain(labels).collect();
+        let chosen = (0..1 + input.u8() % 3).filter_map(|_| pick(&names, &mut input).copied());
+        read = read.fields(chosen.collect::<Vec<_>>());
     }
     if input.u8().is_multiple_of(2) {
         read = read.condition(condition(schema, &mut input, 2));
@@ -32,9 +55,40 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
     let budget = MemoryBudget::from_bytes(MEMORY >> (input.u8() % 11));
     let _ = read.clone().explain();
     let whole = read.clone().memory(MemoryBudget::from_bytes(MEMORY)).collect();
-    let batches = read.clone().memory(budget).batches().and_then(Iterator::collect::<Result<Vec<Cells>>>);
-    if let (true, Ok(whole), Ok(batches)) = (sound, whole, batches) {
-        let mut expected = rows(&whole);
+    if let Ok(whole) = &whole {
+        assert!(bytes_of(whole) <= MEMORY, "{} bytes within {MEMORY}", bytes_of(whole));
+    }
+    let batch = MemoryBudget::from_bytes(BATCH >> (input.u8() % 13));
+    let within = [
+        (budget, read.clone().memory(budget)),
+        (batch, read.clone().memory(MemoryBudget::from_bytes(MEMORY)).batch_memory(batch)),
+    ];
+    let counted = read.clone().aggregate([Aggregate::count()]);
+    for (budget, read) in within {
+        compare(read, budget, whole.as_ref().ok().filter(|_| sound), order);
+    }
+    if let (true, Ok(whole), Ok(counted), ArrayType::Sparse) = (sound, &whole, counted, schema.array_type) {
+        assert_eq!(counted.first().and_then(AggregateValue::as_u64), Some(to_u64(whole.len())));
+    }
+    aggregate(read.memory(budget), schema, &mut input);
+}
+
+/// Reads in batches, none of which may be larger than its budget; together they are `whole`, if that is known.
+fn compare(read: Read<'_>, budget: MemoryBudget, whole: Option<&Cells>, order: Layout) {
+    let mut most = 0;
+    let measured = |batch: Result<Cells>| {
+        batch.inspect(|batch| {
+            most = most.max(bytes_of(batch));
+        })
+    };
+    let batches = read
+        .batches()
+        .and_then(|batches| batches.take(MOST_BATCHES).map(measured).collect::<Result<Vec<Cells>>>());
+    assert!(most <= budget.bytes(), "a batch of {most} bytes within {budget}");
+    if let (Some(whole), Ok(batches)) = (whole, batches)
+        && batches.len() < MOST_BATCHES
+    {
+        let mut expected = rows(whole);
         let mut found: Vec<Vec<u8>> = batches.iter().flat_map(rows).collect();
         if order == Layout::Unordered {
             expected.sort();
@@ -47,7 +101,25 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
             expected.len()
         );
     }
-    aggregate(read, schema, &mut input);
+}
+
+/// Bytes of a result's columns.
+fn bytes_of(cells: &Cells) -> u64 {
+    let columns = cells.columns().iter().map(|column| {
+        let offsets = column.offsets().map_or(0, |offsets| offsets.len().saturating_mul(8));
+        let validity = column.validity().map_or(0, <[u8]>::len);
+        to_u64(column.bytes().len().saturating_add(offsets).saturating_add(validity))
+    });
+    columns.sum()
+}
+
+/// A value of a label's type, or none.
+fn label_end(label: &DimensionLabel, input: &mut Input<'_>) -> Option<Vec<u8>> {
+    let byte = input.u8();
+    let len = if label.cell_val_num.is_var() { usize::from(byte % 3) } else { label.datatype.size() };
+    let mut end = vec![if byte & 0x80 == 0 { 0 } else { 0xff }; len];
+    end.first_mut().into_iter().for_each(|first| *first = byte);
+    (!byte.is_multiple_of(7)).then_some(end)
 }
 
 /// Asks for aggregates of one field: one that its type does not have is refused, and takes the others along.
@@ -129,7 +201,7 @@ fn rows(cells: &Cells) -> Vec<Vec<u8>> {
         for column in cells.columns() {
             let value = column.cell(at).unwrap_or_default();
             row.push(u8::from(column.is_null(at)));
-            row.extend_from_slice(&tdb_codec::to_u64(value.len()).to_le_bytes());
+            row.extend_from_slice(&to_u64(value.len()).to_le_bytes());
             row.extend_from_slice(value);
         }
         row

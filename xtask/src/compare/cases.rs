@@ -60,26 +60,47 @@ impl Asked {
 enum What {
     /// Opening and the non-empty domain.
     Open,
-    /// These fields, in this order.
-    Read(&'static [&'static str], &'static str),
+    /// These fields, in this order, of cells that satisfy a condition.
+    Read(&'static [&'static str], &'static str, Option<&'static Condition>),
+    /// Functions, the fields they are of, and the bytes of their results, in the order that libtiledb wants.
+    Aggregate(&'static [(&'static str, Option<&'static str>, usize)], &'static str),
+}
+
+/// A condition as tdb reads it, and as the peer does: fields, operators, and bytes in hexadecimal.
+struct Condition {
+    text: &'static str,
+    all_of: &'static [(&'static str, &'static str, &'static str)],
+}
+
+impl Condition {
+    fn tree(&self) -> Value {
+        let terms = self.all_of.iter().map(|(field, operator, bytes)| json!([field, operator, bytes]));
+        Value::Array(core::iter::once(json!("and")).chain(terms).collect())
+    }
 }
 
 impl Case {
     /// The request that both workers understand.
     pub(crate) fn request(&self, data: &Path) -> Value {
         let array = data.join(self.array).display().to_string();
-        let What::Read(fields, order) = &self.what else { return json!({"op": "open", "array": array}) };
         let dimensions: Vec<&str> = self.ranges.iter().map(|(name, _)| *name).collect();
         let ranges: Vec<Value> = self.ranges.iter().map(|(_, asked)| asked.json()).collect();
-        json!({
-            "op": "read", "array": array, "fields": fields, "order": order, "dimensions": dimensions, "ranges": ranges,
-            "ties": self.ties,
-        })
+        match &self.what {
+            What::Open => json!({"op": "open", "array": array}),
+            What::Read(fields, order, condition) => json!({
+                "op": "read", "array": array, "fields": fields, "order": order, "dimensions": dimensions,
+                "ranges": ranges, "ties": self.ties, "where": condition.map(|condition| condition.text),
+                "condition": condition.map(Condition::tree),
+            }),
+            What::Aggregate(aggregates, order) => json!({
+                "op": "aggregate", "array": array, "aggregates": aggregates, "order": order, "ranges": ranges,
+            }),
+        }
     }
 
     /// The request for the case's limit.
     pub(crate) fn limit_request(&self, data: &Path) -> Option<Value> {
-        let What::Read(fields, _) = &self.what else { return None };
+        let What::Read(fields, ..) = &self.what else { return None };
         let op = match self.limit {
             Limit::None => return None,
             Limit::Files => "files",
@@ -116,6 +137,11 @@ const GENES: Ranges = &[("gene", Asked::All), ("i", Asked::All)];
 const GENE: Ranges = &[("gene", Asked::Text("ENSG00007919000", "ENSG00007919000")), ("i", Asked::All)];
 const MANY_LINE: Ranges = &[("i", Asked::Numbers(0, 499_999))];
 
+const DENSE_TOTALS: &[(&str, Option<&str>, usize)] =
+    &[("count", None, 8), ("sum", Some("a"), 8), ("min", Some("a"), 4), ("max", Some("a"), 4)];
+const TOTALS: &[(&str, Option<&str>, usize)] =
+    &[("count", None, 8), ("sum", Some("k"), 8), ("min", Some("v"), 8), ("max", Some("v"), 8)];
+
 const fn read(
     name: &'static str,
     array: &'static str,
@@ -127,7 +153,7 @@ const fn read(
         name,
         array,
         ranges,
-        what: What::Read(fields, order),
+        what: What::Read(fields, order, None),
         ties: false,
         limit: Limit::None,
         peer_runs: PeerRuns::AsOurs,
@@ -147,6 +173,27 @@ const fn points(name: &'static str, array: &'static str, ranges: Ranges, order: 
     read(name, array, ranges, CELLS, order)
 }
 
+const fn aggregate(
+    name: &'static str,
+    array: &'static str,
+    ranges: Ranges,
+    aggregates: &'static [(&'static str, Option<&'static str>, usize)],
+    order: &'static str,
+) -> Case {
+    Case { what: What::Aggregate(aggregates, order), ..read(name, array, ranges, &[], order) }
+}
+
+/// One cell in some 3,300.
+const RARE: Condition = Condition {
+    text: "k == 7 and v > 0.7",
+    all_of: &[("k", "==", "07000000"), ("v", ">", "666666666666e63f")],
+};
+
+const fn measured(name: &'static str, array: &'static str) -> Case {
+    let fields = &["x", "y", "k", "v", "w"];
+    Case { what: What::Read(fields, UNORDERED, Some(&RARE)), ..read(name, array, POINTS, fields, UNORDERED) }
+}
+
 /// With what the codecs alone take.
 const fn coded(case: Case) -> Case {
     Case { limit: Limit::Codec, ..case }
@@ -157,7 +204,7 @@ const fn scaling(case: Case) -> Case {
     Case { scales: true, ..case }
 }
 
-/// All cases, in the table's order. Those of conditions and aggregates belong behind the string dimension.
+/// All cases, in the table's order.
 pub(crate) const CASES: &[Case] = &[
     Case { limit: Limit::Files, ..scaling(plane("dense f64, no filter: all", "dense_none", PLANE)) },
     scaling(coded(plane("dense f64, zstd: all", "dense_zstd", PLANE))),
@@ -192,6 +239,12 @@ pub(crate) const CASES: &[Case] = &[
     read("string dimension: one value of 2,000", "genes", GENE, &["gene", "i", "v"], UNORDERED),
     read("string dimension: all, unordered", "genes", GENES, &["gene", "i", "v"], UNORDERED),
     read("string dimension: all, global order", "genes", GENES, &["gene", "i", "v"], GLOBAL),
+    measured("condition on two attributes, 0.03 %, duplicates", "measures_dups"),
+    measured("condition on two attributes, 0.03 %", "measures"),
+    aggregate("count, sum, min, max: dense", "dense_i32", PLANE, DENSE_TOTALS, ROW),
+    aggregate("count, sum, min, max: sparse, duplicates", "measures_dups", POINTS, TOTALS, UNORDERED),
+    aggregate("count, sum, min, max: sparse", "measures", POINTS, TOTALS, UNORDERED),
+    aggregate("count, sum, min, max: sparse, box of 1 %", "measures_dups", BOX, TOTALS, UNORDERED),
     open("500 fragments: open", "fragments"),
     read("500 fragments: all", "fragments", SMALL_LINE, &["a"], ROW),
     open("5,000 fragments: open", "fragments_5000"),

@@ -22,7 +22,8 @@ sum of hashes over all columns, with positions where the order is defined (dupli
 in any order).
 
 Ratios are libtiledb's median time divided by tdb's: above 1, tdb is faster. Cases below 50 ms are run ten times as
-often; cases that take libtiledb minutes are run once by it. The copy column is the time to copy as many bytes as the
+often; cases that take libtiledb minutes are run once by it. A cell's time is tdb's,
+for results of many cells: it should not depend on how many. The copy column is the time to copy as many bytes as the
 result has into fresh memory with the same threads, which is about the least a read can take. The limit column is, for
 uncompressed arrays, the time to copy the files out of the page cache into fresh memory; for others, that of the codecs
 and shuffles alone over the same chunks, which lie in memory, into memory that each thread uses over and over; of
@@ -92,26 +93,29 @@ impl Row {
         }
     }
 
-    fn columns(&self) -> [String; 11] {
+    fn columns(&self) -> [String; 12] {
         let dash = || "–".to_owned();
         let time = |sample: &Sample| sample.median().map_or_else(dash, duration);
         let peak = |sample: &Sample| sample.peak.map_or_else(dash, |kib| format!("{} MiB", kib / 1024));
-        let (tdb, peer) = (self.tdb.median(), self.peer.median());
-        let ratio = match (tdb, peer, &self.wrong) {
+        let (ours, theirs) = (self.tdb.median(), self.peer.median());
+        let ratio = match (ours, theirs, &self.wrong) {
             (_, _, Some(_)) => "WRONG".to_owned(),
             (Some(tdb), Some(peer), None) if tdb > 0.0 => format!("{:.2}", peer / tdb),
             _ => dash(),
         };
-        let speed = tdb.filter(|tdb| self.bytes >= SUBSTANTIAL && *tdb > 0.0);
+        let speed = ours.filter(|tdb| self.bytes >= SUBSTANTIAL && *tdb > 0.0);
         let speed = speed.map_or_else(dash, |tdb| format!("{:.2} GB/s", as_f64(self.bytes) / tdb / 1e9));
-        let share = tdb.zip(self.limit.median()).filter(|(tdb, _)| *tdb > 0.0);
+        let share = ours.zip(self.limit.median()).filter(|(tdb, _)| *tdb > 0.0);
         let share = share.map_or_else(dash, |(tdb, limit)| format!("{:.2}", limit / tdb));
-        let cells = if self.cells == 0 { dash() } else { self.cells.to_string() };
         let (tdb, peer) = (&self.tdb, &self.peer);
+        let each = ours.filter(|_| self.cells >= MANY);
+        let each = each.map_or_else(dash, |tdb| format!("{:.2} ns", tdb * 1e9 / as_f64(self.cells)));
+        let cells = if self.cells == 0 { dash() } else { self.cells.to_string() };
         [
             self.name.clone(),
             cells,
             time(tdb),
+            each,
             time(peer),
             ratio,
             speed,
@@ -124,10 +128,14 @@ impl Row {
     }
 }
 
-const HEADINGS: [&str; 11] = [
+/// From how many cells on a time for each of them says anything.
+const MANY: u64 = 100_000;
+
+const HEADINGS: [&str; 12] = [
     "case",
     "cells",
     "tdb",
+    "a cell",
     "libtiledb",
     "ratio",
     "tdb speed",
@@ -206,7 +214,7 @@ pub(crate) fn aligned<L: AsRef<[String]>>(lines: &[L]) -> String {
 
 /// The table for a terminal.
 pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
-    let lines: Vec<[String; 11]> =
+    let lines: Vec<[String; 12]> =
         std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
     let mut text = aligned(&lines);
     for row in rows {
@@ -218,7 +226,7 @@ pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
 }
 
 fn markdown(rows: &[Row], conditions: &Conditions) -> String {
-    let lines: Vec<[String; 11]> =
+    let lines: Vec<[String; 12]> =
         std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
     markdown_of(&lines) + "\n" + &conditions.0 + "\n"
 }

@@ -28,7 +28,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tdb_array::{Array, Cells, Column, Coordinate, Layout, OpenOptions};
+use tdb_array::{Aggregate, Array, Cells, Column, Coordinate, Layout, OpenOptions, QueryCondition};
 
 use self::worker_write::Input;
 
@@ -101,6 +101,22 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
             *last = Last::Cells { cells, positions };
             Ok(answer.into())
         }
+        "aggregate" => {
+            let (path, aggregates) = (text(&request, "array")?, aggregates(&request)?);
+            let ranges: Vec<_> = list(&request, "ranges")?.iter().map(ends).collect();
+            let started = Instant::now();
+            let array = options.open(path)?;
+            let dimensions = array.schema().domain.dimensions.iter();
+            let ranges = dimensions.zip(ranges).filter_map(|(dimension, ends)| Some((&dimension.name, ends?)));
+            let read = ranges.fold(array.read(), |read, (name, (low, high))| read.range(name, low..=high));
+            let values = read.aggregate(aggregates)?;
+            let seconds = started.elapsed().as_secs_f64();
+            let peak = status("VmHWM");
+            let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let shown: Vec<String> = values.iter().map(|value| hex(value.bytes().unwrap_or_default())).collect();
+            *last = Last::Domain(shown.join(" "));
+            Ok(json!({"seconds": seconds, "cells": 0, "bytes": 0, "peak": peak, "sizes": {}, "widths": []}))
+        }
         "open" => {
             let path = text(&request, "array")?;
             let started = Instant::now();
@@ -142,6 +158,7 @@ struct Query<'a> {
     order: Layout,
     dimensions: Vec<&'a str>,
     ranges: Vec<(&'a str, Coordinate, Coordinate)>,
+    condition: Option<&'a str>,
 }
 
 impl<'a> Query<'a> {
@@ -153,28 +170,52 @@ impl<'a> Query<'a> {
             "unordered" => Layout::Unordered,
             order => return Err(format!("unknown order {order:?}").into()),
         };
-        let list = |name: &str| {
-            request.get(name).and_then(Value::as_array).ok_or_else(|| format!("the request has no {name}"))
-        };
-        let fields = list("fields")?.iter().filter_map(Value::as_str).collect();
-        let dimensions = list("dimensions")?.iter().filter_map(Value::as_str).collect();
+        let fields = list(request, "fields")?.iter().filter_map(Value::as_str).collect();
+        let dimensions = list(request, "dimensions")?.iter().filter_map(Value::as_str).collect();
         let mut ranges = Vec::new();
-        for (name, range) in list("dimensions")?.iter().zip(list("ranges")?) {
-            let end = |index: usize| range.get(index).and_then(coordinate);
-            if let (Some(name), Some(low), Some(high)) = (name.as_str(), end(0), end(1)) {
+        for (name, range) in list(request, "dimensions")?.iter().zip(list(request, "ranges")?) {
+            if let (Some(name), Some((low, high))) = (name.as_str(), ends(range)) {
                 ranges.push((name, low, high));
             }
         }
-        Ok(Self { array: text(request, "array")?, fields, order, dimensions, ranges })
+        let condition = request.get("where").and_then(Value::as_str);
+        Ok(Self { array: text(request, "array")?, fields, order, dimensions, ranges, condition })
     }
 
-    fn run(&self, array: &Array) -> tdb_array::Result<Cells> {
+    fn run(&self, array: &Array) -> Fallible<Cells> {
         let mut read = array.read().fields(self.fields.iter().copied()).order(self.order);
         for (name, low, high) in &self.ranges {
             read = read.range(*name, low.clone()..=high.clone());
         }
-        read.collect()
+        if let Some(condition) = self.condition {
+            read = read.condition(QueryCondition::parse(condition)?);
+        }
+        Ok(read.collect()?)
     }
+}
+
+fn list<'r>(request: &'r Value, name: &str) -> Fallible<&'r Vec<Value>> {
+    Ok(request.get(name).and_then(Value::as_array).ok_or_else(|| format!("the request has no {name}"))?)
+}
+
+/// What is asked for: functions and their fields.
+fn aggregates(request: &Value) -> Fallible<Vec<Aggregate>> {
+    let one = |asked: &Value| {
+        let part = |index: usize| asked.get(index).and_then(Value::as_str).unwrap_or_default();
+        Ok(match (part(0), part(1)) {
+            ("count", _) => Aggregate::count(),
+            ("sum", field) => Aggregate::sum(field),
+            ("min", field) => Aggregate::min(field),
+            ("max", field) => Aggregate::max(field),
+            (function, _) => return Err(format!("unknown aggregate {function:?}").into()),
+        })
+    };
+    list(request, "aggregates")?.iter().map(one).collect()
+}
+
+/// Both ends of a range, if there is one.
+fn ends(range: &Value) -> Option<(Coordinate, Coordinate)> {
+    Some((coordinate(range.get(0)?)?, coordinate(range.get(1)?)?))
 }
 
 /// An end of a range: a number or a string.

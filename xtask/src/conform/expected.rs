@@ -303,7 +303,7 @@ pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
     bytes.ok_or_else(|| format!("{text:?} is not hex"))
 }
 
-fn base64(text: &str) -> Result<Vec<u8>, String> {
+pub(super) fn base64(text: &str) -> Result<Vec<u8>, String> {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = Vec::with_capacity(text.len());
     let (mut bits, mut len) = (0u32, 0u32);

@@ -2,6 +2,7 @@
 //! order; then libtiledb reads both arrays at every time, and so does tdb.
 
 mod cases;
+mod told;
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tdb_array::{
-    Array, Consolidation, Layout, MetadataChanges, SchemaEvolution, TimeWindow, Vacuum, WriteColumn,
-    WriteOptions,
+    Consolidation, GroupMember, Key, Layout, MetadataChanges, ObjectType, OpenOptions, SchemaEvolution,
+    Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions,
 };
 
 use self::cases::{Case, Kind, Step};
@@ -104,11 +105,23 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
 fn make(case: &Case, out: &Path) -> Result<(), String> {
     let path: PathBuf = out.join(&case.name);
     let _ = fs::remove_dir_all(&path);
-    let at = |time: u64| WriteOptions::new().threads(1).timestamp(time);
+    let at = |time: u64| {
+        let options = WriteOptions::new().threads(1).timestamp(time);
+        match key(case) {
+            Some(key) => options.key(key),
+            None => options,
+        }
+    };
     for step in &case.steps {
         take(case, step, &path, &at).map_err(|error| format!("{step:?}: {error}"))?;
     }
     Ok(())
+}
+
+/// The key of an encrypted case.
+fn key(case: &Case) -> Option<Key> {
+    let bytes: Option<[u8; 32]> = case.kind.key()?.as_bytes().try_into().ok();
+    bytes.map(Key::new)
 }
 
 fn take(
@@ -118,20 +131,37 @@ fn take(
     at: &dyn Fn(u64) -> WriteOptions,
 ) -> Result<(), tdb_array::Error> {
     let go = &mut |_: &_| ControlFlow::Continue(());
+    if case.kind == Kind::Group {
+        return take_group(step, path, at);
+    }
     match step {
+        // Only groups have members.
+        Step::Member { .. } => Ok(()),
+        Step::Purge => {
+            let writer = at(0).open(path)?;
+            let all = Consolidation::new(Stored::Fragments).purge(true);
+            match all.plan(&writer)?.run(&writer, go) {
+                // Where nothing would be left, libtiledb writes an empty fragment.
+                Err(tdb_array::Error::Write(WriteError::Refused { .. })) => Ok(()),
+                done => done,
+            }
+        }
         Step::Create => at(cases::START).create(path, &case.kind.schema()),
         Step::Write { time, cells } => {
             let writer = at(*time).open(path)?;
             let columns = cells.columns(case.kind);
             let mut write = writer.write();
-            if case.kind == Kind::Dense {
+            if case.kind.is_dense() {
                 let (x, y) = cells.bounds();
                 write = write.range("x", x.0..=x.1).range("y", i64::from(y.0)..=i64::from(y.1));
             } else {
-                write = write.order(Layout::GlobalOrder);
-                write = write
-                    .column(WriteColumn::fixed("x", &columns.x))
-                    .column(WriteColumn::fixed("y", &columns.y));
+                let x = match case.kind {
+                    Kind::Words => WriteColumn::var("x", &columns.words, &columns.word_offsets),
+                    _ => WriteColumn::fixed("x", &columns.x),
+                };
+                // Words have no space tiles.
+                let order = if case.kind == Kind::Words { Layout::Unordered } else { Layout::GlobalOrder };
+                write = write.order(order).column(x).column(WriteColumn::fixed("y", &columns.y));
             }
             write = write.column(WriteColumn::fixed("a", &columns.a));
             write =
@@ -164,10 +194,44 @@ fn take(
     }
 }
 
+fn take_group(step: &Step, path: &Path, at: &dyn Fn(u64) -> WriteOptions) -> Result<(), tdb_array::Error> {
+    let go = &mut |_: &_| ControlFlow::Continue(());
+    match step {
+        Step::Create => at(cases::START).create_group(path),
+        Step::Metadata { time, key, value } => {
+            let mut group = at(*time).open_group(path)?;
+            let changes = MetadataChanges::new();
+            group.metadata(match value {
+                Some(value) => changes.put_values(key.as_str(), tdb_array::Datatype::Int32, &[*value]),
+                None => changes.remove(key.as_str()),
+            });
+            group.commit()
+        }
+        Step::Member { time, name, added } => {
+            let mut group = at(*time).open_group(path)?;
+            if *added {
+                let member = GroupMember::new(ObjectType::Array, name.as_str());
+                group.add(GroupMember { relative: true, name: Some(name.clone()), ..member })?;
+            } else {
+                group.remove(name)?;
+            }
+            group.commit()
+        }
+        Step::Vacuum(what) => {
+            let group = at(0).open_group(path)?;
+            Vacuum::new(*what).drop_history(true).plan(&group)?.run(&group, go)
+        }
+        _ => {
+            let group = at(0).open_group(path)?;
+            Consolidation::new(Stored::Metadata).plan(&group)?.run(&group, go)
+        }
+    }
+}
+
 /// Whether tdb reads the same from both arrays in every window.
 fn same(case: &Case, ours: &Path, theirs: &Path) -> Result<(), String> {
     for window in case.windows() {
-        let [a, b] = [ours, theirs].map(|folder| look(&folder.join(&case.name), window));
+        let [a, b] = [ours, theirs].map(|folder| look(case, &folder.join(&case.name), window));
         let (a, b) = (a.map_err(|e| e.to_string())?, b.map_err(|e| e.to_string())?);
         if a != b {
             return Err(format!("{window:?}: {a:?} from tdb's array, {b:?} from libtiledb's"));
@@ -176,8 +240,19 @@ fn same(case: &Case, ours: &Path, theirs: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn look(path: &Path, window: TimeWindow) -> Result<Vec<String>, tdb_array::Error> {
-    let array = Array::open_at(path, window)?;
+fn look(case: &Case, path: &Path, window: TimeWindow) -> Result<Vec<String>, tdb_array::Error> {
+    let options = OpenOptions::new().window(window);
+    if case.kind == Kind::Group {
+        let group = options.open_group(path)?;
+        let mut rows: Vec<String> = group.members().map(|member| member.key().to_owned()).collect();
+        rows.sort();
+        rows.extend(group.metadata()?.iter().map(|(key, value)| format!("{key:?} {value:?}")));
+        return Ok(rows);
+    }
+    let array = match key(case) {
+        Some(key) => options.key(key).open(path)?,
+        None => options.open(path)?,
+    };
     let cells = array.read().collect()?;
     let mut rows: Vec<String> = (0..cells.len())
         .map(|at| {

@@ -1,7 +1,7 @@
 //! `cargo xtask conform reads`: random queries of random arrays that libtiledb wrote, read by both.
 //!
 //! `xtask/peer/reads_cases.py` draws arrays and queries, `reads_peer.py` has libtiledb write and read them. tdb answers every
-//! query at once, and again in batches of the least memory that works. Whatever is not equal fails the run, except known
+//! query at once, in batches within the least memory that works, and in many small batches. Whatever is not equal fails the run, except known
 //! faults of libtiledb (`docs/correctness_issues.md`), for each of which `answer.rs` has a rule.
 
 mod answer;
@@ -24,6 +24,8 @@ pub(super) const USAGE: &str = "[--cases N] [--seed S] [--queries Q] [--only CAS
 
 /// Failures that are printed in full.
 const SHOWN: usize = 20;
+/// So many batches are many.
+const MANY: u64 = 3;
 
 struct Options {
     cases: u64,
@@ -69,6 +71,8 @@ struct Counts {
     queries: u64,
     cells: u64,
     batches: u64,
+    /// Queries whose cells came in three batches or more.
+    in_many: u64,
     kinds: BTreeMap<String, Tally>,
     /// Known faults, refusals and crashes of libtiledb, by what they are.
     known: BTreeMap<&'static str, u64>,
@@ -137,6 +141,7 @@ impl Counts {
                 Verdict::Equal { cells, batches, known } => {
                     self.cells += cells;
                     self.batches += batches;
+                    self.in_many += u64::from(batches >= MANY);
                     tally.equal = 1;
                     if let Some(why) = known {
                         (tally.equal, tally.known) = (0, 1);
@@ -170,8 +175,9 @@ impl Counts {
             let Tally { equal, known, refused, differing } = tally;
             println!("{kind:30} {equal:7} {known:12} {refused:21} {differing:10}");
         }
-        let Self { arrays, queries, cells, batches, .. } = self;
-        println!("{queries} queries of {arrays} arrays, {cells} cells, again in {batches} batches");
+        let Self { arrays, queries, cells, batches, in_many, .. } = self;
+        println!("{queries} queries of {arrays} arrays, {cells} cells");
+        println!("again in {batches} small batches, {in_many} queries in {MANY} or more");
         for (why, count) in &self.known {
             println!("known fault of libtiledb {count} × {why}");
         }
@@ -209,9 +215,11 @@ fn kinds(case: &Value, query: &Value) -> Vec<String> {
     };
     let steps =
         |step: &str| list(case, "steps").iter().any(|s| s.as_str().is_some_and(|s| s.starts_with(step)));
-    let ranges: Vec<&[Value]> =
-        list(query, "ranges").iter().map(|ranges| ranges.as_array().map_or(&[][..], Vec::as_slice)).collect();
+    let begun = text(case, "begun");
+    let ranges: Vec<&[Value]> = list(query, "ranges").iter().map(list_of).collect();
     let point = |range: &Value| range.get(0) == range.get(1);
+    let open = |range: &Value| list_of(range).iter().any(Value::is_null);
+    let has = |name: &str| !list(schema, name).is_empty();
     let strings = ranges
         .iter()
         .zip(list(schema, "dimensions"))
@@ -225,6 +233,12 @@ fn kinds(case: &Value, query: &Value) -> Vec<String> {
         (steps("delete"), "array: with deletes"),
         (steps("consolidate"), "array: consolidated"),
         (steps("evolve"), "array: evolved schema"),
+        (!["", READER].contains(&begun), "array: of an older release"),
+        (has("enumerations"), "array: enumerations"),
+        (has("current_domain"), "array: current domain"),
+        (!list(query, "labels").is_empty(), "ranges: label"),
+        (ranges.iter().any(|ranges| ranges.len() >= 20), "ranges: many points"),
+        (ranges.iter().any(|ranges| ranges.iter().any(open)), "ranges: open end"),
         (ranges.iter().all(|ranges| ranges.is_empty()), "ranges: none"),
         (ranges.iter().any(|ranges| ranges.len() == 1), "ranges: one"),
         (ranges.iter().any(|ranges| ranges.len() > 1), "ranges: several"),
@@ -246,6 +260,10 @@ fn kinds(case: &Value, query: &Value) -> Vec<String> {
     kinds.sort();
     kinds.dedup();
     kinds
+}
+
+fn list_of(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

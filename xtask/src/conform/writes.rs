@@ -21,6 +21,7 @@ use tdb_array::ArrayType;
 use tdb_codec::{FormatVersion, to_u64};
 
 use self::bench::{Case, Query};
+pub(super) use self::told::hex;
 use super::peers::{Answer, Outcome, Peer};
 use super::random::Random;
 use crate::peer::{READER, libraries, repository_root};
@@ -28,7 +29,7 @@ use crate::peer::{READER, libraries, repository_root};
 pub(super) const USAGE: &str = "[--cases N] [--seed S] [--at VERSION]… [--only CASE] [--dir DIR]";
 
 /// The library of each version's age that there is a build of, which reads what has this version.
-const READERS: [(u32, &str); 20] = [
+pub(super) const READERS: [(u32, &str); 20] = [
     (3, "1.6.3"),
     (4, "1.7.7"),
     (5, "2.0.8"),

@@ -6,14 +6,21 @@ use super::tally::{Tally, WantedField};
 use crate::condition::{Columns, Program, Sources};
 use crate::coordinate::Ends;
 use crate::dense::condition::{MatchField, Matcher};
-use crate::dense::overlays;
 use crate::dense::space::{Box, Region, Space, intersect};
+use crate::dense::{Overlay, overlays};
 use crate::query::Plan;
-use crate::tiles::Worker;
+use crate::stream::{self, Allowance};
+use crate::worker::Worker;
 use crate::{Result, parallel};
 
-/// The number of cells, and the tally of each wanted field.
-pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) -> Result<(u64, Vec<Tally>)> {
+/// The number of cells, and the tally of each wanted field. With a memory budget, statistics of whole fragments apart, part
+/// after part of the query.
+pub(super) fn run(
+    plan: &Plan<'_>,
+    program: &Program,
+    wanted: &[WantedField],
+    memory: Option<Allowance>,
+) -> Result<(u64, Vec<Tally>)> {
     let array = plan.array;
     let context = &array.context;
     let count = to_u64(Space::new(plan)?.cells());
@@ -27,15 +34,13 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
         plan = plan.narrowed(dimension, &Ends { low: Some(range.low), high: Some(range.high) });
     }
     let plan = &plan;
-    let space = Space::new(plan)?;
-    let overlays = overlays(plan, &space)?;
-    let matcher = Matcher::open(array, program, &space, &overlays, true)?;
-    let condition = match &plan.condition {
-        Some(condition) => Some(Matcher::open(array, condition, &space, &overlays, false)?),
-        None => None,
-    };
     let mut open = vec![true; wanted.len()];
-    if condition.is_none() {
+    if plan.condition.is_none() {
+        let space = Space::new(plan)?;
+        // Where sparse fragments lie is all that is asked of them.
+        let none = array.fragments.iter().map(|fragment| (!fragment.is_dense()).then(Overlay::default));
+        let none = none.collect::<Vec<_>>();
+        let matcher = Matcher::open(plan, program, &space, &none, true)?;
         let sources = Sources::new(context, program, &array.fragments);
         let fields = matcher.fields.iter().zip(wanted).enumerate();
         for ((index, (own, field)), (tally, open)) in fields.zip(tallies.iter_mut().zip(&mut open)) {
@@ -47,6 +52,39 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
     if !open.contains(&true) {
         return Ok((count, tallies));
     }
+    let mut add = |found: Vec<Tally>| {
+        for ((field, tally), more) in wanted.iter().zip(&mut tallies).zip(found) {
+            field.add(tally, more);
+        }
+    };
+    match memory {
+        None => scan(plan, program, (wanted, &open), &mut add)?,
+        Some(memory) => stream::for_each_part(plan, memory, |part| {
+            // What a part that turns out too large added so far must not stay.
+            let mut found = Vec::new();
+            scan(part, program, (wanted, &open), &mut |more| found.push(more))?;
+            found.into_iter().for_each(&mut add);
+            Ok(())
+        })?,
+    }
+    Ok((count, tallies))
+}
+
+/// What the cells of a query add up to, space tile by space tile.
+fn scan(
+    plan: &Plan<'_>,
+    program: &Program,
+    (wanted, open): (&[WantedField], &[bool]),
+    add: &mut dyn FnMut(Vec<Tally>),
+) -> Result<()> {
+    let context = &plan.array.context;
+    let space = Space::new(plan)?;
+    let overlays = overlays(plan, &space)?;
+    let matcher = Matcher::open(plan, program, &space, &overlays, true)?;
+    let condition = match &plan.condition {
+        Some(condition) => Some(Matcher::open(plan, condition, &space, &overlays, false)?),
+        None => None,
+    };
     // In global order every region is a part of one space tile.
     let parts = space.regions(1).into_iter().map(|part| {
         let index = part.bounds.iter().enumerate().map(|(at, (low, _))| space.tile_index(at, *low));
@@ -54,14 +92,10 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
     });
     let parts = parts.collect();
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
-        of_part(&space, &matcher, condition.as_ref(), (wanted, &open), (&index, &part), worker)
+        of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), worker)
     };
-    for found in parallel::run(context.threads, parts, Worker::default, of_part)? {
-        for ((field, tally), more) in wanted.iter().zip(&mut tallies).zip(found) {
-            field.add(tally, more);
-        }
-    }
-    Ok((count, tallies))
+    parallel::run(context.threads, parts, Worker::default, of_part)?.into_iter().for_each(add);
+    Ok(())
 }
 
 /// Whether a box of whole tiles lies in the domain: statistics of tiles at its end may have counted the padding.

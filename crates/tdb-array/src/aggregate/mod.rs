@@ -21,6 +21,7 @@ use self::tally::{Tally, Total, WantedField};
 use crate::condition::{Call, Program, parse_calls};
 use crate::gather::ColumnSpec;
 use crate::query::Plan;
+use crate::stream::Allowance;
 use crate::{ConditionError, QueryError, Result};
 
 /// What an aggregate computes.
@@ -249,11 +250,16 @@ impl AggregateValue {
 }
 
 /// Computes the aggregates of a query.
-pub(crate) fn run(plan: &Plan<'_>, aggregates: Vec<Aggregate>) -> Result<Vec<AggregateValue>> {
-    let (program, wanted, places) = resolve(plan, &aggregates)?;
+pub(crate) fn run(
+    mut plan: Plan<'_>,
+    aggregates: Vec<Aggregate>,
+    memory: Option<Allowance>,
+) -> Result<Vec<AggregateValue>> {
+    let (program, wanted, places) = resolve(&plan, &aggregates)?;
+    plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let (count, tallies) = match plan.array.schema().array_type {
-        ArrayType::Dense => dense::run(plan, &program, &wanted)?,
-        ArrayType::Sparse => sparse::run(plan, &program, &wanted)?,
+        ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,
+        ArrayType::Sparse => sparse::run(&plan, &program, &wanted, memory)?,
     };
     let values = aggregates.into_iter().zip(places).map(|(aggregate, place)| {
         let field = place.and_then(|place| Some((wanted.get(place)?, tallies.get(place)?)));

@@ -3,6 +3,9 @@
 //! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells count. The others are
 //! *contested*, and only the newest version of each of their cells does.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Range;
 
@@ -16,13 +19,21 @@ use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
 use crate::sparse::order::{CellOrder, permutation};
 use crate::sparse::select::{
-    Candidate, TileSelection, candidates_of, filters_time, lies_inside, select_in, tiles_meeting,
+    Candidate, TileSelection, all_candidates, candidates_of, filters_time, lies_inside, select_in,
+    tiles_meeting,
 };
-use crate::tiles::Worker;
+use crate::stream::{self, Allowance};
+use crate::worker::Worker;
 use crate::{Result, parallel};
 
-/// The number of cells, and the tally of each wanted field.
-pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) -> Result<(u64, Vec<Tally>)> {
+/// The number of cells, and the tally of each wanted field. With a memory budget, tiles are looked at in groups that it has
+/// room for, and contested ones part after part of the query.
+pub(super) fn run(
+    plan: &Plan<'_>,
+    program: &Program,
+    wanted: &[WantedField],
+    memory: Option<Allowance>,
+) -> Result<(u64, Vec<Tally>)> {
     let array = plan.array;
     let context = &array.context;
     let sources = Sources::new(context, program, &array.fragments);
@@ -85,16 +96,43 @@ pub(super) fn run(plan: &Plan<'_>, program: &Program, wanted: &[WantedField]) ->
         }
     }
     let filter = condition.map_or(Filter::All, Filter::Matching);
-    let mut selections = select_in(plan, free, false, filter)?;
-    if let Some(keep) = surviving(plan, &selections, None)? {
-        selections = narrow(selections, &keep);
-    }
-    selections.extend(newest(plan, contested, condition)?);
+    let of_free = |plan: &Plan<'_>, free: Vec<Candidate>| -> Result<Vec<TileSelection>> {
+        let selections = select_in(plan, free, false, filter)?;
+        Ok(match surviving(plan, &selections, None)? {
+            Some(keep) => narrow(selections, &keep),
+            None => selections,
+        })
+    };
     let of_tile = |selection: TileSelection, worker: &mut Worker| {
         Ok((to_u64(selection.len()), of_selection(&sources, wanted, &selection, worker)?))
     };
-    let found = parallel::run(context.threads, selections, Worker::default, of_tile)?;
-    found.into_iter().for_each(|(cells, more)| add(cells, more));
+    let tally =
+        |selections: Vec<TileSelection>| parallel::run(context.threads, selections, Worker::default, of_tile);
+    let mut add_all =
+        |found: Vec<(u64, Vec<Tally>)>| found.into_iter().for_each(|(cells, more)| add(cells, more));
+    let Some(memory) = memory else {
+        let mut selections = of_free(plan, free)?;
+        selections.extend(newest(plan, contested, condition)?);
+        add_all(tally(selections)?);
+        return Ok((count, tallies));
+    };
+    let mut plan = plan.clone();
+    let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
+    plan.share.beside = to_u64(listed).saturating_add(sources.held());
+    stream::for_each_group(&plan, memory, free, |part, group| {
+        add_all(tally(of_free(part, group)?)?);
+        Ok(())
+    })?;
+    if !contested.is_empty() {
+        let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
+        tiles.values_mut().for_each(|own| own.sort_unstable());
+        plan.share.tiles = Some(Arc::new(tiles));
+        stream::for_each_part(&plan, memory, |part| {
+            add_all(tally(newest(part, all_candidates(part, Filter::All)?, condition)?)?);
+            Ok(())
+        })?;
+    }
     Ok((count, tallies))
 }
 
@@ -109,6 +147,7 @@ fn newest(
     if selections.is_empty() {
         return Ok(selections);
     }
+    plan.share.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
     let order = CellOrder::of(tdb_codec::Layout::GlobalOrder, array.schema());
     let newest = permutation(&array.context, array.schema(), &selections, order, true)?;
     let mut keep = vec![0u8; selections.iter().map(TileSelection::len).sum()];

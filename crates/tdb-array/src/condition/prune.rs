@@ -82,6 +82,33 @@ impl Program {
         self.roots.get(root).map_or(Verdict::All, |node| self.verdict_of(node, facts))
     }
 
+    /// The fields that tests look at which `facts` do not decide, ascending.
+    pub(crate) fn undecided<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Vec<usize> {
+        let mut fields = Vec::new();
+        self.roots.get(root).into_iter().for_each(|node| self.undecided_of(node, facts, &mut fields));
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
+    fn undecided_of<'f>(
+        &self,
+        node: &Node,
+        facts: &dyn Fn(usize) -> FieldFacts<'f>,
+        fields: &mut Vec<usize>,
+    ) {
+        if self.verdict_of(node, facts) != Verdict::Some {
+            return;
+        }
+        match node {
+            Node::All(nodes) | Node::Any(nodes) => {
+                nodes.iter().for_each(|node| self.undecided_of(node, facts, fields));
+            }
+            Node::Not(node) => self.undecided_of(node, facts, fields),
+            Node::Test { field, .. } => fields.push(*field),
+        }
+    }
+
     pub(super) fn verdict_of<'f>(&self, node: &Node, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Verdict {
         match node {
             Node::All(nodes) => {

@@ -15,7 +15,9 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::zeroed;
 use crate::statistics::{Exact, Statistics, Whole};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::stream::Share;
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 
 /// A program's fields in all fragments; opened as they are needed.
 pub(crate) struct Sources<'a> {
@@ -23,6 +25,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) program: &'a Program,
     fragments: &'a [Fragment],
     opened: Vec<OnceLock<Vec<Source>>>,
+    /// What opening a field is counted in.
+    share: Share,
 }
 
 /// A program's field in one fragment.
@@ -43,7 +47,24 @@ enum Known {
 
 impl<'a> Sources<'a> {
     pub(crate) fn new(context: &'a Context, program: &'a Program, fragments: &'a [Fragment]) -> Self {
-        Self { context, program, fragments, opened: fragments.iter().map(|_| OnceLock::new()).collect() }
+        let opened = fragments.iter().map(|_| OnceLock::new()).collect();
+        Self { context, program, fragments, opened, share: Share::default() }
+    }
+
+    /// Counts what it holds of fragments in a read's memory.
+    pub(crate) fn within(mut self, share: &Share) -> Self {
+        self.share = share.clone();
+        self
+    }
+
+    /// Bytes of the statistics it has opened so far.
+    pub(crate) fn held(&self) -> u64 {
+        let opened = self.opened.iter().filter_map(OnceLock::get).flatten();
+        let held = opened.map(|source| match &source.known {
+            Known::Statistics(statistics) => statistics.held(),
+            Known::Nothing | Known::Tree(..) => 0,
+        });
+        held.fold(0, u64::saturating_add)
     }
 
     /// How many cells of a fragment can satisfy a condition, by what is known of the whole fragment.
@@ -131,6 +152,18 @@ impl<'a> Sources<'a> {
         Ok(self.program.verdict(root, &|field| facts(sources, field, tile, cells)))
     }
 
+    /// The program's fields that must be looked at to judge a tile's cells, if statistics say no more.
+    pub(crate) fn undecided(
+        &self,
+        root: usize,
+        fragment: usize,
+        tile: usize,
+        cells: usize,
+    ) -> Result<Vec<usize>> {
+        let sources = self.open(fragment)?;
+        Ok(self.program.undecided(root, &|field| facts(sources, field, tile, cells)))
+    }
+
     /// The columns of one tile.
     pub(crate) fn tile<'s>(
         &'s self,
@@ -164,6 +197,7 @@ impl<'a> Sources<'a> {
                         && (field.spec.nullable || !own.nullable) =>
                 {
                     let statistics = Statistics::load(self.context, fragment, &own)?;
+                    self.share.charge(statistics.held())?;
                     source.known = Known::Statistics(Box::new(statistics));
                 }
                 Some(own) if !fragment.is_dense() => {

@@ -10,7 +10,7 @@ use crate::condition::{ColumnView, Columns, Facts, FieldFacts, Nulls, Program};
 use crate::gather::{ColumnSpec, lengths_to_offsets, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::statistics::Statistics;
-use crate::tiles::Worker;
+use crate::worker::Worker;
 use crate::{Array, Result, parallel};
 
 /// A program's fields in a dense array.
@@ -23,7 +23,7 @@ pub(crate) struct Matcher<'a> {
 
 /// One of them.
 pub(crate) struct MatchField<'a> {
-    kind: FieldKind,
+    pub(crate) kind: FieldKind,
     pub(crate) spec: ColumnSpec,
     pub(crate) sources: FieldSources<'a>,
     /// Of each source; `None` for sparse fragments.
@@ -52,7 +52,7 @@ pub(super) fn mask(
     let context = &plan.array.context;
     zeroed(space.bytes(1)?)?;
     let mut mask = vec![0u8; space.cells()];
-    let matcher = Matcher::open(plan.array, program, space, overlays, false)?;
+    let matcher = Matcher::open(plan, program, space, overlays, false)?;
     let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
     let jobs: Vec<_> = regions.iter().zip(pieces).collect();
     parallel::run(context.threads, jobs, Worker::default, |(region, piece), worker| {
@@ -71,12 +71,13 @@ impl<'a> Matcher<'a> {
     /// Finds a program's fields in all fragments. `presence` says that cells nobody wrote must be told from others even
     /// where no fragment is older than the field.
     pub(crate) fn open(
-        array: &'a Array,
+        plan: &Plan<'a>,
         program: &'a Program,
         space: &'a Space,
         overlays: &'a [Option<Overlay>],
         presence: bool,
     ) -> Result<Self> {
+        let array = plan.array;
         let context = &array.context;
         let mut fields = Vec::with_capacity(program.fields.len());
         for field in &program.fields {
@@ -94,6 +95,7 @@ impl<'a> Matcher<'a> {
                     // Extremes leave nulls out; where nulls do not count, that makes them wrong.
                     let own = own.filter(|own| fragment.is_dense() && (spec.nullable || !own.nullable));
                     let loaded = own.map(|own| Statistics::load(context, fragment, &own)).transpose()?;
+                    plan.share.charge(loaded.as_ref().map_or(0, Statistics::held))?;
                     statistics.push(loaded);
                 }
             }

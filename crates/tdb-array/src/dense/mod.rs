@@ -6,18 +6,20 @@ mod cell_map;
 pub(crate) mod condition;
 mod overlay;
 pub(crate) mod paint;
+mod part;
+mod places;
 pub(crate) mod space;
 
-use tdb_codec::{Buffer, Layout, to_u64};
+use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::paint::{Target, VarTarget};
 use self::space::Region;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, concat, lengths_to_offsets, split_lengths, zeroed};
+use crate::gather::{ColumnSpec, concat, lengths_to_offsets, room_for, split_lengths, zeroed};
 use crate::query::Plan;
 use crate::stats::Stage;
-use crate::tiles::Worker;
+use crate::worker::Worker;
 use crate::{Cells, Column, Result, parallel};
 
 pub(crate) use self::overlay::Overlay;
@@ -172,7 +174,7 @@ fn var_column(
 /// The coordinates of every cell in one dimension.
 fn coordinates(space: &Space, regions: &[Region], dimension: usize, spec: ColumnSpec) -> Result<Column> {
     let size = spec.datatype.size();
-    let mut data = Buffer::with_capacity(zeroed(space.bytes(size)?)?.len());
+    let mut data = room_for(space.bytes(size)?)?;
     for region in regions {
         let Some(axis) = region.axis(dimension) else { continue };
         let ordinals = axis.runs().iter().flat_map(|run| run.low..=run.high);

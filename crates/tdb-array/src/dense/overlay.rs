@@ -10,7 +10,8 @@ use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::zeroed;
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 
 /// The cells of a sparse fragment that lie in the query's box.
 #[derive(Debug, Default)]

@@ -5,12 +5,15 @@ use tdb_schema::FieldKind;
 
 use super::cell_map::CellMap;
 use super::overlay::Overlay;
+use super::part::TilePart;
+use super::places::Places;
 use super::space::{Box, Region, Space, covers, domain_box, intersect};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, fill_cells, zeroed};
-use crate::tiles::{FieldTiles, VarTile, Worker};
-use crate::{Error, QueryError, Result};
+use crate::gather::{ColumnSpec, fill_cells, room_for};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
+use crate::{Error, QueryError, Result, parallel};
 
 /// One fragment's tiles of the field that is being read.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ enum SourceKind<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
     sources: Vec<Source<'a>>,
+    /// Where they lie along the first dimension.
+    places: Places,
 }
 
 /// Where a fixed-size field's cells of a region go.
@@ -76,8 +81,7 @@ impl<'t> VarTarget<'t> {
         }
         let total = self.lengths.iter().fold(0u64, |sum, length| sum.saturating_add(*length));
         let total = to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?;
-        zeroed(total)?;
-        let mut values = Buffer::with_capacity(total);
+        let mut values = room_for(total)?;
         // Neighbours in the result are mostly neighbours in a tile: copy runs, not cells.
         let (mut start, mut end) = (0usize, 0usize);
         let mut flush = |start: usize, end: usize| {
@@ -141,15 +145,15 @@ impl<'a> FieldSources<'a> {
         kind: FieldKind,
         spec: &ColumnSpec,
     ) -> Result<Self> {
-        let mut sources = Vec::new();
-        for (index, (fragment, overlay)) in fragments.iter().zip(overlays).enumerate() {
-            let Some(domain) = fragment.non_empty_domain() else { continue };
+        let all: Vec<_> = fragments.iter().zip(overlays).enumerate().collect();
+        let open = |(index, (fragment, overlay)): &(usize, (&Fragment, &'a Option<Overlay>))| {
+            let Some(domain) = fragment.non_empty_domain() else { return Ok(None) };
             let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
             // A fragment outside the query costs nothing.
             if intersect(&domain, query).is_none() {
-                continue;
+                return Ok(None);
             }
-            let Some(tiles) = spec.tiles(context, fragment, kind)? else { continue };
+            let Some(tiles) = spec.tiles(context, fragment, kind)? else { return Ok(None) };
             let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
             let source = match overlay {
                 Some(overlay) => SourceKind::Sparse(overlay),
@@ -169,16 +173,22 @@ impl<'a> FieldSources<'a> {
                     SourceKind::Dense { first: grid.iter().map(|span| span.0).collect(), strides }
                 }
             };
-            sources.push(Source { fragment: index, tiles, domain, kind: source });
-        }
-        Ok(Self { sources })
+            Ok(Some(Source { fragment: *index, tiles, domain, kind: source }))
+        };
+        let sources: Vec<Source<'a>> =
+            parallel::map(context.threads, &all, open)?.into_iter().flatten().collect();
+        let places =
+            Places::new(sources.iter().map(|source| source.domain.first().copied().unwrap_or_default()));
+        Ok(Self { sources, places })
     }
 
     /// The sources that have cells in a box of one space tile, oldest first, and whether they leave none out.
     fn layers(&self, bounds: &Box) -> (Vec<Layer<'_, 'a>>, bool) {
         let mut layers = Vec::new();
         let mut covered = false;
-        for source in self.sources.iter().rev() {
+        for number in self.places.meeting(bounds.first().copied().unwrap_or((0, u64::MAX))).into_iter().rev()
+        {
+            let Some(source) = self.sources.get(number) else { continue };
             let Some(shared) = intersect(&source.domain, bounds) else { continue };
             // What a newer layer hides wholly need not be read.
             let hidden = layers.iter().any(|layer: &Layer<'_, '_>| {
@@ -418,159 +428,6 @@ impl VarTarget<'_> {
         if let Some(slot) = self.validity.as_mut().and_then(|validity| validity.get_mut(cell)) {
             *slot = valid;
         }
-    }
-}
-
-/// The cells of one data tile that a region takes.
-struct TilePart {
-    /// Along each dimension, which cells of the tile: first and last of each run, ascending.
-    local: Vec<Vec<(usize, usize)>>,
-    map: CellMap,
-}
-
-impl TilePart {
-    fn new(space: &Space, region: &Region, tile_box: &Box, bounds: &Box) -> Self {
-        let map = region.map(bounds, Some((tile_box, &space.tile_strides)));
-        let spans = bounds.iter().zip(tile_box).enumerate();
-        let local = spans
-            .map(|(dimension, ((low, high), (first, _)))| {
-                let distance = |ordinal: u64| to_usize(ordinal.wrapping_sub(*first)).unwrap_or(usize::MAX);
-                let runs = region.axis(dimension).into_iter().flat_map(|axis| axis.within(*low, *high));
-                runs.map(|run| (distance(run.low), distance(run.high))).collect()
-            })
-            .collect();
-        Self { local, map }
-    }
-
-    /// The single run that is the whole tile, in the tile's own order: where it begins in the region.
-    fn whole_tile(&self, space: &Space) -> Option<usize> {
-        let mut found = None;
-        let mut runs = 0usize;
-        if self
-            .local
-            .iter()
-            .zip(&space.tile_counts)
-            .all(|(runs, count)| matches!(runs.as_slice(), [(0, high)] if high + 1 == *count))
-        {
-            self.map.for_each_run(|_, to, cells| {
-                runs = runs.saturating_add(1);
-                found = (cells == space.tile_cells).then_some(to);
-            });
-        }
-        found.filter(|_| runs == 1)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
-    fn copy_fixed(
-        &self,
-        context: &Context,
-        space: &Space,
-        tiles: &FieldTiles,
-        tile: usize,
-        size: usize,
-        target: &mut [u8],
-        worker: &mut Worker,
-    ) -> Result<()> {
-        let len = space.tile_cells.saturating_mul(size);
-        if let Some(to) = self.whole_tile(space) {
-            let start = to.saturating_mul(size);
-            let out = target.get_mut(start..start.saturating_add(len)).unwrap_or_default();
-            return tiles.decode_fixed(context, tile, out, |_| true, worker);
-        }
-        self.through_buffer(context, space, size, tile, target, worker, |out, wanted, worker| {
-            tiles.decode_fixed_part(context, tile, (len, size), out, wanted, worker)
-        })
-    }
-
-    fn copy_validity(
-        &self,
-        context: &Context,
-        space: &Space,
-        tiles: &FieldTiles,
-        tile: usize,
-        target: &mut [u8],
-        worker: &mut Worker,
-    ) -> Result<()> {
-        self.through_buffer(context, space, 1, tile, target, worker, |out, wanted, worker| {
-            tiles.decode_validity_part(context, tile, space.tile_cells, out, wanted, worker)
-        })
-    }
-
-    /// Decodes the chunks that the box touches into a buffer of the worker's, and copies the box.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
-    fn through_buffer(
-        &self,
-        context: &Context,
-        space: &Space,
-        size: usize,
-        tile: usize,
-        target: &mut [u8],
-        worker: &mut Worker,
-        decode: impl FnOnce(&mut Buffer, &dyn Fn(core::ops::Range<usize>) -> bool, &mut Worker) -> Result<usize>,
-    ) -> Result<()> {
-        let len = space.tile_cells.saturating_mul(size);
-        if to_u64(len) > context.limits.tile_bytes {
-            let detail = format!("tile {tile} has {len} bytes, which is over the limit");
-            return Err(Error::inconsistent("", "tile", 0, detail));
-        }
-        let mut buffer: Buffer = core::mem::take(&mut worker.tile);
-        let wanted = |bytes: core::ops::Range<usize>| {
-            let first = bytes.start.checked_div(size).unwrap_or(0);
-            let end = bytes.end.div_ceil(size.max(1));
-            self.first_cell_from(space, first).is_some_and(|cell| cell < end)
-        };
-        let base = decode(&mut buffer, &wanted, worker);
-        let result = base.map(|base| {
-            self.map.copy_from(buffer.as_slice(), base.checked_div(size).unwrap_or(0), target, size);
-        });
-        worker.tile = buffer;
-        result
-    }
-
-    /// The first wanted cell at or after cell `from` of the tile, in the tile's order.
-    fn first_cell_from(&self, space: &Space, from: usize) -> Option<usize> {
-        let mut slow_first: Vec<usize> = (0..self.local.len()).collect();
-        if space.cell_order == Layout::ColMajor {
-            slow_first.reverse();
-        }
-        // Digits of `from`, raised to the next number whose digits are all wanted.
-        let mut digits = Vec::with_capacity(slow_first.len());
-        let mut rest = from;
-        for dimension in &slow_first {
-            let stride = *space.tile_strides.get(*dimension)?;
-            let digit = rest.checked_div(stride)?;
-            rest = rest.checked_rem(stride)?;
-            if let Some(next) = self.next_digit(*dimension, digit) {
-                digits.push(next);
-                if next == digit {
-                    continue;
-                }
-                break;
-            }
-            // Carry: the next larger digit among the slower ones that has room.
-            loop {
-                let last: usize = digits.pop()?;
-                let slower = *slow_first.get(digits.len())?;
-                if let Some(next) = self.next_digit(slower, last.wrapping_add(1)) {
-                    digits.push(next);
-                    break;
-                }
-            }
-            break;
-        }
-        slow_first.iter().enumerate().try_fold(0usize, |sum, (at, dimension)| {
-            let digit = match digits.get(at) {
-                Some(digit) => *digit,
-                None => self.next_digit(*dimension, 0)?,
-            };
-            Some(sum.wrapping_add(digit.wrapping_mul(*space.tile_strides.get(*dimension)?)))
-        })
-    }
-
-    /// The first wanted cell along a dimension at or after `digit`.
-    fn next_digit(&self, dimension: usize, digit: usize) -> Option<usize> {
-        let runs = self.local.get(dimension)?;
-        runs.get(runs.partition_point(|(_, high)| *high < digit)).map(|(low, _)| digit.max(*low))
     }
 }
 

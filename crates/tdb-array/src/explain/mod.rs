@@ -4,7 +4,8 @@ mod dense;
 mod sparse;
 
 use tdb_codec::{ArrayType, to_u64};
-use tdb_schema::FieldKind;
+use tdb_filters::Pipeline;
+use tdb_schema::{ArraySchema, FieldKind};
 
 use crate::context::Context;
 use crate::fragment::Fragment;
@@ -15,8 +16,10 @@ use crate::{Array, Layout, Result};
 
 /// What a query would read, and why not more ([`Read::explain`](crate::Read::explain)).
 ///
-/// Data files are not opened for it. Bytes and requests are those of whole tiles: where few chunks of a large tile are
-/// wanted, and the storage makes small reads cheap, reading takes less.
+/// Data files are not opened for it. Tiles, bytes and requests are those of whole tiles: where few chunks of a large tile are
+/// wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read. With a condition all of them
+/// are bounds: what statistics leave over is decided by the condition's columns, tile by tile, and other fields are not read
+/// where no cell satisfies it. What deletes look at is not counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explain {
@@ -24,7 +27,8 @@ pub struct Explain {
     pub order: Layout,
     /// Every committed fragment, oldest first, and what becomes of it.
     pub fragments: Vec<FragmentPlan>,
-    /// What is read of each field: those asked for, then what finding and ordering cells needs besides.
+    /// What is read of each field: those asked for, then what the condition looks at, then what finding and ordering cells
+    /// needs besides.
     pub fields: Vec<FieldPlan>,
     /// Number of cells of the result: exact for dense arrays, the most there can be for sparse ones.
     pub cells: u64,
@@ -47,6 +51,9 @@ pub struct FragmentPlan {
     pub timestamps: (u64, u64),
     /// Its data tiles, if they were counted: those of fragments outside the window were not.
     pub tiles: Option<u64>,
+    /// Those of them that statistics, or bounding rectangles, keep from being read although they lie in the ranges: no cell of
+    /// them satisfies the condition.
+    pub ruled_out: u64,
     /// Why it is read or not.
     pub outcome: Outcome,
 }
@@ -61,6 +68,8 @@ pub enum Outcome {
     Consolidated,
     /// It has no cells in the ranges: its domain, or every tile's rectangle, lies outside.
     OutsideRanges,
+    /// None of its cells in the ranges satisfies the condition: its statistics, or those of the tiles there, say so.
+    OutsideCondition,
     /// All its cells in the ranges are hidden by newer ones. Dense arrays only.
     Hidden,
     /// It is read.
@@ -78,14 +87,31 @@ pub enum Outcome {
 pub struct FieldPlan {
     /// Its name.
     pub name: String,
-    /// Whether it was asked for; otherwise it is read to find or order cells.
-    pub asked: bool,
+    /// What it is read for.
+    pub purpose: Purpose,
     /// Tiles, of all fragments.
     pub tiles: u64,
     /// Reads of the storage.
     pub requests: u64,
     /// Stored bytes.
     pub bytes: u64,
+    /// Chunks they hold: exact for cells of a fixed size as libtiledb and tdb cut them, else about.
+    pub chunks: u64,
+    /// Bytes of their cells once they are decoded: values, offsets and validity.
+    pub decoded: u64,
+}
+
+/// What a field is read for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// It was asked for.
+    #[default]
+    Result,
+    /// The condition looks at it.
+    Condition,
+    /// Cells are found, told apart or ordered by it.
+    Search,
 }
 
 impl Explain {
@@ -101,6 +127,24 @@ impl Explain {
         self.fields.iter().map(|field| field.bytes).sum()
     }
 
+    /// Chunks that the fields need, about.
+    #[must_use]
+    pub fn chunks(&self) -> u64 {
+        self.fields.iter().map(|field| field.chunks).sum()
+    }
+
+    /// Bytes that are decoded for the fields.
+    #[must_use]
+    pub fn decoded(&self) -> u64 {
+        self.fields.iter().map(|field| field.decoded).sum()
+    }
+
+    /// Tiles kept from being read because no cell of them satisfies the condition.
+    #[must_use]
+    pub fn ruled_out(&self) -> u64 {
+        self.fragments.iter().map(|fragment| fragment.ruled_out).sum()
+    }
+
     /// Tiles that the fields need.
     #[must_use]
     pub fn tiles(&self) -> u64 {
@@ -109,17 +153,67 @@ impl Explain {
 }
 
 impl FieldPlan {
-    fn new(name: &str, asked: bool) -> Self {
-        Self { name: name.to_owned(), asked, ..Self::default() }
+    fn new(name: &str, purpose: Purpose) -> Self {
+        Self { name: name.to_owned(), purpose, ..Self::default() }
     }
 
-    /// Adds a tile.
-    fn read(&mut self, context: &Context, tiles: &FieldTiles, tile: usize) -> Result<()> {
+    /// Adds a tile of so many cells.
+    fn read(
+        &mut self,
+        context: &Context,
+        (tiles, chunks): (&FieldTiles, Chunks),
+        tile: usize,
+        cells: u64,
+    ) -> Result<()> {
         let (requests, bytes) = tiles.cost(context, tile)?;
         self.tiles = self.tiles.saturating_add(1);
         self.requests = self.requests.saturating_add(requests);
         self.bytes = self.bytes.saturating_add(bytes);
+        let values = tiles.var_size(tile);
+        let validity = if tiles.is_nullable() { cells } else { 0 };
+        let size = to_u64(tiles.cell_size());
+        let decoded = cells.saturating_mul(size).saturating_add(values).saturating_add(validity);
+        self.decoded = self.decoded.saturating_add(decoded);
+        let parts = [
+            Chunks::count(cells, size, chunks.fixed),
+            Chunks::count(values, 1, chunks.values),
+            Chunks::count(validity, 1, chunks.validity),
+        ];
+        self.chunks = parts.into_iter().fold(self.chunks, u64::saturating_add);
         Ok(())
+    }
+}
+
+/// The size of chunks in a field's files.
+#[derive(Clone, Copy, Debug)]
+struct Chunks {
+    fixed: u64,
+    values: u64,
+    validity: u64,
+}
+
+impl Chunks {
+    /// Those of a field of the schema that a fragment was written with.
+    fn of(fragment: &Fragment, kind: FieldKind) -> Self {
+        let schema: &ArraySchema = fragment.schema();
+        let size = |pipeline: &Pipeline| u64::from(pipeline.max_chunk_size);
+        let field = schema.field_of(kind);
+        let own = field.map_or(0, |field| size(schema.filters_in(&field, fragment.version())));
+        let fixed =
+            if field.is_some_and(|field| field.is_var()) { size(&schema.offsets_filters) } else { own };
+        Self { fixed, values: own, validity: size(&schema.validity_filters) }
+    }
+
+    /// Those of system fields such as the cells' timestamps.
+    fn of_system(fragment: &Fragment) -> Self {
+        let size = u64::from(fragment.schema().coords_filters.max_chunk_size);
+        Self { fixed: size, values: size, validity: size }
+    }
+
+    /// How many chunks so many values make, none of which is cut.
+    fn count(values: u64, size: u64, chunk: u64) -> u64 {
+        let each = chunk.checked_div(size).unwrap_or(0).max(1);
+        values.div_ceil(each)
     }
 }
 
@@ -137,8 +231,8 @@ pub(crate) fn explain(plan: &Plan<'_>) -> Result<Explain> {
 fn all_fragments(array: &Array, mut fragments: Vec<FragmentPlan>) -> Vec<FragmentPlan> {
     for (entry, in_window) in array.invisible_fragments() {
         let outcome = if in_window { Outcome::Consolidated } else { Outcome::OutsideWindow };
-        let (name, timestamps) = (entry.name.clone(), entry.parsed.timestamps);
-        fragments.push(FragmentPlan { name, timestamps, tiles: None, outcome });
+        let (name, timestamps) = (entry.name.to_string(), entry.parsed.timestamps);
+        fragments.push(FragmentPlan { name, timestamps, tiles: None, ruled_out: 0, outcome });
     }
     // Stable: visible fragments of one time keep their order.
     fragments.sort_by_key(|fragment| fragment.timestamps.0);
@@ -146,9 +240,9 @@ fn all_fragments(array: &Array, mut fragments: Vec<FragmentPlan>) -> Vec<Fragmen
 }
 
 impl FragmentPlan {
-    fn of(fragment: &Fragment, tiles: u64, outcome: Outcome) -> Self {
+    fn of(fragment: &Fragment, tiles: u64, ruled_out: u64, outcome: Outcome) -> Self {
         let name = fragment.name().to_owned();
-        Self { name, timestamps: fragment.timestamps(), tiles: Some(tiles), outcome }
+        Self { name, timestamps: fragment.timestamps(), tiles: Some(tiles), ruled_out, outcome }
     }
 }
 

@@ -13,13 +13,13 @@ use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use crate::context::Context;
 use crate::directory::COMMITS;
 use crate::storage::join;
-use crate::write::{fresh_uuid, put};
+use crate::write::{fresh_uuid, lock, put};
 use crate::{ArrayWriter, Error, Result};
 
 const WHAT: &str = "consolidation of commits";
 
 /// A path and, of a delete, the file it stands for.
-type Record = (String, Option<Bytes>);
+pub(super) type Record = (String, Option<Bytes>);
 
 /// The commit files of an array, as they stand.
 #[derive(Debug, Default)]
@@ -134,6 +134,8 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
 /// Writes one file of everything that counts now. The others stay: what is in several places counts once.
 pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     let context = &writer.context;
+    // What a vacuum takes away meanwhile would count again.
+    let _lock = lock(&*writer.storage)?;
     let files = CommitFiles::load(context)?;
     let mut all = files.all();
     for (path, delete) in &mut all {

@@ -6,8 +6,9 @@ use tdb_schema::{ArraySchema, Field};
 use super::merge::Batch;
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, index_of, lengths_to_offsets, split_lengths, zeroed};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::gather::{ColumnSpec, index_of, lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 use crate::{Column, Result, parallel};
 
 /// A field of the new fragment, and where each input has it.
@@ -143,7 +144,7 @@ impl MergedField {
         };
         let mut offsets: Vec<u64> = batch.cells.iter().map(|cell| to_u64(value(cell).len())).collect();
         offsets.push(0);
-        let mut data = Buffer::with_capacity(zeroed(lengths_to_offsets(&mut offsets)?)?.len());
+        let mut data = room_for(lengths_to_offsets(&mut offsets)?)?;
         batch.cells.iter().for_each(|cell| data.extend_from_slice(value(cell)));
         Ok((data, offsets))
     }

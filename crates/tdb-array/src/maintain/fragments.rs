@@ -9,15 +9,16 @@ use tdb_fragment::{
 use tdb_schema::ArraySchema;
 
 use super::choose::{self, AllSchemas};
+use super::claim::Claim;
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use super::{Consolidation, Settings, Tell, dense, sparse};
-use crate::directory::{COMMITS, FragmentEntry};
+use crate::directory::{COMMITS, Directory, FRAGMENTS, FragmentEntry};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::storage::join;
 use crate::verify::verify_fragment;
-use crate::write::{ensure_folder, fresh_uuid, put, uri_of};
-use crate::{Array, ArrayWriter, Error, OpenOptions, Result};
+use crate::write::{ensure_folder, fresh_uuid, lock, never_put, put, uri_of};
+use crate::{Array, ArrayWriter, Error, OpenOptions, Result, TimeWindow};
 
 const WHAT: &str = "consolidation";
 
@@ -273,9 +274,39 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
         }
     }
     tell(1, 1)?;
+    let _lock = lock(&*writer.storage)?;
+    unchanged(writer, &work.inputs)?;
     // From here on the new fragments may count even if a step fails.
     written.keep = true;
-    commit(&target, &written.folders, &work.inputs)
+    let done = commit(&target, &written.folders, &work.inputs);
+    if let Err(error) = &done {
+        let marker = written.folders.first().map(|folder| marker_of(folder)).unwrap_or_default();
+        let absent = never_put(&*writer.storage, &marker, error);
+        let counts = |folders: &[String]| {
+            let directory = Directory::load(&*writer.context.storage)?;
+            Ok::<_, Error>(
+                directory
+                    .fragments
+                    .iter()
+                    .any(|entry| folders.iter().any(|folder| **folder == *entry.folder)),
+            )
+        };
+        written.keep = !absent || counts(&written.folders).unwrap_or(true);
+    }
+    done
+}
+
+/// Refuses fragments that another consolidation has replaced meanwhile: their cells would count twice.
+fn unchanged(writer: &ArrayWriter, inputs: &[String]) -> Result<()> {
+    let directory = Directory::load(&*writer.context.storage)?;
+    let visible = directory.visible(TimeWindow::ALL, writer.schema().array_type == ArrayType::Dense);
+    for folder in inputs {
+        if !visible.iter().any(|entry| *entry.folder == **folder) {
+            let why = format!("{folder} was replaced meanwhile by another consolidation");
+            return Err(Error::refused(WHAT, why));
+        }
+    }
+    Ok(())
 }
 
 /// New fragments, which are removed again unless they are kept.
@@ -314,32 +345,46 @@ fn commit(writer: &ArrayWriter, folders: &[String], inputs: &[String]) -> Result
     let storage = &*writer.storage;
     let durability = writer.options.durability;
     let version = writer.schema().version;
-    let (parent, kind) =
-        if version.has(Gate::FragmentFolders) { (COMMITS, CommitKind::Write) } else { ("", CommitKind::Ok) };
-    let stem = |folder: &str| folder.rsplit('/').next().unwrap_or_default().to_owned();
-    let marker = |folder: &String| join(parent, &format!("{}{}", stem(folder), kind.suffix()));
     let Some(first) = folders.first() else { return Ok(()) };
+    let parent = if version.has(Gate::FragmentFolders) { COMMITS } else { "" };
     if !parent.is_empty() {
         ensure_folder(storage, parent, durability)?;
     }
-    match folders {
-        [only] => put(storage, &marker(only), &[], durability)?,
+    let markers: Vec<String> = folders.iter().map(|folder| marker_of(folder)).collect();
+    if writer.schema().allows_duplicates {
+        // Cells must not count twice, not for a moment.
+        let replaced: Vec<String> = inputs.iter().map(|folder| marker_of(folder)).collect();
+        Claim::new(writer, &replaced)?.swap(markers)?;
+    } else if let [only] = markers.as_slice() {
+        put(storage, only, &[], durability)?;
+    } else {
         // All at once.
-        _ => {
-            let records: Vec<CommitRecord<'_>> =
-                folders.iter().map(|folder| CommitRecord { path: marker(folder), delete: None }).collect();
-            let bytes = write_consolidated_commits(&records, version)
-                .map_err(|error| Error::refused(WHAT, error.to_string()))?;
-            let name = TimestampedName::parse(&stem(first))
-                .map_err(|error| Error::refused(WHAT, error.to_string()))?;
-            let name = TimestampedName { uuid: fresh_uuid()?, ..name };
-            let key = join(parent, &format!("{name}{}", CommitKind::Consolidated.suffix()));
-            put(storage, &key, &bytes, durability)?;
-        }
+        let records: Vec<CommitRecord<'_>> =
+            markers.into_iter().map(|path| CommitRecord { path, delete: None }).collect();
+        let bytes = write_consolidated_commits(&records, version)
+            .map_err(|error| Error::refused(WHAT, error.to_string()))?;
+        let name =
+            TimestampedName::parse(stem(first)).map_err(|error| Error::refused(WHAT, error.to_string()))?;
+        let name = TimestampedName { uuid: fresh_uuid()?, ..name };
+        let key = join(parent, &format!("{name}{}", CommitKind::Consolidated.suffix()));
+        put(storage, &key, &bytes, durability)?;
     }
     let uri = uri_of(storage);
     let lines: Vec<String> = inputs.iter().map(|folder| vacuum_line(folder, &uri, version)).collect();
     let bytes = write_path_lines(&lines).map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let key = join(parent, &format!("{}{}", stem(first), CommitKind::Vacuum.suffix()));
     put(storage, &key, &bytes, durability)
+}
+
+fn stem(folder: &str) -> &str {
+    folder.rsplit('/').next().unwrap_or_default()
+}
+
+/// The commit file of the fragment in a folder.
+pub(super) fn marker_of(folder: &str) -> String {
+    if folder.starts_with(FRAGMENTS) {
+        join(COMMITS, &format!("{}{}", stem(folder), CommitKind::Write.suffix()))
+    } else {
+        format!("{}{}", stem(folder), CommitKind::Ok.suffix())
+    }
 }

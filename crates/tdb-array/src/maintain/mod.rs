@@ -15,6 +15,7 @@
 //! Nothing is removed here; [`Vacuum`] does that.
 
 mod choose;
+mod claim;
 mod commits;
 mod dense;
 mod fields;
@@ -22,6 +23,7 @@ mod footers;
 mod fragments;
 mod merge;
 mod plan;
+mod remove;
 mod source;
 mod sparse;
 mod timed;
@@ -287,7 +289,7 @@ impl MaintenancePlan {
                 Work::Footers => footers::run(object.array("consolidation")?)?,
                 Work::Commits => commits::run(object.array("consolidation")?)?,
                 Work::Metadata(keys) => timed::run(object, keys)?,
-                Work::Remove(removal) => vacuum::run(object, removal, &mut told)?,
+                Work::Remove(removal) => remove::run(object, removal, &mut told)?,
             }
             // Behind the last step there is nothing left to cancel.
             let stopped = told(1, 1);

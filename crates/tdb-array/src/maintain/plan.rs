@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::fragments::FragmentWork;
-use super::vacuum::Removal;
+use super::remove::Removal;
 
 /// What a maintenance would do, step by step. Its `Display` is for people.
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,8 @@ use crate::fragment::Fragment;
 use crate::gather::zeroed;
 use crate::sparse::hilbert;
 use crate::sparse::order::{self, CellOrder, Part};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 use crate::{Error, Result};
 
 /// A place in the global order. Equal keys mean equal coordinates.
@@ -51,6 +52,8 @@ pub(super) struct Keyer<'a> {
     parts: Vec<(Part, Option<u32>)>,
     /// Bits a dimension of the Hilbert curve, if cells are ordered by it.
     curve: Option<u32>,
+    /// Real dimensions: zeros of both signs stand equal in them, and are different coordinates, which a last part tells.
+    reals: Vec<usize>,
 }
 
 /// Which type of key an array's cells need.
@@ -65,7 +68,7 @@ pub(super) enum KeyWidth {
 }
 
 /// Parts that [`KeyWidth::Words`] holds.
-const WORDS: usize = 4;
+const WORDS: usize = 5;
 /// Bits of a place on the Hilbert curve.
 const CURVE_BITS: u32 = 63;
 
@@ -75,18 +78,27 @@ impl<'a> Keyer<'a> {
         let parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
         let parts = parts.into_iter().map(|part| (part, order::width(dimensions, part))).collect();
         let hilbert = schema.cell_order == Layout::Hilbert;
-        Self { dimensions, parts, curve: hilbert.then(|| hilbert::bits(dimensions.len())) }
+        let reals = dimensions.iter().enumerate();
+        let reals = reals.filter(|(_, dimension)| dimension.datatype.physical().is_float());
+        let reals = reals.map(|(index, _)| index).collect();
+        Self { dimensions, parts, curve: hilbert.then(|| hilbert::bits(dimensions.len())), reals }
     }
 
     pub(super) fn width(&self) -> KeyWidth {
         let start = if self.curve.is_some() { CURVE_BITS } else { 0 };
+        let start = self.sign_bits().saturating_add(start);
         let bits = self.parts.iter().try_fold(start, |sum, (_, bits)| sum.checked_add((*bits)?));
-        let words = self.parts.len().saturating_add(usize::from(self.curve.is_some()));
+        let more = usize::from(self.curve.is_some()).saturating_add(usize::from(!self.reals.is_empty()));
+        let words = self.parts.len().saturating_add(more);
         match bits {
             Some(bits) if bits <= u128::BITS => KeyWidth::Packed,
             Some(_) if words <= WORDS => KeyWidth::Words,
             _ => KeyWidth::Bytes,
         }
+    }
+
+    fn sign_bits(&self) -> u32 {
+        u32::try_from(self.reals.len()).unwrap_or(u32::MAX)
     }
 
     fn place(&self, coordinates: &[Coordinates], cell: usize) -> Option<u64> {
@@ -116,6 +128,11 @@ impl<'a> Keyer<'a> {
                 Some(bits) => word(order::part_word(*part, dimension, value)?, *bits),
                 None => string(value),
             }
+        }
+        if !self.reals.is_empty() {
+            let signs = self.reals.iter().filter_map(|index| coordinates.get(*index));
+            let signs = signs.map(|own| u64::from(!order::is_negative_zero(own.cell(cell))));
+            word(signs.fold(0, |signs, sign| signs << 1 | sign), self.sign_bits());
         }
         Some(())
     }
@@ -492,6 +509,32 @@ mod tests {
         for pair in ascending.windows(2) {
             let order = order::compare_part(Part::Cell(0), dimension, pair[0].0, pair[1].0);
             assert_ne!(order, core::cmp::Ordering::Greater, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn zeros_of_both_signs_stand_equal_until_all_else_is_equal() {
+        let real = Dimension::new("x", -1f64..=1.0);
+        for more in [None, Some(Dimension::string("s"))] {
+            let dimensions = [real.clone(), Dimension::new("i", 0i32..=9)].into_iter().chain(more);
+            let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(dimensions.collect()));
+            let keyer = Keyer::new(&schema);
+            let cells = [(0.0f64, 3i32), (-0.0, 4), (0.0, 4), (-0.0, 5)];
+            let bytes =
+                |values: Vec<Vec<u8>>, size| Coordinates { values: values.concat(), offsets: None, size };
+            let columns = [
+                bytes(cells.iter().map(|(x, _)| x.to_le_bytes().to_vec()).collect(), 8),
+                bytes(cells.iter().map(|(_, i)| i.to_le_bytes().to_vec()).collect(), 4),
+                strings(&[b"", b"", b"", b""]),
+            ];
+            let bytes: Vec<Vec<u8>> =
+                (0..4).map(|cell| MergeKey::of(&keyer, &columns, cell).unwrap()).collect();
+            assert!(bytes.is_sorted_by(|a, b| a < b), "{bytes:?}");
+            if keyer.width() == KeyWidth::Packed {
+                let keys: Vec<u128> =
+                    (0..4).map(|cell| MergeKey::of(&keyer, &columns, cell).unwrap()).collect();
+                assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+            }
         }
     }
 

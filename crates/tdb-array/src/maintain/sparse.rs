@@ -13,7 +13,8 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::index_of;
 use crate::sparse::deletes::{processed_conditions, stored_program};
-use crate::tiles::{FieldTiles, Worker};
+use crate::tiles::FieldTiles;
+use crate::worker::Worker;
 use crate::write::{CheckedColumn, Merged};
 use crate::{Column, Error, FragmentWriter, Result, parallel};
 
@@ -27,7 +28,7 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
     loop {
         let again = match keyer.width() {
             KeyWidth::Packed => merge::<u128>(job, &keyer, &unsorted, folders, tell)?,
-            KeyWidth::Words => merge::<[u64; 4]>(job, &keyer, &unsorted, folders, tell)?,
+            KeyWidth::Words => merge::<[u64; 5]>(job, &keyer, &unsorted, folders, tell)?,
             KeyWidth::Bytes => merge::<Vec<u8>>(job, &keyer, &unsorted, folders, tell)?,
         };
         // A fragment that is not stored in order is sorted in memory; what was written until that was known goes.

@@ -8,7 +8,7 @@ use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use crate::object::list_root;
 use crate::storage::join;
 use crate::timed::{METADATA, TimedFiles};
-use crate::write::{Nonces, fresh_uuid, generic_tile, put, uri_of};
+use crate::write::{Nonces, fresh_uuid, generic_tile, lock, put, uri_of};
 use crate::{Error, Result, TimeWindow};
 
 const WHAT: &str = "consolidation of metadata";
@@ -43,6 +43,9 @@ pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
 /// same: later files say again what they said before.
 pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let (context, options) = (object.context(), object.options());
+    let storage = &**object.storage();
+    // Two at once would replace the same files twice, and the older one could count last.
+    let _lock = lock(storage)?;
     let files = load(object)?;
     let visible: Vec<&str> = files.visible(TimeWindow::ALL).collect();
     if visible.first().copied() != keys.first().map(String::as_str)
@@ -70,7 +73,6 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let bytes = generic_tile(&payload, context.key.as_ref(), &mut Nonces::new()?.scratch())?;
     let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, None);
     let key = join(METADATA, &name.to_string());
-    let storage = &**object.storage();
     put(storage, &key, &bytes, options.durability)?;
     let uri = uri_of(storage);
     let line = |key: &String| match object {

@@ -6,19 +6,20 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use tdb_codec::{ArrayType, FormatVersion, Gate};
-use tdb_fragment::{CommitKind, TimestampedName, write_path_lines};
+use tdb_codec::{ArrayType, Gate};
+use tdb_fragment::{CommitKind, TimestampedName};
 
 use super::commits::{CommitFiles, times_of};
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
-use super::{MaintainedObject, Stored, Tell, footers, fragments, timed};
+use super::remove::{Gone, Removal};
+use super::{MaintainedObject, Stored, footers, fragments, timed};
 use crate::context::Context;
-use crate::directory::{COMMITS, Directory, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry, fragment_folders};
+use crate::directory::{Directory, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
 use crate::timed::{METADATA, PARTIAL};
-use crate::write::{ensure_folder, fresh_uuid, put, sync_folder};
+use crate::write::now;
 use crate::{ArrayWriter, Error, Result};
 
 /// How to remove files that others replace.
@@ -26,41 +27,32 @@ use crate::{ArrayWriter, Error, Result};
 /// By default nothing is removed that a read at any time still sees. What only some times see, such as the fragments that a
 /// consolidated dense one replaces, goes with [`Self::drop_history`], as a vacuum of libtiledb always removes it.
 ///
-/// No writer or maintenance should be at work on the array meanwhile, and readers that opened it before may miss files.
+/// Writers and other maintenance of this library may be at work on the array meanwhile, but for [`Self::orphans`], to which a
+/// write that is not finished after a day looks like a leftover. Readers that opened the array before may miss files that are gone.
 #[derive(Clone, Debug)]
 #[must_use = "a vacuum does nothing until its plan runs"]
 pub struct Vacuum {
     what: Option<Stored>,
     drop_history: bool,
     verify: bool,
-    before: u64,
+    before: Option<u64>,
 }
 
-/// What a step removes, in stages: each is durably gone before the next begins.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Removal {
-    /// Fragments that are read back first, with their schemas' keys.
-    verify: Vec<(String, String)>,
-    /// Commits in consolidated files that do not count any more.
-    ignore: Vec<String>,
-    stages: Vec<Vec<Gone>>,
-}
+/// Writes are thought to be done within a day, in milliseconds.
+const DAY: u64 = 24 * 60 * 60 * 1000;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Gone {
-    File(String),
-    Folder(String),
-}
+/// Whether something is true of a fragment's folder.
+type Judge<'j> = &'j dyn Fn(&str) -> bool;
 
 impl Vacuum {
     /// Removes files of a kind that consolidated ones replace.
     pub const fn new(what: Stored) -> Self {
-        Self { what: Some(what), drop_history: false, verify: true, before: u64::MAX }
+        Self { what: Some(what), drop_history: false, verify: true, before: None }
     }
 
     /// Removes what crashes left behind: fragments that nothing commits, and files that were not put in their place.
     pub const fn orphans() -> Self {
-        Self { what: None, drop_history: false, verify: true, before: u64::MAX }
+        Self { what: None, drop_history: false, verify: true, before: None }
     }
 
     /// Removes also what reads at earlier times still see, so that they no longer do.
@@ -75,9 +67,10 @@ impl Vacuum {
         self
     }
 
-    /// Of orphans, only those whose names tell a time before this: a write that is at work looks like one.
+    /// Of orphans, only those whose names tell a time before this, instead of a day ago: a write that is at work looks like
+    /// one, and would come to count without its files.
     pub const fn before(mut self, milliseconds: u64) -> Self {
-        self.before = milliseconds;
+        self.before = Some(milliseconds);
         self
     }
 
@@ -89,8 +82,8 @@ impl Vacuum {
         let object = object.into();
         match self.what {
             Some(Stored::Fragments) => self.fragments(object.array("vacuum of fragments")?),
-            Some(Stored::FragmentMetadata) => metadata_files(object.array("vacuum of footers")?),
-            Some(Stored::Commits) => commits(object.array("vacuum of commits")?),
+            Some(Stored::FragmentMetadata) => metadata_files(self, object.array("vacuum of footers")?),
+            Some(Stored::Commits) => commits(self, object.array("vacuum of commits")?),
             Some(Stored::Metadata) => self.metadata(object),
             None => self.leftovers(object),
         }
@@ -101,7 +94,7 @@ impl Vacuum {
         let directory = Directory::load(&*context.storage)?;
         let files = CommitFiles::load(context)?;
         let committed: HashMap<&str, &FragmentEntry> =
-            directory.fragments.iter().map(|entry| (entry.folder.as_str(), entry)).collect();
+            directory.fragments.iter().map(|entry| (&*entry.folder, entry)).collect();
         let loader = Schemas::new(context);
         let mut notes = Vec::new();
         let mut steps = Vec::new();
@@ -116,7 +109,8 @@ impl Vacuum {
                     ));
                     continue;
                 }
-                steps.extend(self.removal(context, &files, key, inputs, &|_| true, None, &committed)?);
+                let (all, none) = (|_: &str| true, |_: &str| false);
+                steps.extend(self.removal(context, &files, key, inputs, (&all, &none), None, &committed)?);
                 continue;
             };
             let fragment = Fragment::open(context, (*entry).clone(), &|name| loader.named(name))?;
@@ -143,41 +137,46 @@ impl Vacuum {
             };
             let goes = |input: &str| self.drop_history || exact(input);
             let verify = self.verify.then(|| (output.clone(), schema_key));
-            steps.extend(self.removal(context, &files, key, inputs, &goes, verify, &committed)?);
+            let listed = writer.schema().version.has(Gate::FragmentFolders);
+            let seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
+            steps.extend(self.removal(context, &files, key, inputs, (&goes, &seen), verify, &committed)?);
         }
         Ok(MaintenancePlan::new(steps, notes))
     }
 
-    /// The step for one vacuum file, if anything of it goes.
+    fn removes(&self, key: &str) -> Removal {
+        let (verify, claimed, ignore, stages) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Removal { vacuum: self.clone(), key: key.to_owned(), verify, claimed, ignore, stages }
+    }
+
+    /// The step for one vacuum file, if anything of it goes. Which inputs go, and which of these some reads still see.
     #[expect(clippy::too_many_arguments, reason = "they are what a vacuum of fragments has found out")]
-    #[expect(clippy::unused_self, reason = "reads like its neighbours")]
     fn removal(
         &self,
         context: &Context,
         files: &CommitFiles,
         key: &str,
         inputs: &[String],
-        goes: &dyn Fn(&str) -> bool,
+        (goes, seen): (Judge<'_>, Judge<'_>),
         verify: Option<(String, String)>,
         committed: &HashMap<&str, &FragmentEntry>,
     ) -> Result<Option<MaintenanceStep>> {
-        let mut removal = Removal { verify: verify.into_iter().collect(), ..Removal::default() };
+        let mut removal = Removal { verify: verify.into_iter().collect(), ..self.removes(key) };
         let (mut markers, mut folders, mut listed) = (Vec::new(), Vec::new(), Vec::new());
         for input in inputs.iter().filter(|input| goes(input)) {
-            let stem = input.rsplit('/').next().unwrap_or_default();
-            let marker = if input.starts_with(FRAGMENTS) {
-                join(COMMITS, &format!("{stem}{}", CommitKind::Write.suffix()))
-            } else {
-                format!("{stem}{}", CommitKind::Ok.suffix())
-            };
+            let marker = fragments::marker_of(input);
             let held = files
                 .consolidated
                 .values()
                 .any(|(_, records)| records.iter().any(|(path, _)| *path == marker));
-            if held && !files.is_ignored(&marker) {
+            if seen(input) && !files.is_ignored(&marker) {
+                removal.claimed.push(marker);
+            } else if held && !files.is_ignored(&marker) {
                 removal.ignore.push(marker.clone());
-            }
-            if files.single.contains_key(&marker) {
+                if files.single.contains_key(&marker) {
+                    markers.push(Gone::File(marker));
+                }
+            } else if files.single.contains_key(&marker) {
                 markers.push(Gone::File(marker));
             }
             if let Some(bytes) = folder_bytes(context, input)? {
@@ -242,7 +241,7 @@ impl Vacuum {
             if listed.is_empty() {
                 continue;
             }
-            let work = Work::Remove(Removal { stages, ..Removal::default() });
+            let work = Work::Remove(Removal { stages, ..self.removes(key) });
             let what = "remove consolidated metadata";
             steps.push(MaintenanceStep { what, inputs: listed, output: None, work });
         }
@@ -257,7 +256,8 @@ impl Vacuum {
             Err(error) => Err(Error::io(context.describe(folder), error)),
         };
         let root = list("")?;
-        let old = |name: &str| times_of(name).is_none_or(|(_, last)| last < self.before);
+        let before = self.before.unwrap_or_else(|| now().saturating_sub(DAY));
+        let old = |name: &str| times_of(name).is_none_or(|(_, last)| last < before);
         let mut listed = Vec::new();
         let mut gone = Vec::new();
         let mut notes = Vec::new();
@@ -279,8 +279,7 @@ impl Vacuum {
         }
         if let MaintainedObject::Array(_) = object {
             let directory = Directory::load(&*context.storage)?;
-            let committed: HashSet<&str> =
-                directory.fragments.iter().map(|entry| entry.folder.as_str()).collect();
+            let committed: HashSet<&str> = directory.fragments.iter().map(|entry| &*entry.folder).collect();
             for folder in fragment_folders(&root, &list(FRAGMENTS)?) {
                 if committed.contains(folder.as_str()) {
                     continue;
@@ -298,7 +297,7 @@ impl Vacuum {
         let steps = if gone.is_empty() {
             Vec::new()
         } else {
-            let work = Work::Remove(Removal { stages: vec![gone], ..Removal::default() });
+            let work = Work::Remove(Removal { stages: vec![gone], ..self.removes("") });
             vec![MaintenanceStep { what: "remove leftovers", inputs: listed, output: None, work }]
         };
         Ok(MaintenancePlan::new(steps, notes))
@@ -360,7 +359,7 @@ fn file(context: &Context, key: &str) -> Result<PlannedFile> {
 }
 
 /// Commit files that a consolidated one holds, then consolidated ones that another holds, then what is ignored nowhere.
-fn commits(writer: &ArrayWriter) -> Result<MaintenancePlan> {
+fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let files = CommitFiles::load(&writer.context)?;
     let mut listed = Vec::new();
     let held = |path: &String| {
@@ -404,13 +403,13 @@ fn commits(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     if listed.is_empty() {
         return Ok(MaintenancePlan::default());
     }
-    let work = Work::Remove(Removal { stages: vec![single, old, ignored], ..Removal::default() });
+    let work = Work::Remove(Removal { stages: vec![single, old, ignored], ..vacuum.removes("") });
     let step = MaintenanceStep { what: "remove consolidated commits", inputs: listed, output: None, work };
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
 }
 
 /// Files of footers that are older than the newest.
-fn metadata_files(writer: &ArrayWriter) -> Result<MaintenancePlan> {
+fn metadata_files(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let keys = footers::existing(writer)?;
     let newest = keys.iter().filter_map(|key| times_of(key)).map(|(_, last)| last).max();
     let old = keys.iter().filter(|key| times_of(key).map(|(_, last)| last) < newest);
@@ -422,54 +421,7 @@ fn metadata_files(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     if gone.is_empty() {
         return Ok(MaintenancePlan::default());
     }
-    let work = Work::Remove(Removal { stages: vec![gone], ..Removal::default() });
+    let work = Work::Remove(Removal { stages: vec![gone], ..vacuum.removes("") });
     let what = "remove consolidated fragment metadata";
     Ok(MaintenancePlan::new(vec![MaintenanceStep { what, inputs: listed, output: None, work }], Vec::new()))
-}
-
-pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Tell<'_>) -> Result<()> {
-    let (storage, options) = (&**object.storage(), object.options());
-    let durability = options.durability;
-    for (folder, schema_key) in &removal.verify {
-        fragments::verify(object.array("vacuum")?, folder, schema_key)?;
-    }
-    if !removal.ignore.is_empty() {
-        let times = removal.ignore.iter().filter_map(|path| times_of(path));
-        let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
-        // In the folder and version of today, whatever the array's.
-        let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, Some(FormatVersion::CURRENT));
-        let bytes =
-            write_path_lines(&removal.ignore).map_err(|error| Error::refused("vacuum", error.to_string()))?;
-        ensure_folder(storage, COMMITS, durability)?;
-        put(storage, &join(COMMITS, &format!("{name}{}", CommitKind::Ignore.suffix())), &bytes, durability)?;
-    }
-    let total = removal.stages.iter().map(|stage| tdb_codec::to_u64(stage.len())).sum::<u64>().max(1);
-    let mut done = 0u64;
-    for stage in &removal.stages {
-        let mut touched: Vec<&str> = Vec::new();
-        for gone in stage {
-            let (key, result) = match gone {
-                Gone::File(key) => (key, storage.remove_file(key)),
-                Gone::Folder(key) => (key, storage.remove_folder(key)),
-            };
-            match result {
-                Ok(()) => {}
-                // An earlier run that ended early removed it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::io(storage.describe(key), error)),
-            }
-            let parent = key.rsplit_once('/').map_or("", |(parent, _)| parent);
-            if !touched.contains(&parent) {
-                touched.push(parent);
-            }
-            done = done.saturating_add(1);
-            if done < total {
-                tell(done, total)?;
-            }
-        }
-        for folder in touched {
-            sync_folder(storage, folder, durability)?;
-        }
-    }
-    Ok(())
 }

@@ -9,7 +9,8 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::{index_of, split_lengths, zeroed};
 use crate::query::Plan;
-use crate::tiles::{FieldTiles, Worker};
+use crate::tiles::FieldTiles;
+use crate::worker::Worker;
 use crate::{Array, Error, Result, parallel};
 
 /// For every selected cell whether no delete removed it, 0 if one did; `None` if there is nothing to ask. Cells that are 0

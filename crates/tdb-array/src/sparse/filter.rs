@@ -15,7 +15,7 @@ use crate::Result;
 use crate::condition::{Sources, Verdict};
 use crate::gather::index_of;
 use crate::query::Plan;
-use crate::tiles::Worker;
+use crate::worker::Worker;
 
 /// Which cells [`select`] takes, beside those in the ranges.
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ pub(super) fn selected(plan: &Plan<'_>, coordinates: bool, dedup: bool) -> Resul
     let Some(program) = &plan.condition else {
         return Ok(Selected { selections: select(plan, coordinates, Filter::All)?, matches: None });
     };
-    let sources = Sources::new(context, program, &plan.array.fragments);
+    let sources = Sources::new(context, program, &plan.array.fragments).within(&plan.share);
     if dedup {
         return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources));
     }
@@ -62,8 +62,12 @@ pub(crate) fn selected_in(
     if matching.is_empty() {
         return Ok(Selected { selections: matching, matches: None });
     }
+    // Bits of the set, and a number for each cell while they are set.
+    let cells: usize = matching.iter().map(TileSelection::len).sum();
+    plan.share.charge(to_u64(cells).saturating_mul(4 + 8))?;
     let fingerprints = Fingerprints::of(&matching);
-    let candidates = meeting(plan, &matching, candidates)?;
+    let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
+    let candidates = meeting(plan, &tiles, candidates)?;
     let selections = select_in(plan, candidates, true, Filter::Among(&fingerprints))?;
     let matches = matches(&selections, &matching);
     Ok(Selected { selections, matches: Some(matches) })
@@ -72,10 +76,11 @@ pub(crate) fn selected_in(
 /// More rectangles than this are not compared.
 const MOST_RECTANGLES: usize = 1 << 16;
 
-/// Leaves out the tiles that cannot have coordinates of a match: their rectangles lie elsewhere.
-fn meeting(
+/// Leaves out the tiles that cannot have coordinates of a match, which are in the tiles `matching` (fragment and number): their
+/// rectangles lie elsewhere.
+pub(crate) fn meeting(
     plan: &Plan<'_>,
-    matching: &[TileSelection],
+    matching: &[(usize, usize)],
     candidates: Vec<Candidate>,
 ) -> Result<Vec<Candidate>> {
     let array = plan.array;
@@ -83,10 +88,10 @@ fn meeting(
         return Ok(candidates);
     }
     let mut met: HashSet<(usize, usize)> = HashSet::new();
-    for selection in matching {
-        let Some(own) = array.fragments.get(selection.fragment) else { continue };
+    for (fragment, tile) in matching {
+        let Some(own) = array.fragments.get(*fragment) else { continue };
         let tree = own.rtree(&array.context)?;
-        let Some(mbr) = tree.leaf(selection.tile) else { return Ok(candidates) };
+        let Some(mbr) = tree.leaf(*tile) else { return Ok(candidates) };
         for (index, fragment) in array.fragments.iter().enumerate() {
             met.extend(tiles_meeting(plan, &mbr, fragment)?.into_iter().map(|tile| (index, tile)));
         }
@@ -119,7 +124,7 @@ fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Vec<u8> 
 
 impl Filter<'_> {
     /// Whether any cell of a fragment may be taken.
-    pub(super) fn takes_fragment(&self, fragment: usize) -> Result<bool> {
+    pub(crate) fn takes_fragment(&self, fragment: usize) -> Result<bool> {
         match self {
             Self::Matching(sources) => Ok(sources.fragment_verdict(0, fragment)? != Verdict::None),
             Self::All | Self::Among(_) => Ok(true),
@@ -127,7 +132,7 @@ impl Filter<'_> {
     }
 
     /// Leaves out the tiles of which no cell can be taken.
-    pub(super) fn keep_candidates(&self, candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
+    pub(crate) fn keep_candidates(&self, candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
         let Self::Matching(sources) = self else { return Ok(candidates) };
         let mut kept = Vec::with_capacity(candidates.len());
         for candidate in candidates {

@@ -4,6 +4,7 @@ pub(crate) mod deletes;
 pub(crate) mod filter;
 pub(crate) mod hilbert;
 pub(crate) mod order;
+mod pick;
 pub(crate) mod select;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
@@ -12,7 +13,8 @@ use tdb_schema::FieldKind;
 use self::deletes::surviving;
 use self::filter::selected;
 use self::order::{CellOrder, Selected, permutation, replaced};
-use self::select::{TileSelection, copy_cells, copy_var_cells};
+use self::pick::{copy_var_cells, pick};
+use self::select::TileSelection;
 
 pub(crate) use self::select::{Candidate, candidates};
 use crate::gather::{
@@ -22,7 +24,8 @@ use crate::gather::{
 use crate::query::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::FieldTiles;
+use crate::worker::Worker;
 use crate::{Cells, Column, QueryError, Result, parallel};
 
 /// Runs a query on a sparse array.
@@ -219,10 +222,11 @@ fn stage_into(
         }
     }
     // Boxed: most fragments may have no part in it.
-    let mut tiles: Vec<Option<Box<FieldTiles>>> = Vec::with_capacity(plan.array.fragments.len());
-    for (fragment, used) in plan.array.fragments.iter().zip(used) {
-        tiles.push(if used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None });
-    }
+    let fragments: Vec<_> = plan.array.fragments.iter().zip(used).collect();
+    let tiles: Vec<Option<Box<FieldTiles>>> =
+        parallel::map(context.threads, &fragments, |(fragment, used)| {
+            Ok(if *used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None })
+        })?;
     let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_deref);
     // What the selections promise is only what the fragments claim: ask for the memory before taking it.
     zeroed(cells.saturating_mul(8))?;
@@ -239,7 +243,10 @@ fn stage_into(
                 Some(tiles) if tiles.is_nullable() => {
                     let mut all = vec![0; selection.tile_cells];
                     tiles.decode_validity(context, selection.tile, &mut all, |_| true, worker)?;
-                    copy_selected(&all, 1, selection.cells.as_deref(), slot);
+                    match &selection.cells {
+                        Some(cells) => pick(&all, 0, 1, cells, slot),
+                        None => slot.copy_from_slice(&all),
+                    }
                 }
                 Some(_) => slot.fill(1),
                 None => slot.fill(spec.fill_validity),
@@ -259,7 +266,7 @@ fn stage_into(
                     fill_cells(values.as_mut_slice(), &spec.fill);
                     return Ok(values);
                 };
-                let mut decoded = VarTile::default();
+                let mut decoded = core::mem::take(&mut worker.strings);
                 tiles.decode_var(context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
                 let mut slots = slot.iter_mut();
                 let push = |len| {
@@ -277,6 +284,7 @@ fn stage_into(
                 };
                 let mut values = Buffer::new();
                 copy_var_cells(&decoded, cells, push, |value| values.extend_from_slice(value));
+                worker.strings = decoded;
                 charge(&values)?;
                 Ok(values)
             })?;
@@ -323,25 +331,6 @@ fn stage_into(
         }
     })?;
     Ok(spec.column(data, None, validity))
-}
-
-/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile.
-fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
-    for (slot, cell) in out.chunks_exact_mut(size.max(1)).zip(cells) {
-        let start = index_of(*cell).saturating_mul(size).saturating_sub(base);
-        if let Some(cell) = values.get(start..start.saturating_add(size)) {
-            slot.copy_from_slice(cell);
-        }
-    }
-}
-
-/// Copies the wanted cells of `size` bytes into `out`.
-fn copy_selected(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut [u8]) {
-    let mut wanted = Vec::with_capacity(out.len());
-    copy_cells(values, size, cells, &mut wanted);
-    if wanted.len() == out.len() {
-        out.copy_from_slice(&wanted);
-    }
 }
 
 /// The column without the cells that `order`, which is ascending, leaves out.

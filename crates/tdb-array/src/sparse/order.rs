@@ -307,7 +307,8 @@ fn float_bits(bytes: &[u8]) -> u64 {
     }
 }
 
-fn is_negative_zero(bytes: &[u8]) -> bool {
+/// Whether the bytes of a real are those of −0.0.
+pub(crate) fn is_negative_zero(bytes: &[u8]) -> bool {
     bytes.split_last().is_some_and(|(sign, rest)| *sign == 0x80 && rest.iter().all(|byte| *byte == 0))
 }
 
@@ -372,16 +373,13 @@ pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]
     part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
 }
 
-/// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension.
-/// Different coordinates have different numbers: of zeros, the negative one comes first.
+/// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension. Zeros
+/// of both signs have the same, other coordinates different ones.
 pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
         return Some(match part {
             Part::Tile(_) => float_tile(dimension, value),
-            Part::Cell(_) => match float_bits(value) {
-                bits if is_negative_zero(value) => bits.wrapping_sub(1),
-                bits => bits,
-            },
+            Part::Cell(_) => float_bits(value),
         });
     }
     let ordinal = dimension.ordinal(value)?;

@@ -5,14 +5,16 @@ use tdb_fragment::Mbr;
 use tdb_schema::{Dimension, FieldKind, Range};
 
 use super::filter::Filter;
+use super::pick::{copy_var_cells, fitted, numbers_of, pick, var_cell};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{index_of, zeroed};
+use crate::gather::index_of;
 use crate::query::Plan;
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
 use crate::stream::Share;
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 use crate::{Error, Result, TimeWindow, parallel};
 
 /// The cells of one data tile that a query wants.
@@ -87,11 +89,10 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool, filter: Filter<'_>) -> 
 
 /// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
 pub(crate) fn all_candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
-    let mut candidates = Vec::new();
-    for index in 0..plan.array.fragments.len() {
-        candidates.append(&mut candidates_of(plan, index, filter)?);
-    }
-    Ok(candidates)
+    let fragments: Vec<usize> = (0..plan.array.fragments.len()).collect();
+    let found =
+        parallel::map(plan.array.context.threads, &fragments, |index| candidates_of(plan, *index, filter))?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Those of one fragment.
@@ -121,16 +122,16 @@ pub(crate) fn select_in(
             *any |= !candidate.whole;
         }
     }
-    let mut sources = Vec::with_capacity(array.fragments.len());
-    for (fragment, looks) in array.fragments.iter().zip(looks) {
-        let fields = if looks == Some(true) { 0..dimensions.len() } else { 0..0 };
+    let fragments: Vec<_> = array.fragments.iter().zip(looks).collect();
+    let sources = parallel::map(context.threads, &fragments, |(fragment, looks)| {
+        let fields = if *looks == Some(true) { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
         let timestamps =
             if looks.is_some() { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
         let written = fragment.timestamps().0;
         let filter_time = filters_time(plan, fragment);
-        sources.push(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written });
-    }
+        Ok(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written })
+    })?;
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let source = sources.get(candidate.fragment);
         let Some(source) = source else { return Ok(None) };
@@ -241,6 +242,14 @@ enum Decoded {
 }
 
 impl Decoded {
+    /// Gives the memory to the tiles to come.
+    fn give_back(self, worker: &mut Worker) {
+        match self {
+            Self::Fixed(values) => worker.give_back(values),
+            Self::Var(tile) => worker.strings = tile,
+        }
+    }
+
     /// Values, and for strings offsets.
     fn view(&self) -> (&[u8], Option<&[u64]>) {
         match self {
@@ -287,12 +296,12 @@ impl Selector<'_> {
             let dimensions = self.dimensions.iter().zip(self.ranges);
             for (field, (dimension, set)) in source.dimensions.iter().zip(dimensions) {
                 let values = if field.cell_val_num.is_var() {
-                    let mut var = VarTile::default();
+                    let mut var = core::mem::take(&mut worker.strings);
                     field.decode_var(context, tile, tile_cells, &mut var, worker)?;
                     Decoded::Var(var)
                 } else {
                     let size = field.cell_size();
-                    let mut values = zeroed(tile_cells.saturating_mul(size))?;
+                    let mut values = worker.room(context.tile_len(tile_cells, size)?)?;
                     // Cells that a condition or the dimensions before rule out are not looked at again.
                     let any = |bytes: core::ops::Range<usize>| {
                         let cells =
@@ -310,10 +319,11 @@ impl Selector<'_> {
         }
         let mut timestamps = None;
         if let Some(field) = &source.timestamps {
-            let mut values = zeroed(tile_cells.saturating_mul(8))?;
+            let mut values = worker.room(context.tile_len(tile_cells, 8)?)?;
             field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
             let words = values.as_slice().as_chunks::<8>().0;
             timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
+            worker.give_back(values);
         }
         let mut cells = None;
         if judged {
@@ -332,8 +342,7 @@ impl Selector<'_> {
                 window.keep(&mut wanted, |dimension, at| self.value(&decoded, dimension, at));
             }
             if wanted.contains(&0) {
-                let numbers = (0u32..).zip(&wanted).filter(|(_, keep)| **keep != 0);
-                cells = Some(numbers.map(|(cell, _)| cell).collect::<Vec<u32>>());
+                cells = Some(numbers_of(&wanted));
             }
         }
         if let (Some(cells), Some(timestamps)) = (&cells, &mut timestamps) {
@@ -341,8 +350,11 @@ impl Selector<'_> {
         }
         let coordinates = if self.coordinates {
             let compacted = decoded.into_iter().zip(self.dimensions);
-            compacted.map(|(values, dimension)| compact(values, dimension, cells.as_deref())).collect()
+            compacted
+                .map(|(values, dimension)| compact(values, dimension, cells.as_deref(), worker))
+                .collect()
         } else {
+            decoded.into_iter().for_each(|values| values.give_back(worker));
             Vec::new()
         };
         let written = source.written;
@@ -361,71 +373,34 @@ fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: 
     }
 }
 
-fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
-    match pair {
-        [start, end] => to_usize(*start)
-            .zip(to_usize(*end))
-            .and_then(|(start, end)| bytes.get(start..end))
-            .unwrap_or_default(),
-        _ => &[],
-    }
-}
-
 /// The coordinates of the wanted cells.
-fn compact(values: Decoded, dimension: &Dimension, cells: Option<&[u32]>) -> Coordinates {
-    match values {
+fn compact(
+    values: Decoded,
+    dimension: &Dimension,
+    cells: Option<&[u32]>,
+    worker: &mut Worker,
+) -> Coordinates {
+    let Some(cells) = cells else {
+        return match values {
+            Decoded::Fixed(values) => Coordinates { values: fitted(values), offsets: None },
+            Decoded::Var(tile) => Coordinates { values: fitted(tile.values), offsets: Some(tile.offsets) },
+        };
+    };
+    let coordinates = match &values {
         Decoded::Fixed(values) => {
-            let values = match cells {
-                None => values,
-                Some(_) => picked(values.as_slice(), dimension.datatype.size(), cells),
-            };
-            Coordinates { values, offsets: None }
+            let size = dimension.datatype.size();
+            let mut picked = Buffer::zeroed(cells.len().saturating_mul(size));
+            pick(values.as_slice(), 0, size, cells, picked.as_mut_slice());
+            Coordinates { values: picked, offsets: None }
         }
         Decoded::Var(tile) => {
-            let Some(cells) = cells else {
-                return Coordinates { values: tile.values, offsets: Some(tile.offsets) };
-            };
             let mut offsets = vec![0u64];
             let mut values = Buffer::new();
             let mut push = |len: u64| offsets.push(offsets.last().copied().unwrap_or(0).saturating_add(len));
-            copy_var_cells(&tile, cells, &mut push, |value| values.extend_from_slice(value));
+            copy_var_cells(tile, cells, &mut push, |value| values.extend_from_slice(value));
             Coordinates { values, offsets: Some(offsets) }
         }
-    }
-}
-
-/// The wanted cells of `size` bytes.
-fn picked(values: &[u8], size: usize, cells: Option<&[u32]>) -> Buffer {
-    let mut out = Vec::new();
-    copy_cells(values, size, cells, &mut out);
-    let mut buffer = Buffer::with_capacity(out.len());
-    buffer.extend_from_slice(&out);
-    buffer
-}
-
-/// Appends the wanted cells of `size` bytes.
-pub(crate) fn copy_cells(values: &[u8], size: usize, cells: Option<&[u32]>, out: &mut Vec<u8>) {
-    let Some(cells) = cells else { return out.extend_from_slice(values) };
-    out.reserve(cells.len().saturating_mul(size));
-    for cell in cells {
-        let start = index_of(*cell).saturating_mul(size);
-        out.extend_from_slice(values.get(start..start.saturating_add(size)).unwrap_or_default());
-    }
-}
-
-/// Hands out the wanted cells of a var-length tile and their lengths.
-pub(crate) fn copy_var_cells<'t>(
-    tile: &'t VarTile,
-    cells: &[u32],
-    mut length: impl FnMut(u64),
-    mut value: impl FnMut(&'t [u8]),
-) {
-    let bytes = tile.values.as_slice();
-    for cell in cells {
-        let at = index_of(*cell);
-        let pair = tile.offsets.get(at..at.saturating_add(2)).unwrap_or_default();
-        let cell = var_cell(bytes, pair);
-        length(to_u64(cell.len()));
-        value(cell);
-    }
+    };
+    values.give_back(worker);
+    coordinates
 }

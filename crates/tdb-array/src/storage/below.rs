@@ -6,7 +6,7 @@ use std::io;
 
 use bytes::Bytes;
 
-use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, WriteStorage, join};
+use super::{ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, join};
 
 /// What lies below a folder.
 #[derive(Clone, Debug)]
@@ -64,6 +64,15 @@ impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Belo
 
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         self.storage.put_file(&self.key(key), bytes, durability)
+    }
+
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.storage.replace_file(&self.key(key), bytes, durability)
+    }
+
+    /// The lock of all that lies in the storage.
+    fn lock(&self) -> io::Result<StorageLock> {
+        self.storage.lock()
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, WriteStorage, range_len};
+use super::{
+    ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, range_len,
+};
 
 /// How files begin, in the array's own folder, that wait to be put in their place.
 pub(crate) const TEMPORARY: &str = ".tdb-";
@@ -32,6 +34,24 @@ impl LocalStorage {
 
     fn path(&self, key: &str) -> PathBuf {
         if key.is_empty() { self.root.clone() } else { self.root.join(key) }
+    }
+
+    /// Writes a file beside, then gives it its name, whether or not there is such a file.
+    fn place(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        // Readers of every release look past names with a dot in the array's own folder, but not past strange files in
+        // the folders of schemas and metadata. Names are unique, so two writers never share one.
+        let name = key.rsplit('/').next().unwrap_or_default();
+        let temporary = self.path(&format!("{TEMPORARY}{name}.tmp"));
+        let written = File::create(&temporary).and_then(|mut file| {
+            file.write_all(bytes)?;
+            if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
+        });
+        let placed = written.and_then(|()| fs::rename(&temporary, self.path(key)));
+        if placed.is_err() {
+            // What cannot be removed is harmless.
+            let _ = fs::remove_file(&temporary);
+        }
+        placed
     }
 }
 
@@ -124,24 +144,26 @@ impl WriteStorage for LocalStorage {
     }
 
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
-        let path = self.path(key);
-        if path.try_exists()? {
+        if self.path(key).try_exists()? {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        // Readers of every release look past names with a dot in the array's own folder, but not past strange files in
-        // the folders of schemas and metadata. Names are unique, so two writers never share one.
-        let name = key.rsplit('/').next().unwrap_or_default();
-        let temporary = self.path(&format!("{TEMPORARY}{name}.tmp"));
-        let written = File::create(&temporary).and_then(|mut file| {
-            file.write_all(bytes)?;
-            if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
-        });
-        let placed = written.and_then(|()| fs::rename(&temporary, &path));
-        if placed.is_err() {
-            // What cannot be removed is harmless.
-            let _ = fs::remove_file(&temporary);
+        self.place(key, bytes, durability)
+    }
+
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.place(key, bytes, durability)
+    }
+
+    /// The array's own folder is locked (`flock`), so a lock leaves no file and ends with its process.
+    #[cfg(unix)]
+    fn lock(&self) -> io::Result<StorageLock> {
+        let folder = File::open(&self.root)?;
+        match folder.lock() {
+            Ok(()) => Ok(StorageLock::new(folder)),
+            // Some network file systems have none.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(StorageLock::none()),
+            Err(error) => Err(error),
         }
-        placed
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {

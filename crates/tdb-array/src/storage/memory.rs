@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 
-use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, WriteStorage, range_len};
+use super::{
+    ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, range_len,
+};
 
 /// Files in memory, by key. Clones share their files, as two openings of one folder do.
 ///
@@ -21,6 +23,25 @@ use super::{ByteRange, Durability, Entry, FileWriter, Storage, StoredFile, Write
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
     content: Arc<RwLock<Content>>,
+    locked: Arc<Locked>,
+}
+
+/// Whether someone holds the lock, and how others hear that it is free again.
+#[derive(Debug, Default)]
+struct Locked {
+    held: Mutex<bool>,
+    free: Condvar,
+}
+
+/// Frees the lock when it is dropped.
+#[derive(Debug)]
+struct Held(Arc<Locked>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        *self.0.held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.free.notify_one();
+    }
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +69,10 @@ impl MemoryStorage {
     /// A storage of these files.
     pub fn new<K: Into<String>, V: Into<Bytes>>(files: impl IntoIterator<Item = (K, V)>) -> Self {
         let files = files.into_iter().map(|(key, bytes)| (key.into(), bytes.into())).collect();
-        Self { content: Arc::new(RwLock::new(Content { files, folders: BTreeSet::new() })) }
+        Self {
+            content: Arc::new(RwLock::new(Content { files, folders: BTreeSet::new() })),
+            ..Self::default()
+        }
     }
 
     /// Adds or replaces a file.
@@ -180,6 +204,20 @@ impl WriteStorage for MemoryStorage {
         Ok(Box::new(NewFile { storage: self.clone(), key: key.to_owned(), bytes: Vec::new() }))
     }
 
+    fn replace_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
+        self.insert(key, bytes.to_vec());
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<StorageLock> {
+        let mut held = self.locked.held.lock().unwrap_or_else(PoisonError::into_inner);
+        while *held {
+            held = self.locked.free.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+        *held = true;
+        Ok(StorageLock::new(Held(self.locked.clone())))
+    }
+
     fn sync_folder(&self, _: &str) -> io::Result<()> {
         Ok(())
     }
@@ -218,8 +256,27 @@ mod tests {
         assert_eq!(&storage.read_tail("a/b/c", 9).unwrap().1[..], b"123");
         let error = storage.create_file("a/b/c").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        storage.replace_file("a/b/c", b"4", Durability::Synced).unwrap();
+        assert_eq!(&storage.read_tail("a/b/c", 9).unwrap().1[..], b"4");
         storage.remove_folder("a/b").unwrap();
         assert!(storage.keys().is_empty());
         assert_eq!(storage.remove_folder("a/b").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn one_holds_the_lock_and_the_next_waits_for_it() {
+        let storage = MemoryStorage::default();
+        let lock = storage.lock().unwrap();
+        let other = storage.clone();
+        let (told, heard) = std::sync::mpsc::channel();
+        let waiting = std::thread::spawn(move || {
+            let _lock = other.lock().unwrap();
+            told.send(()).unwrap();
+        });
+        assert!(heard.recv_timeout(std::time::Duration::from_millis(30)).is_err());
+        drop(lock);
+        heard.recv().unwrap();
+        waiting.join().unwrap();
+        drop(storage.lock().unwrap());
     }
 }

@@ -18,7 +18,7 @@ pub use local::LocalStorage;
 pub(crate) use local::TEMPORARY;
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
-pub use write::{Durability, FileWriter, WriteStorage};
+pub use write::{Durability, FileWriter, StorageLock, WriteStorage};
 
 /// A file or folder in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,5 +132,12 @@ pub(crate) fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize>
 
 /// Joins a folder key and a name.
 pub(crate) fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    // Plain pushes: this is done for every file of arrays that have many.
+    let mut key = String::with_capacity(folder.len().saturating_add(name.len()).saturating_add(1));
+    if !folder.is_empty() {
+        key.push_str(folder);
+        key.push('/');
+    }
+    key.push_str(name);
+    key
 }

@@ -1,6 +1,7 @@
 //! The write half of a storage.
 
-use core::fmt::Debug;
+use core::any::Any;
+use core::fmt::{self, Debug};
 use std::io;
 
 use super::Storage;
@@ -52,6 +53,28 @@ pub trait WriteStorage: Storage {
         file.finish(durability)
     }
 
+    /// Puts a whole small file in the place of one that is there: whoever looks, also after a crash, sees all of the old one or
+    /// all of the new one. The folder is still to be synced. Only lists of commits are ever replaced, so that fragments come
+    /// to count at the moment at which others cease to.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where files cannot be replaced, which is the default; whatever the system says.
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let _ = (bytes, durability);
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("this storage cannot replace {key}")))
+    }
+
+    /// Waits until no other process or thread changes what there is once: the schema in force, and which fragments and
+    /// commits replace which. Writers of cells, deletes and metadata never wait, nor do readers.
+    ///
+    /// The default locks nothing: then only one may evolve or maintain an array at a time.
+    ///
+    /// # Errors
+    /// Whatever the system says, other than that it has no locks.
+    fn lock(&self) -> io::Result<StorageLock> {
+        Ok(StorageLock::none())
+    }
+
     /// Forces the names in a folder to the medium: files survive a loss of power only after this. For the array's own
     /// folder `""`, its name in the folder above too.
     ///
@@ -70,6 +93,28 @@ pub trait WriteStorage: Storage {
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; whatever the system says.
     fn remove_folder(&self, key: &str) -> io::Result<()>;
+}
+
+/// What keeps others from evolving or maintaining an array, until it is dropped (or the process ends).
+#[must_use = "a lock that is dropped at once protects nothing"]
+pub struct StorageLock(Option<Box<dyn Any + Send>>);
+
+impl StorageLock {
+    /// Where there are no locks.
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// One that ends when `guard` is dropped.
+    pub fn new(guard: impl Any + Send) -> Self {
+        Self(Some(Box::new(guard)))
+    }
+}
+
+impl Debug for StorageLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "StorageLock(held)" } else { "StorageLock(none)" })
+    }
 }
 
 /// A file that is being written. Dropped before [`Self::finish`], it may be left cut off or not at all.

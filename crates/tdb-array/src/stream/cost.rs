@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::ColumnSpec;
 use crate::query::Plan;
+use crate::sparse::Sorting;
 
 /// Sizes of a fragment's value tiles, field by field, and how often each byte is held.
 pub(crate) type VarSizes = Vec<(u64, Arc<Vec<u64>>)>;
@@ -27,6 +28,8 @@ const OPEN_FIELD: u64 = 1536;
 const FRAGMENT: u64 = 160;
 /// A tile that was selected from.
 const SELECTION: u64 = 256;
+/// A space tile that is looked at by itself.
+const TILE: u64 = 512;
 
 /// The cost of a query's cells.
 #[derive(Debug)]
@@ -42,6 +45,11 @@ pub(crate) struct CellCost {
     var: Vec<(FieldKind, ColumnSpec, u64)>,
     /// Fields that a batch has open in each fragment.
     open: u64,
+    /// Bytes of a cell in all fields that a thread looks at together, those of conditions and aggregates; and how many of these
+    /// are of variable length.
+    scanned: (u64, u64),
+    /// Bytes of a tile that is selected from.
+    tile: u64,
     /// Bytes of the widest cell, and of a cell's coordinates.
     widest: u64,
     coordinates: u64,
@@ -100,13 +108,45 @@ impl CellCost {
                 }
             }
         }
+        // Conditions are done with a tile before aggregates look at it.
+        let mut scanned = (0u64, 0u64);
+        let condition = plan.condition.iter().flat_map(|program| &program.fields).map(|field| field.kind);
+        for fields in [condition.collect::<Vec<_>>(), plan.scanned.clone()] {
+            let mut together = (0u64, 0u64);
+            for kind in fields {
+                let Some(field) = schema.field_of(kind) else { continue };
+                let spec = ColumnSpec::new(schema, &field);
+                let fixed = spec.cell_size.map_or(0, to_u64);
+                widest = widest.max(fixed);
+                // Offsets, and while dense cells are put together lengths and starts beside them; a mask.
+                let cell = if spec.cell_size.is_some() { fixed } else { 24 };
+                together.0 = together.0.saturating_add(cell + 8 + 2 * u64::from(spec.nullable));
+                if spec.cell_size.is_none() {
+                    together.1 = together.1.saturating_add(2);
+                    if !var.iter().any(|(other, ..)| *other == kind) {
+                        var.push((kind, spec, 0));
+                    }
+                }
+            }
+            scanned = (scanned.0.max(together.0), scanned.1.max(together.1));
+        }
         // Deletes look at columns of their own, and at a flag for each cell.
         let deletes = !plan.array.deletes.is_empty();
         let deletes =
             if deletes { schema.fields().map(|f| f.cell_size().map_or(24, to_u64)).sum() } else { 0 };
         result += columns + widest + deletes;
+        let mut tile = SELECTION;
         if dense {
-            (selected, result) = (0, columns + widest);
+            (selected, result) = (0, columns + widest + u64::from(plan.condition.is_some()));
+        } else if plan.condition.is_some() && Sorting::of(plan).dedup {
+            // Matching cells are selected once more, with all their versions: a flag and a fingerprint for each.
+            selected = selected * 2 + 1 + 12;
+            tile = 2 * SELECTION;
+        }
+        if dense && !plan.scanned.is_empty() {
+            // Every space tile is noted.
+            let cells = dimensions.iter().map(|dimension| dimension.extent_cells().unwrap_or(u64::MAX));
+            result += TILE.div_ceil(cells.fold(1, u64::saturating_mul).max(1));
         }
         let open = to_u64(dimensions.len()).saturating_add(2);
         let codecs = codecs(schema, fragments);
@@ -117,6 +157,8 @@ impl CellCost {
             columns,
             var,
             open,
+            scanned,
+            tile,
             widest,
             coordinates: if dense { 0 } else { coordinates },
             codecs,
@@ -146,12 +188,12 @@ impl CellCost {
 
     /// Bytes that a fragment costs a batch with anything of it.
     pub(crate) fn per_fragment(&self) -> f64 {
-        (self.open.saturating_mul(OPEN_FIELD).saturating_add(SELECTION)) as f64
+        (self.open.saturating_mul(OPEN_FIELD).saturating_add(self.tile)) as f64
     }
 
     /// Bytes that a further tile of it costs.
     pub(crate) const fn per_tile(&self) -> f64 {
-        SELECTION as f64
+        self.tile as f64
     }
 
     /// The sizes of a fragment's value tiles.
@@ -176,10 +218,13 @@ impl CellCost {
     pub(crate) fn thread(&self, cells: u64, values: u64) -> u64 {
         // As stored and decoded, with a copy of the validity; or all coordinates of a tile and a mask.
         let column = cells.saturating_mul(self.widest.saturating_mul(2).saturating_add(2));
+        let scanned =
+            cells.saturating_mul(self.scanned.0).saturating_add(values.saturating_mul(self.scanned.1));
+        let values = if self.var.iter().any(|(.., times)| *times > 0) { values } else { 0 };
         let values =
             values.saturating_mul(2).saturating_add(if values == 0 { 0 } else { cells.saturating_mul(16) });
         let coordinates = cells.saturating_mul(self.coordinates.saturating_mul(2).saturating_add(1));
-        column.max(coordinates).saturating_add(values).saturating_add(self.codecs)
+        column.max(coordinates).saturating_add(values).saturating_add(scanned).saturating_add(self.codecs)
     }
 
     /// Cells of the largest tile of an array's fragments, or of a dense array's tiles.

@@ -10,6 +10,7 @@
 //! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`share.rs`),
 //! and its part is cut smaller. No cells are carried from one batch to the next.
 
+mod ahead;
 mod cost;
 mod cut;
 mod keys;
@@ -26,8 +27,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use tdb_codec::{ArrayType, Layout, to_usize};
+use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
 
+pub use self::ahead::BatchStream;
 pub use self::memory::{MemoryBudget, MemoryBudgetError};
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
@@ -37,6 +39,7 @@ pub(crate) use self::plan::dense_order;
 
 use self::plan::Parts;
 use crate::query::{Plan, run};
+use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
 
 /// The budget of a stream that was given none.
@@ -60,8 +63,13 @@ pub struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    pub(crate) fn new(plan: Plan<'a>, budget: MemoryBudget, on_progress: Option<OnProgress>) -> Result<Self> {
-        let (parts, progress) = Parts::new(&plan, budget)?;
+    pub(crate) fn new(
+        plan: Plan<'a>,
+        budget: MemoryBudget,
+        batch: Option<MemoryBudget>,
+        on_progress: Option<OnProgress>,
+    ) -> Result<Self> {
+        let (parts, progress) = Parts::new(&plan, budget, batch)?;
         Ok(Self { plan, budget, parts: Some(parts), progress, on_progress, any: false })
     }
 
@@ -156,6 +164,79 @@ impl Iterator for Batches<'_> {
 }
 
 impl core::iter::FusedIterator for Batches<'_> {}
+
+/// The memory of a query that leaves no result: of all of it, and of the cells that are looked at together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    budget: MemoryBudget,
+    batch: Option<MemoryBudget>,
+}
+
+impl Allowance {
+    /// `None` if nothing was said of memory.
+    pub(crate) fn new(budget: Option<MemoryBudget>, batch: Option<MemoryBudget>) -> Option<Self> {
+        budget.or(batch)?;
+        Some(Self { budget: budget.unwrap_or(DEFAULT_BUDGET), batch })
+    }
+}
+
+/// Runs a query that leaves no result part after part, each with a share of the memory. `run` may be called again for a part
+/// that turned out too large, which fails with [`QueryError::OverBudget`], when that was cut.
+pub(crate) fn for_each_part(
+    plan: &Plan<'_>,
+    Allowance { budget, batch }: Allowance,
+    mut run: impl FnMut(&Plan<'_>) -> Result<()>,
+) -> Result<()> {
+    let (mut parts, _) = Parts::new(plan, budget, batch)?;
+    while let Some(part) = parts.next(plan)? {
+        match run(&part.plan(plan)) {
+            Ok(()) => parts.done(plan, &part),
+            Err(Error::Query(QueryError::OverBudget { needed, .. })) => {
+                if !parts.put_back(part) {
+                    let budget = batch.unwrap_or(budget);
+                    return Err(QueryError::BudgetTooSmall { budget, least: needed }.into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Runs a query on groups of tiles that the memory has room for, in their order.
+pub(crate) fn for_each_group(
+    plan: &Plan<'_>,
+    Allowance { budget, batch }: Allowance,
+    tiles: Vec<Candidate>,
+    mut run: impl FnMut(&Plan<'_>, Vec<Candidate>) -> Result<()>,
+) -> Result<()> {
+    let mut room = plan::room_of_all(plan, budget)?;
+    if let Some(most) = batch {
+        room = room.at_most(most);
+    }
+    // A number, a timestamp and a flag a cell, what deletes look at, and the head of a list.
+    let cost = |tile: &Candidate| {
+        to_u64(tile.tile_cells).saturating_mul(room.per_cell().saturating_add(4 + 8 + 1)).saturating_add(512)
+    };
+    let mut tiles = tiles.into_iter().peekable();
+    while let Some(first) = tiles.next() {
+        let (mut bytes, mut group) = (cost(&first), vec![first]);
+        while let Some(next) = tiles.next_if(|next| bytes.saturating_add(cost(next)) <= room.bytes()) {
+            bytes = bytes.saturating_add(cost(&next));
+            group.push(next);
+        }
+        let mut part = plan.clone();
+        part.share.room = Some(Arc::new(room.again()));
+        match run(&part, group) {
+            Err(Error::Query(QueryError::OverBudget { needed, .. })) => {
+                let budget = batch.unwrap_or(budget);
+                return Err(QueryError::BudgetTooSmall { budget, least: needed }.into());
+            }
+            other => other?,
+        }
+    }
+    Ok(())
+}
 
 /// Reads a plan whole, if that can be done within a budget.
 pub(crate) fn read_within(plan: &mut Plan<'_>, budget: MemoryBudget) -> Result<Cells> {

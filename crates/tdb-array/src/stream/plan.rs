@@ -3,32 +3,33 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
-use tdb_schema::{ArraySchema, Dimension};
+use tdb_schema::{ArraySchema, Dimension, Range};
 
 use super::cost::CellCost;
-use super::cut::{Bounds, Cutter, Piece};
+use super::cut::{Bounds, Cutter, Fit, Piece};
 use super::keys::{KeyOrder, Stretches, Taken};
 use super::line::Line;
 use super::memory::MemoryBudget;
 use super::progress::Progress;
-use super::runs::{Run, Runs, TileSet};
-use super::share::{Room, Share};
+use super::runs::{Limit, Run, Runs, TileSet};
+use super::share::{Room, Share, too_small};
 use super::spread::Spread;
 use crate::coordinate::Ends;
+use crate::fragment::Fragment;
 use crate::query::Plan;
 use crate::ranges::RangeSet;
 use crate::sparse::Sorting;
 use crate::sparse::filter::Filter;
 use crate::sparse::order::{CellOrder, parts};
 use crate::sparse::select::select;
-use crate::{QueryError, Result};
+use crate::{Error, QueryError, Result};
 
 /// The parts of a query that are still to be read.
 #[derive(Debug)]
 pub(crate) struct Parts {
     budget: MemoryBudget,
-    /// Room that a test asks for, instead of what the budget leaves.
-    exactly: Option<u64>,
+    /// The most that the cells of a batch may take of what the budget leaves.
+    batch: Option<MemoryBudget>,
     cost: CellCost,
     /// How much of the room is planned with, in 64ths: less after estimates were too low.
     scale: u64,
@@ -91,15 +92,10 @@ enum Narrowed {
 const SCALE: u64 = 64;
 
 impl Parts {
-    pub(crate) fn new(plan: &Plan<'_>, budget: MemoryBudget) -> Result<(Self, Progress)> {
-        Self::with_room(plan, budget, None)
-    }
-
-    /// Parts that fit a room of so many bytes, whatever threads and codecs take.
-    pub(crate) fn with_room(
+    pub(crate) fn new(
         plan: &Plan<'_>,
         budget: MemoryBudget,
-        exactly: Option<u64>,
+        batch: Option<MemoryBudget>,
     ) -> Result<(Self, Progress)> {
         let schema = plan.array.schema();
         let dense = schema.array_type == ArrayType::Dense;
@@ -149,10 +145,14 @@ impl Parts {
             }
         }
         progress.bytes_estimate = progress.cells_estimate.saturating_mul(cost.per_result_cell());
-        let this = Self { budget, exactly, cost, scale: SCALE, kind };
+        let this = Self { budget, batch, cost, scale: SCALE, kind };
         // A budget that is too small for anything is refused before anything is read.
-        this.room(plan, 0)?;
-        Ok((this, progress))
+        match (&this.kind, this.room(plan, this.held())) {
+            (_, Ok(_)) => Ok((this, progress)),
+            (Kind::Runs(_), Err(_)) => Err(this.too_small_for_runs(plan)),
+            (Kind::Untried(_), Err(_)) => Err(this.too_small_for_keys(plan)),
+            (_, Err(error)) => Err(error),
+        }
     }
 
     /// The room that is left beside threads and `held` bytes.
@@ -170,12 +170,18 @@ impl Parts {
     }
 
     fn room_beside(&self, plan: &Plan<'_>, fixed: u64) -> Result<Room> {
+        let room = self.room_of_budget(plan, fixed)?;
+        Ok(match self.batch {
+            Some(most) => room.at_most(most),
+            None => room,
+        })
+    }
+
+    /// What the budget leaves beside `fixed` bytes.
+    fn room_of_budget(&self, plan: &Plan<'_>, fixed: u64) -> Result<Room> {
         let fixed = fixed.saturating_add(self.cost.per_batch(&plan.array.fragments));
-        let per_cell = self.cost.per_selected_cell();
-        match self.exactly {
-            Some(bytes) => Ok(Room::exactly(bytes, per_cell)),
-            None => Ok(Room::new(self.budget, fixed, per_cell)?),
-        }
+        let fixed = fixed.saturating_add(plan.share.beside);
+        Ok(Room::new(self.budget, fixed, self.cost.per_selected_cell())?)
     }
 
     /// The next part; `None` behind the last.
@@ -191,24 +197,24 @@ impl Parts {
                 self.kind = Kind::Keys(self.stretches(plan, order, room)?);
             }
         }
-        let held = match &self.kind {
-            Kind::Boxes(boxes) => boxes.spread.held(),
-            Kind::Keys(stretches) => stretches.held(),
-            _ => 0,
-        };
+        let held = self.held();
         let room = self.room(plan, held)?;
-        let target = room.bytes().saturating_mul(self.scale) / SCALE;
+        let share = |room: &Room| room.bytes().saturating_mul(self.scale) / SCALE;
+        let target = share(&room);
+        let all = self.room_of_budget(plan, held)?;
+        let limit = Limit { cells: target, all: share(&all) };
         match &mut self.kind {
-            Kind::Boxes(boxes) => boxes.next(plan, &self.cost, room, target),
+            Kind::Boxes(boxes) => boxes.next(plan, &self.cost, room, SCALE as f64 / self.scale as f64),
             Kind::Keys(stretches) => Ok(next_window(stretches, &self.cost, room, target)),
             Kind::Runs(runs) => {
-                // Threads are counted with each run, except where a test gives all room to the cells.
-                let threads = if self.exactly.is_some() { 0 } else { plan.array.context.threads };
-                let Some(run) = runs.next(plan, &self.cost, target, to_u64(threads))? else {
+                // Threads are counted with each run.
+                let Some(run) = runs.next(plan, &self.cost, limit, to_u64(plan.array.context.threads))?
+                else {
                     return Ok(None);
                 };
-                if run.bytes > room.bytes() && self.exactly.is_none() {
-                    return Err(room.too_small(run.bytes).into());
+                let least = run.bytes.max(Room::least(run.threads));
+                if least > all.bytes() {
+                    return Err(self.too_small_for_runs(plan));
                 }
                 let room = self.room_beside(plan, run.threads)?;
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
@@ -219,14 +225,58 @@ impl Parts {
         }
     }
 
+    /// What the plan of the parts holds itself.
+    fn held(&self) -> u64 {
+        match &self.kind {
+            Kind::Boxes(boxes) => boxes.spread.held(),
+            Kind::Keys(stretches) => stretches.held(),
+            _ => 0,
+        }
+    }
+
+    /// The error of a budget that is too small for a stream by keys, of which an eighth notes keys.
+    fn too_small_for_keys(&self, plan: &Plan<'_>) -> Error {
+        for fragment in &plan.array.fragments {
+            // Notes how large its values are.
+            if let Err(error) = self.cost.var_sizes(&plan.array.context, fragment) {
+                return error;
+            }
+        }
+        let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
+        let threads = self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context.threads));
+        let beside = self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside);
+        // The shortest window has a stretch of each fragment that overlaps there.
+        let tile = cells.saturating_mul(self.cost.per_cell()).saturating_add(values.saturating_mul(3));
+        let together = tile.saturating_mul(overlapping(plan));
+        let room = |stretches: u64| {
+            let notes = tiles(plan).saturating_mul(STRETCH).saturating_mul(stretches);
+            let cells = together.checked_div(stretches).unwrap_or(together);
+            cells.max(Room::least(0)).max(notes.saturating_mul(7)).saturating_add(notes)
+        };
+        let least = (1..=MOST_STRETCHES).map(room).min().unwrap_or(together);
+        let least = least.saturating_add(least / 7).saturating_add(threads).saturating_add(beside);
+        too_small(self.budget, least).into()
+    }
+
+    /// The error of a budget that is too small for some tile: it names what the dearest takes.
+    fn too_small_for_runs(&self, plan: &Plan<'_>) -> Error {
+        let threads = to_u64(plan.array.context.threads);
+        let beside = self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside);
+        match Runs::default().dearest(plan, &self.cost, threads) {
+            Ok(least) => too_small(self.budget, least.max(Room::least(0)).saturating_add(beside)).into(),
+            Err(error) => error,
+        }
+    }
+
     /// All of the query in one part, if it fits. Otherwise its keys are noted.
     fn try_whole(&mut self, plan: &Plan<'_>) -> Result<Option<Option<Part>>> {
         let room = self.room(plan, 0)?;
         let mut runs = Runs::default();
-        let all = runs.next(plan, &self.cost, room.bytes(), 0)?;
+        let limit = Limit { cells: room.bytes(), all: room.bytes() };
+        let all = runs.next(plan, &self.cost, limit, 0)?;
         let Kind::Untried(order) = core::mem::replace(&mut self.kind, Kind::Done) else { return Ok(None) };
         let Some(all) = all else { return Ok(Some(None)) };
-        if all.bytes <= room.bytes() && runs.next(plan, &self.cost, room.bytes(), 0)?.is_none() {
+        if all.bytes <= room.bytes() && runs.next(plan, &self.cost, limit, 0)?.is_none() {
             // Known only now: how large its values are.
             let Ok(room) = self.room(plan, 0).map(Arc::new) else {
                 self.kind = Kind::Unsorted(order);
@@ -241,17 +291,15 @@ impl Parts {
 
     /// Notes the keys of all cells.
     fn stretches(&self, plan: &Plan<'_>, order: KeyOrder, room: u64) -> Result<Stretches> {
-        let fragments = &plan.array.fragments;
-        let tiles = fragments
-            .iter()
-            .fold(1u64, |sum, fragment| sum.saturating_add(fragment.footer().sparse_tile_num));
-        // An eighth of the room, at some 400 bytes a stretch.
-        let most = (room / 8).checked_div(tiles.saturating_mul(400)).unwrap_or(1).clamp(1, MOST_STRETCHES);
+        // An eighth of the room.
+        let stretch = tiles(plan).saturating_mul(STRETCH);
+        let most = (room / 8).checked_div(stretch).unwrap_or(1).clamp(1, MOST_STRETCHES);
         let most = to_usize(most).unwrap_or(1);
         let mut stretches = Stretches::new(order);
         let mut runs = Runs::default();
         let target = room.saturating_mul(3) / 4;
-        while let Some(run) = runs.next(plan, &self.cost, target, 0)? {
+        let limit = Limit { cells: target, all: target };
+        while let Some(run) = runs.next(plan, &self.cost, limit, 0)? {
             let mut part = plan.clone();
             part.share = Share { tiles: Some(Arc::new(run.tiles())), ..Share::default() };
             for selection in select(&part, true, Filter::All)? {
@@ -306,13 +354,54 @@ impl Parts {
     }
 }
 
+/// Tiles of all fragments, at least one.
+fn tiles(plan: &Plan<'_>) -> u64 {
+    let counts = plan.array.fragments.iter().map(|fragment| fragment.footer().sparse_tile_num);
+    counts.fold(1, u64::saturating_add)
+}
+
+/// How many fragments overlap along the first dimension, at most.
+fn overlapping(plan: &Plan<'_>) -> u64 {
+    let Some(dimension) = plan.array.schema().domain.dimensions.first() else { return 1 };
+    let first = |fragment: &Fragment| fragment.non_empty_domain().and_then(<[_]>::first).cloned();
+    let domains: Vec<Range> = plan.array.fragments.iter().filter_map(first).collect();
+    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+    let (mut lows, mut highs): (Vec<&[u8]>, Vec<&[u8]>) =
+        domains.iter().map(|range| (range.low.as_slice(), range.high.as_slice())).unzip();
+    lows.sort_by(|a, b| compare(a, b));
+    highs.sort_by(|a, b| compare(a, b));
+    // Where each begins, how many have begun and not ended.
+    let open = (1u64..).zip(&lows).map(|(begun, low)| {
+        begun.saturating_sub(to_u64(highs.partition_point(|high| compare(high, low).is_lt())))
+    });
+    open.max().unwrap_or(1)
+}
+
+/// Bytes of a stretch, about.
+const STRETCH: u64 = 400;
 /// Most stretches that a tile's cells are noted in.
 const MOST_STRETCHES: u64 = 16;
 
+/// Cells that a box should have room for beside what it touches.
+const LEAST_CELLS: u64 = 16;
+
 impl Boxes {
-    fn next(&mut self, plan: &Plan<'_>, cost: &CellCost, room: Room, target: u64) -> Result<Option<Part>> {
-        let Some(piece) = self.cutter.next(target, |bounds| self.spread.cost(bounds)) else {
-            return Ok(None);
+    /// The next box, where cells are taken to be `times` as many as they seem.
+    fn next(&mut self, plan: &Plan<'_>, cost: &CellCost, room: Room, times: f64) -> Result<Option<Part>> {
+        // Boxes that have room for less would be empty, most of them, and there would be no end of them.
+        let least = |touch: u64| touch.saturating_add(cost.per_cell().saturating_mul(LEAST_CELLS));
+        let fit = |bounds: &Bounds| match self.spread.cost(bounds, times) {
+            (touch, _) if least(touch) > room.bytes() => Fit::Never,
+            (_, all) if all > room.bytes() => Fit::No,
+            _ => Fit::Yes,
+        };
+        let piece = match self.cutter.next(fit) {
+            Ok(Some(piece)) => piece,
+            Ok(None) => return Ok(None),
+            Err(bounds) => {
+                let (touch, _) = self.spread.cost(&bounds, times);
+                return Err(smallest(room.over(least(touch))).into());
+            }
         };
         let (touched, tiles) = self.spread.touched(&piece.bounds);
         let share = volume(&piece.bounds) as f64 / volume(&self.all).max(1) as f64;
@@ -346,7 +435,7 @@ impl Boxes {
         let Some(room) = share.room else { return Ok(None) };
         if let Err(error) = over {
             if self.cutter.put_back(piece) {
-                return self.next(plan, cost, room.again(), target / 2);
+                return self.next(plan, cost, room.again(), times * 2.0);
             }
             return Err(smallest(error).into());
         }
@@ -367,7 +456,8 @@ fn next_window(stretches: &mut Stretches, cost: &CellCost, room: Room, target: u
     let tiles = Arc::new(taken.tiles.clone());
     let touched: Vec<usize> = tiles.keys().copied().collect();
     let count: usize = tiles.values().map(Vec::len).sum();
-    let share = Share { tiles: Some(tiles), window: Some(Arc::new(taken.window.clone())), room: None };
+    let window = Some(Arc::new(taken.window.clone()));
+    let share = Share { tiles: Some(tiles), window, ..Share::default() };
     // Too much of it comes to light when the part is read.
     let room = Arc::new(room);
     let counted = Share { room: Some(room.clone()), ..Share::default() };
@@ -411,7 +501,7 @@ pub(crate) fn room_of_all(plan: &Plan<'_>, budget: MemoryBudget) -> Result<Room>
         cost.var_sizes(&plan.array.context, fragment)?;
     }
     let thread = cost.thread(largest_tile(plan, &cost), cost.largest_value_tile());
-    let fixed = thread.saturating_mul(to_u64(plan.array.context.threads));
+    let fixed = thread.saturating_mul(to_u64(plan.array.context.threads)).saturating_add(plan.share.beside);
     let room = Room::new(budget, fixed, cost.per_selected_cell())?;
     let lines = lines_of(plan);
     if dense && let Some(all) = lines.and_then(|lines| bounds_of(plan, &lines)) {

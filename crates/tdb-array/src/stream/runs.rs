@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use tdb_codec::to_u64;
 
 use super::cost::CellCost;
+use super::share::Room;
 use crate::Result;
 use crate::query::Plan;
 use crate::sparse::select::candidates;
@@ -30,6 +31,15 @@ struct Tile {
     /// Bytes of its values of variable length: as often as they are held, and once.
     held: u64,
     values: u64,
+}
+
+/// What a run may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    /// Its cells.
+    pub(crate) cells: u64,
+    /// With the working memory of threads.
+    pub(crate) all: u64,
 }
 
 /// Tiles of one batch, by fragment.
@@ -67,13 +77,13 @@ impl Run {
 }
 
 impl Runs {
-    /// The next tiles whose cost is at most `room`, working memory of so many threads included; one tile if even that
-    /// costs more. `None` behind the last tile.
+    /// The next tiles that cost no more than they may with so many threads; one tile if even that costs more. `None` behind
+    /// the last tile.
     pub(crate) fn next(
         &mut self,
         plan: &Plan<'_>,
         cost: &CellCost,
-        room: u64,
+        limit: Limit,
         threads: u64,
     ) -> Result<Option<Run>> {
         let most = self.most.take().unwrap_or(usize::MAX);
@@ -88,7 +98,8 @@ impl Runs {
             let (wider, longer) = (largest.max(tile.cells), values.max(tile.values));
             let working = cost.thread(wider, longer).saturating_mul(threads);
             let all = more.saturating_add(working);
-            if (all > room || run.tiles.len() >= most) && !run.tiles.is_empty() {
+            let fits = more <= limit.cells && all <= limit.all && run.tiles.len() < most;
+            if !fits && !run.tiles.is_empty() {
                 break;
             }
             self.waiting.pop_front();
@@ -97,6 +108,15 @@ impl Runs {
             run.tiles.push(tile);
         }
         Ok((!run.tiles.is_empty()).then_some(run))
+    }
+
+    /// What the dearest of the tiles that are left needs as a run of its own.
+    pub(crate) fn dearest(&mut self, plan: &Plan<'_>, cost: &CellCost, threads: u64) -> Result<u64> {
+        let mut least = 0;
+        while let Some(run) = self.next(plan, cost, Limit { cells: 0, all: 0 }, threads)? {
+            least = least.max(run.bytes).max(Room::least(run.threads));
+        }
+        Ok(least)
     }
 
     /// Takes a run back that was too long. Fails if it is one tile.

@@ -16,6 +16,8 @@ pub(crate) struct Share {
     /// The only cells to take: those in an interval of the order's keys.
     pub(crate) window: Option<Arc<Window>>,
     pub(crate) room: Option<Arc<Room>>,
+    /// Bytes that whoever runs the query holds besides.
+    pub(crate) beside: u64,
 }
 
 impl Share {
@@ -61,23 +63,36 @@ const PLANNED: (u64, u64) = (3, 4);
 const LEAST: u64 = 64 << 10;
 
 impl Room {
+    /// What a read needs that holds `fixed` bytes besides: room for some cells.
+    pub(crate) const fn least(fixed: u64) -> u64 {
+        LEAST.saturating_add(fixed)
+    }
+
     /// What a budget leaves beside `fixed` bytes.
     pub(crate) fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
         let planned = (budget.bytes() / PLANNED.1).saturating_mul(PLANNED.0);
         let bytes = planned.saturating_sub(fixed);
         let room = Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0) };
-        if bytes < LEAST { Err(room.too_small(LEAST.saturating_add(fixed))) } else { Ok(room) }
+        if bytes < LEAST { Err(too_small(budget, Self::least(fixed))) } else { Ok(room) }
     }
 
-    /// Room of so many bytes, whatever a budget would leave.
-    pub(crate) const fn exactly(bytes: u64, per_cell: u64) -> Self {
-        let budget = MemoryBudget::from_bytes(bytes);
-        Self { budget, fixed: 0, bytes, per_cell, used: AtomicU64::new(0) }
+    /// The room, or no more than so much of it. Errors then speak of that bound.
+    pub(crate) const fn at_most(self, most: MemoryBudget) -> Self {
+        if self.bytes <= most.bytes() {
+            return self;
+        }
+        let (bytes, per_cell) = (most.bytes(), self.per_cell);
+        Self { budget: most, fixed: 0, bytes, per_cell, used: AtomicU64::new(0) }
     }
 
     /// Bytes in all.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What each cell takes once it was selected.
+    pub(crate) const fn per_cell(&self) -> u64 {
+        self.per_cell
     }
 
     /// The same room, empty.
@@ -94,21 +109,19 @@ impl Room {
     }
 
     /// The error of a read that takes so much.
-    fn over(&self, used: u64) -> QueryError {
-        QueryError::OverBudget { budget: self.budget, needed: self.budget_for(used) }
+    pub(crate) fn over(&self, used: u64) -> QueryError {
+        QueryError::OverBudget { budget: self.budget, needed: budget_for(used.saturating_add(self.fixed)) }
     }
+}
 
-    /// The error of a query whose smallest batch takes so much, what the query holds besides included.
-    pub(crate) fn too_small(&self, least: u64) -> QueryError {
-        let least = self.budget_for(least.saturating_sub(self.fixed));
-        QueryError::BudgetTooSmall { budget: self.budget, least }
-    }
+/// The error of a query whose smallest batch takes so much, what the query holds besides included.
+pub(crate) fn too_small(budget: MemoryBudget, least: u64) -> QueryError {
+    QueryError::BudgetTooSmall { budget, least: budget_for(least) }
+}
 
-    /// The budget that has room for so much.
-    fn budget_for(&self, bytes: u64) -> MemoryBudget {
-        let planned = bytes.saturating_add(self.fixed);
-        MemoryBudget::rounded_up((planned / PLANNED.0).saturating_add(1).saturating_mul(PLANNED.1))
-    }
+/// The budget of which so much is planned with.
+fn budget_for(bytes: u64) -> MemoryBudget {
+    MemoryBudget::rounded_up((bytes / PLANNED.0).saturating_add(1).saturating_mul(PLANNED.1))
 }
 
 #[cfg(test)]

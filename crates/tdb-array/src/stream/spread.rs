@@ -219,19 +219,20 @@ impl Spread {
         self.spans.push(Span { bytes, touch, bounds, fragment, tiles, cells });
     }
 
-    /// What a box costs.
-    pub(crate) fn cost(&self, bounds: &Bounds) -> u64 {
+    /// What a box costs: with what it touches alone, and with its cells, which are taken to be `times` as many as they seem.
+    pub(crate) fn cost(&self, bounds: &Bounds, times: f64) -> (u64, u64) {
         let cells = bounds.iter().fold(1u64, |product, (low, high)| {
             product.saturating_mul(high.saturating_sub(*low).saturating_add(1))
         });
-        let mut sum = 0.0;
+        let (mut touch, mut bytes) = (0.0, cells.saturating_mul(self.volume) as f64);
         let ends: Vec<(f64, f64)> = self.positions(bounds);
         for span in &self.spans {
             if let Some(share) = self.share(span, &ends) {
-                sum += span.touch + span.bytes * share;
+                touch += span.touch;
+                bytes += span.bytes * share;
             }
         }
-        cells.saturating_mul(self.volume).saturating_add(super::whole(sum))
+        (super::whole(touch), super::whole(touch + bytes * times))
     }
 
     /// Which fragments a box touches, and how many tiles it takes, counting parts of tiles as parts.

@@ -30,12 +30,8 @@ fn open(path: &Path, key: Option<Key>) -> Result<Array> {
     key.into_iter().fold(options, OpenOptions::key).open(path)
 }
 
-fn batches_in<'a>(read: Read<'a>, bytes: u64) -> Result<Batches<'a>> {
-    let on_progress = read.on_progress.clone();
-    let plan = read.plan()?;
-    let budget = MemoryBudget::from_bytes(bytes);
-    let (parts, progress) = Parts::with_room(&plan, budget, Some(bytes))?;
-    Ok(Batches { plan, budget, parts: Some(parts), progress, on_progress, any: false })
+fn batches_in(read: Read<'_>, bytes: u64) -> Result<Batches<'_>> {
+    read.batch_memory(MemoryBudget::from_bytes(bytes)).batches()
 }
 
 /// One row a cell: its values, lengths and validity.

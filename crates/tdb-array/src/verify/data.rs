@@ -11,7 +11,8 @@ use tdb_schema::{Field, FieldKind, Range};
 use super::Verifier;
 use crate::Error;
 use crate::fragment::{Fragment, TileFile};
-use crate::tiles::{FieldTiles, VarTile, Worker};
+use crate::tiles::{FieldTiles, VarTile};
+use crate::worker::Worker;
 
 /// A decoded tile's cells.
 #[derive(Default)]
@@ -172,7 +173,7 @@ impl Verifier {
         (values.0, values.1 || valid)
     }
 
-    /// Compares a tile's coordinates with its bounding rectangle.
+    /// Compares a tile's coordinates with its bounding rectangle, and with what the fragment says it covers.
     fn bounds(
         &mut self,
         fragment: &Fragment,
@@ -183,7 +184,20 @@ impl Verifier {
     ) {
         let FieldKind::Dimension(index) = field.kind else { return };
         let Some((low, high)) = rtree.leaf(tile).and_then(|leaf| leaf.range(index)) else { return };
-        let range = Range::new(low, high);
+        self.cells_within(&Range::new(low, high), "its bounding rectangle", (fragment, field, tile), decoded);
+        if let Some(domain) = fragment.non_empty_domain().and_then(|domain| domain.get(index)) {
+            self.cells_within(domain, "the fragment's non-empty domain", (fragment, field, tile), decoded);
+        }
+    }
+
+    /// Reports cells of a tile that lie outside a range, which is called `what`.
+    fn cells_within(
+        &mut self,
+        range: &Range,
+        what: &str,
+        (fragment, field, tile): (&Fragment, &Field<'_>, usize),
+        decoded: &Decoded,
+    ) {
         let outside = if field.is_var() {
             let cell = |pair: &[u64]| match pair {
                 [start, end] => decoded.var.values.as_slice().get(to_usize(*start)?..to_usize(*end)?),
@@ -196,9 +210,8 @@ impl Verifier {
             cells.any(|cell| !range.contains(field.datatype, cell))
         };
         if outside {
-            let what =
-                format!("tile {tile} of dimension {:?} has cells outside its bounding rectangle", field.name);
-            // libtiledb 1.6 and 1.7 left rectangles of dates as the first cell made them.
+            let what = format!("tile {tile} of dimension {:?} has cells outside {what}", field.name);
+            // libtiledb 1.6 and 1.7 left rectangles and domains of dates as the first cell made them.
             if field.datatype.is_datetime() && !fragment.version().has(Gate::DimensionFiles) {
                 return self.note(fragment.metadata_key(), &what);
             }

@@ -12,6 +12,7 @@ use tdb_tile::GenericTile;
 
 use super::WriteOptions;
 use super::names::{self, Nonces};
+use super::put::{lock, put};
 use crate::directory::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, OLD_SCHEMA, SCHEMA_FOLDER,
 };
@@ -22,6 +23,16 @@ use crate::{Error, Result, WriteError};
 /// Makes the folders of an array of the schema's version, what the schema names, then its schema file: only that makes it
 /// an array. What an interrupted creation left behind is no obstacle to another one.
 pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: &WriteOptions) -> Result<()> {
+    create_in(storage, schema, options, true)
+}
+
+/// The arrays of labels lie inside their array, which is locked already.
+fn create_in(
+    storage: &dyn WriteStorage,
+    schema: &ArraySchema,
+    options: &WriteOptions,
+    outermost: bool,
+) -> Result<()> {
     let version = schema.version;
     if !version.has(Gate::FragmentFooter) {
         let what = format!("creating arrays of version {version} is not supported");
@@ -31,6 +42,15 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
     let enumerations = enumerations(schema, &options.enumerations)?;
     let payload = schema.to_bytes(version).map_err(|error| WriteError::Schema(Box::new(error)))?;
     clear(storage)?;
+    let make = |folder: &str| {
+        storage.create_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
+    };
+    make("")?;
+    // Of two that create an array in one folder, one finds what the other made.
+    let _lock = outermost.then(|| lock(storage)).transpose()?;
+    if outermost {
+        clear(storage)?;
+    }
 
     let in_folder = version.has(Gate::SchemaFolder);
     let mut folders = vec!["".to_owned()];
@@ -49,9 +69,7 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
     if version.has(Gate::DimensionLabels) {
         folders.push(LABELS.to_owned());
     }
-    for folder in &folders {
-        storage.create_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))?;
-    }
+    folders.iter().skip(1).try_for_each(|folder| make(folder))?;
 
     let mut scratch = Nonces::new()?.scratch();
     let write = |key: &str, bytes: &[u8]| write_file(storage, key, bytes, options.durability);
@@ -68,11 +86,8 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
     }
     for label in schema.labels.iter().filter(|label| label.relative && !label.external) {
         let array = Below::new(storage, label.uri.as_str());
-        create(
-            &array,
-            &label_schema(schema, label)?,
-            &WriteOptions { enumerations: Vec::new(), ..options.clone() },
-        )?;
+        let options = WriteOptions { enumerations: Vec::new(), ..options.clone() };
+        create_in(&array, &label_schema(schema, label)?, &options, false)?;
     }
     let bytes = generic_tile_in(version, &payload, options.key.as_ref(), &mut scratch)?;
     let key = if in_folder {
@@ -93,7 +108,7 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
     if !schema.enumerations.is_empty() || !schema.labels.is_empty() {
         sync()?;
     }
-    write(&key, &bytes)?;
+    put(storage, &key, &bytes, options.durability)?;
     sync()
 }
 
@@ -197,6 +212,12 @@ fn clear(storage: &dyn WriteStorage) -> Result<()> {
             return Err(WriteError::Exists.into());
         }
         storage.remove_file(&schema).map_err(|error| Error::io(storage.describe(&schema), error))?;
+    }
+    // No schema names what an attempt put there.
+    let unnamed = if has_fragments { Vec::new() } else { list(&join(SCHEMA_FOLDER, ENUMERATIONS))? };
+    for entry in unnamed.iter().filter(|entry| !entry.is_folder) {
+        let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.name);
+        storage.remove_file(&key).map_err(|error| Error::io(storage.describe(&key), error))?;
     }
     if !list(LABELS)?.is_empty() {
         storage.remove_folder(LABELS).map_err(|error| Error::io(storage.describe(LABELS), error))?;

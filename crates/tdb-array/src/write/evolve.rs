@@ -8,7 +8,7 @@ use tdb_schema::{ArraySchema, Attribute, CurrentDomain, Enumeration, Enumeration
 use super::WriteOptions;
 use super::create::generic_tile;
 use super::names::{self, Nonces};
-use super::put::{ensure_folder, put};
+use super::put::{ensure_folder, lock, never_put, put};
 use crate::array::{load_enumeration, load_schema};
 use crate::context::Context;
 use crate::directory::{Directory, ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
@@ -238,6 +238,8 @@ impl WriteOptions {
     ) -> Result<String> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
+        // Of two changes at once the later one is made to what the earlier one left.
+        let _lock = lock(&*storage)?;
         let directory = Directory::load(&*context.storage)?;
         let last = directory.schemas.last().cloned().unwrap_or_default();
         let old = load_schema(&context, &last)?;
@@ -292,16 +294,28 @@ impl WriteOptions {
         if new.version.has(Gate::Enumerations) {
             ensure_folder(storage, &join(SCHEMA_FOLDER, ENUMERATIONS), self.durability)?;
         }
-        // Before a schema names them, enumerations do not count.
-        for enumeration in files {
-            let payload =
-                enumeration.to_bytes(new.version).map_err(|error| Error::refused(WHAT, error.to_string()))?;
-            let bytes = generic_tile(&payload, context.key.as_ref(), &mut scratch)?;
-            let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &enumeration.file_name);
-            put(storage, &key, &bytes, self.durability)?;
+        let enumeration_key =
+            |enumeration: &Enumeration| join(&join(SCHEMA_FOLDER, ENUMERATIONS), &enumeration.file_name);
+        let mut put_all = || {
+            // Before a schema names them, enumerations do not count.
+            for enumeration in files {
+                let payload = enumeration.to_bytes(new.version);
+                let payload = payload.map_err(|error| Error::refused(WHAT, error.to_string()))?;
+                let bytes = generic_tile(&payload, context.key.as_ref(), &mut scratch)?;
+                put(storage, &enumeration_key(enumeration), &bytes, self.durability)?;
+            }
+            let bytes = generic_tile(payload, context.key.as_ref(), &mut scratch)?;
+            put(storage, key, &bytes, self.durability)
+        };
+        let done = put_all();
+        if let Err(error) = &done
+            && never_put(storage, key, error)
+        {
+            for enumeration in files {
+                // What cannot be removed is harmless.
+                let _ = storage.remove_file(&enumeration_key(enumeration));
+            }
         }
-        let bytes = generic_tile(payload, context.key.as_ref(), &mut scratch)?;
-        put(storage, key, &bytes, self.durability)?;
-        Ok(key.to_owned())
+        done.map(|()| key.to_owned())
     }
 }

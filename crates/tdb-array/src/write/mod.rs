@@ -40,15 +40,14 @@ pub(crate) use column::CheckedColumn;
 pub(crate) use create::generic_tile;
 pub(crate) use dense::{BoxPlan, append_box};
 pub(crate) use merged::{Marks, Merged};
-pub(crate) use names::Nonces;
-pub(crate) use put::{ensure_folder, put, sync_folder, uri_of};
+pub(crate) use names::{Nonces, now};
+pub(crate) use put::{ensure_folder, lock, never_put, put, sync_folder, uri_of};
 
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 
 use tdb_codec::{Budget, Gate, Limits};
 use tdb_filters::Key;
@@ -58,7 +57,7 @@ use crate::array::load_schema;
 use crate::context::Context;
 use crate::directory::Directory;
 use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
-use crate::{Error, Result, WriteError};
+use crate::{Error, Result, WriteError, parallel};
 
 pub use column::{WriteBatch, WriteColumn};
 pub use dense_stream::DenseStream;
@@ -107,7 +106,7 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// As many threads as the machine has, written now, forced to the medium.
     pub fn new() -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = parallel::available();
         let (limits, durability) = (Limits::default(), Durability::default());
         let (fragment_bytes, enumerations) = (None, Vec::new());
         Self { threads, limits, key: None, timestamp: None, durability, fragment_bytes, enumerations }
@@ -212,7 +211,7 @@ impl WriteOptions {
 
     /// The time of a write that begins now.
     fn time(&self) -> u64 {
-        self.timestamp.filter(|time| *time != 0).unwrap_or_else(names::now)
+        self.timestamp.filter(|time| *time != 0).unwrap_or_else(now)
     }
 }
 

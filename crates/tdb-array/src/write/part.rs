@@ -14,6 +14,7 @@ use super::create::write_file;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{self, Nonces};
+use super::put::never_put;
 use super::tile::{EncodedTile, FieldEncoder};
 use crate::directory::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
 use crate::storage::{Durability, FileWriter, join};
@@ -416,12 +417,20 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
         let key = join(commits, &format!("{name}{}", CommitKind::Consolidated.suffix()));
         // From here on the fragments may count even if a step fails: they must not be removed.
         finished.iter_mut().for_each(|fragment| fragment.folder.keep = true);
-        write_file(storage, &key, &list, durability)?;
+        if let Err(error) = write_file(storage, &key, &list, durability) {
+            let keep = !never_put(storage, &key, &error);
+            finished.iter_mut().for_each(|fragment| fragment.folder.keep = keep);
+            return Err(error);
+        }
     } else {
         for fragment in &mut finished {
             fragment.folder.keep = true;
             if version.has(Gate::CommitFiles) {
-                write_file(storage, &marker(&fragment.name), &[], durability)?;
+                let key = marker(&fragment.name);
+                if let Err(error) = write_file(storage, &key, &[], durability) {
+                    fragment.folder.keep = !never_put(storage, &key, &error);
+                    return Err(error);
+                }
             } else {
                 fragment.write_metadata()?;
             }

@@ -5,7 +5,9 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
-use tdb_array::{ByteRange, Durability, Entry, FileWriter, MemoryStorage, Storage, WriteStorage};
+use tdb_array::{
+    ByteRange, Durability, Entry, FileWriter, MemoryStorage, Storage, StorageLock, WriteStorage,
+};
 
 /// What a folder has on the medium, by name.
 type Names = BTreeMap<String, Node>;
@@ -25,6 +27,8 @@ struct Medium {
     synced: BTreeMap<String, Bytes>,
     /// Changes that are still done before every one fails.
     left: usize,
+    /// Whether only what needs space fails.
+    full: bool,
 }
 
 /// Files in memory that know what of them a loss of power leaves.
@@ -61,6 +65,12 @@ impl Fragile {
         self.medium().left = changes;
     }
 
+    /// Has room for so many changes more; files and folders can be removed and synced all the same.
+    pub(crate) fn full_after(&self, changes: usize) {
+        let mut medium = self.medium();
+        (medium.left, medium.full) = (changes, true);
+    }
+
     /// What a crash of the process leaves: everything that was done.
     pub(crate) fn after_crash(&self) -> MemoryStorage {
         copy(&self.now)
@@ -76,6 +86,11 @@ impl Fragile {
 
     fn medium(&self) -> MutexGuard<'_, Medium> {
         self.medium.lock().unwrap()
+    }
+
+    /// A change that needs no space.
+    fn light_step(&self) -> io::Result<()> {
+        if self.medium().full { Ok(()) } else { self.step() }
     }
 
     fn step(&self) -> io::Result<()> {
@@ -199,18 +214,30 @@ impl WriteStorage for Fragile {
         Ok(Box::new(FragileFile { storage: self.clone(), key: key.to_owned(), bytes: Vec::new() }))
     }
 
-    fn sync_folder(&self, key: &str) -> io::Result<()> {
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         self.step()?;
+        if durability == Durability::Synced {
+            self.medium().synced.insert(key.to_owned(), bytes.to_vec().into());
+        }
+        self.now.replace_file(key, bytes, durability)
+    }
+
+    fn lock(&self) -> io::Result<StorageLock> {
+        self.now.lock()
+    }
+
+    fn sync_folder(&self, key: &str) -> io::Result<()> {
+        self.light_step()?;
         self.save(key)
     }
 
     fn remove_file(&self, key: &str) -> io::Result<()> {
-        self.step()?;
+        self.light_step()?;
         self.now.remove_file(key)
     }
 
     fn remove_folder(&self, key: &str) -> io::Result<()> {
-        self.step()?;
+        self.light_step()?;
         self.now.remove_folder(key)
     }
 }

@@ -5,14 +5,32 @@
 mod fragile;
 mod model;
 mod rest;
+mod stops;
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tdb_array::{Stored, verify};
+use tdb_array::{MemoryStorage, Stored, TimeWindow, WriteOptions, verify};
 
 use crate::fragile::Fragile;
-use crate::model::{Change, Model, assert_same, change, create};
+use crate::model::{Change, FIRST, Model, change, schema};
+
+pub(crate) fn create(duplicates: bool) -> MemoryStorage {
+    let storage = MemoryStorage::default();
+    WriteOptions::new().timestamp(FIRST).create_storage(&storage, &schema(duplicates)).unwrap();
+    storage
+}
+
+/// Compares every window between the times until `last`.
+pub(crate) fn assert_same(storage: &MemoryStorage, model: &Model, last: u64, what: &str) {
+    for end in (FIRST..=last).chain([u64::MAX]) {
+        for start in (FIRST..=end.min(last)).step_by(3).chain([0]) {
+            let window = TimeWindow::between(start, end);
+            assert_eq!(model::cells(storage, window), model.cells(window), "{what}: {start}..={end}");
+        }
+        assert_eq!(model::metadata(storage, end), model.metadata(end), "{what}: metadata at {end}");
+    }
+}
 
 const KINDS: [Stored; 4] = [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits, Stored::Metadata];
 
@@ -26,6 +44,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
         2 => (2usize..5).prop_map(Change::ConsolidateFew),
         3 => kind().prop_map(Change::Vacuum),
         1 => Just(Change::VacuumOrphans),
+        1 => Just(Change::Evolve),
         2 => (0u8..3, prop::option::of(any::<i32>())).prop_map(|(key, value)| Change::Metadata(key, value)),
     ];
     prop::collection::vec(change, 1..14)
@@ -33,7 +52,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 
 /// Several changes a millisecond now and then, so that ties between them count.
 fn time(index: usize) -> u64 {
-    2 + (index as u64) / 2 * 2 + u64::from(index % 4 == 3)
+    FIRST + 2 + (index as u64) / 2 * 2 + u64::from(index % 4 == 3)
 }
 
 proptest! {
@@ -94,8 +113,8 @@ fn stops(last: &Change, duplicates: bool) {
             let what = format!("{last:?} stopped at call {calls}, {how}");
             let found = verify(left.clone());
             assert!(found.is_clean(), "{what}: {:?}", found.problems);
-            let cells = |model: &Model| model.cells(tdb_array::TimeWindow::ALL);
-            let read = model::cells(&left, tdb_array::TimeWindow::ALL);
+            let cells = |model: &Model| model.cells(TimeWindow::ALL);
+            let read = model::cells(&left, TimeWindow::ALL);
             let metadata = model::metadata(&left, u64::MAX);
             let new = read == cells(&after) && metadata == after.metadata(u64::MAX);
             assert!(new || done.is_err(), "{what}: done, but not durable");
@@ -120,6 +139,7 @@ fn stops(last: &Change, duplicates: bool) {
 fn a_write_a_delete_and_metadata_that_stop_anywhere_count_whole_or_not_at_all() {
     for last in [write(&[(0, 0, 9), (5, 3, 1)]), Change::Delete(4), Change::Metadata(2, Some(9))] {
         stops(&last, false);
+        stops(&last, true);
     }
 }
 
@@ -128,6 +148,7 @@ fn a_consolidation_that_stops_anywhere_changes_no_read() {
     for kind in KINDS {
         stops(&Change::Consolidate(kind), false);
     }
+    stops(&Change::Consolidate(Stored::Fragments), true);
 }
 
 #[test]

@@ -4,14 +4,17 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use tdb_array::{
-    ArraySchema, CellValNum, Consolidation, Datatype, Layout, MemoryStorage, OpenOptions, Result, Stored,
-    TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
+    ArraySchema, CellValNum, Consolidation, Datatype, Layout, OpenOptions, Result, SchemaEvolution, Storage,
+    Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
 };
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 
-/// A cell: coordinates, a number, and a text that may be null.
-pub(crate) type Cell = ((i32, u8), i32, Option<String>);
+/// When arrays are created. Schemas count in the order of their names, so all times have as many digits.
+pub(crate) const FIRST: u64 = 100;
+
+/// A cell: coordinates, a number, a text that may be null, and the numbers in attributes that evolutions added.
+pub(crate) type Cell = ((i32, u8), i32, Option<String>, Vec<i32>);
 
 /// Cells of one write: coordinates and number.
 pub(crate) type Numbers = BTreeMap<(i32, u8), i32>;
@@ -30,13 +33,17 @@ pub(crate) enum Change {
     VacuumOrphans,
     /// A key-value pair, or its removal.
     Metadata(u8, Option<i32>),
+    /// One attribute more.
+    Evolve,
 }
 
 /// All that was written, by time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     duplicates: bool,
-    writes: Vec<(u64, Numbers)>,
+    /// Times, cells, and how many attributes evolutions had added by then.
+    writes: Vec<(u64, Numbers, usize)>,
+    evolved: Vec<u64>,
     deletes: Vec<(u64, i32)>,
     metadata: Vec<(u64, u8, Option<i32>)>,
 }
@@ -48,7 +55,8 @@ impl Model {
 
     pub(crate) fn apply(&mut self, time: u64, change: &Change) {
         match change {
-            Change::Write(cells) => self.writes.push((time, cells.clone())),
+            Change::Write(cells) => self.writes.push((time, cells.clone(), self.evolved.len())),
+            Change::Evolve => self.evolved.push(time),
             Change::Delete(most) => self.deletes.push((time, *most)),
             Change::Metadata(key, value) => self.metadata.push((time, *key, *value)),
             _ => {}
@@ -58,22 +66,29 @@ impl Model {
     /// The cells a read in `window` returns, sorted.
     pub(crate) fn cells(&self, window: TimeWindow) -> Vec<Cell> {
         let inside = |time: u64| window.start <= time && time <= window.end;
-        let mut versions: Vec<((i32, u8), u64, i32)> = Vec::new();
-        for (time, cells) in self.writes.iter().filter(|(time, _)| inside(*time)) {
+        let mut versions: Vec<((i32, u8), u64, i32, usize)> = Vec::new();
+        for (time, cells, more) in self.writes.iter().filter(|(time, ..)| inside(*time)) {
             for (at, value) in cells {
                 if !self.duplicates {
                     versions.retain(|(other, ..)| other != at);
                 }
-                versions.push((*at, *time, *value));
+                versions.push((*at, *time, *value, *more));
             }
         }
-        let deleted = |(_, written, value): &((i32, u8), u64, i32)| {
+        let deleted = |(_, written, value, _): &((i32, u8), u64, i32, usize)| {
             let mut deletes = self.deletes.iter().filter(|(time, _)| inside(*time));
             deletes.any(|(time, most)| time >= written && value > most)
         };
         versions.retain(|version| !deleted(version));
-        let mut cells: Vec<Cell> =
-            versions.into_iter().map(|(at, _, value)| (at, value, text(value))).collect();
+        let attributes = self.evolved.iter().filter(|time| **time <= window.end).count();
+        // Cells that were written before an attribute was there have its fill value.
+        let more = |value: i32, own: usize| -> Vec<i32> {
+            (0..attributes).map(|index| if index < own { value } else { i32::MIN }).collect()
+        };
+        let mut cells: Vec<Cell> = versions
+            .into_iter()
+            .map(|(at, _, value, own)| (at, value, text(value), more(value, own)))
+            .collect();
         cells.sort();
         cells
     }
@@ -108,15 +123,15 @@ pub(crate) fn schema(duplicates: bool) -> ArraySchema {
     schema.build().unwrap()
 }
 
-pub(crate) fn create(duplicates: bool) -> MemoryStorage {
-    let storage = MemoryStorage::default();
-    WriteOptions::new().timestamp(1).create_storage(&storage, &schema(duplicates)).unwrap();
-    storage
-}
-
 /// Makes a change through tdb.
 pub(crate) fn change(storage: impl WriteStorage + 'static, time: u64, change: &Change) -> Result<()> {
-    let writer = WriteOptions::new().threads(1).timestamp(time).open_storage(storage)?;
+    let options = WriteOptions::new().threads(1).timestamp(time);
+    if matches!(change, Change::Evolve) {
+        let name = format!("b{time}");
+        let added = Attribute::new(name, Datatype::Int32, CellValNum::ONE);
+        return options.evolve_storage(storage, &SchemaEvolution::new().add_attribute(added)).map(drop);
+    }
+    let writer = options.open_storage(storage)?;
     let go = &mut |_: &_| ControlFlow::Continue(());
     match change {
         Change::Write(cells) => {
@@ -137,7 +152,9 @@ pub(crate) fn change(storage: impl WriteStorage + 'static, time: u64, change: &C
             let write = writer.write().order(Layout::GlobalOrder);
             let write = write.column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("y", &y));
             let write = write.column(WriteColumn::fixed("a", &a));
-            write.column(WriteColumn::var("s", &bytes, &offsets).nullable(&valid)).commit().map(drop)
+            let write = write.column(WriteColumn::var("s", &bytes, &offsets).nullable(&valid));
+            let added = writer.schema().attributes.iter().filter(|attribute| attribute.name.starts_with('b'));
+            added.fold(write, |write, b| write.column(WriteColumn::fixed(&b.name, &a))).commit().map(drop)
         }
         Change::Delete(most) => {
             let operands = vec![most.to_le_bytes().to_vec()];
@@ -159,11 +176,13 @@ pub(crate) fn change(storage: impl WriteStorage + 'static, time: u64, change: &C
             };
             writer.write_metadata(&changes).map(drop)
         }
+        // Done above: it needs no writer.
+        Change::Evolve => Ok(()),
     }
 }
 
 /// The cells tdb reads in `window`, sorted.
-pub(crate) fn cells(storage: &MemoryStorage, window: TimeWindow) -> Vec<Cell> {
+pub(crate) fn cells(storage: &(impl Storage + Clone + 'static), window: TimeWindow) -> Vec<Cell> {
     let array = OpenOptions::new().threads(1).window(window).open_storage(storage.clone()).unwrap();
     let read = array.read().order(Layout::Unordered).collect().unwrap();
     let x: &[i32] = read.field("x").unwrap().values().unwrap();
@@ -174,25 +193,22 @@ pub(crate) fn cells(storage: &MemoryStorage, window: TimeWindow) -> Vec<Cell> {
         let text = String::from_utf8(s.cell(at).unwrap().to_vec()).unwrap();
         (!s.is_null(at)).then_some(text)
     };
-    let mut cells: Vec<Cell> = (0..read.len()).map(|at| ((x[at], y[at]), a[at], text(at))).collect();
+    let added: Vec<&[i32]> = read
+        .columns()
+        .iter()
+        .filter(|column| column.name.starts_with('b'))
+        .map(|column| column.values().unwrap())
+        .collect();
+    let more = |at: usize| added.iter().map(|values| values[at]).collect();
+    let mut cells: Vec<Cell> =
+        (0..read.len()).map(|at| ((x[at], y[at]), a[at], text(at), more(at))).collect();
     cells.sort();
     cells
 }
 
-pub(crate) fn metadata(storage: &MemoryStorage, end: u64) -> BTreeMap<u8, i32> {
+pub(crate) fn metadata(storage: &(impl Storage + Clone + 'static), end: u64) -> BTreeMap<u8, i32> {
     let array = OpenOptions::new().window(TimeWindow::until(end)).open_storage(storage.clone()).unwrap();
     let metadata = array.metadata().unwrap();
     let number = |data: &[u8]| i32::from_le_bytes(data.try_into().unwrap());
     metadata.iter().map(|(key, value)| (key[0], number(&value.data))).collect()
-}
-
-/// Compares every window between the times of `0..=last`.
-pub(crate) fn assert_same(storage: &MemoryStorage, model: &Model, last: u64, what: &str) {
-    for end in (0..=last).chain([u64::MAX]) {
-        for start in (0..=end.min(last)).step_by(3) {
-            let window = TimeWindow::between(start, end);
-            assert_eq!(cells(storage, window), model.cells(window), "{what}: {start}..={end}");
-        }
-        assert_eq!(metadata(storage, end), model.metadata(end), "{what}: metadata at {end}");
-    }
 }

@@ -9,8 +9,8 @@ use tdb_array::{
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension, Range};
 
-use crate::model::{Change, Model, assert_same, cells, change, create};
-use crate::{history, time, write};
+use crate::model::{Change, Model, cells, change};
+use crate::{assert_same, create, history, time, write};
 
 fn at(time: u64) -> WriteOptions {
     WriteOptions::new().threads(1).timestamp(time)
@@ -110,11 +110,11 @@ fn a_limit_to_what_fragments_hold_makes_several_that_count_at_once() {
     run(&storage, &Consolidation::new(Stored::Fragments).fragment_bytes(700)).unwrap();
     let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
     assert!(array.fragments().len() > 1, "{}", array.fragments().len());
-    assert_same(&storage, &model, 30, "in parts");
+    assert_same(&storage, &model, 130, "in parts");
     vacuum(&storage, &Vacuum::new(Stored::Fragments));
-    assert_same(&storage, &model, 30, "in parts, vacuumed");
+    assert_same(&storage, &model, 130, "in parts, vacuumed");
     run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
-    assert_same(&storage, &model, 30, "parts consolidated again");
+    assert_same(&storage, &model, 130, "parts consolidated again");
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn a_purge_leaves_what_reads_now_see_and_nothing_to_undelete() {
     assert_eq!(cells(&storage, TimeWindow::ALL), model.cells(TimeWindow::ALL));
     let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
     assert!(!array.fragments()[0].footer().has_delete_metadata);
-    change(storage.clone(), 90, &Change::Delete(-1000)).unwrap();
-    change(storage.clone(), 91, &write(&[(9, 3, 1)])).unwrap();
-    change(storage.clone(), 92, &Change::Delete(-1000)).unwrap();
+    change(storage.clone(), 190, &Change::Delete(-1000)).unwrap();
+    change(storage.clone(), 191, &write(&[(9, 3, 1)])).unwrap();
+    change(storage.clone(), 192, &Change::Delete(-1000)).unwrap();
     let error = run(&storage, &Consolidation::new(Stored::Fragments).purge(true)).unwrap_err();
     assert!(error.to_string().contains("nothing would be left"), "{error}");
 }
@@ -153,7 +153,7 @@ fn a_cancelled_consolidation_leaves_nothing_behind() {
     // Behind the last cell, what was written still can be dropped.
     assert!(stop > 2, "{stop}");
     assert_ne!(storage.keys(), before);
-    assert_same(&storage, &model, 30, "cancelled");
+    assert_same(&storage, &model, 130, "cancelled");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_dropped_attribute_is_still_there_at_earlier_times_after_consolidation() {
 #[test]
 fn deletes_that_no_reader_could_apply_are_refused() {
     let storage = create(false);
-    let writer = at(50).open_storage(storage.clone()).unwrap();
+    let writer = at(150).open_storage(storage.clone()).unwrap();
     let value = |field: &str, operand: &[u8]| {
         let (field, comparison) = (field.to_owned(), Comparison::Equal);
         writer.delete(&Condition::Value { field, comparison, operands: vec![operand.to_vec()] })
@@ -244,7 +244,56 @@ fn orphans_are_found_and_cleared_and_nothing_else() {
     let before = storage.keys().len();
     assert_eq!(vacuum(&storage, &Vacuum::orphans().before(5)).len(), 1, "too young");
     assert_eq!(storage.keys().len(), before);
-    vacuum(&storage, &Vacuum::orphans());
+    // A write that began a minute ago may be at work still.
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() - 60_000;
+    let young = format!("__fragments/__{now}_{now}_0123456789abcdef0123456789abcdef_22");
+    storage.insert(format!("{young}/a0.tdb"), &b"x"[..]);
+    let notes = vacuum(&storage, &Vacuum::orphans());
+    assert!(notes.len() == 1 && notes[0].contains(&young), "{notes:?}");
+    assert_eq!(storage.keys().len(), before - 1);
+    vacuum(&storage, &Vacuum::orphans().before(u64::MAX));
     assert_eq!(storage.keys().len(), before - 2);
-    assert_same(&storage, &model, 30, "without orphans");
+    assert_same(&storage, &model, 130, "without orphans");
+}
+
+#[test]
+fn zeros_of_both_signs_stay_two_cells_and_two_versions_of_one_become_one() {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", -1f64..=1.0))
+        .dimension(Dimension::new("i", 0i32..=9))
+        .attribute(int("a"));
+    let storage = MemoryStorage::default();
+    at(1000).create_storage(&storage, &schema.build().unwrap()).unwrap();
+    let put = |time: u64, x: &[f64], i: &[i32], a: &[i32]| {
+        let writer = at(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().order(tdb_array::Layout::Unordered);
+        let write = write.column(WriteColumn::fixed("x", x)).column(WriteColumn::fixed("i", i));
+        write.column(WriteColumn::fixed("a", a)).commit().unwrap();
+    };
+    put(1001, &[-0.0, 0.0, -0.0], &[5, 5, 3], &[1, 2, 3]);
+    put(1002, &[0.0, -0.0], &[4, 5], &[4, 5]);
+    let look = |window: TimeWindow, order| {
+        let array = OpenOptions::new().window(window).open_storage(storage.clone()).unwrap();
+        let cells = array.read().order(order).collect().unwrap();
+        let x: Vec<u64> =
+            cells.field("x").unwrap().values::<f64>().unwrap().iter().map(|x| x.to_bits()).collect();
+        let a: Vec<i32> = cells.field("a").unwrap().values().unwrap().to_vec();
+        let mut rows: Vec<_> = x.into_iter().zip(a).collect();
+        rows.sort_unstable();
+        rows
+    };
+    let windows = [TimeWindow::ALL, TimeWindow::until(1001), TimeWindow::between(1002, 1002)];
+    let orders = [tdb_array::Layout::RowMajor, tdb_array::Layout::GlobalOrder, tdb_array::Layout::Unordered];
+    let all = || windows.map(|window| orders.map(|order| look(window, order)));
+    let before = all();
+    assert_eq!(before[0][0].len(), 4);
+    run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
+    vacuum(&storage, &Vacuum::new(Stored::Fragments));
+    assert_eq!(all(), before);
+    // What was merged is found to be in order when it is merged again.
+    put(1003, &[0.5], &[1], &[6]);
+    let between = all();
+    run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
+    assert_eq!(all(), between);
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
 use tdb_array::{ArraySchema, CellValNum, Datatype, Stored, TimeWindow};
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
@@ -19,7 +18,17 @@ pub(super) enum Kind {
     Duplicates,
     Hilbert,
     Dense,
+    /// Sparse, with strings as one of the coordinates.
+    Words,
+    /// Encrypted.
+    Secret,
+    SecretDense,
+    /// No array, but a group.
+    Group,
 }
+
+/// The key of encrypted arrays.
+pub(super) const KEY: &str = "0123456789abcdeF0123456789abcdeF";
 
 /// A history.
 #[derive(Clone, Debug)]
@@ -41,7 +50,15 @@ pub(super) enum Step {
         most: i32,
     },
     Consolidate(Stored),
+    /// Of fragments, without the cells that were deleted.
+    Purge,
     Vacuum(Stored),
+    /// A member of a group more, or less.
+    Member {
+        time: u64,
+        name: String,
+        added: bool,
+    },
     Metadata {
         time: u64,
         key: String,
@@ -57,13 +74,16 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     cells: BTreeMap<(i32, i32), i32>,
-    has_b: bool,
+    pub(super) has_b: bool,
 }
 
 /// The same as columns.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) x: Vec<i32>,
+    /// `x` as words, which stand in the same order.
+    pub(super) words: Vec<u8>,
+    pub(super) word_offsets: Vec<u64>,
     pub(super) y: Vec<i32>,
     pub(super) a: Vec<i32>,
     pub(super) s: Vec<u8>,
@@ -86,13 +106,17 @@ impl Cells {
     pub(super) fn columns(&self, kind: Kind) -> Columns {
         let mut cells: Vec<(&(i32, i32), &i32)> = self.cells.iter().collect();
         match kind {
-            Kind::Dense => {}
+            Kind::Dense | Kind::SecretDense => {}
             Kind::Hilbert => cells.sort_by_key(|((x, y), _)| (hilbert(*x, *y), *x, *y)),
             _ => cells.sort_by_key(|((x, y), _)| (x.div_euclid(5), y.div_euclid(2), *x, *y)),
         }
-        let mut columns = Columns { offsets: vec![0], has_b: self.has_b, ..Columns::default() };
+        let mut columns =
+            Columns { offsets: vec![0], word_offsets: vec![0], has_b: self.has_b, ..Columns::default() };
         for ((x, y), a) in cells {
             columns.x.push(*x);
+            let word = format!("{x}{}", "w".repeat(usize::try_from(*x).unwrap_or(0) % 3));
+            columns.words.extend(word.bytes());
+            columns.word_offsets.push(u64::try_from(columns.words.len()).unwrap_or(0));
             columns.y.push(*y);
             columns.a.push(*a);
             columns.s.extend(std::iter::repeat_n(b'x', usize::try_from(a.rem_euclid(5)).unwrap_or(0)));
@@ -154,16 +178,33 @@ impl Kind {
             Self::Duplicates => "duplicates",
             Self::Hilbert => "hilbert",
             Self::Dense => "dense",
+            Self::Words => "string dimension",
+            Self::Secret => "encrypted",
+            Self::SecretDense => "encrypted dense",
+            Self::Group => "group",
+        }
+    }
+
+    pub(super) const fn is_dense(self) -> bool {
+        matches!(self, Self::Dense | Self::SecretDense)
+    }
+
+    /// The key, as text.
+    pub(super) const fn key(self) -> Option<&'static str> {
+        match self {
+            Self::Secret | Self::SecretDense => Some(KEY),
+            _ => None,
         }
     }
 
     pub(super) fn schema(self) -> ArraySchema {
-        let builder = if self == Self::Dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+        let builder = if self.is_dense() { ArraySchema::dense() } else { ArraySchema::sparse() };
         let dimension = |name: &str, high: i32, tile: i32| {
             let dimension = Dimension::new(name, 0i32..=high);
             if self == Self::Hilbert { dimension } else { dimension.with_tile(tile) }
         };
-        let builder = builder.dimension(dimension("x", 9, 5)).dimension(dimension("y", 3, 2)).capacity(3);
+        let x = if self == Self::Words { Dimension::string("x") } else { dimension("x", 9, 5) };
+        let builder = builder.dimension(x).dimension(dimension("y", 3, 2)).capacity(3);
         let builder = match self {
             Self::Duplicates => builder.allow_duplicates(),
             Self::Hilbert => builder.cell_order(tdb_array::Layout::Hilbert),
@@ -176,27 +217,6 @@ impl Kind {
         builder.build().unwrap_or_else(|problem| {
             eprintln!("{problem}");
             std::process::exit(1)
-        })
-    }
-
-    fn json(self) -> Value {
-        let hex =
-            |value: i32| value.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let dimension = |name: &str, high: i32, tile: i32| {
-            let extent = (self != Self::Hilbert).then(|| hex(tile));
-            json!({ "name": name, "type": "INT32", "domain": [hex(0), hex(high)], "tile_extent": extent,
-                    "cell_val_num": 1 })
-        };
-        json!({
-            "array_type": if self == Self::Dense { "dense" } else { "sparse" },
-            "dimensions": [dimension("x", 9, 5), dimension("y", 3, 2)],
-            "attributes": [
-                { "name": "a", "type": "INT32" },
-                { "name": "s", "type": "STRING_ASCII", "cell_val_num": "var", "nullable": true },
-            ],
-            "capacity": 3,
-            "cell_order": if self == Self::Hilbert { "hilbert" } else { "row-major" },
-            "allows_dups": self == Self::Duplicates,
         })
     }
 }
@@ -212,13 +232,25 @@ pub(super) fn greater(most: i32) -> Condition {
     Condition::Value { field: "a".into(), comparison: Comparison::Greater, operands }
 }
 
-const KINDS: [Kind; 4] = [Kind::Sparse, Kind::Dense, Kind::Duplicates, Kind::Hilbert];
+const KINDS: [Kind; 8] = [
+    Kind::Sparse,
+    Kind::Dense,
+    Kind::Duplicates,
+    Kind::Hilbert,
+    Kind::Words,
+    Kind::Secret,
+    Kind::SecretDense,
+    Kind::Group,
+];
 const STORED: [Stored; 4] = [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits, Stored::Metadata];
 
 /// History `number` of a seed.
 pub(super) fn random(seed: u64, number: u64) -> Case {
     let random = &mut Random::new(seed.wrapping_mul(1 << 32).wrapping_add(number));
-    let kind = pick(random, &KINDS);
+    let kind = random.pick(&KINDS).copied().unwrap_or(Kind::Sparse);
+    if kind == Kind::Group {
+        return group(seed, number, random);
+    }
     let mut steps = vec![Step::Create];
     let mut has_b = false;
     let count = 4 + random.below(9);
@@ -227,10 +259,12 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
         let draw = random.below(20);
         steps.push(match draw {
             0..=7 => Step::Write { time, cells: cells(random, kind, has_b) },
-            8 | 9 if kind != Kind::Dense => Step::Delete { time, most: drawn(random, -20, 40) },
+            8 | 9 if !kind.is_dense() => Step::Delete { time, most: drawn(random, -20, 40) },
+            10 if !kind.is_dense() && random.one_in(3) => Step::Purge,
             8..=12 => Step::Consolidate(pick(random, &STORED)),
             13..=16 => Step::Vacuum(pick(random, &STORED)),
-            17 if !has_b => {
+            // libtiledb writes the schema of an evolved encrypted array without encryption, and cannot open it any more.
+            17 if !has_b && kind.key().is_none() => {
                 has_b = true;
                 Step::Evolve { time }
             }
@@ -244,6 +278,32 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
     // Whatever the draw: something to read.
     steps.insert(1, Step::Write { time: START + 5, cells: cells(random, kind, false) });
     Case { name: format!("h{seed}_{number}"), kind, steps }
+}
+
+/// A group's members and metadata.
+fn group(seed: u64, number: u64, random: &mut Random) -> Case {
+    let mut steps = vec![Step::Create];
+    let mut members: Vec<String> = Vec::new();
+    for index in 0..4 + random.below(9) {
+        let time = START + 10 + 2 * index;
+        steps.push(match random.below(10) {
+            0..=4 => {
+                let key = format!("k{}", random.below(3));
+                let value = (random.below(3) > 0).then(|| drawn(random, -9, 9));
+                Step::Metadata { time, key, value }
+            }
+            5 | 6 => Step::Consolidate(Stored::Metadata),
+            7 | 8 => Step::Vacuum(Stored::Metadata),
+            _ => {
+                let name = format!("m{}", random.below(3));
+                let added = !members.contains(&name);
+                members.retain(|member| *member != name);
+                members.extend(added.then(|| name.clone()));
+                Step::Member { time, name, added }
+            }
+        });
+    }
+    Case { name: format!("h{seed}_{number}"), kind: Kind::Group, steps }
 }
 
 /// A number of an inclusive range.
@@ -264,7 +324,7 @@ fn pick<T: Copy>(random: &mut Random, of: &[T; 4]) -> T {
 
 fn cells(random: &mut Random, kind: Kind, has_b: bool) -> Cells {
     let mut cells = BTreeMap::new();
-    if kind == Kind::Dense {
+    if kind.is_dense() {
         let (x, y) = (drawn(random, 0, 9), drawn(random, 0, 3));
         let (x_end, y_end) = (drawn(random, x, 9), drawn(random, y, 3));
         for x in x..=x_end {
@@ -284,89 +344,13 @@ impl Case {
     /// Every time at which something happened, and some windows that begin later.
     pub(super) fn windows(&self) -> Vec<TimeWindow> {
         let last = START + 12 + 2 * u64::try_from(self.steps.len()).unwrap_or(0);
+        if self.steps.iter().any(|step| matches!(step, Step::Purge)) {
+            // What was deleted is gone at all times, and what it had replaced is libtiledb's own affair.
+            return vec![TimeWindow::until(last), TimeWindow::ALL];
+        }
         let mut windows: Vec<TimeWindow> = (START + 4..=last).map(TimeWindow::until).collect();
         windows.extend((START + 6..last).step_by(3).map(|start| TimeWindow::between(start, last)));
         windows.extend((START + 6..last).step_by(5).map(|start| TimeWindow::between(start, start + 4)));
         windows
     }
-
-    /// As `xtask/peer/write.py` takes it.
-    pub(super) fn json(&self) -> Value {
-        let windows: Vec<[u64; 2]> = self.windows().iter().map(|window| [window.start, window.end]).collect();
-        let steps: Vec<Value> = self.steps.iter().map(|step| self.step_json(step)).collect();
-        json!({ "name": self.name, "schema": self.kind.json(), "steps": steps, "windows": windows })
-    }
-
-    fn step_json(&self, step: &Step) -> Value {
-        let mode = |what: &Stored| match what {
-            Stored::Fragments => "fragments",
-            Stored::FragmentMetadata => "fragment_meta",
-            Stored::Commits => "commits",
-            Stored::Metadata => "array_meta",
-        };
-        match step {
-            Step::Create => json!({ "op": "create", "t": START }),
-            Step::Write { time, cells } => self.write_json(*time, cells),
-            Step::Delete { time, most } => {
-                let hex: String = most.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-                json!({ "op": "delete", "t": time, "condition": ["a", ">", hex] })
-            }
-            Step::Consolidate(what) => json!({ "op": "consolidate", "config": {
-                "sm.consolidation.mode": mode(what), "sm.consolidation.amplification": "1000000000",
-            }}),
-            Step::Vacuum(what) => json!({ "op": "vacuum", "config": { "sm.vacuum.mode": mode(what) } }),
-            Step::Metadata { time, key, value: Some(value) } => json!({ "op": "meta", "t": time, "puts": [
-                { "key": key, "type": "INT32", "num": 1, "value": base64(&value.to_le_bytes()) },
-            ]}),
-            Step::Metadata { time, key, value: None } => json!({ "op": "meta", "t": time, "deletes": [key] }),
-            Step::Evolve { time } => {
-                json!({ "op": "evolve", "t": time, "add": [{ "name": "b", "type": "INT64" }] })
-            }
-        }
-    }
-
-    fn write_json(&self, time: u64, cells: &Cells) -> Value {
-        let columns = cells.columns(self.kind);
-        let ints =
-            |values: &[i32]| base64(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
-        let starts = columns.offsets.split_last().map(|(_, starts)| starts).unwrap_or_default();
-        let starts: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
-        let mut fields = serde_json::Map::new();
-        let mut subarray = Value::Null;
-        if self.kind == Kind::Dense {
-            let hex =
-                |value: i32| value.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-            let (x, y) = cells.bounds();
-            subarray = json!([[hex(x.0), hex(x.1)], [hex(y.0), hex(y.1)]]);
-        } else {
-            fields.insert("x".into(), json!({ "data": ints(&columns.x) }));
-            fields.insert("y".into(), json!({ "data": ints(&columns.y) }));
-        }
-        fields.insert("a".into(), json!({ "data": ints(&columns.a) }));
-        let text = json!({ "data": base64(&columns.s), "offsets": base64(&starts), "validity": base64(&columns.valid) });
-        fields.insert("s".into(), text);
-        if columns.has_b {
-            let bytes: Vec<u8> = columns.b.iter().flat_map(|value| value.to_le_bytes()).collect();
-            fields.insert("b".into(), json!({ "data": base64(&bytes) }));
-        }
-        let layout = if self.kind == Kind::Dense { "row-major" } else { "unordered" };
-        json!({ "op": "write", "t": time, "layout": layout, "subarray": subarray, "fields": fields })
-    }
-}
-
-/// Bytes as the scripts take them.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit =
-        |bits: u32| char::from(DIGITS.get(usize::try_from(bits & 63).unwrap_or(0)).copied().unwrap_or(b'A'));
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let word =
-            chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let used = place <= chunk.len();
-            text.push(if used { digit(word >> (18 - 6 * place)) } else { '=' });
-        }
-    }
-    text
 }

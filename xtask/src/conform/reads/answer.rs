@@ -17,6 +17,9 @@ const REPEATED: &str = "\"Several ranges\": cells come twice that lie in two ran
 const AGGREGATES: &str = "\"Aggregates\": a value that contradicts its own cells";
 /// In a dense array, what `is null` leaves is not what is null of the cells it returns without condition; tdb's is.
 const NULLS: &str = "\"Tile statistics\": `is null` by wrong counts of nulls in a dense array";
+/// The same of any nullable field, where the query's order is not that of the array's cells: it looks at the validity of
+/// neighbours in the tile.
+const ACROSS: &str = "\"Tile statistics\": `is null` of a dense array across the order of its cells";
 /// It leaves something in the place of a value of no cells.
 const NO_CELLS: &str = "an aggregate of no cells that is not null has some value";
 
@@ -52,7 +55,23 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
             found.map_err(failed)?;
             return Ok(Verdict::Refused(text(query, "refused").to_owned()));
         }
-        return values(&array, query, &found.map_err(failed)?);
+        let found = found.map_err(failed)?;
+        for how in [How::Least, How::Small(64)] {
+            let again = allowed(how, |budget| {
+                let read = question::read(&array, query)?;
+                let read = match how {
+                    How::Least => read.memory(budget),
+                    How::Small(_) => read.batch_memory(budget),
+                };
+                Ok(read.aggregate(question::aggregates(query)?)?)
+            })?;
+            let other = found.iter().zip(&again).find(|(one, other)| !same(one, other.bytes()));
+            if let Some((one, other)) = other {
+                let (aggregate, one, other) = (&one.aggregate, one.bytes(), other.bytes());
+                return Err(format!("{aggregate} is {one:?}, and in parts ({how:?}) {other:?}"));
+            }
+        }
+        return values(&array, query, &found);
     }
     let cells = ask()?.collect().map_err(failed)?;
     if query.get("refused").is_some() {
@@ -65,30 +84,47 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     let mut known = (query.get("repeats").and_then(Value::as_bool) == Some(true)).then_some(REPEATED);
     let wanted = match (compare_rows(order, dimensions, found.clone(), wanted.clone()), query.get("model")) {
         (Ok(()), _) => wanted,
-        (Err(_), Some(model)) if counts_nulls(&array, query) => {
-            known = Some(NULLS);
+        (Err(error), Some(model)) => {
+            known = Some(null_fault(&array, query).ok_or_else(|| contradicting(&error))?);
             let wanted = wanted_cells(model)?;
             compare_rows(order, dimensions, found, wanted.clone())?;
             wanted
         }
-        (Err(error), model) => {
-            let contradicts = if model.is_some() { " (libtiledb contradicts its own cells)" } else { "" };
-            return Err(format!("{error}{contradicts}"));
-        }
+        (Err(error), None) => return Err(error),
     };
-    let (found, batches) = batched(&array, query)?;
-    compare_rows(order, dimensions, found, wanted)
-        .map_err(|error| format!("in {batches} batches, {error}"))?;
+    let bytes: usize = cells.columns().iter().map(|column| column.bytes().len()).sum();
+    let mut batches = 0;
+    for how in [How::Least, How::Small(tdb_codec::to_u64(bytes))] {
+        let (found, count) = batched(&array, query, how)?;
+        compare_rows(order, dimensions, found, wanted.clone())
+            .map_err(|error| format!("in {count} batches ({how:?}), {error}"))?;
+        batches = count;
+    }
     Ok(Verdict::Equal { cells: count, batches, known })
 }
 
-/// Whether the condition asks of a dense array which cells of a var-length field are null.
-fn counts_nulls(array: &Array, query: &Value) -> bool {
+fn contradicting(error: &str) -> String {
+    format!("{error} (libtiledb contradicts its own cells)")
+}
+
+/// What libtiledb is known to do wrong when a condition asks which cells of a dense array are null.
+fn null_fault(array: &Array, query: &Value) -> Option<&'static str> {
+    let schema = array.schema();
+    if schema.array_type == ArrayType::Sparse {
+        return None;
+    }
     let mut names = Vec::new();
     question::null_tests(query.get("condition").unwrap_or(&Value::Null), &mut names);
-    let field = |name: &&str| array.schema().field(name);
-    array.schema().array_type == ArrayType::Dense
-        && names.iter().filter_map(field).any(|field| field.nullable && field.cell_val_num == CellValNum::Var)
+    let nullable = || names.iter().filter_map(|name| schema.field(name)).filter(|field| field.nullable);
+    let across = ["row-major", "col-major"].contains(&text(query, "layout"))
+        && text(query, "layout") != schema.cell_order.name();
+    if nullable().any(|field| field.cell_val_num == CellValNum::Var) {
+        Some(NULLS)
+    } else if across && nullable().next().is_some() {
+        Some(ACROSS)
+    } else {
+        None
+    }
 }
 
 /// Names and types of the answer's fields.
@@ -97,26 +133,51 @@ fn fields(query: &Value) -> impl Iterator<Item = (&str, &str)> {
     fields.map(|(name, field)| (name.as_str(), text(field, "type")))
 }
 
-/// The query's cells in batches, with the least memory that works, and how many batches they are.
-fn batched(array: &Array, query: &Value) -> Result<(Vec<Cell>, u64), String> {
-    let mut budget = MemoryBudget::from_bytes(1);
-    loop {
-        let mut found = Vec::new();
-        let mut count = 0u64;
-        let mut read = || -> Result<(), Stop> {
-            for batch in question::read(array, query).map_err(Stop::Text)?.memory(budget).batches()? {
-                found.extend(rows(&batch?, fields(query)).map_err(Stop::Text)?);
-                count = count.saturating_add(1);
-            }
-            Ok(())
+/// How much memory batches are given.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    /// The least that works for the whole query.
+    Least,
+    /// So many bytes for the cells of a batch, or the least above that works.
+    Small(u64),
+}
+
+/// The query's cells in batches, and how many these are.
+fn batched(array: &Array, query: &Value, how: How) -> Result<(Vec<Cell>, u64), String> {
+    allowed(how, |budget| {
+        let read = question::read(array, query)?;
+        let read = match how {
+            How::Least => read.memory(budget),
+            How::Small(_) => read.batch_memory(budget),
         };
-        match read() {
-            Ok(()) => return Ok((found, count)),
+        let (mut found, mut count) = (Vec::new(), 0u64);
+        for batch in read.batches()? {
+            found.extend(rows(&batch?, fields(query))?);
+            count = count.saturating_add(1);
+        }
+        Ok((found, count))
+    })
+}
+
+/// What `ask` returns with so much memory, or with the least above that works. What is named as the least for a whole query
+/// must do.
+fn allowed<T>(how: How, mut ask: impl FnMut(MemoryBudget) -> Result<T, Stop>) -> Result<T, String> {
+    let mut budget = MemoryBudget::from_bytes(match how {
+        How::Least => 1,
+        How::Small(bytes) => bytes.max(1),
+    });
+    let mut named = false;
+    loop {
+        match ask(budget) {
+            Ok(found) => return Ok(found),
             Err(Stop::Error(Error::Query(QueryError::BudgetTooSmall { least, .. }))) if least > budget => {
-                budget = least;
+                if matches!(how, How::Least) && named {
+                    return Err(format!("{budget} was named as the least that works, and then {least}"));
+                }
+                (budget, named) = (least, true);
             }
-            Err(Stop::Error(error)) => return Err(format!("in batches within {budget}, tdb fails: {error}")),
-            Err(Stop::Text(text)) => return Err(format!("in batches, {text}")),
+            Err(Stop::Error(error)) => return Err(format!("within {budget}, tdb fails: {error}")),
+            Err(Stop::Text(text)) => return Err(format!("within {budget}, {text}")),
         }
     }
 }
@@ -125,6 +186,12 @@ fn batched(array: &Array, query: &Value) -> Result<(Vec<Cell>, u64), String> {
 enum Stop {
     Error(Error),
     Text(String),
+}
+
+impl From<String> for Stop {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
 }
 
 impl From<Error> for Stop {

@@ -25,18 +25,23 @@ pub(super) fn read<'a>(array: &'a Array, query: &Value) -> Result<Read<'a>, Stri
     for (dimension, ranges) in array.schema().domain.dimensions.iter().zip(list(query, "ranges")) {
         let mut ends = Vec::new();
         for range in ranges.as_array().into_iter().flatten() {
-            let end = |at: usize| hex(range.get(at).and_then(Value::as_str).unwrap_or_default());
+            // Null is an open end.
+            let end = |at: usize| range.get(at).and_then(Value::as_str).map(hex).transpose();
             ends.push((end(0)?, end(1)?));
         }
         // Several points are asked for as such, so that both ways are gone.
-        if ends.len() > 1 && ends.iter().all(|(low, high)| low == high) {
-            let points = ends.iter().map(|(low, _)| coordinate(dimension.datatype, low));
+        if ends.len() > 1 && ends.iter().all(|(low, high)| low.is_some() && low == high) {
+            let points = ends.iter().flat_map(|(low, _)| low).map(|low| coordinate(dimension.datatype, low));
             read = read.points(dimension.name.clone(), points);
         } else {
             for (low, high) in ends {
-                read = read.range_bytes(dimension.name.clone(), Some(low), Some(high));
+                read = read.range_bytes(dimension.name.clone(), low, high);
             }
         }
+    }
+    for label in list(query, "labels") {
+        let word = |at: usize| label.get(at).and_then(Value::as_str).unwrap_or_default();
+        read = read.label_range_bytes(word(0), Some(hex(word(2))?), Some(hex(word(3))?));
     }
     if let Some(names) = query.get("names").and_then(Value::as_array) {
         // In the order of the peer's columns, so that errors show the same cells.

@@ -9,7 +9,7 @@ use tdb_schema::{DimensionLabel, Enumeration};
 use super::schemas::Made;
 
 /// Bytes in hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(in crate::conform) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

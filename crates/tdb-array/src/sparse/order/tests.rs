@@ -293,7 +293,7 @@ fn plain_columns_sort_and_equal_cells_stay_in_their_order() {
 }
 
 #[test]
-fn numbers_of_zeros_differ_where_their_order_does_not() {
+fn zeros_of_both_signs_have_one_number() {
     for (negative, positive, dimension) in [
         ((-0.0f64).to_le_bytes().to_vec(), 0.0f64.to_le_bytes().to_vec(), Dimension::new("x", -1.0f64..=1.0)),
         ((-0.0f32).to_le_bytes().to_vec(), 0.0f32.to_le_bytes().to_vec(), Dimension::new("x", -1.0f32..=1.0)),
@@ -301,6 +301,6 @@ fn numbers_of_zeros_differ_where_their_order_does_not() {
         let part = Part::Cell(0);
         assert_eq!(compare_part(part, &dimension, &negative, &positive), Ordering::Equal);
         let word = |value: &[u8]| part_word(part, &dimension, value).unwrap();
-        assert_eq!(word(&negative) + 1, word(&positive), "consolidation must not take one for the other");
+        assert_eq!(word(&negative), word(&positive));
     }
 }

@@ -1,0 +1,106 @@
+//! Doing what a vacuum has planned.
+
+use std::collections::HashSet;
+use std::io;
+
+use tdb_codec::FormatVersion;
+use tdb_fragment::{CommitKind, TimestampedName, write_path_lines};
+
+use super::claim::Claim;
+use super::commits::times_of;
+use super::plan::Work;
+use super::vacuum::Vacuum;
+use super::{MaintainedObject, Tell, fragments};
+use crate::directory::COMMITS;
+use crate::storage::join;
+use crate::write::{ensure_folder, fresh_uuid, lock, put, sync_folder};
+use crate::{Error, Result};
+
+/// What a step removes, in stages: each is durably gone before the next begins.
+#[derive(Clone, Debug)]
+pub(super) struct Removal {
+    /// What plans it: once more when it is run, since the array may have changed.
+    pub(super) vacuum: Vacuum,
+    /// The vacuum file it is about, if that is what it is about.
+    pub(super) key: String,
+    /// Fragments that are read back first, with their schemas' keys.
+    pub(super) verify: Vec<(String, String)>,
+    /// Commits of fragments that some reads still see: they must cease to count all at once.
+    pub(super) claimed: Vec<String>,
+    /// Commits in consolidated files that do not count any more.
+    pub(super) ignore: Vec<String>,
+    pub(super) stages: Vec<Vec<Gone>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Gone {
+    File(String),
+    Folder(String),
+}
+
+pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Tell<'_>) -> Result<()> {
+    let (storage, options) = (&**object.storage(), object.options());
+    let durability = options.durability;
+    for (folder, schema_key) in &removal.verify {
+        fragments::verify(object.array("vacuum")?, folder, schema_key)?;
+    }
+    let _lock = lock(storage)?;
+    // What was planned may be done, or no longer right: commits may be in a list by now.
+    let planned: HashSet<&Gone> = removal.stages.iter().flatten().collect();
+    let again = removal.vacuum.clone().verify(false).plan(object)?;
+    let again = again.steps().iter().find_map(|step| match &step.work {
+        Work::Remove(again) if again.key == removal.key => Some(again),
+        _ => None,
+    });
+    let Some(again) = again else { return Ok(()) };
+    let removal = Removal {
+        stages: again
+            .stages
+            .iter()
+            .map(|stage| stage.iter().filter(|gone| planned.contains(gone)).cloned().collect())
+            .collect(),
+        ..again.clone()
+    };
+    if !removal.claimed.is_empty() {
+        Claim::new(object.array("vacuum")?, &removal.claimed)?.swap(Vec::new())?;
+    }
+    if !removal.ignore.is_empty() {
+        let times = removal.ignore.iter().filter_map(|path| times_of(path));
+        let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
+        // In the folder and version of today, whatever the array's.
+        let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, Some(FormatVersion::CURRENT));
+        let bytes =
+            write_path_lines(&removal.ignore).map_err(|error| Error::refused("vacuum", error.to_string()))?;
+        ensure_folder(storage, COMMITS, durability)?;
+        put(storage, &join(COMMITS, &format!("{name}{}", CommitKind::Ignore.suffix())), &bytes, durability)?;
+    }
+    let total = removal.stages.iter().map(|stage| tdb_codec::to_u64(stage.len())).sum::<u64>().max(1);
+    let mut done = 0u64;
+    for stage in &removal.stages {
+        let mut touched: Vec<&str> = Vec::new();
+        for gone in stage {
+            let (key, result) = match gone {
+                Gone::File(key) => (key, storage.remove_file(key)),
+                Gone::Folder(key) => (key, storage.remove_folder(key)),
+            };
+            match result {
+                Ok(()) => {}
+                // An earlier run that ended early removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io(storage.describe(key), error)),
+            }
+            let parent = key.rsplit_once('/').map_or("", |(parent, _)| parent);
+            if !touched.contains(&parent) {
+                touched.push(parent);
+            }
+            done = done.saturating_add(1);
+            if done < total {
+                tell(done, total)?;
+            }
+        }
+        for folder in touched {
+            sync_folder(storage, folder, durability)?;
+        }
+    }
+    Ok(())
+}

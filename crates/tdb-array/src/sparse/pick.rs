@@ -1,0 +1,115 @@
+//! Some cells out of a tile's.
+
+use tdb_codec::{Buffer, to_u64, to_usize};
+
+use crate::gather::index_of;
+use crate::tiles::VarTile;
+
+/// A buffer that is going to be kept: not much more memory than it has bytes, whatever it was used for before.
+pub(super) fn fitted(buffer: Buffer) -> Buffer {
+    if buffer.capacity() / 5 > buffer.len() / 4 { buffer.as_slice().into() } else { buffer }
+}
+
+/// The numbers of the cells that are marked.
+pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
+    let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
+    // Wanted cells mostly lie together, and so do the others.
+    for (block, first) in wanted.chunks(8).zip((0u32..).step_by(8)) {
+        match block {
+            [0, 0, 0, 0, 0, 0, 0, 0] => {}
+            block if !block.contains(&0) => numbers.extend((first..).zip(block).map(|(cell, _)| cell)),
+            block => {
+                let marked = (first..).zip(block).filter(|(_, keep)| **keep != 0);
+                numbers.extend(marked.map(|(cell, _)| cell));
+            }
+        }
+    }
+    numbers
+}
+
+/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile, a whole number of cells.
+pub(super) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
+    let first = base.checked_div(size).unwrap_or(0);
+    match size {
+        1 => pick_sized::<1>(values, first, cells, out),
+        2 => pick_sized::<2>(values, first, cells, out),
+        4 => pick_sized::<4>(values, first, cells, out),
+        8 => pick_sized::<8>(values, first, cells, out),
+        _ => {
+            for (slot, cell) in out.chunks_exact_mut(size.max(1)).zip(cells) {
+                let start = index_of(*cell).saturating_sub(first).saturating_mul(size);
+                if let Some(cell) = values.get(start..start.saturating_add(size)) {
+                    slot.copy_from_slice(cell);
+                }
+            }
+        }
+    }
+}
+
+fn pick_sized<const N: usize>(values: &[u8], first: usize, cells: &[u32], out: &mut [u8]) {
+    let values = values.as_chunks::<N>().0;
+    for (slot, cell) in out.as_chunks_mut::<N>().0.iter_mut().zip(cells) {
+        if let Some(value) = values.get(index_of(*cell).wrapping_sub(first)) {
+            *slot = *value;
+        }
+    }
+}
+
+pub(super) fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
+    match pair {
+        [start, end] => to_usize(*start)
+            .zip(to_usize(*end))
+            .and_then(|(start, end)| bytes.get(start..end))
+            .unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+/// Hands out the wanted cells of a var-length tile and their lengths.
+pub(crate) fn copy_var_cells<'t>(
+    tile: &'t VarTile,
+    cells: &[u32],
+    mut length: impl FnMut(u64),
+    mut value: impl FnMut(&'t [u8]),
+) {
+    let bytes = tile.values.as_slice();
+    for cell in cells {
+        let at = index_of(*cell);
+        let pair = tile.offsets.get(at..at.saturating_add(2)).unwrap_or_default();
+        let cell = var_cell(bytes, pair);
+        length(to_u64(cell.len()));
+        value(cell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_cells_have_their_numbers_wherever_they_lie() {
+        for len in [0usize, 1, 7, 8, 9, 40] {
+            for mask in 0..4u32 {
+                let marked = |cell: &u32| match mask {
+                    0 => false,
+                    1 => true,
+                    2 => (8..19).contains(cell),
+                    _ => cell.is_multiple_of(3),
+                };
+                let all = 0..u32::try_from(len).unwrap();
+                let wanted: Vec<u8> = all.clone().map(|cell| u8::from(marked(&cell))).collect();
+                assert_eq!(numbers_of(&wanted), all.filter(marked).collect::<Vec<u32>>());
+            }
+        }
+    }
+
+    #[test]
+    fn cells_of_every_size_are_picked_from_where_their_values_begin() {
+        for size in 1..=9usize {
+            let values: Vec<u8> = (5..20u8).flat_map(|cell| vec![cell; size]).collect();
+            let mut out = vec![0; 3 * size];
+            pick(&values, 5 * size, size, &[5, 11, 19], &mut out);
+            assert_eq!(out, [5u8, 11, 19].into_iter().flat_map(|cell| vec![cell; size]).collect::<Vec<u8>>());
+        }
+    }
+}

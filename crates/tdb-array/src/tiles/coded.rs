@@ -1,0 +1,270 @@
+//! The tiles of one file: fetched, and decoded whole or in part.
+
+use core::ops::Range;
+
+use tdb_codec::{Buffer, to_usize};
+use tdb_filters::{Decoder, Scratch};
+use tdb_tile::{Chunk, ChunkPlace, ChunkWalk, TileChunks};
+
+use crate::context::Context;
+use crate::fragment::{TileFile, TileLocation};
+use crate::storage::StoredFile;
+use crate::{Error, Result};
+
+/// Reads longer than this are compared with the file's real size before memory is set aside for them.
+const TRUSTED_READ: usize = 16 << 20;
+
+/// A file of tiles and how to decode them.
+#[derive(Debug)]
+pub(super) struct Coded {
+    pub(super) file: TileFile,
+    pub(super) decoder: Decoder,
+}
+
+impl Coded {
+    pub(super) fn decode(
+        &self,
+        context: &Context,
+        tile: usize,
+        out: &mut [u8],
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        scratch: &mut Scratch,
+        raw: &mut Buffer,
+    ) -> Result<()> {
+        let location = self.file.tile(context, tile)?;
+        if few_are_wanted(&location, out.len(), &mut wanted) {
+            let file = context.storage.open(&location.key);
+            let fail = |error| Error::io(context.describe(&location.key), error);
+            if let Some(file) = file.map_err(fail)? {
+                return self.decode_few(context, &location, &*file, out, wanted, scratch, raw);
+            }
+        }
+        fetch(context, &location, raw)?;
+        let (mut count, mut bytes) = (0usize, 0usize);
+        let counted = |range: Range<usize>| {
+            let len = range.len();
+            let wanted = wanted(range);
+            count = count.saturating_add(usize::from(wanted));
+            bytes = bytes.saturating_add(if wanted { len } else { 0 });
+            wanted
+        };
+        let chunks = TileChunks::parse(raw.as_slice(), location.range.start)
+            .and_then(|chunks| chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget));
+        context.counters.tile(count, bytes);
+        chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
+    }
+
+    /// Decodes the chunks of a tile of `len` bytes that are wanted into `out`, which begins where the first of them does,
+    /// or up to `size` bytes before: where that is, in the tile. So a few cells of a large tile cost no memory for it.
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
+    pub(super) fn decode_part(
+        &self,
+        context: &Context,
+        tile: usize,
+        (len, size): (usize, usize),
+        out: &mut Buffer,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        scratch: &mut Scratch,
+        raw: &mut Buffer,
+    ) -> Result<usize> {
+        let location = self.file.tile(context, tile)?;
+        let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
+        // Room for chunks from the first to the last, in whole cells from the tile's start on.
+        let room = |out: &mut Buffer, first: Option<Range<usize>>, last: Option<Range<usize>>| {
+            let start = first.map_or(0, |range| range.start);
+            let base = start.saturating_sub(start.checked_rem(size).unwrap_or(0));
+            out.reset(last.map_or(base, |range| range.end).saturating_sub(base));
+            base
+        };
+        let slot = |out: &'_ mut Buffer, range: &Range<usize>, base: usize| {
+            range.start.saturating_sub(base)..range.end.saturating_sub(base).min(out.len())
+        };
+        if few_are_wanted(&location, len, &mut wanted) {
+            let fail = |error| Error::io(context.describe(&location.key), error);
+            if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
+                let places = self.places(context, &location, &*file, len, wanted, raw)?;
+                let range = |place: Option<&ChunkPlace>| place.map(|place| place.output.clone());
+                let base = room(out, range(places.first()), range(places.last()));
+                context.counters.tile(places.len(), places.iter().map(|place| place.output.len()).sum());
+                for place in places {
+                    read_piece(context, &location, &*file, &place.body, raw)?;
+                    let slot = slot(out, &place.output, base);
+                    let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+                    place
+                        .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
+                        .map_err(corrupt)?;
+                }
+                return Ok(base);
+            }
+        }
+        fetch(context, &location, raw)?;
+        let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
+        chunks.expect_len(len).map_err(corrupt)?;
+        let found: Vec<Chunk<'_>> = chunks.chunks().filter(|chunk| wanted(chunk.range())).collect();
+        let base = room(out, found.first().map(Chunk::range), found.last().map(Chunk::range));
+        context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
+        for chunk in found {
+            let slot = slot(out, &chunk.range(), base);
+            let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+            chunk.decode(&self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
+        }
+        Ok(base)
+    }
+
+    /// Decodes the chunks of a tile of `len` bytes that are wanted, one after another, and shows each: where it lies in the
+    /// tile, and its bytes. So what is copied out of a chunk comes from memory that is still near the processor, and bytes
+    /// that no filter changed are not copied before.
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
+    pub(super) fn visit(
+        &self,
+        context: &Context,
+        tile: usize,
+        len: usize,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        mut show: impl FnMut(Range<usize>, &[u8]),
+        scratch: &mut Scratch,
+        (raw, room): (&mut Buffer, &mut Buffer),
+    ) -> Result<()> {
+        let location = self.file.tile(context, tile)?;
+        let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
+        let (mut count, mut bytes) = (0usize, 0usize);
+        let mut counted = |len: usize| {
+            count = count.saturating_add(1);
+            bytes = bytes.saturating_add(len);
+        };
+        if few_are_wanted(&location, len, &mut wanted) {
+            let fail = |error| Error::io(context.describe(&location.key), error);
+            if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
+                for place in self.places(context, &location, &*file, len, wanted, raw)? {
+                    read_piece(context, &location, &*file, &place.body, raw)?;
+                    room.reset(place.output.len());
+                    let out = room.as_mut_slice();
+                    place
+                        .decode(raw.as_slice(), &self.decoder, out, scratch, &context.budget)
+                        .map_err(corrupt)?;
+                    counted(place.output.len());
+                    show(place.output.clone(), room.as_slice());
+                }
+                context.counters.tile(count, bytes);
+                return Ok(());
+            }
+        }
+        fetch(context, &location, raw)?;
+        let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
+        chunks.expect_len(len).map_err(corrupt)?;
+        for chunk in chunks.chunks() {
+            let range = chunk.range();
+            if !wanted(range.clone()) {
+                continue;
+            }
+            counted(range.len());
+            if self.decoder.is_identity() && chunk.metadata.is_empty() && chunk.data.len() == range.len() {
+                show(range, chunk.data);
+                continue;
+            }
+            room.reset(range.len());
+            chunk.decode(&self.decoder, room.as_mut_slice(), scratch, &context.budget).map_err(corrupt)?;
+            show(range, room.as_slice());
+        }
+        context.counters.tile(count, bytes);
+        Ok(())
+    }
+
+    /// Where the wanted chunks are: their headers say where each begins, and are read one by one.
+    fn places(
+        &self,
+        context: &Context,
+        location: &TileLocation,
+        file: &dyn StoredFile,
+        len: usize,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        raw: &mut Buffer,
+    ) -> Result<Vec<ChunkPlace>> {
+        let mut walk = ChunkWalk::new(location.range.clone(), len);
+        let mut places = Vec::new();
+        while let Some(range) = walk.needs() {
+            read_piece(context, location, file, &range, raw)?;
+            let place = walk.feed(raw.as_slice());
+            let place =
+                place.map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
+            places.extend(place.filter(|place| wanted(place.output.clone())));
+        }
+        Ok(places)
+    }
+
+    /// Decodes the wanted chunks only, and reads no others.
+    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
+    fn decode_few(
+        &self,
+        context: &Context,
+        location: &TileLocation,
+        file: &dyn StoredFile,
+        out: &mut [u8],
+        wanted: impl FnMut(Range<usize>) -> bool,
+        scratch: &mut Scratch,
+        raw: &mut Buffer,
+    ) -> Result<()> {
+        let (mut count, mut bytes) = (0usize, 0usize);
+        for place in self.places(context, location, file, out.len(), wanted, raw)? {
+            read_piece(context, location, file, &place.body, raw)?;
+            let slot = out.get_mut(place.output.clone()).unwrap_or_default();
+            place
+                .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
+                .map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
+            count = count.saturating_add(1);
+            bytes = bytes.saturating_add(place.output.len());
+        }
+        context.counters.tile(count, bytes);
+        Ok(())
+    }
+}
+
+/// Reads a range of a tile into `raw`.
+fn read_piece(
+    context: &Context,
+    location: &TileLocation,
+    file: &dyn StoredFile,
+    range: &Range<u64>,
+    raw: &mut Buffer,
+) -> Result<()> {
+    let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    raw.reset(len);
+    file.read_into(range.start, raw.as_mut_slice())
+        .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
+}
+
+/// Tiles of fewer stored bytes than this are read whole: one read costs less than many small ones.
+const SMALL_TILE: u64 = 128 << 10;
+/// Bytes of cells most chunks hold.
+const USUAL_CHUNK: usize = 64 << 10;
+
+/// Whether so few chunks of a large tile are wanted that walking its headers costs less than reading it.
+fn few_are_wanted(
+    location: &TileLocation,
+    len: usize,
+    wanted: &mut impl FnMut(Range<usize>) -> bool,
+) -> bool {
+    if location.range.end.saturating_sub(location.range.start) < SMALL_TILE {
+        return false;
+    }
+    let chunks = len.div_ceil(USUAL_CHUNK);
+    let starts = (0..len).step_by(USUAL_CHUNK);
+    let found = starts.filter(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK)))).count();
+    found.saturating_mul(3) <= chunks
+}
+
+/// Reads a tile's bytes into `raw`.
+pub(super) fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer) -> Result<()> {
+    let fail = |error| Error::io(context.describe(&location.key), error);
+    let len = location.range.end.saturating_sub(location.range.start);
+    let len = to_usize(len).ok_or_else(|| fail(std::io::ErrorKind::OutOfMemory.into()))?;
+    if len > TRUSTED_READ && len > raw.capacity() {
+        let (size, _) = context.storage.read_tail(&location.key, 0).map_err(fail)?;
+        crate::storage::range_len(&location.range, size).map_err(fail)?;
+    }
+    raw.reset(len);
+    context
+        .storage
+        .read_into(&location.key, location.range.start, raw.as_mut_slice())
+        .map_err(|error| Error::short_read(context.describe(&location.key), &location.range, error))
+}

@@ -1,0 +1,147 @@
+//! A budget that is too small is refused with the least that works, and that works.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
+
+mod common;
+
+use common::Strings;
+use tdb_array::{
+    Aggregate, Array, ArraySchema, ArrayType, CellValNum, Datatype, Durability, Error, Layout, MemoryBudget,
+    MemoryStorage, OpenOptions, QueryError, Read, WriteColumn, WriteOptions, field,
+};
+use tdb_schema::{Attribute, Dimension, Domain};
+
+fn bytes(bytes: u64) -> MemoryBudget {
+    MemoryBudget::from_bytes(bytes)
+}
+
+/// The least budget that the error of a tiny one names.
+fn least<T>(ask: impl Fn(MemoryBudget) -> tdb_array::Result<T>) -> MemoryBudget {
+    match ask(bytes(1)) {
+        Err(Error::Query(QueryError::BudgetTooSmall { budget, least })) => {
+            assert_eq!(budget, bytes(1));
+            assert!(least > budget);
+            least
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("one byte is enough"),
+    }
+}
+
+/// Cells of a stream.
+fn count(read: Read<'_>) -> tdb_array::Result<usize> {
+    read.batches()?.map(|batch| Ok(batch?.len())).sum()
+}
+
+fn create(schema: &ArraySchema) -> (MemoryStorage, WriteOptions) {
+    let storage = MemoryStorage::default();
+    let options = WriteOptions::new().durability(Durability::Buffered);
+    options.clone().create_storage(&storage, schema).unwrap();
+    (storage, options)
+}
+
+/// A dense array with strings, one tile of which is much larger than the others.
+fn dense() -> Array {
+    let domain = Domain::new(vec![Dimension::new("x", 0i32..=9999).with_tile(1000)]);
+    let schema = ArraySchema::new(ArrayType::Dense, domain)
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .with_attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var));
+    let (storage, options) = create(&schema);
+    let a: Vec<i64> = (0..10_000).collect();
+    let long = |cell: &i64| if cell / 1000 == 7 { 300 } else { 3 };
+    let strings = Strings::new(a.iter().map(|cell| "x".repeat(long(cell))));
+    let write = options.open_storage(storage.clone()).unwrap();
+    let write = write.write().range("x", 0..=9999).column(WriteColumn::fixed("a", &a));
+    write.column(strings.column("s")).commit().unwrap();
+    OpenOptions::new().threads(2).open_storage(storage).unwrap()
+}
+
+/// Three fragments that overlap, of tiles of several sizes; `string` says of what type the dimension is.
+fn sparse(string: bool, duplicates: bool) -> Array {
+    let dimension =
+        if string { Dimension::string("x") } else { Dimension::new("x", 0i64..=99_999).with_tile(1000i64) };
+    let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![dimension]))
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .with_attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var));
+    schema.capacity = 2000;
+    schema.allows_duplicates = duplicates;
+    let (storage, options) = create(&schema);
+    for fragment in 0..3 {
+        let a: Vec<i64> = (0..5000).map(|cell| cell * 3 + fragment).collect();
+        let names = Strings::new(a.iter().map(|x| format!("{x:05}")));
+        let long = |cell: &i64| if cell / 3000 == fragment { 200 } else { 2 };
+        let strings = Strings::new(a.iter().map(|cell| "y".repeat(long(cell))));
+        let writer =
+            options.clone().timestamp(1 + fragment.unsigned_abs()).open_storage(storage.clone()).unwrap();
+        let x = if string { names.column("x") } else { WriteColumn::fixed("x", &a) };
+        let write = writer.write().order(Layout::GlobalOrder).column(x).column(WriteColumn::fixed("a", &a));
+        write.column(strings.column("s")).commit().unwrap();
+    }
+    OpenOptions::new().threads(2).open_storage(storage).unwrap()
+}
+
+fn arrays() -> Vec<(&'static str, Array, usize)> {
+    vec![
+        ("dense", dense(), 10_000),
+        ("sparse", sparse(false, false), 15_000),
+        ("sparse with duplicates", sparse(false, true), 15_000),
+        ("strings", sparse(true, false), 15_000),
+    ]
+}
+
+#[test]
+fn the_least_budget_that_is_named_streams_everything() {
+    for (name, array, cells) in arrays() {
+        for order in [Layout::RowMajor, Layout::GlobalOrder, Layout::Unordered] {
+            let named = least(|budget| count(array.read().order(order).memory(budget)));
+            let found = count(array.read().order(order).memory(named));
+            assert!(matches!(found, Ok(found) if found == cells), "{name}, {order:?}: {found:?}");
+            assert!(named < bytes(16 << 20), "{name}, {order:?}: {named} for at most 5 MiB");
+        }
+    }
+}
+
+#[test]
+fn the_least_budget_of_a_condition_streams_what_satisfies_it() {
+    for (name, array, cells) in arrays() {
+        let read = || array.read().condition(field("a").ge(3).and(field("s").ne("z")));
+        let left = if name == "dense" { cells } else { cells - 3 };
+        let named = least(|budget| count(read().memory(budget)));
+        let found = count(read().memory(named));
+        assert!(matches!(found, Ok(found) if found == left), "{name}: {found:?}");
+        let plain = least(|budget| count(array.read().memory(budget)));
+        assert!(named > plain, "{name}: the condition's columns take room beside {plain}");
+    }
+}
+
+#[test]
+fn the_least_budget_of_aggregates_computes_them() {
+    let list = [Aggregate::count(), Aggregate::sum("a"), Aggregate::max("s")];
+    for (name, array, _) in arrays() {
+        let read = || array.read().condition(field("a").ge(3).and(field("s").ne("z")));
+        let whole = read().aggregate(list.clone()).unwrap();
+        let named = least(|budget| read().memory(budget).aggregate(list.clone()));
+        assert_eq!(read().memory(named).aggregate(list.clone()).unwrap(), whole, "{name}");
+    }
+}
+
+#[test]
+fn a_result_that_does_not_fit_names_what_it_needs_and_fits_then() {
+    for (name, array, cells) in arrays() {
+        let mut budget = least(|budget| count(array.read().memory(budget)));
+        let mut refused = 0;
+        let len = loop {
+            match array.read().order(Layout::RowMajor).memory(budget).collect() {
+                Ok(cells) => break cells.len(),
+                Err(Error::Query(
+                    QueryError::OverBudget { needed, .. } | QueryError::BudgetTooSmall { least: needed, .. },
+                )) => {
+                    assert!(needed > budget, "{name}: {needed} after {budget}");
+                    (budget, refused) = (needed, refused + 1);
+                }
+                Err(error) => panic!("{name}: {error}"),
+            }
+        };
+        assert_eq!(len, cells);
+        assert!(refused > 0, "{name} fits {budget}");
+    }
+}

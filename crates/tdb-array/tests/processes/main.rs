@@ -1,0 +1,63 @@
+//! Several processes at one array, and processes that are killed.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
+
+mod crowd;
+mod kills;
+#[path = "../maintain/model.rs"]
+mod model;
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::{env, fs};
+
+/// A folder that goes away with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("tdb-processes-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What a failure left is there to be looked at.
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// Starts one test of this program as a process of its own, which finds `words` in its environment.
+fn start(test: &str, words: &[(&str, String)]) -> Child {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture"]).stdin(Stdio::null()).stdout(Stdio::null());
+    for (name, value) in words {
+        command.env(name, value);
+    }
+    command.spawn().unwrap()
+}
+
+/// A number of the environment, for runs that take longer than those of every day.
+fn number(name: &str, usual: u64) -> u64 {
+    env::var(name).map_or(usual, |value| value.parse().unwrap())
+}
+
+/// Numbers that differ with their seed.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)) % end
+    }
+}

@@ -1,0 +1,161 @@
+//! `cargo xtask conform crashes` and `cargo xtask conform concurrency`: the tests of processes at length, then libtiledb reads
+//! what they leave and must find what tdb finds.
+//!
+//! The tests themselves (`crates/tdb-array/tests/processes`) compare with a model: the array after each kill, and the array
+//! that writers, readers and maintainers were at work on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tdb_array::{Array, TimeWindow};
+
+use crate::peer::{READER, libraries, python, repository_root};
+
+pub(super) const CRASHES: &str = "[--kills N] [--seed N]";
+pub(super) const CONCURRENCY: &str = "[--seconds N]";
+
+/// `conform crashes`: an array after each of many kills.
+pub(super) fn crashes(args: &[String]) -> Result<(), String> {
+    let (mut kills, mut seed) = ("200", "1");
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("{word} wants a number: {CRASHES}"))?;
+        match word.as_str() {
+            "--kills" => kills = value,
+            "--seed" => seed = value,
+            _ => return Err(format!("unknown argument {word}: {CRASHES}")),
+        }
+    }
+    // The times of the test's arrays begin at 100.
+    let mut windows: Vec<TimeWindow> = (101..140).step_by(4).map(TimeWindow::until).collect();
+    windows.extend([TimeWindow::ALL, TimeWindow::between(110, 125), TimeWindow::between(107, u64::MAX)]);
+    run("kills", &[("TDB_KILLS", kills), ("TDB_SEED", seed)], &windows)
+}
+
+/// `conform concurrency`: arrays that many processes were at work on.
+pub(super) fn concurrency(args: &[String]) -> Result<(), String> {
+    let seconds = match args {
+        [] => "60",
+        [word, seconds] if word == "--seconds" => seconds,
+        _ => return Err(format!("unknown arguments: {CONCURRENCY}")),
+    };
+    run("crowd", &[("TDB_CROWD_SECONDS", seconds)], &[TimeWindow::ALL])
+}
+
+/// Runs some tests, which keep their arrays, and has libtiledb read these.
+fn run(tests: &str, words: &[(&str, &str)], windows: &[TimeWindow]) -> Result<(), String> {
+    let root = repository_root()?;
+    let library = libraries(&root, &[READER.to_owned()])?.remove(READER).ok_or("no library")?;
+    let folder = std::env::temp_dir().join(format!("tdb-{tests}-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut command = Command::new(env!("CARGO"));
+    command.args([
+        "test",
+        "--quiet",
+        "--package",
+        "tdb-array",
+        "--test",
+        "processes",
+        "--",
+        tests,
+        "--nocapture",
+    ]);
+    command.current_dir(&root).env("TDB_KEEP", &folder).envs(words.iter().copied());
+    let status = command.status().map_err(|e| format!("cargo: {e}"))?;
+    if !status.success() {
+        return Err(format!("the tests failed ({status}); their arrays are in {}", folder.display()));
+    }
+    let arrays = arrays(&folder)?;
+    let ranges: Vec<[u64; 2]> = windows.iter().map(|window| [window.start, window.end]).collect();
+    let list = folder.join("arrays.json");
+    let told: Vec<Value> =
+        arrays.iter().map(|path| json!({ "path": path.display().to_string(), "windows": ranges })).collect();
+    fs::write(&list, Value::Array(told).to_string()).map_err(|e| format!("{}: {e}", list.display()))?;
+    let library = library.display().to_string();
+    let said =
+        python(&root, "maintain_peer.py", &["--lib", &library, "--look", &list.display().to_string()])?;
+    let (mut cells, mut reads) = (0u64, 0u64);
+    let mut lines = said.lines();
+    for path in &arrays {
+        let line = lines.next().ok_or("libtiledb's side ended early")?;
+        let theirs: Value = serde_json::from_str(line).map_err(|e| format!("{line}: {e}"))?;
+        for (at, window) in windows.iter().enumerate() {
+            let theirs = theirs.get(at).cloned().unwrap_or_default();
+            let ours = look(path, *window).map_err(|error| format!("{}: {error}", path.display()))?;
+            if theirs != ours {
+                return Err(format!(
+                    "{} in {window:?}: libtiledb reads {theirs}, tdb {ours}",
+                    path.display()
+                ));
+            }
+            cells += ours.get("cells").and_then(Value::as_u64).unwrap_or(0);
+            reads += 1;
+        }
+    }
+    println!(
+        "libtiledb {READER} reads {} arrays in {reads} windows as tdb does, {cells} cells",
+        arrays.len()
+    );
+    // What was compared is of no use any more.
+    let _ = fs::remove_dir_all(&folder);
+    Ok(())
+}
+
+/// The arrays that the tests kept.
+fn arrays(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path().join("array");
+        if path.is_dir() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    if found.is_empty() { Err("the tests kept no arrays".into()) } else { Ok(found) }
+}
+
+/// What tdb reads in a window, as `maintain_peer.py` tells it.
+fn look(path: &Path, window: TimeWindow) -> Result<Value, tdb_array::Error> {
+    let array = Array::open_at(path, window)?;
+    let cells = array.read().collect()?;
+    let mut columns: Vec<_> = cells.columns().iter().collect();
+    columns.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut sum = 0u64;
+    for at in 0..cells.len() {
+        let mut hash = Hash::new();
+        for column in &columns {
+            hash.add(if column.is_null(at) { None } else { column.cell(at) });
+        }
+        sum = sum.wrapping_add(hash.0);
+    }
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let mut metadata = 0u64;
+    for (key, value) in array.metadata()?.iter() {
+        let mut hash = Hash::new();
+        hash.add(Some(key));
+        hash.add(Some(&value.data));
+        metadata = metadata.wrapping_add(hash.0);
+    }
+    Ok(json!({ "fields": names, "cells": cells.len(), "sum": format!("{sum:016x}"),
+               "metadata": format!("{metadata:016x}") }))
+}
+
+/// FNV-1a of some values, which both sides add up: the order of cells does not matter.
+struct Hash(u64);
+
+impl Hash {
+    const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, value: Option<&[u8]>) {
+        let (valid, bytes) = (u8::from(value.is_some()), value.unwrap_or_default());
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes();
+        for byte in [valid].iter().chain(&len).chain(bytes) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
