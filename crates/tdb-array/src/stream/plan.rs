@@ -389,7 +389,8 @@ impl Boxes {
     /// The next box, where cells are taken to be `times` as many as they seem.
     fn next(&mut self, plan: &Plan<'_>, cost: &CellCost, room: Room, times: f64) -> Result<Option<Part>> {
         // Boxes that have room for less would be empty, most of them, and there would be no end of them.
-        let least = |touch: u64| touch.saturating_add(cost.per_cell().saturating_mul(LEAST_CELLS));
+        let each = cost.per_cell().max(self.spread.each());
+        let least = |touch: u64| touch.saturating_add(each.saturating_mul(LEAST_CELLS));
         let fit = |bounds: &Bounds| match self.spread.cost(bounds, times) {
             (touch, _) if least(touch) > room.bytes() => Fit::Never,
             (_, all) if all > room.bytes() => Fit::No,

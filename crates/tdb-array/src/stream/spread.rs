@@ -254,6 +254,13 @@ impl Spread {
         self.spans.iter().fold((0.0, 0.0), |sum, span| (sum.0 + span.tiles, sum.1 + span.cells))
     }
 
+    /// What a stored cell costs on average, with its share of what tiles and fragments take as such; 0 if none is stored.
+    pub(crate) fn each(&self) -> u64 {
+        let sum = |of: fn(&Span) -> f64| self.spans.iter().map(of).sum::<f64>();
+        let cells = sum(|span| span.cells);
+        if cells > 0.0 { super::whole((sum(|span| span.bytes) + sum(|span| span.touch)) / cells) } else { 0 }
+    }
+
     /// How much of a span lies in a box; `None` if nothing does.
     fn share(&self, span: &Span, ends: &[(f64, f64)]) -> Option<f64> {
         let mut share = 1.0;
