@@ -162,7 +162,7 @@ impl OpenOptions {
             let known = footer.and_then(|footer| Fragment::from_consolidated(entry, footer, &named));
             known.map_or_else(|| Fragment::open(&context, entry.clone(), &named), Ok)
         };
-        let fragments = parallel::map(context.threads, &entries, open)?;
+        let fragments = parallel::filter_map(context.threads, &entries, |entry| open(entry).map(Some))?;
         let deletes = directory.visible_deletes(self.window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
         Ok(Array { context, directory, schema, schema_key, fragments, deletes, window: self.window })

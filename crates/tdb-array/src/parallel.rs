@@ -61,14 +61,16 @@ pub(crate) fn run<J: Send, S, R: Send>(
 /// Items that a thread takes at a time where each takes so little that handing them out one by one would cost as much.
 const GROUP: usize = 32;
 
-/// Runs `run` on every item with at most `threads` threads. Results are in the items' order; the first error in that order
-/// wins.
-pub(crate) fn map<T: Sync, R: Send>(
+/// Runs `run` on every item with at most `threads` threads, and keeps what it finds, in the items' order; the first error in
+/// that order wins.
+pub(crate) fn filter_map<T: Sync, R: Send>(
     threads: usize,
     items: &[T],
-    run: impl Fn(&T) -> Result<R> + Sync,
+    run: impl Fn(&T) -> Result<Option<R>> + Sync,
 ) -> Result<Vec<R>> {
-    let group = |items: &[T], (): &mut ()| items.iter().map(&run).collect::<Result<Vec<R>>>();
+    let group = |items: &[T], (): &mut ()| {
+        items.iter().filter_map(|item| run(item).transpose()).collect::<Result<Vec<R>>>()
+    };
     let groups = self::run(threads, items.chunks(GROUP).collect(), || (), group)?;
     Ok(groups.into_iter().flatten().collect())
 }

@@ -175,8 +175,7 @@ impl<'a> FieldSources<'a> {
             };
             Ok(Some(Source { fragment: *index, tiles, domain, kind: source }))
         };
-        let sources: Vec<Source<'a>> =
-            parallel::map(context.threads, &all, open)?.into_iter().flatten().collect();
+        let sources: Vec<Source<'a>> = parallel::filter_map(context.threads, &all, open)?;
         let places =
             Places::new(sources.iter().map(|source| source.domain.first().copied().unwrap_or_default()));
         Ok(Self { sources, places })

@@ -24,7 +24,6 @@ use crate::gather::{
 use crate::query::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
-use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Cells, Column, QueryError, Result, parallel};
 
@@ -215,19 +214,18 @@ fn stage_into(
     spare: &mut Spare,
 ) -> Result<Column> {
     let context = &plan.array.context;
-    let mut used = vec![false; plan.array.fragments.len()];
-    for selection in selections {
-        if let Some(slot) = used.get_mut(selection.fragment) {
-            *slot = true;
-        }
-    }
-    // Boxed: most fragments may have no part in it.
-    let fragments: Vec<_> = plan.array.fragments.iter().zip(used).collect();
-    let tiles: Vec<Option<Box<FieldTiles>>> =
-        parallel::map(context.threads, &fragments, |(fragment, used)| {
-            Ok(if *used { spec.tiles(context, fragment, kind)?.map(Box::new) } else { None })
-        })?;
-    let tiles_of = |selection: &TileSelection| tiles.get(selection.fragment).and_then(Option::as_deref);
+    let mut used: Vec<usize> = selections.iter().map(|selection| selection.fragment).collect();
+    used.sort_unstable();
+    used.dedup();
+    // Only of those that have a part in it: there may be thousands that have none.
+    let tiles = parallel::filter_map(context.threads, &used, |index| {
+        let Some(fragment) = plan.array.fragments.get(*index) else { return Ok(None) };
+        Ok(spec.tiles(context, fragment, kind)?.map(|tiles| (*index, tiles)))
+    })?;
+    let tiles_of = |selection: &TileSelection| {
+        let at = tiles.binary_search_by_key(&selection.fragment, |(index, _)| *index).ok()?;
+        tiles.get(at).map(|(_, tiles)| tiles)
+    };
     // What the selections promise is only what the fragments claim: ask for the memory before taking it.
     zeroed(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);

@@ -72,6 +72,8 @@ pub(crate) struct Candidate {
 
 /// A fragment's dimensions.
 struct Source {
+    /// Which of the plan's fragments.
+    fragment: usize,
     dimensions: Vec<FieldTiles>,
     /// Cell timestamps, if the fragment has them.
     timestamps: Option<Box<FieldTiles>>,
@@ -90,8 +92,10 @@ pub(crate) fn select(plan: &Plan<'_>, coordinates: bool, filter: Filter<'_>) -> 
 /// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
 pub(crate) fn all_candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let fragments: Vec<usize> = (0..plan.array.fragments.len()).collect();
-    let found =
-        parallel::map(plan.array.context.threads, &fragments, |index| candidates_of(plan, *index, filter))?;
+    let found = parallel::filter_map(plan.array.context.threads, &fragments, |index| {
+        let found = candidates_of(plan, *index, filter)?;
+        Ok((!found.is_empty()).then_some(found))
+    })?;
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -122,19 +126,24 @@ pub(crate) fn select_in(
             *any |= !candidate.whole;
         }
     }
-    let fragments: Vec<_> = array.fragments.iter().zip(looks).collect();
-    let sources = parallel::map(context.threads, &fragments, |(fragment, looks)| {
-        let fields = if *looks == Some(true) { 0..dimensions.len() } else { 0..0 };
+    let looks = looks.iter().enumerate();
+    let looked: Vec<(usize, bool)> =
+        looks.filter_map(|(index, looks)| looks.map(|looks| (index, looks))).collect();
+    let sources = parallel::filter_map(context.threads, &looked, |(index, looks)| {
+        let Some(fragment) = array.fragments.get(*index) else { return Ok(None) };
+        let fields = if *looks { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        let timestamps =
-            if looks.is_some() { FieldTiles::timestamps(context, fragment)?.map(Box::new) } else { None };
-        let written = fragment.timestamps().0;
-        let filter_time = filters_time(plan, fragment);
-        Ok(Source { dimensions: fields.collect::<Result<_>>()?, timestamps, filter_time, written })
+        Ok(Some(Source {
+            fragment: *index,
+            dimensions: fields.collect::<Result<_>>()?,
+            timestamps: FieldTiles::timestamps(context, fragment)?.map(Box::new),
+            filter_time: filters_time(plan, fragment),
+            written: fragment.timestamps().0,
+        }))
     })?;
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
-        let source = sources.get(candidate.fragment);
-        let Some(source) = source else { return Ok(None) };
+        let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
+        let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
         let (ranges, share) = (&plan.ranges, &plan.share);
         let selector = Selector { context, dimensions, ranges, window, coordinates, filter, share };
         let selection = selector.run(candidate, source, worker)?;

@@ -151,7 +151,7 @@ impl Case {
                 fragment.commit().map_err(text)?;
             }
             How::Stream(batches) => {
-                let mut stream = array.sparse_stream(25_000).map_err(text)?;
+                let mut stream = array.sparse_stream(4000).map_err(text)?;
                 for batch in step.cells.chunks(step.cells.len().div_ceil(batches).max(1)) {
                     let columns = columns(batch);
                     stream.append(&columns.iter().map(given).collect::<Vec<_>>()).map_err(text)?;
