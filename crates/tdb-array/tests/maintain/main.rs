@@ -62,7 +62,12 @@ proptest! {
     fn maintenance_in_any_order_changes_no_read_at_any_time(changes in changes(), duplicates: bool) {
         let storage = create(duplicates);
         let mut model = Model::new(duplicates);
+        let mut evolved = None;
         for (index, next) in changes.iter().enumerate() {
+            // Evolutions name their attribute by the time: a second one in a millisecond would add the same.
+            if matches!(next, Change::Evolve) && evolved.replace(time(index)) == Some(time(index)) {
+                continue;
+            }
             change(storage.clone(), time(index), next).unwrap();
             model.apply(time(index), next);
             assert_same(&storage, &model, time(index) + 1, &format!("after {index}, {next:?}"));
