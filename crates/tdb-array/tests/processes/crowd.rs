@@ -130,7 +130,7 @@ fn check(array: &Array, done: &[i64]) -> Result<Vec<i64>, Error> {
         let count: &mut i64 = &mut counts[usize::from(writer)];
         let before = done[usize::from(writer)];
         assert!(
-            *count == write || write >= before,
+            *count == write || *count >= before,
             "of writer {writer} write {count} of {before} is missing"
         );
         *count += 1;
