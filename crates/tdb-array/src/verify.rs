@@ -10,7 +10,7 @@ use tdb_fragment::{
     RTree, Section, TileValues, TimestampedName, parse_fragment_statistics, parse_names, parse_u64_list,
     parse_words,
 };
-use tdb_schema::{ArraySchema, Enumeration};
+use tdb_schema::{ArraySchema, Enumeration, Range};
 
 use crate::context::Context;
 use crate::directory::{
@@ -200,6 +200,7 @@ impl Verifier {
         let size = self.context.storage.read_tail(fragment.metadata_key(), 0).map_or(0, |(size, _)| size);
         self.count_file(size);
         self.sections(&fragment);
+        self.covered(&fragment);
         let mut expected = self.data(&fragment);
         expected.insert(FRAGMENT_METADATA.to_owned());
         for entry in self.list(fragment.folder()) {
@@ -208,6 +209,23 @@ impl Verifier {
                     &join(fragment.folder(), &entry.name),
                     "the fragment's metadata does not mention this file",
                 );
+            }
+        }
+    }
+
+    /// Compares what a fragment says it covers with the domain.
+    fn covered(&mut self, fragment: &Fragment) {
+        let dimensions = &fragment.schema().domain.dimensions;
+        for (range, dimension) in fragment.non_empty_domain().into_iter().flatten().zip(dimensions) {
+            let Some((first, last)) = dimension.domain.clone() else { continue };
+            let domain = Range::new(first, last);
+            let inside = |end: &[u8]| domain.contains(dimension.datatype, end);
+            if !dimension.is_var() && !(inside(&range.low) && inside(&range.high)) {
+                let what = format!(
+                    "the non-empty domain of dimension {:?} is not within the domain",
+                    dimension.name
+                );
+                self.problem(fragment.metadata_key(), None, what);
             }
         }
     }

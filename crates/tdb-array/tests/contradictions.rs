@@ -125,3 +125,22 @@ fn a_non_empty_domain_that_leaves_cells_out_is_found() {
     let found = checked.problems.first().map(|problem| problem.what.as_str());
     assert_eq!(found, Some("tile 0 of dimension \"x\" has cells outside the fragment's non-empty domain"));
 }
+
+#[test]
+fn a_non_empty_domain_beyond_the_domain_is_found_and_hides_no_cell() {
+    let storage = sparse(&CELLS);
+    let domain: Vec<u8> = [0i32, 90].into_iter().flat_map(i32::to_le_bytes).collect();
+    change(&storage, "/__fragment_metadata.tdb", |bytes| {
+        let at = bytes.windows(8).rposition(|window| window == domain).unwrap();
+        let range = bytes.get_mut(at..at + 8).unwrap();
+        range.copy_from_slice(&[i32::MIN, i32::MAX].map(i32::to_le_bytes).concat());
+    });
+    let found: Vec<String> =
+        verify(storage.clone()).problems.into_iter().map(|problem| problem.what).collect();
+    assert_eq!(found, ["the non-empty domain of dimension \"x\" is not within the domain"]);
+    let array = OpenOptions::new().open_storage(storage).unwrap();
+    for order in [Layout::RowMajor, Layout::Unordered] {
+        let cells = array.read().order(order).batches().unwrap().map(|batch| batch.unwrap().len());
+        assert_eq!(cells.sum::<usize>(), CELLS.len(), "{order:?}");
+    }
+}

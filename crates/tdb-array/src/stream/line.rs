@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use tdb_codec::{Native, PhysicalVisitor};
-use tdb_schema::Dimension;
+use tdb_schema::{Dimension, Range};
 
 use crate::sparse::order::{Part, compare_part};
 
@@ -71,10 +71,15 @@ impl Line {
         self.asked.is_sorted_by(|a, b| a.2 < b.1)
     }
 
-    /// The number of a coordinate.
+    /// The number of a coordinate. Integers outside the domain, which damaged fragments claim to cover, have that of its end.
     pub(crate) fn number(&self, value: &[u8]) -> Option<u64> {
         if !self.real {
-            return self.dimension.ordinal(value);
+            let (first, last) = self.dimension.domain.as_ref()?;
+            let compare = |end: &[u8]| Range::compare(self.dimension.datatype, value, end);
+            if compare(first).is_lt() {
+                return Some(0);
+            }
+            return self.dimension.ordinal(if compare(last).is_gt() { last } else { value });
         }
         let bits = bits(value)?;
         let number = if bits & self.zero == 0 { bits | self.zero } else { !bits & self.mask() };
@@ -219,6 +224,8 @@ mod tests {
     fn integers_count_from_the_low_end() {
         let line = Line::new(&Dimension::new("i", -5i16..=100).with_tile(10i16)).unwrap();
         assert_eq!(line.number(&(-5i16).to_le_bytes()), Some(0));
+        assert_eq!(line.number(&(-6i16).to_le_bytes()), Some(0), "outside the domain is at its end");
+        assert_eq!(line.number(&i16::MAX.to_le_bytes()), Some(105));
         assert_eq!(line.low(7), Some(2i16.to_le_bytes().to_vec()));
         assert_eq!(line.tile_last(7, 105), 9);
         assert_eq!(line.tile_last(103, 105), 105);
