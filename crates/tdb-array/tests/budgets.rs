@@ -3,6 +3,9 @@
 
 mod common;
 
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
 use common::Strings;
 use tdb_array::{
     Aggregate, Array, ArraySchema, ArrayType, CellValNum, Datatype, Durability, Error, Layout, MemoryBudget,
@@ -143,5 +146,63 @@ fn a_result_that_does_not_fit_names_what_it_needs_and_fits_then() {
         };
         assert_eq!(len, cells);
         assert!(refused > 0, "{name} fits {budget}");
+    }
+}
+
+/// Fragments of tiles of two cells, whose rectangles are as wide as the domain of reals.
+fn wide_tiles() -> Array {
+    let domain = Domain::new(vec![
+        Dimension::new("x", -18.0f32..=16.0).with_tile(8.5f32),
+        Dimension::new("y", 7i32..=26).with_tile(8),
+    ]);
+    let mut schema = ArraySchema::new(ArrayType::Sparse, domain).with_attribute(Attribute::new(
+        "a",
+        Datatype::Int64,
+        CellValNum::ONE,
+    ));
+    (schema.capacity, schema.tile_order) = (2, Layout::ColMajor);
+    let (storage, options) = create(&schema);
+    for fragment in 0u16..5 {
+        let place = |cell: u16| usize::from(cell * 7 + fragment * 3);
+        let x: Vec<f32> = (0u16..40).map(|cell| f32::from(cell * 31 % 40) * 0.8 - 17.0).collect();
+        let y: Vec<i32> = (0u16..40).map(|cell| 7 + i32::try_from(place(cell) % 20).unwrap()).collect();
+        let a: Vec<i64> = (0..40).map(|cell| cell + i64::from(fragment) * 100).collect();
+        let writer =
+            options.clone().timestamp(u64::from(fragment) + 1).open_storage(storage.clone()).unwrap();
+        let write = writer.write().order(Layout::Unordered).column(WriteColumn::fixed("x", &x));
+        write.column(WriteColumn::fixed("y", &y)).column(WriteColumn::fixed("a", &a)).commit().unwrap();
+    }
+    OpenOptions::new().threads(2).open_storage(storage).unwrap()
+}
+
+#[test]
+fn a_tiny_room_takes_as_many_parts_as_there_are_cells_not_as_there_are_reals() {
+    let array = wide_tiles();
+    let read = || array.read().order(Layout::RowMajor);
+    let whole = read().collect().unwrap();
+    let expected = whole.field("a").unwrap().values::<i64>().unwrap().to_vec();
+    for room in [8 << 10, 12 << 10, 20 << 10, 40 << 10] {
+        let parts = Arc::new(AtomicUsize::new(0));
+        let counted = parts.clone();
+        let read = read().on_progress(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        let mut found: Vec<i64> = Vec::new();
+        let mut refused = None;
+        for batch in read.batch_memory(bytes(room)).batches().unwrap() {
+            match batch {
+                Ok(batch) => found.extend(batch.field("a").unwrap().values::<i64>().unwrap()),
+                Err(error) => refused = Some(error),
+            }
+        }
+        let parts = parts.load(Ordering::Relaxed);
+        assert!(parts < 1000, "{parts} parts of {} cells in {room} bytes", expected.len());
+        match refused {
+            Some(Error::Query(QueryError::BudgetTooSmall { budget, least })) => {
+                assert!(budget == bytes(room) && least > budget, "{least} of {budget}");
+            }
+            Some(error) => panic!("{error}"),
+            None => assert_eq!(found, expected, "in {room} bytes"),
+        }
     }
 }

@@ -119,15 +119,24 @@ pub(super) fn run(
     let mut plan = plan.clone();
     let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
     plan.share.beside = to_u64(listed).saturating_add(sources.held());
-    stream::for_each_group(&plan, memory, free, |part, group| {
-        add_all(tally(of_free(part, group)?)?);
-        Ok(())
-    })?;
-    if !contested.is_empty() {
+    let overlapping = (!contested.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
         tiles.values_mut().for_each(|own| own.sort_unstable());
+        let mut plan = plan.clone();
         plan.share.tiles = Some(Arc::new(tiles));
+        plan
+    });
+    let alone = stream::for_each_group(&plan, memory, free, |part, group| {
+        add_all(tally(of_free(part, group)?)?);
+        Ok(())
+    });
+    // Both must fit in what an error names as enough.
+    alone.map_err(|error| match &overlapping {
+        Some(plan) => stream::dearer(error, plan, memory),
+        None => error,
+    })?;
+    if let Some(plan) = overlapping {
         stream::for_each_part(&plan, memory, |part| {
             add_all(tally(newest(part, all_candidates(part, Filter::All)?, condition)?)?);
             Ok(())

@@ -30,46 +30,27 @@ pub(crate) struct Piece {
     part: usize,
 }
 
-/// Whether a batch has room for a box.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
-    Yes,
-    No,
-    /// Whatever of it is taken: what its fragments and tiles take as such leaves no room for cells.
-    Never,
-}
-
-/// More values of a dimension than this are not gone through one by one because a box of one value does not fit.
-const MOST_VALUES: u64 = 1 << 12;
-
 impl Cutter {
     pub(crate) fn new(lines: Vec<Line>, parts: Vec<Part>, bounds: Bounds, even: bool) -> Self {
         Self { lines, parts, left: vec![(bounds, 0)], even }
     }
 
-    /// The next box that fits; one that does not only where it is a single cell. Fails with a box that does not where many
-    /// values of a dimension would have to be taken one by one.
-    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> Fit) -> Result<Option<Piece>, Bounds> {
+    /// The next box that fits; one that does not only where it is a single cell.
+    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Option<Piece> {
         loop {
-            let Some((bounds, part)) = self.left.pop() else { return Ok(None) };
-            if part >= self.parts.len() || fit(&bounds) == Fit::Yes {
-                return Ok(Some(Piece { bounds, part }));
+            let (bounds, part) = self.left.pop()?;
+            if part >= self.parts.len() || fit(&bounds) {
+                return Some(Piece { bounds, part });
             }
-            if let Some((dimension, low, high)) = self.span(&bounds, part)
-                && high.saturating_sub(low) > MOST_VALUES
-            {
-                let mut first = bounds.clone();
-                if let Some(span) = first.get_mut(dimension) {
-                    *span = (low, self.unit(part, low, high));
-                }
-                if fit(&first) == Fit::Never {
-                    return Err(first);
-                }
-            }
-            if let ControlFlow::Break(piece) = self.cut(bounds, part, |bounds| fit(bounds) == Fit::Yes) {
-                return Ok(Some(piece));
+            if let ControlFlow::Break(piece) = self.cut(bounds, part, &fit) {
+                return Some(piece);
             }
         }
+    }
+
+    /// The next box as it is: all that was cut off with it and is still left.
+    pub(crate) fn take(&mut self) -> Option<Bounds> {
+        self.left.pop().map(|(bounds, _)| bounds)
     }
 
     /// Puts a box back that turned out too dear, cut in two at least. Fails if it is a single cell.
@@ -173,8 +154,8 @@ mod tests {
         bounds.iter().map(|(low, high)| high - low + 1).product()
     }
 
-    fn within(bounds: &Bounds, room: u64) -> Fit {
-        if volume(bounds) <= room { Fit::Yes } else { Fit::No }
+    fn within(bounds: &Bounds, room: u64) -> bool {
+        volume(bounds) <= room
     }
 
     fn lines(extents: (u64, u64)) -> Vec<Line> {
@@ -213,13 +194,13 @@ mod tests {
             let mut seen = Vec::new();
             let mut last: Option<Vec<u64>> = None;
             let mut count = 0;
-            while let Some(piece) = cutter.next(|bounds| within(bounds, room)).unwrap() {
+            while let Some(piece) = cutter.next(|bounds| within(bounds, room)) {
                 count += 1;
                 prop_assert!(volume(&piece.bounds) <= room, "{:?} has more than {room} cells", piece.bounds);
                 if refuse != 0 && count % refuse == 0 && volume(&piece.bounds) > 1 {
                     let before = volume(&piece.bounds);
                     prop_assert!(cutter.put_back(piece));
-                    let again = cutter.next(|bounds| within(bounds, u64::MAX)).unwrap().unwrap();
+                    let again = cutter.next(|bounds| within(bounds, u64::MAX)).unwrap();
                     prop_assert!(volume(&again.bounds) < before);
                     cutter.left.push((again.bounds, again.part));
                     continue;
@@ -240,14 +221,14 @@ mod tests {
         let mut cutter =
             Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
         let mut ends = Vec::new();
-        while let Some(piece) = cutter.next(|bounds| within(bounds, 25)).unwrap() {
+        while let Some(piece) = cutter.next(|bounds| within(bounds, 25)) {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [19, 39, 45]);
         let mut cutter =
             Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
         let mut ends = Vec::new();
-        while let Some(piece) = cutter.next(|bounds| within(bounds, 7)).unwrap() {
+        while let Some(piece) = cutter.next(|bounds| within(bounds, 7)) {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [4, 9, 14, 19], "a tile that does not fit is cut into equal pieces");
@@ -257,18 +238,7 @@ mod tests {
     fn a_single_cell_cannot_be_put_back() {
         let mut cutter =
             Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
-        let piece = cutter.next(|bounds| within(bounds, 0)).unwrap().unwrap();
+        let piece = cutter.next(|bounds| within(bounds, 0)).unwrap();
         assert!(!cutter.put_back(piece));
-    }
-
-    #[test]
-    fn reals_are_not_gone_through_one_by_one() {
-        let real = Line::new(&Dimension::new("x", -1.0f64..=1.0).with_tile(1.0f64)).unwrap();
-        let other = Line::new(&Dimension::new("y", 0u64..=9).with_tile(10u64)).unwrap();
-        let (low, high) =
-            (real.number(&0.0f64.to_le_bytes()).unwrap(), real.number(&1.0f64.to_le_bytes()).unwrap());
-        let parts = vec![Part::Cell(0), Part::Cell(1)];
-        let mut cutter = Cutter::new(vec![real, other], parts, vec![(low, high), (0, 9)], false);
-        assert_eq!(cutter.next(|_| Fit::Never), Err(vec![(low, low), (0, 9)]));
     }
 }

@@ -5,14 +5,16 @@
 //! - dense arrays, and sparse ones whose dimensions are of fixed size: boxes that follow each other in the result's order
 //!   (`cut.rs`), as large as an estimate of their cost allows (`spread.rs`);
 //! - sparse cells in storage order: runs of tiles (`runs.rs`);
-//! - string dimensions and Hilbert order: intervals of keys (`keys.rs`).
+//! - string dimensions, Hilbert order, and where boxes would be next to empty: intervals of keys (`keys.rs`).
 //!
 //! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`share.rs`),
 //! and its part is cut smaller. No cells are carried from one batch to the next.
 
 mod ahead;
+mod boxes;
 mod cost;
 mod cut;
+mod keyed;
 mod keys;
 mod line;
 mod memory;
@@ -125,11 +127,11 @@ impl<'a> Batches<'a> {
             };
             let cells = match run(&part.plan(&self.plan)) {
                 Ok(cells) => cells,
-                Err(Error::Query(QueryError::OverBudget { needed, .. })) => {
+                Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
                     if parts.put_back(part) {
                         continue;
                     }
-                    return Err(QueryError::BudgetTooSmall { budget: self.budget, least: needed }.into());
+                    return Err(share::smallest(error).into());
                 }
                 Err(error) => return Err(error),
             };
@@ -191,16 +193,27 @@ pub(crate) fn for_each_part(
     while let Some(part) = parts.next(plan)? {
         match run(&part.plan(plan)) {
             Ok(()) => parts.done(plan, &part),
-            Err(Error::Query(QueryError::OverBudget { needed, .. })) => {
+            Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
                 if !parts.put_back(part) {
-                    let budget = batch.unwrap_or(budget);
-                    return Err(QueryError::BudgetTooSmall { budget, least: needed }.into());
+                    return Err(share::smallest(error).into());
                 }
             }
             Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// The error of a budget that was too small: this one, or that of a plan whose parts need more.
+pub(crate) fn dearer(error: Error, plan: &Plan<'_>, Allowance { budget, batch }: Allowance) -> Error {
+    let least = |error: &Error| match error {
+        Error::Query(QueryError::BudgetTooSmall { least, .. }) => Some(*least),
+        _ => None,
+    };
+    match (least(&error), Parts::new(plan, budget, batch)) {
+        (Some(own), Err(other)) if least(&other).is_some_and(|other| other > own) => other,
+        _ => error,
+    }
 }
 
 /// Runs a query on groups of tiles that the memory has room for, in their order.
@@ -228,10 +241,7 @@ pub(crate) fn for_each_group(
         let mut part = plan.clone();
         part.share.room = Some(Arc::new(room.again()));
         match run(&part, group) {
-            Err(Error::Query(QueryError::OverBudget { needed, .. })) => {
-                let budget = batch.unwrap_or(budget);
-                return Err(QueryError::BudgetTooSmall { budget, least: needed }.into());
-            }
+            Err(Error::Query(error)) => return Err(share::smallest(error).into()),
             other => other?,
         }
     }

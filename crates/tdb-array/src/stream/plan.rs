@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
-use tdb_schema::{ArraySchema, Dimension, Range};
+use tdb_codec::{ArrayType, Layout, to_u64};
+use tdb_schema::{ArraySchema, Range};
 
+use super::boxes::{Boxes, Narrowed, bounds_of, lines_of, narrow, volume};
 use super::cost::CellCost;
-use super::cut::{Bounds, Cutter, Fit, Piece};
+use super::cut::Piece;
+use super::keyed;
 use super::keys::{KeyOrder, Stretches, Taken};
-use super::line::Line;
 use super::memory::MemoryBudget;
 use super::progress::Progress;
 use super::runs::{Limit, Run, Runs, TileSet};
 use super::share::{Room, Share, too_small};
-use super::spread::Spread;
-use crate::coordinate::Ends;
 use crate::fragment::Fragment;
 use crate::query::Plan;
-use crate::ranges::RangeSet;
 use crate::sparse::Sorting;
-use crate::sparse::filter::Filter;
-use crate::sparse::order::{CellOrder, parts};
-use crate::sparse::select::select;
-use crate::{Error, QueryError, Result};
+use crate::sparse::order::CellOrder;
+use crate::{Error, Result};
 
 /// The parts of a query that are still to be read.
 #[derive(Debug)]
@@ -38,7 +34,7 @@ pub(crate) struct Parts {
 
 #[derive(Debug)]
 enum Kind {
-    Boxes(Boxes),
+    Boxes(Box<Boxes>),
     Runs(Runs),
     /// Before it is known whether the query must be cut at all.
     Untried(KeyOrder),
@@ -48,45 +44,24 @@ enum Kind {
     Done,
 }
 
-/// Boxes in the order of the result.
-#[derive(Debug)]
-struct Boxes {
-    cutter: Cutter,
-    spread: Spread,
-    lines: Vec<Line>,
-    all: Bounds,
-    /// Whether the lines' numbers are places in the sequence asked for.
-    places: bool,
-    /// Space tiles of all boxes of a dense array.
-    dense_tiles: Option<f64>,
-    /// Fragments that the last box touched.
-    touched: Vec<usize>,
-}
-
 /// One part.
 #[derive(Debug)]
 pub(crate) struct Part {
-    what: What,
-    room: Arc<Room>,
+    pub(super) what: What,
+    /// Dimensions in which it is less than the whole query.
+    pub(super) narrowed: Arc<Vec<Narrowed>>,
+    pub(super) room: Arc<Room>,
     /// Tiles it reads, parts of tiles as parts.
     pub(crate) tiles: f64,
-    touched: Vec<usize>,
+    pub(super) touched: Vec<usize>,
 }
 
 #[derive(Debug)]
-enum What {
-    /// A box, and the dimensions in which it is less than the whole query.
-    Box(Piece, Vec<(usize, Narrowed)>),
+pub(super) enum What {
+    Box(Piece),
     Run(Run, Arc<TileSet>),
     Whole(KeyOrder),
     Window(Box<Taken>, Share),
-}
-
-#[derive(Debug)]
-enum Narrowed {
-    To(Ends),
-    /// Intervals in the order of the result.
-    Exactly(RangeSet),
 }
 
 const SCALE: u64 = 64;
@@ -103,35 +78,13 @@ impl Parts {
         let cost = CellCost::new(plan, sorts);
         let order = order_of(plan);
         let lines = lines_of(plan);
-        let places = dense && several(plan);
         let mut progress = Progress::default();
         let kind = match lines {
             _ if !dense && !sorts => Kind::Runs(Runs::default()),
-            Some(lines) if order != CellOrder::Hilbert => match bounds_of(plan, &lines) {
-                Some(all) => {
-                    let spread = if places {
-                        Spread::places(plan, lines.clone(), &cost)?
-                    } else if dense {
-                        Spread::dense(plan, lines.clone(), &cost, &all)?
-                    } else {
-                        Spread::sparse(plan, lines.clone(), &cost, &all)?
-                    };
-                    let cutter = Cutter::new(lines.clone(), parts(schema, order), all.clone(), dense);
-                    let (tiles, cells) = spread.totals();
-                    let tiles = if dense { space_tiles(plan, &all, places) } else { tiles };
-                    progress.tiles_estimate = super::whole(tiles);
-                    progress.cells_estimate = if dense { volume(&all) } else { super::whole(cells) };
-                    // Tiles of dense arrays are counted by their cells, whether fragments have them or not.
-                    let dense_tiles = dense.then_some(tiles);
-                    Kind::Boxes(Boxes {
-                        cutter,
-                        spread,
-                        lines,
-                        all,
-                        places,
-                        dense_tiles,
-                        touched: Vec::new(),
-                    })
+            Some(lines) if order != CellOrder::Hilbert => match Boxes::new(plan, &cost, lines, order)? {
+                Some(boxes) => {
+                    (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
+                    Kind::Boxes(Box::new(boxes))
                 }
                 None => Kind::Done,
             },
@@ -151,6 +104,12 @@ impl Parts {
             (_, Ok(_)) => Ok((this, progress)),
             (Kind::Runs(_), Err(_)) => Err(this.too_small_for_runs(plan)),
             (Kind::Untried(_), Err(_)) => Err(this.too_small_for_keys(plan)),
+            // Room for the least, and for some cells.
+            (Kind::Boxes(boxes), Err(_)) => {
+                let fixed = this.threads(plan).saturating_add(this.beside(plan));
+                let least = Room::least(fixed).saturating_add(boxes.held()).saturating_add(boxes.least());
+                Err(too_small(budget, least).into())
+            }
             (_, Err(error)) => Err(error),
         }
     }
@@ -160,11 +119,7 @@ impl Parts {
         let threads = match &self.kind {
             // Their tiles are known run by run.
             Kind::Runs(_) | Kind::Done => 0,
-            _ => {
-                let largest = largest_tile(plan, &self.cost);
-                let one = self.cost.thread(largest, self.cost.largest_value_tile());
-                one.saturating_mul(to_u64(plan.array.context.threads))
-            }
+            _ => self.threads(plan),
         };
         self.room_beside(plan, threads.saturating_add(held))
     }
@@ -179,9 +134,19 @@ impl Parts {
 
     /// What the budget leaves beside `fixed` bytes.
     fn room_of_budget(&self, plan: &Plan<'_>, fixed: u64) -> Result<Room> {
-        let fixed = fixed.saturating_add(self.cost.per_batch(&plan.array.fragments));
-        let fixed = fixed.saturating_add(plan.share.beside);
+        let fixed = fixed.saturating_add(self.beside(plan));
         Ok(Room::new(self.budget, fixed, self.cost.per_selected_cell())?)
+    }
+
+    /// Working memory of all threads.
+    fn threads(&self, plan: &Plan<'_>) -> u64 {
+        let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
+        self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context.threads))
+    }
+
+    /// What is held beside the room whatever a batch is.
+    fn beside(&self, plan: &Plan<'_>) -> u64 {
+        self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside)
     }
 
     /// The next part; `None` behind the last.
@@ -194,18 +159,21 @@ impl Parts {
         if let Kind::Unsorted(_) = self.kind {
             let room = self.room(plan, 0)?.bytes();
             if let Kind::Unsorted(order) = core::mem::replace(&mut self.kind, Kind::Done) {
-                self.kind = Kind::Keys(self.stretches(plan, order, room)?);
+                self.kind = Kind::Keys(keyed::note(plan, &self.cost, order, room)?);
             }
         }
         let held = self.held();
         let room = self.room(plan, held)?;
-        let share = |room: &Room| room.bytes().saturating_mul(self.scale) / SCALE;
-        let target = share(&room);
+        let scale = self.scale;
+        let share = |room: u64| room.saturating_mul(scale) / SCALE;
+        let target = share(room.bytes());
         let all = self.room_of_budget(plan, held)?;
-        let limit = Limit { cells: target, all: share(&all) };
+        let limit = Limit { cells: target, all: share(all.bytes()) };
         match &mut self.kind {
-            Kind::Boxes(boxes) => boxes.next(plan, &self.cost, room, SCALE as f64 / self.scale as f64),
-            Kind::Keys(stretches) => Ok(next_window(stretches, &self.cost, room, target)),
+            Kind::Boxes(boxes) => boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale as f64),
+            Kind::Keys(stretches) => {
+                Ok(keyed::next_window(stretches, &self.cost, room, target, &Arc::default()))
+            }
             Kind::Runs(runs) => {
                 // Threads are counted with each run.
                 let Some(run) = runs.next(plan, &self.cost, limit, to_u64(plan.array.context.threads))?
@@ -219,7 +187,8 @@ impl Parts {
                 let room = self.room_beside(plan, run.threads)?;
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
                 let set = Arc::new(run.tiles());
-                Ok(Some(Part { what: What::Run(run, set), room: Arc::new(room), tiles, touched }))
+                let (what, room) = (What::Run(run, set), Arc::new(room));
+                Ok(Some(Part { what, narrowed: Arc::default(), room, tiles, touched }))
             }
             Kind::Untried(_) | Kind::Unsorted(_) | Kind::Done => Ok(None),
         }
@@ -228,7 +197,7 @@ impl Parts {
     /// What the plan of the parts holds itself.
     fn held(&self) -> u64 {
         match &self.kind {
-            Kind::Boxes(boxes) => boxes.spread.held(),
+            Kind::Boxes(boxes) => boxes.held(),
             Kind::Keys(stretches) => stretches.held(),
             _ => 0,
         }
@@ -243,17 +212,16 @@ impl Parts {
             }
         }
         let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
-        let threads = self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context.threads));
-        let beside = self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside);
+        let (threads, beside) = (self.threads(plan), self.beside(plan));
         // The shortest window has a stretch of each fragment that overlaps there.
         let tile = cells.saturating_mul(self.cost.per_cell()).saturating_add(values.saturating_mul(3));
         let together = tile.saturating_mul(overlapping(plan));
         let room = |stretches: u64| {
-            let notes = tiles(plan).saturating_mul(STRETCH).saturating_mul(stretches);
+            let notes = keyed::notes(plan).saturating_mul(stretches);
             let cells = together.checked_div(stretches).unwrap_or(together);
             cells.max(Room::least(0)).max(notes.saturating_mul(7)).saturating_add(notes)
         };
-        let least = (1..=MOST_STRETCHES).map(room).min().unwrap_or(together);
+        let least = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(together);
         let least = least.saturating_add(least / 7).saturating_add(threads).saturating_add(beside);
         too_small(self.budget, least).into()
     }
@@ -261,7 +229,7 @@ impl Parts {
     /// The error of a budget that is too small for some tile: it names what the dearest takes.
     fn too_small_for_runs(&self, plan: &Plan<'_>) -> Error {
         let threads = to_u64(plan.array.context.threads);
-        let beside = self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside);
+        let beside = self.beside(plan);
         match Runs::default().dearest(plan, &self.cost, threads) {
             Ok(least) => too_small(self.budget, least.max(Room::least(0)).saturating_add(beside)).into(),
             Err(error) => error,
@@ -283,46 +251,20 @@ impl Parts {
                 return Ok(None);
             };
             let tiles = to_u64(all.len()) as f64;
-            return Ok(Some(Some(Part { what: What::Whole(order), room, tiles, touched: Vec::new() })));
+            let (what, narrowed, touched) = (What::Whole(order), Arc::default(), Vec::new());
+            return Ok(Some(Some(Part { what, narrowed, room, tiles, touched })));
         }
         self.kind = Kind::Unsorted(order);
         Ok(None)
-    }
-
-    /// Notes the keys of all cells.
-    fn stretches(&self, plan: &Plan<'_>, order: KeyOrder, room: u64) -> Result<Stretches> {
-        // An eighth of the room.
-        let stretch = tiles(plan).saturating_mul(STRETCH);
-        let most = (room / 8).checked_div(stretch).unwrap_or(1).clamp(1, MOST_STRETCHES);
-        let most = to_usize(most).unwrap_or(1);
-        let mut stretches = Stretches::new(order);
-        let mut runs = Runs::default();
-        let target = room.saturating_mul(3) / 4;
-        let limit = Limit { cells: target, all: target };
-        while let Some(run) = runs.next(plan, &self.cost, limit, 0)? {
-            let mut part = plan.clone();
-            part.share = Share { tiles: Some(Arc::new(run.tiles())), ..Share::default() };
-            for selection in select(&part, true, Filter::All)? {
-                let cells = to_u64(selection.len());
-                let whole = run.values(selection.fragment, selection.tile);
-                let values =
-                    whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
-                let bytes = cells.saturating_mul(self.cost.per_cell()).saturating_add(values);
-                stretches.add(&selection, most, bytes);
-            }
-            runs.forget(plan, run.tiles().keys().copied());
-        }
-        stretches.sort();
-        Ok(stretches)
     }
 
     /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not possible.
     pub(crate) fn put_back(&mut self, part: Part) -> bool {
         self.scale = (self.scale / 2).max(1);
         match (&mut self.kind, part.what) {
-            (Kind::Boxes(boxes), What::Box(piece, _)) => boxes.cutter.put_back(piece),
+            (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
             (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
-            (Kind::Keys(_), What::Window(taken, _)) => taken.divisible,
+            (Kind::Keys(_) | Kind::Boxes(_), What::Window(taken, _)) => taken.divisible,
             (kind @ Kind::Done, What::Whole(order)) => {
                 // Estimates of whole queries count every cell, but not all that deletes look at.
                 *kind = Kind::Unsorted(order);
@@ -337,10 +279,8 @@ impl Parts {
         self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(SCALE);
         let mut gone: Vec<usize> = part.touched.clone();
         match (&mut self.kind, &part.what) {
-            (Kind::Boxes(boxes), _) => {
-                gone = core::mem::replace(&mut boxes.touched, part.touched.clone());
-                gone.retain(|fragment| part.touched.binary_search(fragment).is_err());
-            }
+            (Kind::Boxes(boxes), What::Window(taken, _)) => gone = boxes.done(&part.touched, Some(taken)),
+            (Kind::Boxes(boxes), _) => gone = boxes.done(&part.touched, None),
             (Kind::Runs(runs), _) => return runs.forget(plan, gone.into_iter()),
             (Kind::Keys(stretches), What::Window(taken, _)) => {
                 stretches.advance(taken);
@@ -352,12 +292,6 @@ impl Parts {
             fragment.forget();
         }
     }
-}
-
-/// Tiles of all fragments, at least one.
-fn tiles(plan: &Plan<'_>) -> u64 {
-    let counts = plan.array.fragments.iter().map(|fragment| fragment.footer().sparse_tile_num);
-    counts.fold(1, u64::saturating_add)
 }
 
 /// How many fragments overlap along the first dimension, at most.
@@ -377,115 +311,13 @@ fn overlapping(plan: &Plan<'_>) -> u64 {
     open.max().unwrap_or(1)
 }
 
-/// Bytes of a stretch, about.
-const STRETCH: u64 = 400;
-/// Most stretches that a tile's cells are noted in.
-const MOST_STRETCHES: u64 = 16;
-
-/// Cells that a box should have room for beside what it touches.
-const LEAST_CELLS: u64 = 16;
-
-impl Boxes {
-    /// The next box, where cells are taken to be `times` as many as they seem.
-    fn next(&mut self, plan: &Plan<'_>, cost: &CellCost, room: Room, times: f64) -> Result<Option<Part>> {
-        // Boxes that have room for less would be empty, most of them, and there would be no end of them.
-        let each = cost.per_cell().max(self.spread.each());
-        let least = |touch: u64| touch.saturating_add(each.saturating_mul(LEAST_CELLS));
-        let fit = |bounds: &Bounds| match self.spread.cost(bounds, times) {
-            (touch, _) if least(touch) > room.bytes() => Fit::Never,
-            (_, all) if all > room.bytes() => Fit::No,
-            _ => Fit::Yes,
-        };
-        let piece = match self.cutter.next(fit) {
-            Ok(Some(piece)) => piece,
-            Ok(None) => return Ok(None),
-            Err(bounds) => {
-                let (touch, _) = self.spread.cost(&bounds, times);
-                return Err(smallest(room.over(least(touch))).into());
-            }
-        };
-        let (touched, tiles) = self.spread.touched(&piece.bounds);
-        let share = volume(&piece.bounds) as f64 / volume(&self.all).max(1) as f64;
-        let tiles = self.dense_tiles.map_or(tiles, |all| all * share);
-        let mut narrowed = Vec::new();
-        let dimensions = self.lines.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
-        for ((index, (line, dimension)), (span, all)) in dimensions.zip(piece.bounds.iter().zip(&self.all)) {
-            if span == all {
-                continue;
-            }
-            if self.places {
-                let ends = line.at(span.0, span.1).into_iter().map(|(low, high)| {
-                    Ok(Ends { low: dimension.coordinate(low), high: dimension.coordinate(high) })
-                });
-                narrowed.push((index, Narrowed::Exactly(RangeSet::new(dimension, ends)?)));
-                continue;
-            }
-            // Ends of the whole query stay as they were asked for, open ones too.
-            let low = if span.0 == all.0 { None } else { line.low(span.0) };
-            let high = if span.1 == all.1 { None } else { line.high(span.1) };
-            narrowed.push((index, Narrowed::To(Ends { low, high })));
-        }
-        let dense = plan.array.schema().array_type == ArrayType::Dense;
-        let fixed = if dense {
-            volume(&piece.bounds).saturating_mul(cost.per_cell())
-        } else {
-            super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len()))
-        };
-        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
-        let over = share.charge(fixed);
-        let Some(room) = share.room else { return Ok(None) };
-        if let Err(error) = over {
-            if self.cutter.put_back(piece) {
-                return self.next(plan, cost, room.again(), times * 2.0);
-            }
-            return Err(smallest(error).into());
-        }
-        Ok(Some(Part { what: What::Box(piece, narrowed), room, tiles, touched }))
-    }
-}
-
-/// The error of a batch that cannot be any smaller.
-fn smallest(error: QueryError) -> QueryError {
-    match error {
-        QueryError::OverBudget { budget, needed } => QueryError::BudgetTooSmall { budget, least: needed },
-        other => other,
-    }
-}
-
-fn next_window(stretches: &mut Stretches, cost: &CellCost, room: Room, target: u64) -> Option<Part> {
-    let taken = stretches.next(target)?;
-    let tiles = Arc::new(taken.tiles.clone());
-    let touched: Vec<usize> = tiles.keys().copied().collect();
-    let count: usize = tiles.values().map(Vec::len).sum();
-    let window = Some(Arc::new(taken.window.clone()));
-    let share = Share { tiles: Some(tiles), window, ..Share::default() };
-    // Too much of it comes to light when the part is read.
-    let room = Arc::new(room);
-    let counted = Share { room: Some(room.clone()), ..Share::default() };
-    let _ = counted.charge(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
-    let tiles = to_u64(count) as f64;
-    Some(Part { what: What::Window(Box::new(taken), share), room, tiles, touched })
-}
-
 impl Part {
     /// The part as a query of its own.
     pub(crate) fn plan<'a>(&self, whole: &Plan<'a>) -> Plan<'a> {
-        let mut plan = whole.clone();
+        let mut plan = narrow(whole, &self.narrowed);
         match &self.what {
-            What::Box(_, narrowed) => {
-                for (dimension, to) in narrowed {
-                    match to {
-                        Narrowed::To(ends) => plan = plan.narrowed(*dimension, ends),
-                        Narrowed::Exactly(set) => {
-                            if let Some(slot) = plan.ranges.get_mut(*dimension) {
-                                slot.clone_from(set);
-                            }
-                        }
-                    }
-                }
-            }
+            What::Box(_) | What::Whole(_) => {}
             What::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
-            What::Whole(_) => {}
             What::Window(_, share) => plan.share = share.clone(),
         }
         plan.share.room = Some(self.room.clone());
@@ -527,75 +359,6 @@ pub(crate) fn dense_order(plan: &Plan<'_>) -> Layout {
         (Layout::Unordered | Layout::Hilbert, _) => Layout::RowMajor,
         (order, _) => order,
     }
-}
-
-/// Whether some dimension is asked for in several intervals.
-fn several(plan: &Plan<'_>) -> bool {
-    let dimensions = &plan.array.schema().domain.dimensions;
-    plan.ranges.iter().zip(dimensions).any(|(set, dimension)| set.len(dimension).is_some_and(|len| len != 1))
-}
-
-/// The dimensions as lines; `None` if one is of strings.
-fn lines_of(plan: &Plan<'_>) -> Option<Vec<Line>> {
-    let schema = plan.array.schema();
-    let dense = schema.array_type == ArrayType::Dense;
-    let places = dense && several(plan);
-    let lines = schema.domain.dimensions.iter().zip(&plan.ranges).map(|(dimension, set)| {
-        let line = Line::new(dimension)?;
-        Some(if places { line.asked(&set.ordinals(dimension)?) } else { line })
-    });
-    lines.collect()
-}
-
-/// The box that holds all of a query's cells; `None` if it has none. In sparse arrays, what fragments say they cover.
-fn bounds_of(plan: &Plan<'_>, lines: &[Line]) -> Option<Bounds> {
-    let schema = plan.array.schema();
-    if schema.array_type == ArrayType::Dense && several(plan) {
-        return lines.iter().map(|line| Some((0, line.places().checked_sub(1)?))).collect();
-    }
-    let stored = match schema.array_type {
-        ArrayType::Dense => None,
-        ArrayType::Sparse => Some(plan.array.non_empty_domain()?),
-    };
-    let mut bounds = Vec::with_capacity(lines.len());
-    for (index, (line, dimension)) in lines.iter().zip(&schema.domain.dimensions).enumerate() {
-        let (first, last) = match (&stored, &dimension.domain) {
-            (Some(stored), _) => stored.get(index).map(|range| (&range.low, &range.high))?,
-            (None, domain) => domain.as_ref().map(|(first, last)| (first, last))?,
-        };
-        let (mut low, mut high) = (line.number(first)?, line.number(last)?);
-        // The first and the last interval of sets that are sorted, which all are here.
-        let set = plan.ranges.get(index)?;
-        let ends = set.iter(dimension).next().zip(set.iter(dimension).last());
-        let (begin, end) = ends?;
-        low = low.max(begin.low.and_then(|value| line.number(&value)).unwrap_or(0));
-        high = high.min(end.high.and_then(|value| line.number(&value)).unwrap_or(u64::MAX));
-        if low > high {
-            return None;
-        }
-        bounds.push((low, high));
-    }
-    Some(bounds)
-}
-
-/// Space tiles of a box, about.
-fn space_tiles(plan: &Plan<'_>, bounds: &Bounds, places: bool) -> f64 {
-    let extents = plan.array.schema().domain.dimensions.iter().map(Dimension::extent_cells);
-    let tiles = bounds.iter().zip(extents).map(|((low, high), extent)| {
-        let Some(extent) = extent else { return 1.0 };
-        // Places begin with a tile as likely as inside one.
-        let tile = |number: u64| number.checked_div(extent).unwrap_or(0);
-        let (first, last) =
-            if places { (0, tile(high.saturating_sub(*low))) } else { (tile(*low), tile(*high)) };
-        last.saturating_sub(first).saturating_add(1) as f64
-    });
-    tiles.product()
-}
-
-/// Cells of a box.
-fn volume(bounds: &Bounds) -> u64 {
-    let counts = bounds.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
-    counts.fold(1, u64::saturating_mul)
 }
 
 fn largest_tile(plan: &Plan<'_>, cost: &CellCost) -> u64 {

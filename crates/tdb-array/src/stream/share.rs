@@ -85,6 +85,13 @@ impl Room {
         Self { budget: most, fixed: 0, bytes, per_cell, used: AtomicU64::new(0) }
     }
 
+    /// The room that is left beside so many bytes.
+    pub(crate) const fn beside(self, held: u64) -> Self {
+        let Self { budget, fixed, bytes, per_cell, used } = self;
+        let (fixed, bytes) = (fixed.saturating_add(held), bytes.saturating_sub(held));
+        Self { budget, fixed, bytes, per_cell, used }
+    }
+
     /// Bytes in all.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
@@ -117,6 +124,14 @@ impl Room {
 /// The error of a query whose smallest batch takes so much, what the query holds besides included.
 pub(crate) fn too_small(budget: MemoryBudget, least: u64) -> QueryError {
     QueryError::BudgetTooSmall { budget, least: budget_for(least) }
+}
+
+/// The error of a batch that cannot be any smaller.
+pub(crate) fn smallest(error: QueryError) -> QueryError {
+    match error {
+        QueryError::OverBudget { budget, needed } => QueryError::BudgetTooSmall { budget, least: needed },
+        other => other,
+    }
 }
 
 /// The budget of which so much is planned with.

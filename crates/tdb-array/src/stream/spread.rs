@@ -30,6 +30,14 @@ struct Span {
     cells: f64,
 }
 
+/// What a box touches: fragments, tiles, parts of tiles as parts, and stored cells, about.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    pub(crate) fragments: Vec<usize>,
+    pub(crate) tiles: f64,
+    pub(crate) cells: f64,
+}
+
 /// What some tiles weigh.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
@@ -219,8 +227,8 @@ impl Spread {
         self.spans.push(Span { bytes, touch, bounds, fragment, tiles, cells });
     }
 
-    /// What a box costs: with what it touches alone, and with its cells, which are taken to be `times` as many as they seem.
-    pub(crate) fn cost(&self, bounds: &Bounds, times: f64) -> (u64, u64) {
+    /// What a box costs, where cells are taken to be `times` as many as they seem.
+    pub(crate) fn cost(&self, bounds: &Bounds, times: f64) -> u64 {
         let cells = bounds.iter().fold(1u64, |product, (low, high)| {
             product.saturating_mul(high.saturating_sub(*low).saturating_add(1))
         });
@@ -232,21 +240,22 @@ impl Spread {
                 bytes += span.bytes * share;
             }
         }
-        (super::whole(touch), super::whole(touch + bytes * times))
+        super::whole(touch + bytes * times)
     }
 
-    /// Which fragments a box touches, and how many tiles it takes, counting parts of tiles as parts.
-    pub(crate) fn touched(&self, bounds: &Bounds) -> (Vec<usize>, f64) {
+    /// What a box touches.
+    pub(crate) fn touched(&self, bounds: &Bounds) -> Touched {
         let ends = self.positions(bounds);
-        let (mut found, mut tiles) = (Vec::new(), 0.0);
+        let mut touched = Touched::default();
         for span in &self.spans {
             if let Some(share) = self.share(span, &ends) {
-                found.push(span.fragment);
-                tiles += share * span.tiles;
+                touched.fragments.push(span.fragment);
+                touched.tiles += share * span.tiles;
+                touched.cells += share * span.cells;
             }
         }
-        found.dedup();
-        (found, tiles)
+        touched.fragments.dedup();
+        touched
     }
 
     /// Tiles and stored cells of all spans.
@@ -254,11 +263,28 @@ impl Spread {
         self.spans.iter().fold((0.0, 0.0), |sum, span| (sum.0 + span.tiles, sum.1 + span.cells))
     }
 
-    /// What a stored cell costs on average, with its share of what tiles and fragments take as such; 0 if none is stored.
-    pub(crate) fn each(&self) -> u64 {
-        let sum = |of: fn(&Span) -> f64| self.spans.iter().map(of).sum::<f64>();
-        let cells = sum(|span| span.cells);
-        if cells > 0.0 { super::whole((sum(|span| span.bytes) + sum(|span| span.touch)) / cells) } else { 0 }
+    /// Bytes that a box of one cell takes at most, about: along each dimension there is a place where most spans lie over each
+    /// other, and no cell lies in more spans than the fewest of these.
+    pub(crate) fn least(&self) -> u64 {
+        let along = |(dimension, line): (usize, &Line)| {
+            let mut ends = Vec::with_capacity(self.spans.len().saturating_mul(2));
+            for span in &self.spans {
+                let (low, high) = span.bounds.get(dimension).copied().unwrap_or_default();
+                let share = (line.grain() / (high - low + line.grain())).min(1.0);
+                let bytes = span.touch + span.bytes * share;
+                // What ends at a place still lies over what begins there.
+                ends.extend([(low, false, bytes), (high, true, -bytes)]);
+            }
+            ends.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let (mut now, mut most) = (0.0, 0.0f64);
+            for (.., bytes) in ends {
+                now += bytes;
+                most = most.max(now);
+            }
+            most
+        };
+        let dimensions = self.lines.iter().enumerate().map(along);
+        super::whole(dimensions.reduce(f64::min).unwrap_or(0.0)).saturating_add(self.volume)
     }
 
     /// How much of a span lies in a box; `None` if nothing does.

@@ -1,0 +1,296 @@
+//! A query in boxes that follow each other in the order of its result.
+//!
+//! Where boxes would be next to empty, as where one value of a real dimension touches more tiles than a batch has room for,
+//! there is no end of them: what is left is then taken by the keys of its cells (`keyed.rs`).
+
+use std::sync::Arc;
+
+use tdb_codec::ArrayType;
+use tdb_schema::Dimension;
+
+use super::cost::CellCost;
+use super::cut::{Bounds, Cutter, Piece};
+use super::keyed;
+use super::keys::{KeyOrder, Stretches, Taken};
+use super::line::Line;
+use super::plan::{Part, What};
+use super::share::{Room, Share, smallest};
+use super::spread::Spread;
+use crate::Result;
+use crate::coordinate::Ends;
+use crate::query::Plan;
+use crate::ranges::RangeSet;
+use crate::sparse::order::{CellOrder, parts};
+
+/// The boxes of a query that are still to be read.
+#[derive(Debug)]
+pub(super) struct Boxes {
+    cutter: Cutter,
+    spread: Spread,
+    lines: Vec<Line>,
+    all: Bounds,
+    order: CellOrder,
+    /// Whether the lines' numbers are places in the sequence asked for.
+    places: bool,
+    /// Space tiles of all boxes of a dense array.
+    dense_tiles: Option<f64>,
+    /// Fragments that the last box touched.
+    touched: Vec<usize>,
+    /// How many boxes of hardly any cells there were, less one for each time as many cells as they should have.
+    barren: f64,
+    /// The box that is taken by keys.
+    keyed: Option<Keyed>,
+}
+
+/// A box by the keys of its cells.
+#[derive(Debug)]
+struct Keyed {
+    stretches: Stretches,
+    narrowed: Arc<Vec<Narrowed>>,
+}
+
+/// A dimension in which a part is less than the whole query.
+#[derive(Debug)]
+pub(super) struct Narrowed {
+    dimension: usize,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    Ends(Ends),
+    /// Intervals in the order of the result.
+    Exactly(RangeSet),
+}
+
+/// A box that seems to have fewer cells than this is barren.
+const FEW_CELLS: f64 = 16.0;
+/// So many barren boxes are read before cells are taken by keys, for which their coordinates are decoded once more.
+const MOST_BARREN: f64 = 256.0;
+
+impl Boxes {
+    /// The boxes of a query; `None` if it has no cells.
+    pub(super) fn new(
+        plan: &Plan<'_>,
+        cost: &CellCost,
+        lines: Vec<Line>,
+        order: CellOrder,
+    ) -> Result<Option<Self>> {
+        let Some(all) = bounds_of(plan, &lines) else { return Ok(None) };
+        let schema = plan.array.schema();
+        let dense = schema.array_type == ArrayType::Dense;
+        let places = dense && several(plan);
+        let spread = if places {
+            Spread::places(plan, lines.clone(), cost)?
+        } else if dense {
+            Spread::dense(plan, lines.clone(), cost, &all)?
+        } else {
+            Spread::sparse(plan, lines.clone(), cost, &all)?
+        };
+        let cutter = Cutter::new(lines.clone(), parts(schema, order), all.clone(), dense);
+        // Tiles of dense arrays are counted by their cells, whether fragments have them or not.
+        let dense_tiles = dense.then(|| space_tiles(plan, &all, places));
+        let (touched, barren, keyed) = (Vec::new(), 0.0, None);
+        Ok(Some(Self { cutter, spread, lines, all, order, places, dense_tiles, touched, barren, keyed }))
+    }
+
+    /// Tiles and cells of all boxes, about.
+    pub(super) fn totals(&self) -> (u64, u64) {
+        let (tiles, cells) = self.spread.totals();
+        match self.dense_tiles {
+            Some(tiles) => (super::whole(tiles), volume(&self.all)),
+            None => (super::whole(tiles), super::whole(cells)),
+        }
+    }
+
+    /// Bytes that the plan holds itself, what is taken by keys apart.
+    pub(super) fn held(&self) -> u64 {
+        self.spread.held()
+    }
+
+    /// Bytes that the dearest of the smallest boxes takes, about.
+    pub(super) fn least(&self) -> u64 {
+        self.spread.least()
+    }
+
+    /// The next box, or a window of one, in a share of the room that `scale` and its inverse `times` are.
+    pub(super) fn next(
+        &mut self,
+        plan: &Plan<'_>,
+        cost: &CellCost,
+        room: Room,
+        scale: impl Fn(u64) -> u64,
+        times: f64,
+    ) -> Result<Option<Part>> {
+        while self.keyed.is_some() || self.barren >= MOST_BARREN {
+            if let Some(keyed) = &mut self.keyed {
+                let room = room.again().beside(keyed.stretches.held());
+                let target = scale(room.bytes());
+                if let Some(part) = keyed::next_window(&keyed.stretches, cost, room, target, &keyed.narrowed)
+                {
+                    return Ok(Some(part));
+                }
+                self.keyed = None;
+            }
+            if self.barren >= MOST_BARREN {
+                let Some(bounds) = self.cutter.take() else { return Ok(None) };
+                let narrowed = self.narrowed(plan, &bounds)?;
+                let order = KeyOrder::new(plan.array.schema(), self.order);
+                let stretches = keyed::note(&narrow(plan, &narrowed), cost, order, room.bytes())?;
+                self.keyed = Some(Keyed { stretches, narrowed });
+            }
+        }
+        let fit = |bounds: &Bounds| self.spread.cost(bounds, times) <= room.bytes();
+        let Some(piece) = self.cutter.next(fit) else { return Ok(None) };
+        let spread = self.spread.touched(&piece.bounds);
+        let (touched, mut tiles) = (spread.fragments, spread.tiles);
+        let fixed = if let Some(all) = self.dense_tiles {
+            let cells = volume(&piece.bounds);
+            tiles = all * cells as f64 / volume(&self.all).max(1) as f64;
+            cells.saturating_mul(cost.per_cell())
+        } else {
+            self.barren += if spread.cells < FEW_CELLS { 1.0 } else { -spread.cells / FEW_CELLS };
+            self.barren = self.barren.max(0.0);
+            super::whole(cost.per_fragment()).saturating_mul(tdb_codec::to_u64(touched.len()))
+        };
+        let narrowed = self.narrowed(plan, &piece.bounds)?;
+        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let over = share.charge(fixed);
+        let Some(room) = share.room else { return Ok(None) };
+        if let Err(error) = over {
+            if self.cutter.put_back(piece) {
+                return self.next(plan, cost, room.again(), scale, times * 2.0);
+            }
+            return Err(smallest(error).into());
+        }
+        Ok(Some(Part { what: What::Box(piece), narrowed, room, tiles, touched }))
+    }
+
+    fn narrowed(&self, plan: &Plan<'_>, bounds: &Bounds) -> Result<Arc<Vec<Narrowed>>> {
+        let mut narrowed = Vec::new();
+        let dimensions = self.lines.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
+        for ((dimension, (line, own)), (span, all)) in dimensions.zip(bounds.iter().zip(&self.all)) {
+            if span == all {
+                continue;
+            }
+            let to = if self.places {
+                let ends = line
+                    .at(span.0, span.1)
+                    .into_iter()
+                    .map(|(low, high)| Ok(Ends { low: own.coordinate(low), high: own.coordinate(high) }));
+                To::Exactly(RangeSet::new(own, ends)?)
+            } else {
+                // Ends of the whole query stay as they were asked for, open ones too.
+                let low = if span.0 == all.0 { None } else { line.low(span.0) };
+                let high = if span.1 == all.1 { None } else { line.high(span.1) };
+                To::Ends(Ends { low, high })
+            };
+            narrowed.push(Narrowed { dimension, to });
+        }
+        Ok(Arc::new(narrowed))
+    }
+
+    /// Takes a box back, to be cut smaller. Fails if that is not possible.
+    pub(super) fn put_back(&mut self, piece: Piece) -> bool {
+        self.cutter.put_back(piece)
+    }
+
+    /// Goes on behind a part that touched these fragments, and was a window if `taken` says so. Returns those that are done.
+    pub(super) fn done(&mut self, touched: &[usize], taken: Option<&Taken>) -> Vec<usize> {
+        let mut gone = core::mem::replace(&mut self.touched, touched.to_vec());
+        match (taken, &mut self.keyed) {
+            (Some(taken), Some(keyed)) => {
+                gone.extend_from_slice(touched);
+                keyed.stretches.advance(taken);
+                gone.retain(|fragment| !keyed.stretches.has_fragment(*fragment));
+            }
+            _ => gone.retain(|fragment| touched.binary_search(fragment).is_err()),
+        }
+        gone
+    }
+}
+
+/// A query in those dimensions no more than a part.
+pub(super) fn narrow<'a>(whole: &Plan<'a>, narrowed: &[Narrowed]) -> Plan<'a> {
+    let mut plan = whole.clone();
+    for Narrowed { dimension, to } in narrowed {
+        match to {
+            To::Ends(ends) => plan = plan.narrowed(*dimension, ends),
+            To::Exactly(set) => {
+                if let Some(slot) = plan.ranges.get_mut(*dimension) {
+                    slot.clone_from(set);
+                }
+            }
+        }
+    }
+    plan
+}
+
+/// Whether some dimension is asked for in several intervals.
+pub(super) fn several(plan: &Plan<'_>) -> bool {
+    let dimensions = &plan.array.schema().domain.dimensions;
+    plan.ranges.iter().zip(dimensions).any(|(set, dimension)| set.len(dimension).is_some_and(|len| len != 1))
+}
+
+/// The dimensions as lines; `None` if one is of strings.
+pub(super) fn lines_of(plan: &Plan<'_>) -> Option<Vec<Line>> {
+    let schema = plan.array.schema();
+    let dense = schema.array_type == ArrayType::Dense;
+    let places = dense && several(plan);
+    let lines = schema.domain.dimensions.iter().zip(&plan.ranges).map(|(dimension, set)| {
+        let line = Line::new(dimension)?;
+        Some(if places { line.asked(&set.ordinals(dimension)?) } else { line })
+    });
+    lines.collect()
+}
+
+/// The box that holds all of a query's cells; `None` if it has none. In sparse arrays, what fragments say they cover.
+pub(super) fn bounds_of(plan: &Plan<'_>, lines: &[Line]) -> Option<Bounds> {
+    let schema = plan.array.schema();
+    if schema.array_type == ArrayType::Dense && several(plan) {
+        return lines.iter().map(|line| Some((0, line.places().checked_sub(1)?))).collect();
+    }
+    let stored = match schema.array_type {
+        ArrayType::Dense => None,
+        ArrayType::Sparse => Some(plan.array.non_empty_domain()?),
+    };
+    let mut bounds = Vec::with_capacity(lines.len());
+    for (index, (line, dimension)) in lines.iter().zip(&schema.domain.dimensions).enumerate() {
+        let (first, last) = match (&stored, &dimension.domain) {
+            (Some(stored), _) => stored.get(index).map(|range| (&range.low, &range.high))?,
+            (None, domain) => domain.as_ref().map(|(first, last)| (first, last))?,
+        };
+        let (mut low, mut high) = (line.number(first)?, line.number(last)?);
+        // The first and the last interval of sets that are sorted, which all are here.
+        let set = plan.ranges.get(index)?;
+        let ends = set.iter(dimension).next().zip(set.iter(dimension).last());
+        let (begin, end) = ends?;
+        low = low.max(begin.low.and_then(|value| line.number(&value)).unwrap_or(0));
+        high = high.min(end.high.and_then(|value| line.number(&value)).unwrap_or(u64::MAX));
+        if low > high {
+            return None;
+        }
+        bounds.push((low, high));
+    }
+    Some(bounds)
+}
+
+/// Space tiles of a box, about.
+fn space_tiles(plan: &Plan<'_>, bounds: &Bounds, places: bool) -> f64 {
+    let extents = plan.array.schema().domain.dimensions.iter().map(Dimension::extent_cells);
+    let tiles = bounds.iter().zip(extents).map(|((low, high), extent)| {
+        let Some(extent) = extent else { return 1.0 };
+        // Places begin with a tile as likely as inside one.
+        let tile = |number: u64| number.checked_div(extent).unwrap_or(0);
+        let (first, last) =
+            if places { (0, tile(high.saturating_sub(*low))) } else { (tile(*low), tile(*high)) };
+        last.saturating_sub(first).saturating_add(1) as f64
+    });
+    tiles.product()
+}
+
+/// Cells of a box.
+pub(super) fn volume(bounds: &Bounds) -> u64 {
+    let counts = bounds.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
+    counts.fold(1, u64::saturating_mul)
+}
