@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use tdb_codec::ArrayType;
+use tdb_codec::{ArrayType, to_u64};
 use tdb_schema::Dimension;
 
 use super::cost::CellCost;
 use super::cut::{Bounds, Cutter, Piece};
 use super::keyed;
-use super::keys::{KeyOrder, Stretches, Taken};
+use super::keys::{KeyOrder, Stretches};
 use super::line::Line;
 use super::plan::{Part, What};
 use super::share::{Room, Share, smallest};
@@ -36,8 +36,10 @@ pub(super) struct Boxes {
     dense_tiles: Option<f64>,
     /// Fragments that the last box touched.
     touched: Vec<usize>,
-    /// How many boxes of hardly any cells there were, less one for each time as many cells as they should have.
-    barren: f64,
+    /// How many barren boxes there were, less those that were not.
+    barren: u64,
+    /// Cells that the last box seemed to have, and what it takes if it has hardly any.
+    few: (u64, u64),
     /// The box that is taken by keys.
     keyed: Option<Keyed>,
 }
@@ -63,10 +65,12 @@ enum To {
     Exactly(RangeSet),
 }
 
-/// A box that seems to have fewer cells than this is barren.
-const FEW_CELLS: f64 = 16.0;
+/// A box is barren that seems to have fewer cells than this, or turns out to.
+const FEW_CELLS: u64 = 16;
 /// So many barren boxes are read before cells are taken by keys, for which their coordinates are decoded once more.
-const MOST_BARREN: f64 = 256.0;
+const MOST_BARREN: u64 = 256;
+/// So many where a condition may leave out what boxes hold.
+const MOST_BARREN_OF_CONDITION: u64 = 4096;
 
 impl Boxes {
     /// The boxes of a query; `None` if it has no cells.
@@ -90,8 +94,9 @@ impl Boxes {
         let cutter = Cutter::new(lines.clone(), parts(schema, order), all.clone(), dense);
         // Tiles of dense arrays are counted by their cells, whether fragments have them or not.
         let dense_tiles = dense.then(|| space_tiles(plan, &all, places));
-        let (touched, barren, keyed) = (Vec::new(), 0.0, None);
-        Ok(Some(Self { cutter, spread, lines, all, order, places, dense_tiles, touched, barren, keyed }))
+        let (touched, barren, keyed) = (Vec::new(), 0, None);
+        let few = (0, 0);
+        Ok(Some(Self { cutter, spread, lines, all, order, places, dense_tiles, touched, barren, few, keyed }))
     }
 
     /// Tiles and cells of all boxes, about.
@@ -122,7 +127,8 @@ impl Boxes {
         scale: impl Fn(u64) -> u64,
         times: f64,
     ) -> Result<Option<Part>> {
-        while self.keyed.is_some() || self.barren >= MOST_BARREN {
+        let most = if plan.condition.is_some() { MOST_BARREN_OF_CONDITION } else { MOST_BARREN };
+        while self.keyed.is_some() || self.barren >= most {
             if let Some(keyed) = &mut self.keyed {
                 let room = room.again().beside(keyed.stretches.held());
                 let target = scale(room.bytes());
@@ -132,7 +138,7 @@ impl Boxes {
                 }
                 self.keyed = None;
             }
-            if self.barren >= MOST_BARREN {
+            if self.barren >= most {
                 let Some(bounds) = self.cutter.take() else { return Ok(None) };
                 let narrowed = self.narrowed(plan, &bounds)?;
                 let order = KeyOrder::new(plan.array.schema(), self.order);
@@ -149,10 +155,10 @@ impl Boxes {
             tiles = all * cells as f64 / volume(&self.all).max(1) as f64;
             cells.saturating_mul(cost.per_cell())
         } else {
-            self.barren += if spread.cells < FEW_CELLS { 1.0 } else { -spread.cells / FEW_CELLS };
-            self.barren = self.barren.max(0.0);
-            super::whole(cost.per_fragment()).saturating_mul(tdb_codec::to_u64(touched.len()))
+            super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len()))
         };
+        self.few =
+            (super::whole(spread.cells), fixed.saturating_add(FEW_CELLS.saturating_mul(cost.per_cell())));
         let narrowed = self.narrowed(plan, &piece.bounds)?;
         let share = Share { room: Some(Arc::new(room)), ..Share::default() };
         let over = share.charge(fixed);
@@ -195,12 +201,22 @@ impl Boxes {
         self.cutter.put_back(piece)
     }
 
-    /// Goes on behind a part that touched these fragments, and was a window if `taken` says so. Returns those that are done.
-    pub(super) fn done(&mut self, touched: &[usize], taken: Option<&Taken>) -> Vec<usize> {
-        let mut gone = core::mem::replace(&mut self.touched, touched.to_vec());
+    /// Goes on behind a part. Returns the fragments that are done.
+    pub(super) fn done(&mut self, part: &Part) -> Vec<usize> {
+        let touched = &part.touched;
+        let mut gone = core::mem::replace(&mut self.touched, touched.clone());
+        let taken = match &part.what {
+            What::Window(taken, _) => Some(taken),
+            _ => None,
+        };
+        if taken.is_none() && self.dense_tiles.is_none() {
+            let (cells, bytes) = self.few;
+            let barren = cells < FEW_CELLS || part.room.used() < bytes;
+            self.barren = if barren { self.barren.saturating_add(1) } else { self.barren.saturating_sub(1) };
+        }
         match (taken, &mut self.keyed) {
             (Some(taken), Some(keyed)) => {
-                gone.extend_from_slice(touched);
+                gone.extend(touched);
                 keyed.stretches.advance(taken);
                 gone.retain(|fragment| !keyed.stretches.has_fragment(*fragment));
             }

@@ -279,8 +279,7 @@ impl Parts {
         self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(SCALE);
         let mut gone: Vec<usize> = part.touched.clone();
         match (&mut self.kind, &part.what) {
-            (Kind::Boxes(boxes), What::Window(taken, _)) => gone = boxes.done(&part.touched, Some(taken)),
-            (Kind::Boxes(boxes), _) => gone = boxes.done(&part.touched, None),
+            (Kind::Boxes(boxes), _) => gone = boxes.done(part),
             (Kind::Runs(runs), _) => return runs.forget(plan, gone.into_iter()),
             (Kind::Keys(stretches), What::Window(taken, _)) => {
                 stretches.advance(taken);

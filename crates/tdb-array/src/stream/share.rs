@@ -97,6 +97,11 @@ impl Room {
         self.bytes
     }
 
+    /// Bytes that were counted.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     /// What each cell takes once it was selected.
     pub(crate) const fn per_cell(&self) -> u64 {
         self.per_cell
