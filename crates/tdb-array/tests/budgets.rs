@@ -149,6 +149,21 @@ fn a_result_that_does_not_fit_names_what_it_needs_and_fits_then() {
     }
 }
 
+/// Twenty fragments of three cells, whose strings lie between each other's.
+fn small_fragments() -> Array {
+    let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![Dimension::string("x")]))
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE));
+    schema.allows_duplicates = true;
+    let (storage, options) = create(&schema);
+    for fragment in 0u64..20 {
+        let a: Vec<i64> = (0..3).map(|cell| cell * 20 + fragment.cast_signed()).collect();
+        let names = Strings::new(a.iter().map(|x| format!("{x:02}")));
+        let writer = options.clone().timestamp(fragment + 1).open_storage(storage.clone()).unwrap();
+        writer.write().column(names.column("x")).column(WriteColumn::fixed("a", &a)).commit().unwrap();
+    }
+    OpenOptions::new().threads(2).open_storage(storage).unwrap()
+}
+
 /// Fragments of tiles of two cells, whose rectangles are as wide as the domain of reals.
 fn wide_tiles() -> Array {
     let domain = Domain::new(vec![
@@ -204,5 +219,31 @@ fn a_tiny_room_takes_as_many_parts_as_there_are_cells_not_as_there_are_reals() {
             Some(error) => panic!("{error}"),
             None => assert_eq!(found, expected, "in {room} bytes"),
         }
+    }
+}
+
+#[test]
+fn a_stream_in_a_tiny_room_ends_with_all_cells_or_with_what_is_missing() {
+    for (name, array, cells) in arrays().into_iter().chain([("small fragments", small_fragments(), 60)]) {
+        let (mut refused, mut read_all) = (0, 0);
+        let rooms = (0..12).map(|step| 1000 + (step * step * step) * 300);
+        for room in rooms.chain([2_000_000]) {
+            for conditioned in [false, true] {
+                let read = array.read().order(Layout::RowMajor).batch_memory(bytes(room));
+                let read = if conditioned { read.condition(field("a").ge(0)) } else { read };
+                match count(read) {
+                    Ok(found) => {
+                        assert_eq!(found, cells, "{name} in {room} bytes");
+                        read_all += 1;
+                    }
+                    Err(Error::Query(QueryError::BudgetTooSmall { budget, least })) => {
+                        assert!(budget == bytes(room) && least > budget, "{name}: {least} of {budget}");
+                        refused += 1;
+                    }
+                    Err(error) => panic!("{name} in {room} bytes: {error}"),
+                }
+            }
+        }
+        assert!(refused > 0 && read_all > 0, "{name}: {refused} refused, {read_all} read");
     }
 }

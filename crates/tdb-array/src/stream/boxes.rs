@@ -38,8 +38,8 @@ pub(super) struct Boxes {
     touched: Vec<usize>,
     /// How many barren boxes there were, less those that were not.
     barren: u64,
-    /// Cells that the last box seemed to have, and what it takes if it has hardly any.
-    few: (u64, u64),
+    /// Cells that the last box seemed to have.
+    cells: u64,
     /// The box that is taken by keys.
     keyed: Option<Keyed>,
 }
@@ -70,7 +70,7 @@ const FEW_CELLS: u64 = 16;
 /// So many barren boxes are read before cells are taken by keys, for which their coordinates are decoded once more.
 const MOST_BARREN: u64 = 256;
 /// So many where a condition may leave out what boxes hold.
-const MOST_BARREN_OF_CONDITION: u64 = 4096;
+const MOST_BARREN_OF_CONDITION: u64 = 1024;
 
 impl Boxes {
     /// The boxes of a query; `None` if it has no cells.
@@ -95,8 +95,20 @@ impl Boxes {
         // Tiles of dense arrays are counted by their cells, whether fragments have them or not.
         let dense_tiles = dense.then(|| space_tiles(plan, &all, places));
         let (touched, barren, keyed) = (Vec::new(), 0, None);
-        let few = (0, 0);
-        Ok(Some(Self { cutter, spread, lines, all, order, places, dense_tiles, touched, barren, few, keyed }))
+        let cells = 0;
+        Ok(Some(Self {
+            cutter,
+            spread,
+            lines,
+            all,
+            order,
+            places,
+            dense_tiles,
+            touched,
+            barren,
+            cells,
+            keyed,
+        }))
     }
 
     /// Tiles and cells of all boxes, about.
@@ -157,8 +169,7 @@ impl Boxes {
         } else {
             super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len()))
         };
-        self.few =
-            (super::whole(spread.cells), fixed.saturating_add(FEW_CELLS.saturating_mul(cost.per_cell())));
+        self.cells = super::whole(spread.cells);
         let narrowed = self.narrowed(plan, &piece.bounds)?;
         let share = Share { room: Some(Arc::new(room)), ..Share::default() };
         let over = share.charge(fixed);
@@ -210,8 +221,7 @@ impl Boxes {
             _ => None,
         };
         if taken.is_none() && self.dense_tiles.is_none() {
-            let (cells, bytes) = self.few;
-            let barren = cells < FEW_CELLS || part.room.used() < bytes;
+            let barren = self.cells.min(part.room.cells()) < FEW_CELLS;
             self.barren = if barren { self.barren.saturating_add(1) } else { self.barren.saturating_sub(1) };
         }
         match (taken, &mut self.keyed) {

@@ -170,7 +170,9 @@ impl Parts {
         let all = self.room_of_budget(plan, held)?;
         let limit = Limit { cells: target, all: share(all.bytes()) };
         match &mut self.kind {
-            Kind::Boxes(boxes) => boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale as f64),
+            Kind::Boxes(boxes) => {
+                boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale.max(1) as f64)
+            }
             Kind::Keys(stretches) => {
                 Ok(keyed::next_window(stretches, &self.cost, room, target, &Arc::default()))
             }
@@ -260,7 +262,8 @@ impl Parts {
 
     /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not possible.
     pub(crate) fn put_back(&mut self, part: Part) -> bool {
-        self.scale = (self.scale / 2).max(1);
+        // Down to nothing: the smallest part there is.
+        self.scale /= 2;
         match (&mut self.kind, part.what) {
             (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
             (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),

@@ -41,7 +41,9 @@ impl Share {
 
     /// Counts what so many selected cells are going to take.
     pub(crate) fn admit(&self, cells: u64) -> Result<(), QueryError> {
-        self.room.as_ref().map_or(Ok(()), |room| room.charge(cells.saturating_mul(room.per_cell)))
+        let Some(room) = &self.room else { return Ok(()) };
+        room.cells.fetch_add(cells, Ordering::Relaxed);
+        room.charge(cells.saturating_mul(room.per_cell))
     }
 }
 
@@ -55,6 +57,8 @@ pub(crate) struct Room {
     /// What each cell takes once it was selected.
     per_cell: u64,
     used: AtomicU64,
+    /// Cells that were admitted.
+    cells: AtomicU64,
 }
 
 /// Of a budget this much is planned with; the rest is what allocators lose between their blocks.
@@ -72,8 +76,12 @@ impl Room {
     pub(crate) fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
         let planned = (budget.bytes() / PLANNED.1).saturating_mul(PLANNED.0);
         let bytes = planned.saturating_sub(fixed);
-        let room = Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0) };
+        let room = Self::empty(budget, fixed, bytes, per_cell);
         if bytes < LEAST { Err(too_small(budget, Self::least(fixed))) } else { Ok(room) }
+    }
+
+    const fn empty(budget: MemoryBudget, fixed: u64, bytes: u64, per_cell: u64) -> Self {
+        Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0), cells: AtomicU64::new(0) }
     }
 
     /// The room, or no more than so much of it. Errors then speak of that bound.
@@ -81,15 +89,13 @@ impl Room {
         if self.bytes <= most.bytes() {
             return self;
         }
-        let (bytes, per_cell) = (most.bytes(), self.per_cell);
-        Self { budget: most, fixed: 0, bytes, per_cell, used: AtomicU64::new(0) }
+        Self::empty(most, 0, most.bytes(), self.per_cell)
     }
 
-    /// The room that is left beside so many bytes.
+    /// The room that is left beside so many bytes, empty.
     pub(crate) const fn beside(self, held: u64) -> Self {
-        let Self { budget, fixed, bytes, per_cell, used } = self;
-        let (fixed, bytes) = (fixed.saturating_add(held), bytes.saturating_sub(held));
-        Self { budget, fixed, bytes, per_cell, used }
+        let (fixed, bytes) = (self.fixed.saturating_add(held), self.bytes.saturating_sub(held));
+        Self::empty(self.budget, fixed, bytes, self.per_cell)
     }
 
     /// Bytes in all.
@@ -97,9 +103,9 @@ impl Room {
         self.bytes
     }
 
-    /// Bytes that were counted.
-    pub(crate) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+    /// Selected cells that were counted.
+    pub(crate) fn cells(&self) -> u64 {
+        self.cells.load(Ordering::Relaxed)
     }
 
     /// What each cell takes once it was selected.
@@ -109,8 +115,7 @@ impl Room {
 
     /// The same room, empty.
     pub(crate) const fn again(&self) -> Self {
-        let Self { budget, fixed, bytes, per_cell, .. } = *self;
-        Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0) }
+        Self::empty(self.budget, self.fixed, self.bytes, self.per_cell)
     }
 
     /// Counts memory that is about to be taken.

@@ -14,9 +14,9 @@ use super::create::write_file;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{self, Nonces};
-use super::put::never_put;
+use super::put::{lock, never_put};
 use super::tile::{EncodedTile, FieldEncoder};
-use crate::directory::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
+use crate::directory::{COMMITS, Directory, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry};
 use crate::storage::{Durability, FileWriter, join};
 use crate::{Error, Result, WriteError};
 
@@ -407,9 +407,17 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
     let (commits, kind) = if in_folders { (COMMITS, CommitKind::Write) } else { ("", CommitKind::Ok) };
     let marker = |name: &TimestampedName| join(commits, &format!("{name}{}", kind.suffix()));
     if in_folders && finished.len() > 1 {
-        let records: Vec<CommitRecord<'_>> = finished
-            .iter()
-            .map(|fragment| CommitRecord { path: marker(&fragment.name), delete: None })
+        // Of fragments with the same first timestamp libtiledb takes those for older that such a list has. Those that are
+        // there already are listed too, so that it goes by the names, as it does with markers. None is vacuumed meanwhile.
+        let _lock = lock(storage)?;
+        let directory = Directory::load(storage)?;
+        let same = |entry: &&FragmentEntry| {
+            entry.parsed.timestamps.0 == time && entry.version().has(Gate::FragmentFolders)
+        };
+        let older = directory.fragments.iter().filter(same).map(|entry| &entry.parsed);
+        let records: Vec<CommitRecord<'_>> = older
+            .chain(finished.iter().map(|fragment| &fragment.name))
+            .map(|name| CommitRecord { path: marker(name), delete: None })
             .collect();
         let list = write_consolidated_commits(&records, version)
             .map_err(|error| WriteError::Schema(Box::new(error.into())))?;

@@ -156,6 +156,34 @@ fn a_stream_writes_a_fragment_each_time_its_memory_is_full_and_all_count_at_once
 }
 
 #[test]
+fn a_stream_lists_what_has_its_timestamp_before_its_own_fragments() {
+    let (storage, writer) = made(&plane());
+    let x = [0.0; 40];
+    let i: Vec<i32> = (0..40).collect();
+    let columns = [WriteColumn::fixed("i", &i), WriteColumn::fixed("x", &x), WriteColumn::fixed("a", &i)];
+    let mut earlier = Vec::new();
+    for time in [6, 7, 7] {
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let name = columns.iter().cloned().fold(writer.write(), Write::column).commit().unwrap();
+        earlier.extend((time == 7).then_some(name));
+    }
+    drop(writer);
+    let writer = WriteOptions::new().timestamp(7).open_storage(storage.clone()).unwrap();
+    let mut stream = writer.sparse_stream(400).unwrap();
+    stream.append(&columns).unwrap();
+    let names = stream.commit().unwrap();
+    assert!(names.len() > 1);
+    let commits = storage.list("__commits").unwrap();
+    let list = commits.iter().find(|entry| entry.name.ends_with(".con")).unwrap();
+    assert_eq!(OpenOptions::new().open_storage(storage.clone()).unwrap().fragments().len(), 3 + names.len());
+    assert_sound(&storage, None);
+    let listed = storage.remove(&format!("__commits/{}", list.name)).unwrap();
+    let expected: Vec<String> =
+        earlier.iter().chain(&names).map(|name| format!("__commits/{name}.wrt")).collect();
+    assert_eq!(core::str::from_utf8(&listed).unwrap().lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_stream_that_is_dropped_or_fails_leaves_nothing() {
     let (storage, writer) = made(&plane());
     let x = [0.0; 40];
