@@ -11,6 +11,7 @@ writes to DIR/<i>, and random queries of it (reads_queries.py). What goes on is 
 """
 
 import argparse
+import base64
 import ctypes as C
 import itertools
 import json
@@ -165,11 +166,8 @@ def truth(reader, array, uri, schema, query, ranges):
     chosen = [True] * count if sparse else written(reader, uri, schema, query, ranges)
     if query["condition"] and not sparse:
         columns = {n: nulls(reader, e, count) for n, e in fields.items()}
-        try:
-            chosen = [c and holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
-                      for i, c in enumerate(chosen)]
-        except Unsaid:
-            return None
+        chosen = [c and holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
+                  for i, c in enumerate(chosen)]
     out = []
     for function, name in query["aggregates"]:
         if name is None:
@@ -206,10 +204,6 @@ def truth(reader, array, uri, schema, query, ranges):
 NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not-in", "not-in": "in"}
 
 
-class Unsaid(Exception):
-    """The model does not say what comes of this."""
-
-
 def holds(schema, tree, cell, negated=False):
     """Whether a cell, a dict of bytes or None by field, satisfies a condition. Null cells satisfy no comparison."""
     if tree[0] == "not":
@@ -223,8 +217,9 @@ def holds(schema, tree, cell, negated=False):
         return (value is None) == (op == "==")
     if value is None:
         return False
-    if any(a["name"] == name and a.get("enumeration") for a in schema["attributes"]):
-        raise Unsaid
+    enumeration = next((a["enumeration"] for a in schema["attributes"] if a["name"] == name and a.get("enumeration")), None)
+    if enumeration:
+        return among(next(e for e in schema["enumerations"] if e["name"] == enumeration), op, operand, value)
     if op in ("in", "not-in"):
         return (value in [bytes.fromhex(x) for x in operand]) == (op == "in")
     a, b = value, bytes.fromhex(operand)
@@ -233,18 +228,69 @@ def holds(schema, tree, cell, negated=False):
     return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[op]
 
 
+def among(enumeration, op, operand, value):
+    """Whether an index of an enumeration satisfies a comparison with its values."""
+    data = base64.b64decode(enumeration["data"])
+    if "offsets" in enumeration:
+        starts = [*struct.unpack("<%dQ" % (len(base64.b64decode(enumeration["offsets"])) // 8),
+                                 base64.b64decode(enumeration["offsets"])), len(data)]
+        values = [data[a:b] for a, b in zip(starts, starts[1:])]
+    else:
+        size = capi.size_of(enumeration["type"]) * enumeration["cell_val_num"]
+        values = [data[at:at + size] for at in range(0, len(data), size)]
+    place = lambda x: values.index(bytes.fromhex(x)) if bytes.fromhex(x) in values else None
+    index = int.from_bytes(value, "little")
+    if op in ("in", "not-in"):
+        return (index in [place(x) for x in operand]) == (op == "in")
+    other = place(operand)
+    if other is None:
+        return op == "!="
+    return {"<": index < other, "<=": index <= other, ">": index > other, ">=": index >= other, "==": index == other,
+            "!=": index != other}[op]
+
+
 def nulls(reader, entry, count):
     """The cells of a field, None where null."""
     validity = entry.get("validity")
     return [None if validity and not validity[i] else c for i, c in enumerate(reader.cells_of(entry, count))]
 
 
-def by_model(reader, array, schema, query, ranges):
-    """The cells that satisfy the query's condition among those that the library returns without it."""
-    count, fields = reader.ask(array, schema, dict(query, names=None, condition=None), ranges)
+def places(schema, layout, ranges):
+    """The coordinates of a dense query's cells in its order."""
+    dimensions = schema["dimensions"]
+    value = lambda d, x: expect.unpack(d["type"], bytes.fromhex(x))
+    axes = [[v for lo, hi in several for v in range(value(d, lo), value(d, hi) + 1)]
+            for d, several in zip(dimensions, ranges)]
+    turned = lambda order, cell: cell[::-1] if order == "col-major" else cell
+    if layout != "global-order":
+        return [turned(layout, cell) for cell in itertools.product(*turned(layout, axes))]
+    tile = lambda cell: tuple((v - value(d, d["domain"][0])) // value(d, d["tile_extent"]) for d, v in zip(dimensions, cell))
+    key = lambda cell: (turned(schema["tile_order"], tile(cell)), turned(schema["cell_order"], cell))
+    return sorted(itertools.product(*axes), key=key)
+
+
+def one_by_one(reader, array, schema, query, ranges):
+    """The columns of a dense query, put together of what the library returns for one range in row-major order."""
+    value = lambda d, x: expect.unpack(d["type"], bytes.fromhex(x))
+    box = [[[min((lo for lo, _ in r), key=lambda x: value(d, x)), max((hi for _, hi in r), key=lambda x: value(d, x))]]
+           for d, r in zip(schema["dimensions"], ranges)]
+    count, fields = reader.ask(array, schema, dict(query, names=None, condition=None, layout="row-major"), box)
+    at = {cell: i for i, cell in enumerate(places(schema, "row-major", box))}
+    wanted = [at[cell] for cell in places(schema, query["layout"], ranges)]
     columns = {n: nulls(reader, e, count) for n, e in fields.items()}
-    good = [holds(schema, query["condition"], {n: c[i] for n, c in columns.items()}) for i in range(count)]
-    names = [n for n in fields if query["names"] is None or n in query["names"]]
+    return {n: [c[i] for i in wanted] for n, c in columns.items()}, len(wanted)
+
+
+def by_model(reader, array, schema, query, ranges):
+    """The cells that satisfy the query's condition, if it has one, among those that the library returns without it."""
+    if query.get("mixed"):
+        columns, count = one_by_one(reader, array, schema, query, ranges)
+    else:
+        count, fields = reader.ask(array, schema, dict(query, names=None, condition=None), ranges)
+        columns = {n: nulls(reader, e, count) for n, e in fields.items()}
+    condition = query["condition"]
+    good = [not condition or holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in range(count)]
+    names = [n for n in columns if query["names"] is None or n in query["names"]]
     if schema["array_type"] == "sparse":
         return {n: [c for c, g in zip(columns[n], good) if g] for n in names}
     fill = {a["name"]: None if a["nullable"] and not a["fill_valid"] else bytes.fromhex(a["fill"]) for a in schema["attributes"]}
@@ -253,10 +299,7 @@ def by_model(reader, array, schema, query, ranges):
 
 def add_model(reader, array, schema, query, ranges, count, fields):
     """Adds "model" if the library's answer is not what follows from its own cells."""
-    try:
-        right = by_model(reader, array, schema, query, ranges)
-    except Unsaid:
-        return
+    right = by_model(reader, array, schema, query, ranges)
     rows = lambda columns: list(zip(*columns))
     told = [rows(nulls(reader, e, count) for e in fields.values()), rows(right.values())]
     if schema["array_type"] == "sparse":
@@ -312,7 +355,8 @@ def shown(count, fields):
 def ask(reader, uri, query):
     """Adds to a query what the library answers: "cells" and "fields" in the layout of expect.py, or "values" and
     "truth" of aggregates, or "refused". "repeats": it returns cells twice that are in several ranges. "model": cells that
-    satisfy the condition among those that it returns without, if they are others."""
+    satisfy the condition among those that it returns without, if they are others; of a dense array with sparse fragments
+    ("mixed"), those that it returns in one range."""
     lib = reader.lib
     start, end = query["timestamps"]
     array = lib.open(uri, capi.READ, end, start)
@@ -333,7 +377,8 @@ def ask(reader, uri, query):
             query["ranges"] = ranges = joined
         count, fields = reader.ask(array, schema, query, joined if sparse else ranges)
         query.update(shown(count, fields))
-        if query["condition"]:
+        query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
+        if query["condition"] or query["mixed"]:
             add_model(reader, array, schema, query, joined if sparse else ranges, count, fields)
         if sparse and joined != ranges:
             rows = lambda n, all_: Counter(zip(*[reader.cells_of(e, n) for e in all_.values()]))

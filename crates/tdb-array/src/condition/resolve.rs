@@ -193,7 +193,8 @@ fn enumerated(
     let found: Vec<Vec<u8>> = found.into_iter().flatten().collect();
     Ok(match (comparison, found.is_empty()) {
         (In | NotIn, _) => Test::new(comparison, found, false, field.datatype),
-        // As libtiledb has it: what the enumeration does not know differs from every cell, null ones too.
+        // What the enumeration does not know differs from every cell that is not null.
+        (NotEqual, true) if field.nullable => Test::Null(false),
         (NotEqual, true) => Test::Always(true),
         (_, true) => Test::Always(false),
         _ => Test::new(comparison, found, false, field.datatype),

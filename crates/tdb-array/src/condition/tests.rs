@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 
 use super::*;
-use crate::{Array, Column, Error, QueryError};
+use crate::{Array, Column, Error, MemoryStorage, OpenOptions, QueryError, WriteColumn, WriteOptions};
 
 fn fixture(name: &str) -> Array {
     Array::open(format!("{}/../../xtask/fixtures/arrays/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -414,4 +414,40 @@ fn a_condition_leaves_what_a_look_at_each_cell_leaves() {
         }
     }
     assert!(tried > 1000, "{tried}");
+}
+
+#[test]
+fn null_cells_do_not_differ_from_a_value_that_an_enumeration_lacks() {
+    use tdb_schema::{ArraySchema, Attribute, Dimension, Enumeration};
+
+    let name = "__0123456789abcdef0123456789abcdef_0";
+    let colours =
+        Enumeration::new("colours", name, Datatype::StringAscii, CellValNum::Var, ["red", "green"]).unwrap();
+    let mut colour = Attribute::new("c", Datatype::Uint8, CellValNum::ONE).with_enumeration("colours");
+    colour.nullable = true;
+    for builder in [ArraySchema::dense(), ArraySchema::sparse(), ArraySchema::sparse().allow_duplicates()] {
+        let builder = builder.dimension(Dimension::new("x", 0i32..=3).with_tile(4i32));
+        let schema = builder.attribute(colour.clone()).enumeration(&colours).build().unwrap();
+        let storage = MemoryStorage::default();
+        WriteOptions::new().enumeration(colours.clone()).create_storage(&storage, &schema).unwrap();
+        let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+        let sparse = schema.array_type == ArrayType::Sparse;
+        let x = [0, 1, 2, 3];
+        let write = if sparse { writer.write().column(WriteColumn::fixed("x", &x)) } else { writer.write() };
+        write.column(WriteColumn::fixed("c", &[0u8, 1, 0, 1]).nullable(&[1, 1, 0, 0])).commit().unwrap();
+        let array = OpenOptions::new().open_storage(storage).unwrap();
+        for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered] {
+            // Dense arrays count all cells; those that a condition leaves out are no nulls of it either.
+            let counts = |condition| {
+                let read = array.read().order(order).condition(condition);
+                let found = read.aggregate([crate::Aggregate::count(), crate::Aggregate::null_count("c")]);
+                found.unwrap().iter().map(|found| found.as_u64().unwrap()).collect::<Vec<_>>()
+            };
+            let all = |sparse_count| [if sparse { sparse_count } else { 4 }, 0];
+            assert_eq!(counts(field("c").ne("blue")), all(2), "{order:?}");
+            assert_eq!(counts(!field("c").eq("blue")), all(2), "{order:?}");
+            assert_eq!(counts(field("c").not_in(["blue"])), all(2), "{order:?}");
+            assert_eq!(counts(field("c").eq("blue")), all(0), "{order:?}");
+        }
+    }
 }

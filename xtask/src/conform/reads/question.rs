@@ -98,12 +98,12 @@ pub(super) fn condition_kinds(tree: &Value, kinds: &mut Vec<String>) {
     }
 }
 
-/// The fields that a condition compares with null.
-pub(super) fn null_tests<'t>(tree: &'t Value, names: &mut Vec<&'t str>) {
-    let Some(parts) = tree.as_array() else { return };
+/// The fields of a condition's tests, and whether each test asks for null.
+pub(super) fn tests(tree: &Value) -> Vec<(&str, bool)> {
+    let Some(parts) = tree.as_array() else { return Vec::new() };
     match parts.first().and_then(Value::as_str) {
-        Some("and" | "or" | "not") => parts.iter().skip(1).for_each(|part| null_tests(part, names)),
-        name => names.extend(name.filter(|_| parts.get(2).is_some_and(Value::is_null))),
+        Some("and" | "or" | "not") => parts.iter().skip(1).flat_map(tests).collect(),
+        name => name.into_iter().map(|name| (name, parts.get(2).is_some_and(Value::is_null))).collect(),
     }
 }
 
