@@ -1,18 +1,9 @@
 //! `tdb log`, and the files that it and others skip.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, assert_fails, files, fixture, manifest, tdb, text};
+use crate::common::{Scratch, assert_fails, files, fixture, manifest, tdb, text};
 use serde_json::{Value, json};
 
 fn events(array: &Path) -> Vec<Value> {

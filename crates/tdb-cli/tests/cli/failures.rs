@@ -1,23 +1,14 @@
 //! Damaged and missing things: one line that names the file, the offset and the cause, exit code 1, never a panic.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, assert_fails, file_named, files, fixture, tdb, text};
+use crate::common::{Scratch, assert_fails, file_named, files, fixture, tdb, text};
 
 const DENSE: &str = "2.30.0/single_dense";
 const CHECKED: &str = "2.30.0/filter_checksum_sha256";
 
-fn read(array: &Path) -> common::Outcome {
+fn read(array: &Path) -> crate::common::Outcome {
     tdb(&["read", text(array), "--format", "csv"])
 }
 

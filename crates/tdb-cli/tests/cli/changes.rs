@@ -1,17 +1,8 @@
 //! Commands that change arrays and groups: `evolve`, `consolidate`, `vacuum`, `meta set`, `group add`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::path::Path;
 
-use common::{Scratch, refused, said, text};
+use crate::common::{Scratch, refused, said, text};
 use tdb_array::{ArraySchema, CellValNum, Datatype, Layout, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 

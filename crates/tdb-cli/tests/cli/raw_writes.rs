@@ -1,18 +1,9 @@
 //! `tdb write`: what `tdb read --format raw` has written.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, created_like, fixture, open_fixtures, refused, said, schema, tdb, text};
+use crate::common::{Scratch, created_like, fixture, open_fixtures, refused, said, schema, tdb, text};
 use serde_json::{Value, json};
 use tdb_array::ArrayType;
 
@@ -22,7 +13,7 @@ const LOSSY: &str = "webp_lossy";
 /// What `tdb read --format raw` writes, by file; of the manifest, what is of the cells.
 fn raw(array: &Path, folder: &Path, order: &str) -> Vec<(String, Vec<u8>)> {
     said(&["read", text(array), "--format", "raw", "--out", text(folder), "--order", order]);
-    let mut files: Vec<_> = common::files(folder)
+    let mut files: Vec<_> = crate::common::files(folder)
         .into_iter()
         .map(|path| {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();

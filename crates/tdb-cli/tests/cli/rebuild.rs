@@ -1,14 +1,5 @@
 //! `tdb dump --json` leaves nothing out: from its text alone every file of every fixture can be built again.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
+#![allow(clippy::cast_possible_truncation, reason = "sizes of files of tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Scratch, files, fixture, manifest, objects, tdb, text};
+use crate::common::{Scratch, files, fixture, manifest, objects, tdb, text};
 use serde_json::Value;
 use tdb_array::Key;
 use tdb_codec::{Budget, Limits};
@@ -179,7 +170,7 @@ fn damaged_and_unknown_files_are_rebuilt_too() {
 
 #[test]
 fn long_lists_are_whole_in_json_and_cut_for_people() {
-    let path = common::file_named(&fixture("2.30.0/many_attrs"), "__fragment_metadata.tdb");
+    let path = crate::common::file_named(&fixture("2.30.0/many_attrs"), "__fragment_metadata.tdb");
     assert!(tdb(&["dump", text(&path)]).out.contains('…'));
     check(&path, None);
 }

@@ -1,18 +1,9 @@
 //! `tdb group` and `tdb meta`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, assert_fails, base64, files, fixture, has_tag, manifest, objects, tdb, text};
+use crate::common::{Scratch, assert_fails, base64, files, fixture, has_tag, manifest, objects, tdb, text};
 use serde_json::{Value, json};
 use tdb_codec::{Budget, Datatype, FormatVersion, Limits};
 use tdb_schema::{GroupDetails, GroupMember, GroupVersion, MetadataEntry, MetadataValue, ObjectType};
@@ -95,7 +86,7 @@ metadata key  type   value
 ";
     // Columns are as wide as the folder's name: compare words.
     let words = |text: &str| -> Vec<Vec<String>> {
-        let text = text.replace(common::text(group.path()), "DIR");
+        let text = text.replace(crate::common::text(group.path()), "DIR");
         let lines = text.lines().filter(|line| !line.starts_with('-'));
         lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
     };
@@ -183,7 +174,8 @@ fn metadata_of_every_fixture_is_what_libtiledb_reads() {
     let mut seen = 0;
     for entry in manifest().iter().filter(|entry| !has_tag(entry, &["encrypted"])) {
         let id = entry["id"].as_str().unwrap();
-        let expected = common::json_file(&common::fixtures().join("expected").join(format!("{id}.json")));
+        let expected =
+            crate::common::json_file(&crate::common::fixtures().join("expected").join(format!("{id}.json")));
         let Some(expected) = expected["metadata"].as_array().filter(|list| !list.is_empty()) else {
             continue;
         };
@@ -234,7 +226,8 @@ fn group_fixtures_are_read_as_libtiledb_reads_them() {
     for entry in objects("group") {
         let id = entry["id"].as_str().unwrap();
         let folder = fixture(id);
-        let expected = common::json_file(&common::fixtures().join("expected").join(format!("{id}.json")));
+        let expected =
+            crate::common::json_file(&crate::common::fixtures().join("expected").join(format!("{id}.json")));
         for group in expected["groups"].as_array().unwrap() {
             let path = folder.join(group["path"].as_str().unwrap());
             let found = json(&["group", text(&path)]);

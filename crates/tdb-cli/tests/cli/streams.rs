@@ -1,18 +1,9 @@
 //! `tdb read` of results that are larger than its memory: the same bytes as with memory enough.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::PathBuf;
 
-use common::{Scratch, fixture, tdb, text};
+use crate::common::{Scratch, fixture, tdb, text};
 use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Durability, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension, Domain};
 

@@ -1,19 +1,10 @@
 //! Every fixture, read as plain buffers and compared with what libtiledb read; and verified.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, base64, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
+use crate::common::{Scratch, base64, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
 use serde_json::Value;
 
 /// Features that this build refuses by name. Their fixtures must not be readable.
@@ -133,7 +124,7 @@ impl Key {
     }
 
     /// Runs a command with the key, if there is one.
-    fn run(&self, command: &[&str]) -> common::Outcome {
+    fn run(&self, command: &[&str]) -> crate::common::Outcome {
         let key = self.args();
         tdb(&command.iter().copied().chain(key.iter().map(String::as_str)).collect::<Vec<_>>())
     }

@@ -1,15 +1,6 @@
 //! `tdb delete`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
 
-mod common;
-
-use common::{Scratch, fixture, refused, said, sparse, tdb, text};
+use crate::common::{Scratch, fixture, refused, said, sparse, tdb, text};
 
 fn count(array: &str) -> u64 {
     said(&["read", array, "--format", "csv"]).lines().count() as u64 - 1

@@ -1,15 +1,6 @@
 //! Conditions and aggregates on the command line.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
 
-mod common;
-
-use common::{fixture, tdb, text};
+use crate::common::{fixture, tdb, text};
 
 fn read(id: &str, args: &[&str]) -> String {
     let outcome = tdb(&[&["read", text(&fixture(id))], args].concat());

@@ -1,5 +1,4 @@
 //! What the command's tests share: fixtures, scratch folders, running the command.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

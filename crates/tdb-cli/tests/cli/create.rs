@@ -1,17 +1,8 @@
 //! `tdb create`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 
-use common::{Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb, text};
+use crate::common::{Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb, text};
 use serde_json::{Value, json};
 
 #[test]

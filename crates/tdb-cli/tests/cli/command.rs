@@ -1,18 +1,9 @@
 //! What the command prints, and its exit codes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use common::{Scratch, file_named, files, fixture, json_file, manifest, tdb, text};
+use crate::common::{Scratch, file_named, files, fixture, json_file, manifest, tdb, text};
 use serde_json::{Value, json};
 
 const PLANE: &str = "2.30.0/dense2d_rr";
@@ -296,7 +287,7 @@ fn dump_explains_every_file_of_every_base_fixture() {
     for entry in manifest() {
         let id = entry["id"].as_str().unwrap();
         let shown = ["base", "commits", "fragment_meta", "meta_", "upgraded", "enum"];
-        if !shown.iter().any(|part| id.contains(part)) || common::has_tag(&entry, &["encrypted"]) {
+        if !shown.iter().any(|part| id.contains(part)) || crate::common::has_tag(&entry, &["encrypted"]) {
             continue;
         }
         for file in files(&fixture(id)) {

@@ -1,18 +1,9 @@
 //! `tdb copy`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{Scratch, fixture, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text};
+use crate::common::{Scratch, fixture, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text};
 use serde_json::json;
 use tdb_array::{Array, ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};

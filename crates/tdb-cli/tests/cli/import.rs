@@ -1,18 +1,9 @@
 //! `tdb import`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, as it should"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::PathBuf;
 
-use common::{Scratch, fixture, refused, said, schema_json, text};
+use crate::common::{Scratch, fixture, refused, said, schema_json, text};
 use serde_json::{Value, json};
 
 const WEATHER: &str = "\

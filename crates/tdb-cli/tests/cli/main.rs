@@ -1,0 +1,24 @@
+//! What `tdb` does, run as its users do.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod changes;
+mod command;
+mod common;
+mod copy;
+mod create;
+mod delete;
+mod failures;
+mod fixtures;
+mod groups;
+mod import;
+mod log;
+mod queries;
+mod raw_writes;
+mod rebuild;
+mod streams;
