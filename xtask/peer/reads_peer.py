@@ -299,7 +299,11 @@ def by_model(reader, array, schema, query, ranges):
 
 def add_model(reader, array, schema, query, ranges, count, fields):
     """Adds "model" if the library's answer is not what follows from its own cells."""
-    right = by_model(reader, array, schema, query, ranges)
+    say_model(reader, schema, query, by_model(reader, array, schema, query, ranges), count, fields)
+
+
+def say_model(reader, schema, query, right, count, fields):
+    """Adds "model", columns, if the library's answer is another."""
     rows = lambda columns: list(zip(*columns))
     told = [rows(nulls(reader, e, count) for e in fields.values()), rows(right.values())]
     if schema["array_type"] == "sparse":
@@ -318,6 +322,21 @@ def add_model(reader, array, schema, query, ranges, count, fields):
         if "validity" in fields[n]:
             out[n]["validity"] = bytes(c is not None for c in column)
     query["model"] = shown(len(next(iter(right.values()))), out)
+
+
+def add_inside(reader, array, schema, query, ranges, count, fields):
+    """Adds "model" and "outside" if the library returns cells of a sparse array that lie in none of several string ranges."""
+    several = [i for i, (r, d) in enumerate(zip(ranges, schema["dimensions"])) if d["cell_val_num"] == "var" and len(r) > 1]
+    if not several:
+        return
+    _, whole = reader.ask(array, schema, dict(query, names=None), ranges)
+    columns = {n: nulls(reader, e, count) for n, e in whole.items()}
+    ends = {schema["dimensions"][i]["name"]: [tuple(map(bytes.fromhex, r)) for r in ranges[i]] for i in several}
+    good = [all(any(lo <= columns[n][i] <= hi for lo, hi in r) for n, r in ends.items()) for i in range(count)]
+    query["outside"] = not all(good)
+    if query["outside"]:
+        right = {n: [c for c, g in zip(columns[n], good) if g] for n in fields}
+        say_model(reader, schema, query, right, count, fields)
 
 
 def merged(schema, ranges):
@@ -356,7 +375,7 @@ def ask(reader, uri, query):
     """Adds to a query what the library answers: "cells" and "fields" in the layout of expect.py, or "values" and
     "truth" of aggregates, or "refused". "repeats": it returns cells twice that are in several ranges. "model": cells that
     satisfy the condition among those that it returns without, if they are others; of a dense array with sparse fragments
-    ("mixed"), those that it returns in one range."""
+    ("mixed"), those that it returns in one range; of a sparse array, those that lie in the ranges, if others do not ("outside")."""
     lib = reader.lib
     start, end = query["timestamps"]
     array = lib.open(uri, capi.READ, end, start)
@@ -380,6 +399,8 @@ def ask(reader, uri, query):
         query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
         if query["condition"] or query["mixed"]:
             add_model(reader, array, schema, query, joined if sparse else ranges, count, fields)
+        elif sparse:
+            add_inside(reader, array, schema, query, joined, count, fields)
         if sparse and joined != ranges:
             rows = lambda n, all_: Counter(zip(*[reader.cells_of(e, n) for e in all_.values()]))
             query["repeats"] = rows(*reader.ask(array, schema, query, ranges)) != rows(count, fields)
