@@ -11,11 +11,10 @@ that after a crash it is known which case crashed:
 "self-": libtiledb wrote the cells, but cannot read them or reads others.
 """
 
-import argparse
 import ctypes as C
-import json
 import os
 
+import batches
 import capi
 
 COMPLETED = 1
@@ -112,26 +111,9 @@ def run(lib, op, uri, case, blob):
     return {"outcome": "equal", "what": ""}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lib", required=True)
-    parser.add_argument("--batch", required=True)
-    parser.add_argument("--arrays", required=True)
-    parser.add_argument("--op", required=True, choices=["read", "write"])
-    parser.add_argument("--skip", type=int, default=0)
-    args = parser.parse_args()
-    with open(os.path.join(args.batch, "cases.json")) as file:
-        cases = json.load(file)
-    with open(os.path.join(args.batch, "cells"), "rb") as file:
-        blob = file.read()
-    libs = {}
-    for case in cases[args.skip:]:
-        key = case["key"]
-        if key not in libs:
-            libs[key] = capi.Lib(args.lib, {"sm.memory_budget": 1 << 30}, key)
-        uri = os.path.join(args.arrays, str(case["number"]))
-        print(json.dumps(run(libs[key], args.op, uri, case, blob)), flush=True)
+def answer(lib, op, arrays, case, blob):
+    return run(lib, op, os.path.join(arrays, str(case["number"])), case, blob)
 
 
 if __name__ == "__main__":
-    main()
+    batches.main(__doc__, answer)

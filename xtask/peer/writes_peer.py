@@ -9,14 +9,13 @@ and compared. With `write` the library makes the array itself, of the same cells
     {"outcome": "equal" | "refused" | "differs", "what": text}
 """
 
-import argparse
 import base64
 import copy
 import ctypes as C
-import json
 import os
 import struct
 
+import batches
 import capi
 import expect
 import write
@@ -203,27 +202,11 @@ def write_own(lib, folder, case, blob):
     return {"outcome": "equal", "what": ""}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lib", required=True)
-    parser.add_argument("--batch", required=True)
-    parser.add_argument("--arrays", required=True)
-    parser.add_argument("--op", required=True, choices=["read", "write"])
-    parser.add_argument("--skip", type=int, default=0)
-    args = parser.parse_args()
-    with open(os.path.join(args.batch, "cases.json")) as file:
-        cases = json.load(file)
-    with open(os.path.join(args.batch, "cells"), "rb") as file:
-        blob = file.read()
-    libs = {}
-    for case in cases[args.skip:]:
-        key = case["key"]
-        if key not in libs:
-            libs[key] = capi.Lib(args.lib, {"sm.memory_budget": 1 << 30}, key)
-        uri = os.path.join(args.arrays, str(case["number"]))
-        answer = run(libs[key], uri, case, blob) if args.op == "read" else write_own(libs[key], args.arrays, case, blob)
-        print(json.dumps(answer), flush=True)
+def answer(lib, op, arrays, case, blob):
+    if op == "write":
+        return write_own(lib, arrays, case, blob)
+    return run(lib, os.path.join(arrays, str(case["number"])), case, blob)
 
 
 if __name__ == "__main__":
-    main()
+    batches.main(__doc__, answer)

@@ -35,3 +35,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     };
     run(args.get(1..).unwrap_or_default())
 }
+
+/// Arguments as a shell makes them of a line without quotes.
+#[cfg(test)]
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}

@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod buffers;
 mod calendar;
 mod condition;
 mod copy;

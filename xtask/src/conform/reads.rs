@@ -271,10 +271,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn words(words: &str) -> Vec<String> {
-        words.split_whitespace().map(str::to_owned).collect()
-    }
+    use crate::conform::words;
 
     #[test]
     fn arguments_are_read_and_wrong_ones_refused() {

@@ -351,10 +351,7 @@ fn path(path: &Path) -> Result<&str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn words(words: &str) -> Vec<String> {
-        words.split_whitespace().map(str::to_owned).collect()
-    }
+    use crate::conform::words;
 
     #[test]
     fn arguments_are_read_and_wrong_ones_refused() {

@@ -385,10 +385,7 @@ fn draw(version: FormatVersion, seed: u64, number: usize) -> Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn words(words: &str) -> Vec<String> {
-        words.split_whitespace().map(str::to_owned).collect()
-    }
+    use crate::conform::words;
 
     #[test]
     fn arguments_are_read_and_wrong_ones_refused() {

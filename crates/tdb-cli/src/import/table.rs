@@ -1,11 +1,12 @@
 //! A table of text: which types its columns have, and its cells in bytes.
 
 use serde_json::{Map, Value, json};
-use tdb_array::{ArraySchema, ArrayType, WriteColumn};
+use tdb_array::{ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype, to_u64};
 use tdb_schema::{Field, Range};
 
 use super::csv::{Cell, Record};
+use crate::buffers::Buffers;
 use crate::value::{cell_json, is_text, json_cell};
 
 /// Types that a column may have, beside text: the first one that all of its cells fit.
@@ -23,14 +24,6 @@ const TYPES: [Datatype; 6] = [
 pub(super) struct Table {
     names: Vec<String>,
     rows: Vec<Record>,
-}
-
-/// The cells of a column, as they are written.
-pub(super) struct Column {
-    name: String,
-    data: Vec<u8>,
-    offsets: Option<Vec<u64>>,
-    validity: Option<Vec<u8>>,
 }
 
 impl Table {
@@ -134,7 +127,7 @@ impl Table {
     }
 
     /// The cells, as an array of this schema takes them.
-    pub(super) fn columns(&self, schema: &ArraySchema) -> Result<Vec<Column>, String> {
+    pub(super) fn columns(&self, schema: &ArraySchema) -> Result<Vec<Buffers>, String> {
         let along_rows = schema.domain.dimensions.len() == 1 && schema.dimension("row").is_some();
         if schema.array_type == ArrayType::Dense && !along_rows {
             return Err("a table is written into a sparse array, or a dense one along its rows".to_owned());
@@ -146,7 +139,7 @@ impl Table {
         self.names.iter().enumerate().map(column).collect()
     }
 
-    fn column(&self, index: usize, field: &Field<'_>) -> Result<Column, String> {
+    fn column(&self, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
         let size = field.cell_size();
         let (mut data, mut offsets, mut validity) = (Vec::new(), vec![0u64], Vec::new());
         for (line, cell) in self.cells(index) {
@@ -166,25 +159,12 @@ impl Table {
             validity.push(u8::from(!null));
         }
         let name = field.name.to_owned();
-        Ok(Column {
+        Ok(Buffers {
             name,
             data,
             offsets: size.is_none().then_some(offsets),
             validity: field.nullable.then_some(validity),
         })
-    }
-}
-
-impl Column {
-    pub(super) fn column(&self) -> WriteColumn<'_> {
-        let column = match &self.offsets {
-            Some(offsets) => WriteColumn::var(&self.name, &self.data, offsets),
-            None => WriteColumn::bytes(&self.name, &self.data),
-        };
-        match &self.validity {
-            Some(validity) => column.nullable(validity),
-            None => column,
-        }
     }
 }
 

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Component, Path};
 
 use serde_json::Value;
-use tdb_array::{ArraySchema, ArrayType, Layout, WriteColumn};
+use tdb_array::{ArraySchema, ArrayType, Layout};
 use tdb_codec::to_u64;
 use tdb_schema::{Field, FieldKind, Range};
 
+use crate::buffers::Buffers;
 use crate::failure::{Failure, Result};
 use crate::schema::{At, cell_val_num, datatype, ends, layout};
 
@@ -19,16 +20,6 @@ pub(super) struct Manifest {
     /// The range of each dimension of a dense array; `None` for all of it.
     pub(super) subarray: Vec<Option<Range>>,
     pub(super) fields: Vec<Buffers>,
-}
-
-/// The cells of a field.
-#[derive(Debug)]
-pub(super) struct Buffers {
-    name: String,
-    data: Vec<u8>,
-    /// One more than there are cells.
-    offsets: Option<Vec<u64>>,
-    validity: Option<Vec<u8>>,
 }
 
 impl Manifest {
@@ -59,7 +50,7 @@ impl Manifest {
                 continue;
             }
             check_type(&at, &field).map_err(wrong)?;
-            fields.push(Buffers::read(folder, &at, &field, cells, &wrong)?);
+            fields.push(buffers(folder, &at, &field, cells, &wrong)?);
         }
         Ok(Self { order, cells, subarray, fields })
     }
@@ -103,49 +94,37 @@ fn check_type(at: &At<'_>, field: &Field<'_>) -> Result<(), String> {
     Ok(())
 }
 
-impl Buffers {
-    fn read(
-        folder: &Path,
-        at: &At<'_>,
-        field: &Field<'_>,
-        cells: u64,
-        wrong: &dyn Fn(String) -> Failure,
-    ) -> Result<Self> {
-        let file = |key: &str| -> Result<Option<Vec<u8>>> {
-            let Some(name) = at.get(key) else { return Ok(None) };
-            let plain = |name: &str| {
-                let mut parts = Path::new(name).components();
-                matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
-                    .then(|| folder.join(name))
-            };
-            let path = name.parsed("name of a file in the folder", plain).map_err(wrong)?;
-            fs::read(&path).map(Some).map_err(|error| Failure::at(&path, error))
+/// The buffers of a field, whose files the manifest names.
+fn buffers(
+    folder: &Path,
+    at: &At<'_>,
+    field: &Field<'_>,
+    cells: u64,
+    wrong: &dyn Fn(String) -> Failure,
+) -> Result<Buffers> {
+    let file = |key: &str| -> Result<Option<Vec<u8>>> {
+        let Some(name) = at.get(key) else { return Ok(None) };
+        let plain = |name: &str| {
+            let mut parts = Path::new(name).components();
+            matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+                .then(|| folder.join(name))
         };
-        let data = file("data")?.ok_or_else(|| wrong(at.error("\"data\" is missing")))?;
-        let offsets = match file("offsets")? {
-            None => None,
-            Some(bytes) => {
-                let (starts, rest) = bytes.as_chunks::<8>();
-                if to_u64(starts.len()) != cells || !rest.is_empty() {
-                    let what = format!("the offsets are {} bytes, not {cells} times 8", bytes.len());
-                    return Err(wrong(at.error(what)));
-                }
-                // The files have the starts of cells, and the last one ends with the values.
-                let starts = starts.iter().map(|start| u64::from_le_bytes(*start));
-                Some(starts.chain([to_u64(data.len())]).collect())
+        let path = name.parsed("name of a file in the folder", plain).map_err(wrong)?;
+        fs::read(&path).map(Some).map_err(|error| Failure::at(&path, error))
+    };
+    let data = file("data")?.ok_or_else(|| wrong(at.error("\"data\" is missing")))?;
+    let offsets = match file("offsets")? {
+        None => None,
+        Some(bytes) => {
+            let (starts, rest) = bytes.as_chunks::<8>();
+            if to_u64(starts.len()) != cells || !rest.is_empty() {
+                let what = format!("the offsets are {} bytes, not {cells} times 8", bytes.len());
+                return Err(wrong(at.error(what)));
             }
-        };
-        Ok(Self { name: field.name.to_owned(), data, offsets, validity: file("validity")? })
-    }
-
-    pub(super) fn column(&self) -> WriteColumn<'_> {
-        let column = match &self.offsets {
-            Some(offsets) => WriteColumn::var(&self.name, &self.data, offsets),
-            None => WriteColumn::bytes(&self.name, &self.data),
-        };
-        match &self.validity {
-            Some(validity) => column.nullable(validity),
-            None => column,
+            // The files have the starts of cells, and the last one ends with the values.
+            let starts = starts.iter().map(|start| u64::from_le_bytes(*start));
+            Some(starts.chain([to_u64(data.len())]).collect())
         }
-    }
+    };
+    Ok(Buffers { name: field.name.to_owned(), data, offsets, validity: file("validity")? })
 }
