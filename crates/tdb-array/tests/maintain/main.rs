@@ -30,6 +30,7 @@ pub(crate) fn assert_same(storage: &MemoryStorage, model: &Model, last: u64, wha
         }
         assert_eq!(model::metadata(storage, end), model.metadata(end), "{what}: metadata at {end}");
     }
+    assert_eq!(model::added(storage), model.added(), "{what}");
 }
 
 const KINDS: [Stored; 4] = [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits, Stored::Metadata];

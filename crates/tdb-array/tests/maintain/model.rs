@@ -63,6 +63,11 @@ impl Model {
         }
     }
 
+    /// The attributes that evolutions added: of an array without cells nothing else tells whether there was one.
+    pub(crate) fn added(&self) -> Vec<String> {
+        self.evolved.iter().map(|time| format!("b{time}")).collect()
+    }
+
     /// The cells a read in `window` returns, sorted.
     pub(crate) fn cells(&self, window: TimeWindow) -> Vec<Cell> {
         let inside = |time: u64| window.start <= time && time <= window.end;
@@ -179,6 +184,15 @@ pub(crate) fn change(storage: impl WriteStorage + 'static, time: u64, change: &C
         // Done above: it needs no writer.
         Change::Evolve => Ok(()),
     }
+}
+
+/// The attributes of the array that evolutions added, in the order of their times.
+pub(crate) fn added(storage: &(impl Storage + Clone + 'static)) -> Vec<String> {
+    let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
+    let names = array.schema().attributes.iter().map(|attribute| attribute.name.clone());
+    let mut added: Vec<String> = names.filter(|name| name.starts_with('b')).collect();
+    added.sort_by_key(|name| (name.len(), name.clone()));
+    added
 }
 
 /// The cells tdb reads in `window`, sorted.

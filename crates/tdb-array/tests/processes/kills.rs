@@ -11,7 +11,7 @@ use std::{env, io};
 
 use tdb_array::{LocalStorage, Stored, TimeWindow, WriteOptions, verify};
 
-use crate::model::{Change, FIRST, Model, cells, change, metadata, schema};
+use crate::model::{Change, FIRST, Model, added, cells, change, metadata, schema};
 use crate::{Random, Scratch, number, start};
 
 /// Changes of an array, before another one begins.
@@ -83,16 +83,17 @@ fn read_journal(folder: &Path) -> (Option<usize>, Option<usize>) {
     (last("begin"), last("done"))
 }
 
-/// Whether the array is as the model says, in every window.
+/// Whether the array is as the model says, in every window, and has evolved as often.
 fn is(storage: &LocalStorage, model: &Model, last: u64) -> bool {
     let windows = (FIRST..=last)
         .step_by(3)
         .chain([last, u64::MAX])
         .flat_map(|end| [0, FIRST + 7, FIRST + 20].map(|start| TimeWindow::between(start, end.max(start))));
-    windows.into_iter().all(|window| {
-        cells(storage, window) == model.cells(window)
-            && metadata(storage, window.end) == model.metadata(window.end)
-    })
+    added(storage) == model.added()
+        && windows.into_iter().all(|window| {
+            cells(storage, window) == model.cells(window)
+                && metadata(storage, window.end) == model.metadata(window.end)
+        })
 }
 
 /// Copies the array for who wants to look at it later (`cargo xtask conform crashes`).

@@ -204,6 +204,8 @@ impl<'a> Packing<'a> {
     /// Writes the keys of a piece's cells; `None` if one does not fit, else whether equal ones mean equal coordinates.
     fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
         let mut exact = self.exact;
+        // They are read before they are written: fresh memory that is read first is mapped twice.
+        out.fill(K::default());
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.source == Source::Hilbert {
                 self.fill_hilbert(table, piece, out);
