@@ -69,6 +69,12 @@ fn count(arg: &str, value: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("{arg} wants a number above 0, not {value:?}"))
 }
 
+/// The cases with these words in their names; fails if there is none.
+fn chosen<'c, C>(cases: &'c [C], words: &str, name: fn(&C) -> &str) -> Result<Vec<&'c C>, String> {
+    let chosen: Vec<&C> = cases.iter().filter(|case| name(case).contains(words)).collect();
+    if chosen.is_empty() { Err(format!("no case has {words:?} in its name")) } else { Ok(chosen) }
+}
+
 /// Entry point of the subcommand.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
@@ -78,14 +84,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     let options = Options::parse(args)?;
     let root = repository_root()?;
-    let cases: Vec<&Case> = CASES.iter().filter(|case| case.name.contains(&options.only)).collect();
-    if cases.is_empty() {
-        return Err(format!("no case has {:?} in its name", options.only));
-    }
-    let cache = workers::cache()?;
-    let python = workers::python(&cache)?;
-    let data = options.data.unwrap_or_else(|| cache.join("data"));
-    workers::build_data(&root, &python, &data)?;
+    let cases = chosen(CASES, &options.only, |case| case.name)?;
+    let (python, data) = workers::arrays(&root, options.data)?;
     let mut tdb = workers::tdb(&root, options.threads)?;
     let mut peer = workers::peer(&root, &python, options.threads)?;
 

@@ -116,21 +116,26 @@ fn aggregate(array: &Path, aggregates: &str, condition: &str, budget: u64, cells
     measure(array, "global", &more, budget, cells);
 }
 
-/// Runs a query in a child. Checks the number of its cells, and the memory it took; returns the bytes of its result.
-fn measure(array: &Path, order: &str, more: &[(&str, &str)], budget: u64, cells: u64) -> u64 {
+/// Has a process of its own do what the variables say, and returns the figures that it measured.
+fn in_child<const N: usize>(array: &Path, budget: u64, variables: &[(&str, &str)]) -> [u64; N] {
     let child = Command::new(env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
         .env("TDB_MEMORY_ARRAY", array)
         .env("TDB_MEMORY_BUDGET", budget.to_string())
-        .env("TDB_MEMORY_ORDER", order)
-        .envs(more.iter().copied())
+        .envs(variables.iter().copied())
         .output()
         .unwrap();
     let out = String::from_utf8(child.stdout).unwrap();
     let found = out.lines().find_map(|line| line.split("measured ").nth(1));
     let Some(found) = found else { panic!("{out}\n{}", String::from_utf8_lossy(&child.stderr)) };
     let found: Vec<u64> = found.split(' ').map(|number| number.parse().unwrap()).collect();
-    let [read, bytes, batches, grown] = found[..] else { panic!("{out}") };
+    found.try_into().unwrap_or_else(|_| panic!("{out}"))
+}
+
+/// Runs a query in a child. Checks the number of its cells, and the memory it took; returns the bytes of its result.
+fn measure(array: &Path, order: &str, more: &[(&str, &str)], budget: u64, cells: u64) -> u64 {
+    let asked = [&[("TDB_MEMORY_ORDER", order)], more].concat();
+    let [read, bytes, batches, grown] = in_child(array, budget, &asked);
     let name = array.file_name().unwrap().to_string_lossy();
     println!(
         "{name}, {order} {more:?}: {cells} cells, {} MiB in {batches} batches; {} KiB of {}",
@@ -188,18 +193,7 @@ fn write_in_child(path: &str, kind: &str) {
 fn write(kind: &str, schema: &ArraySchema, cells: u64) {
     let scratch = Scratch::new(&format!("write {kind}"));
     options().create(&scratch.0, schema).unwrap();
-    let child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
-        .env("TDB_MEMORY_ARRAY", &scratch.0)
-        .env("TDB_MEMORY_BUDGET", BUDGET.to_string())
-        .env("TDB_MEMORY_WRITE", kind)
-        .output()
-        .unwrap();
-    let out = String::from_utf8(child.stdout).unwrap();
-    let found = out.lines().find_map(|line| line.split("measured ").nth(1));
-    let Some(found) = found else { panic!("{out}\n{}", String::from_utf8_lossy(&child.stderr)) };
-    let found: Vec<u64> = found.split(' ').map(|number| number.parse().unwrap()).collect();
-    let [fragments, grown] = found[..] else { panic!("{out}") };
+    let [fragments, grown] = in_child(&scratch.0, BUDGET, &[("TDB_MEMORY_WRITE", kind)]);
     println!("written {kind}: {fragments} fragments; {} KiB of {}", grown >> 10, BUDGET >> 10);
     assert!(grown < BUDGET, "{kind}: {} KiB", grown >> 10);
     let array = OpenOptions::new().threads(2).open(&scratch.0).unwrap();

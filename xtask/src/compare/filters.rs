@@ -161,10 +161,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     if chosen.is_empty() {
         return Err(format!("no case has {:?} in its name", options.only));
     }
-    let cache = workers::cache()?;
-    let python = workers::python(&cache)?;
-    let data = options.data.clone().unwrap_or_else(|| cache.join("columns"));
-    workers::build_columns(&root, &python, &data, "filters")?;
+    let (python, data) = workers::columns(&root, options.data.clone(), "filters")?;
 
     let mut tables = Vec::new();
     let mut wrong = Vec::new();

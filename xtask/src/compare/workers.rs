@@ -13,7 +13,7 @@ const PACKAGES: [&str; 2] = ["tiledb==0.36.1", "numpy"];
 const WORKER: &str = "tdb-compare-worker";
 
 /// The folder of everything that is made once: `$TDB_COMPARE`, or `tdb-compare` in the user's cache.
-pub(crate) fn cache() -> Result<PathBuf, String> {
+fn cache() -> Result<PathBuf, String> {
     let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = var("TDB_COMPARE")
         .or_else(|| var("XDG_CACHE_HOME").map(|base| base.join("tdb-compare")))
@@ -24,7 +24,7 @@ pub(crate) fn cache() -> Result<PathBuf, String> {
 }
 
 /// The Python of a virtual environment that has [`PACKAGES`].
-pub(crate) fn python(cache: &Path) -> Result<PathBuf, String> {
+fn python(cache: &Path) -> Result<PathBuf, String> {
     let folder = cache.join("venv");
     let python = folder.join("bin/python");
     let done = folder.join(format!("{}.installed", PACKAGES.join("+")));
@@ -36,15 +36,30 @@ pub(crate) fn python(cache: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Builds those arrays that are not there yet.
-pub(crate) fn build_data(root: &Path, python: &Path, data: &Path) -> Result<(), String> {
-    run(Command::new(python).arg(root.join("xtask/peer/compare_data.py")).arg("--out").arg(data))
+/// The Python with libtiledb, and the folder of the arrays that are read: `data`, if one was chosen. Those that are not there
+/// yet are made.
+pub(crate) fn arrays(root: &Path, data: Option<PathBuf>) -> Result<(PathBuf, PathBuf), String> {
+    prepared(root, data, "data", "compare_data.py", &[])
 }
 
-/// Makes those columns of cells that are not there yet; `used` is "filters" or "writes".
-pub(crate) fn build_columns(root: &Path, python: &Path, data: &Path, used: &str) -> Result<(), String> {
-    let script = root.join("xtask/peer/compare_columns.py");
-    run(Command::new(python).arg(script).arg("--out").arg(data).args(["--for", used]))
+/// The same of columns of cells; `used` is "filters" or "writes".
+pub(crate) fn columns(root: &Path, data: Option<PathBuf>, used: &str) -> Result<(PathBuf, PathBuf), String> {
+    prepared(root, data, "columns", "compare_columns.py", &["--for", used])
+}
+
+fn prepared(
+    root: &Path,
+    data: Option<PathBuf>,
+    folder: &str,
+    script: &str,
+    more: &[&str],
+) -> Result<(PathBuf, PathBuf), String> {
+    let cache = cache()?;
+    let python = python(&cache)?;
+    let data = data.unwrap_or_else(|| cache.join(folder));
+    let script = root.join("xtask/peer").join(script);
+    run(Command::new(&python).arg(script).arg("--out").arg(&data).args(more))?;
+    Ok((python, data))
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

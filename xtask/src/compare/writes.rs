@@ -235,14 +235,8 @@ impl Options {
 pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
-    let cases: Vec<&Case> = CASES.iter().filter(|case| case.name.contains(&options.only)).collect();
-    if cases.is_empty() {
-        return Err(format!("no case has {:?} in its name", options.only));
-    }
-    let cache = workers::cache()?;
-    let python = workers::python(&cache)?;
-    let data = options.data.clone().unwrap_or_else(|| cache.join("columns"));
-    workers::build_columns(&root, &python, &data, "writes")?;
+    let cases = super::chosen(&CASES, &options.only, |case| case.name)?;
+    let (python, data) = workers::columns(&root, options.data.clone(), "writes")?;
     let program = workers::build_tdb(&root)?;
     let mut rows = Vec::new();
     let mut conditions = None;
