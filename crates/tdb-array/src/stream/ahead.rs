@@ -49,7 +49,8 @@ impl Exchange {
     fn put(&self, batch: Result<Cells>) -> bool {
         let mut state = self.lock();
         state.ready = Some(batch);
-        wake(&mut state);
+        wake(state);
+        let mut state = self.lock();
         while state.ready.is_some() && !state.dropped {
             state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -57,8 +58,11 @@ impl Exchange {
     }
 }
 
-fn wake(state: &mut State) {
-    if let Some(waker) = state.waker.take() {
+/// Wakes who waits, with the state unlocked: what that runs is the executor's, which may poll at once.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
         waker.wake();
     }
 }
@@ -70,7 +74,7 @@ impl Drop for End {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.ended = true;
-        wake(&mut state);
+        wake(state);
     }
 }
 
@@ -207,6 +211,32 @@ mod tests {
             }
             thread::park();
         }
+    }
+
+    /// Notes for each call whether the state was free.
+    struct Look(Arc<Exchange>, Mutex<Vec<bool>>, Thread);
+
+    impl Wake for Look {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().unwrap().push(self.0.state.try_lock().is_ok());
+            self.2.unpark();
+        }
+    }
+
+    #[test]
+    fn a_waker_may_poll_at_once() {
+        let mut stream = array().stream(|read| read).unwrap();
+        let look = Arc::new(Look(stream.exchange.clone(), Mutex::default(), thread::current()));
+        let waker = look.clone().into();
+        let mut polls = 0;
+        while !matches!(stream.poll_next(&mut TaskContext::from_waker(&waker)), Poll::Ready(None)) {
+            polls += 1;
+            while look.1.lock().unwrap().is_empty() && stream.exchange.lock().waker.is_some() {
+                thread::park();
+            }
+        }
+        let seen = look.1.lock().unwrap();
+        assert!(polls > 0 && seen.iter().all(|free| *free), "{seen:?}");
     }
 
     fn array() -> Arc<Array> {
