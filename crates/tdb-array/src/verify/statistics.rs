@@ -1,0 +1,328 @@
+//! Statistics of tiles and fragments, compared with the cells.
+//!
+//! What they ought to be is what the writer makes of the cells ([`of_tile`]). Sums of reals depend on the order of the
+//! additions: any order's sum of `n` values lies within `(n − 1) · ε/2 · Σ|x|` of the true one, so two of them differ by
+//! at most `n · ε · Σ|x|`, where ε is [`f64::EPSILON`]. That is the tolerance; of what overflows or is no number, any sum
+//! is taken that is no number either, or stands at the limit.
+
+use core::ops::Range as Cells;
+use std::sync::Arc;
+
+use tdb_codec::{Datatype, Native, PhysicalVisitor, Reader};
+use tdb_fragment::{FieldStatistics, Section, TileValues, parse_fragment_statistics, parse_words};
+use tdb_schema::{Field, Range};
+
+use super::Verifier;
+use super::known::{Case, Values, known};
+use super::report::{Check, Problem};
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::query::show_value;
+use crate::write::{Fold, Rule, TileCells, TileStatistics, of_tile};
+
+/// A field, as far as its statistics go.
+#[derive(Debug)]
+pub(super) struct Subject<'f> {
+    /// `None` for what is no field of the schema: times of cells.
+    pub(super) field: Option<Field<'f>>,
+    /// As messages call it.
+    pub(super) name: String,
+    pub(super) rule: Rule,
+    pub(super) datatype: Datatype,
+    /// `None` for var-length fields.
+    pub(super) cell_size: Option<usize>,
+    pub(super) slot: Option<usize>,
+}
+
+/// What the metadata say of a field's tiles, and what its cells have said so far.
+#[derive(Debug)]
+pub(super) struct Claims {
+    mins: Option<TileValues>,
+    maxes: Option<TileValues>,
+    sums: Option<Vec<[u8; 8]>>,
+    nulls: Option<Arc<Vec<u64>>>,
+    fold: Fold,
+    /// As if cells of dense tiles that lie outside the fragment were among its cells.
+    around: Fold,
+    /// Whether any cell had a value.
+    any: bool,
+    size: Size,
+    values: Values,
+}
+
+/// How much the reals add up to that a sum is made of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    count: u64,
+    /// Sum of absolute values.
+    sum: f64,
+}
+
+impl Claims {
+    /// Reads the sections about a field. Those that cannot be read were reported before.
+    pub(super) fn load(context: &Context, fragment: &Fragment, subject: &Subject<'_>) -> Option<Self> {
+        let (slot, rule) = (subject.slot?, subject.rule);
+        let payload = |section: Section| fragment.section(context, section).ok().flatten();
+        let values = |section: Section| {
+            payload(section).and_then(|payload| TileValues::parse(Reader::new(&payload), section.name()).ok())
+        };
+        let words = |section: Section| {
+            payload(section).and_then(|payload| parse_words(Reader::new(&payload), section.name()).ok())
+        };
+        let list = |section: Section| {
+            let exists = fragment.footer().sections.get(section).is_some();
+            exists.then(|| fragment.list(context, section).ok()).flatten()
+        };
+        Some(Self {
+            mins: values(Section::Mins(slot)).filter(|_| rule.extremes),
+            maxes: values(Section::Maxes(slot)).filter(|_| rule.extremes),
+            sums: words(Section::Sums(slot)).filter(|_| rule.sum),
+            nulls: list(Section::NullCounts(slot)).filter(|_| rule.nulls),
+            fold: Fold::default(),
+            around: Fold::default(),
+            any: false,
+            size: Size::default(),
+            values: Values::default(),
+        })
+    }
+}
+
+/// The statistics of all slots of a fragment, if it has them and they can be read.
+pub(super) fn of_fragment(context: &Context, fragment: &Fragment) -> Option<Vec<FieldStatistics>> {
+    let payload = fragment.section(context, Section::FragmentStatistics).ok().flatten()?;
+    parse_fragment_statistics(Reader::new(&payload), fragment.footer().slots.len()).ok()
+}
+
+impl Verifier {
+    /// Compares what the metadata say of a tile with its cells; returns what those say.
+    pub(super) fn tile_statistics(
+        &mut self,
+        fragment: &Fragment,
+        subject: &Subject<'_>,
+        claims: &mut Claims,
+        tile: usize,
+        cells: &TileCells<'_>,
+    ) -> TileStatistics {
+        let Subject { rule, datatype, cell_size, .. } = *subject;
+        let found = of_tile(rule, datatype, cells, cell_size);
+        let all = TileCells { runs: None, ..*cells };
+        let around = cells.runs.map(|_| of_tile(rule, datatype, &all, cell_size));
+        let size = Size::of(datatype, cells);
+        let values = Values {
+            nan: Size::of(datatype, &all).sum.is_nan(),
+            nul: !rule.is_number() && rule.extremes && has_nul(cells, cell_size),
+            only_nulls: rule.nulls && found.extremes.is_none(),
+            filled: cells.runs.is_some_and(|runs| is_filled(cells, runs, cell_size)),
+            ..Values::default()
+        };
+        claims.fold.add(rule, datatype, &found);
+        claims.around.add(rule, datatype, around.as_ref().unwrap_or(&found));
+        claims.any |= found.extremes.is_some();
+        claims.values = claims.values.and(values);
+        claims.size = claims.size.and(size);
+        let slot = subject.slot.unwrap_or(0);
+        let extreme = |list: &Option<TileValues>| {
+            list.as_ref().map(|list| list.value(tile, cell_size).map(<[u8]>::to_vec))
+        };
+        let sum = claims.sums.as_ref().map(|sums| sums.get(tile).map(|sum| sum.to_vec()));
+        let nulls = claims.nulls.as_ref().map(|nulls| nulls.get(tile).map(|count| count.to_le_bytes().to_vec()));
+        let claimed = [
+            (Check::Smallest, Section::Mins(slot), extreme(&claims.mins)),
+            (Check::Largest, Section::Maxes(slot), extreme(&claims.maxes)),
+            (Check::Sum, Section::Sums(slot), sum),
+            (Check::Nulls, Section::NullCounts(slot), nulls),
+        ];
+        let seen = Seen { values, size, cells: &found, around: around.as_ref() };
+        for (check, section, stored) in claimed {
+            let Some(stored) = stored else { continue };
+            let of = format!("of tile {tile} of {}", subject.name);
+            self.statistic(fragment, subject, (check, section, &of), stored.as_deref(), &seen);
+        }
+        found
+    }
+
+    /// Compares what the metadata say of a field of the whole fragment with its cells.
+    pub(super) fn whole_statistics(
+        &mut self,
+        fragment: &Fragment,
+        subject: &Subject<'_>,
+        claims: &Claims,
+        stored: Option<&FieldStatistics>,
+    ) {
+        let Some(stored) = stored else { return };
+        let rule = subject.rule;
+        let whole = |fold: &Fold| {
+            let FieldStatistics { min, max, sum, null_count } = fold.finish(rule);
+            TileStatistics { extremes: claims.any.then_some((min, max)), sum, null_count }
+        };
+        let (cells, around) = (whole(&claims.fold), whole(&claims.around));
+        let seen = Seen { values: claims.values, size: claims.size, cells: &cells, around: Some(&around) };
+        let nulls = stored.null_count.to_le_bytes();
+        let claimed: [(Check, bool, &[u8]); 4] = [
+            (Check::WholeSmallest, rule.extremes, &stored.min),
+            (Check::WholeLargest, rule.extremes, &stored.max),
+            (Check::WholeSum, rule.sum, &stored.sum),
+            (Check::WholeNulls, rule.nulls, &nulls),
+        ];
+        for (check, _, stored) in claimed.into_iter().filter(|(_, kept, _)| *kept) {
+            let of = format!("of {}", subject.name);
+            self.statistic(fragment, subject, (check, Section::FragmentStatistics, &of), Some(stored), &seen);
+        }
+    }
+
+    /// Reports a statistic that is not that of the cells.
+    fn statistic(
+        &mut self,
+        fragment: &Fragment,
+        subject: &Subject<'_>,
+        (check, section, of): (Check, Section, &str),
+        stored: Option<&[u8]>,
+        seen: &Seen<'_>,
+    ) {
+        // Where no cell has a value, what is said to be the smallest and largest means nothing.
+        let Some(cells) = value_of(check, seen.cells) else { return };
+        let agrees = |value: &[u8]| stored.is_some_and(|stored| subject.agrees(check, stored, value, seen.size));
+        if agrees(&cells) {
+            return;
+        }
+        let around = seen.around.and_then(|around| value_of(check, around)).is_some_and(|value| agrees(&value));
+        let values = Values { around, ..seen.values };
+        let known = known(check, &Case { fragment, field: subject.field.as_ref(), values });
+        let (what, datatype, text) = match check {
+            Check::Smallest | Check::WholeSmallest => {
+                ("smallest value", subject.datatype, !subject.rule.is_number())
+            }
+            Check::Largest | Check::WholeLargest => {
+                ("largest value", subject.datatype, !subject.rule.is_number())
+            }
+            Check::Sum | Check::WholeSum => ("sum", sum_type(subject.datatype), false),
+            _ => ("number of nulls", Datatype::Uint64, false),
+        };
+        let path = self.context.describe(fragment.metadata_key());
+        let offset = fragment.footer().sections.get(section);
+        self.findings.add(check, known, || {
+            let show = |value| show_value(datatype, text, value);
+            let stored = stored.map_or_else(|| "missing".to_owned(), |stored| format!("said to be {}", show(stored)));
+            let what = format!("the {what} {of} is {stored}, but that of the cells is {}", show(&cells));
+            Problem { path, offset, what }
+        });
+    }
+}
+
+/// What the cells of a tile or fragment say.
+struct Seen<'s> {
+    values: Values,
+    size: Size,
+    cells: &'s TileStatistics,
+    /// The same of all cells of dense tiles, those outside the fragment too.
+    around: Option<&'s TileStatistics>,
+}
+
+/// A statistic's bytes; `None` if there is no smallest or largest value.
+fn value_of(check: Check, statistics: &TileStatistics) -> Option<Vec<u8>> {
+    let extremes = statistics.extremes.as_ref();
+    match check {
+        Check::Smallest | Check::WholeSmallest => extremes.map(|(low, _)| low.clone()),
+        Check::Largest | Check::WholeLargest => extremes.map(|(_, high)| high.clone()),
+        Check::Sum | Check::WholeSum => Some(statistics.sum.to_vec()),
+        _ => Some(statistics.null_count.to_le_bytes().to_vec()),
+    }
+}
+
+/// Whether there is a NUL in a string.
+fn has_nul(cells: &TileCells<'_>, cell_size: Option<usize>) -> bool {
+    cells.written().any(|run| match cell_size {
+        Some(size) => {
+            let bytes = run.start.saturating_mul(size)..run.end.saturating_mul(size);
+            cells.values.get(bytes).unwrap_or_default().contains(&0)
+        }
+        None => run.into_iter().any(|cell| cells.var_cell(cell).unwrap_or_default().contains(&0)),
+    })
+}
+
+/// Whether there is anything but zeros outside the runs of a tile's cells that are in the fragment.
+fn is_filled(cells: &TileCells<'_>, runs: &[Cells<usize>], cell_size: Option<usize>) -> bool {
+    let Some(size) = cell_size else { return false };
+    let starts = core::iter::once(0).chain(runs.iter().map(|run| run.end));
+    let ends = runs.iter().map(|run| run.start).chain([cells.count]);
+    starts.zip(ends).any(|(start, end)| {
+        let bytes = start.saturating_mul(size)..end.saturating_mul(size);
+        cells.values.get(bytes).unwrap_or_default().iter().any(|byte| *byte != 0)
+    })
+}
+
+impl Subject<'_> {
+    /// Whether a stored statistic is the same as that of cells. Zeros of both signs are the same number.
+    fn agrees(&self, check: Check, stored: &[u8], cells: &[u8], size: Size) -> bool {
+        if stored == cells {
+            return true;
+        }
+        match check {
+            Check::Sum | Check::WholeSum => match (stored.try_into(), cells.try_into()) {
+                (Ok(stored), Ok(cells)) => same_sum(self.datatype, stored, cells, size),
+                _ => false,
+            },
+            Check::Nulls | Check::WholeNulls => false,
+            _ => {
+                self.rule.is_number()
+                    && stored.len() == cells.len()
+                    && Range::compare(self.datatype, stored, cells).is_eq()
+            }
+        }
+    }
+}
+
+/// The type that values of a type add up to.
+fn sum_type(datatype: Datatype) -> Datatype {
+    match datatype.physical() {
+        physical if physical.is_float() => Datatype::Float64,
+        physical if physical.is_signed_integer() || datatype == Datatype::Char => Datatype::Int64,
+        _ => Datatype::Uint64,
+    }
+}
+
+fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Size) -> bool {
+    if stored == found || !datatype.physical().is_float() {
+        return stored == found;
+    }
+    let (stored, found) = (f64::from_le_bytes(stored), f64::from_le_bytes(found));
+    if stored.is_nan() && found.is_nan() {
+        return true;
+    }
+    if size.sum.is_finite() {
+        // Counts of cells are far below 2⁵³.
+        (stored - found).abs() <= size.count as f64 * f64::EPSILON * size.sum
+    } else {
+        !stored.is_finite() || stored.abs() == f64::MAX
+    }
+}
+
+impl Size {
+    /// Of the valid cells of a tile, if they are reals.
+    fn of(datatype: Datatype, cells: &TileCells<'_>) -> Self {
+        struct Add<'a>(&'a TileCells<'a>);
+        impl PhysicalVisitor for Add<'_> {
+            type Output = Size;
+            fn visit<T: Native>(self) -> Size {
+                let mut size = Size::default();
+                for run in self.0.written() {
+                    let bytes = run.start.saturating_mul(T::SIZE)..run.end.saturating_mul(T::SIZE);
+                    let values = self.0.values.get(bytes).unwrap_or_default().chunks_exact(T::SIZE);
+                    let validity = self.0.validity.get(run).unwrap_or_default();
+                    for (at, value) in values.enumerate() {
+                        if validity.get(at) != Some(&0) {
+                            size.count = size.count.saturating_add(1);
+                            size.sum += T::from_le(value).map_or(0.0, T::to_f64).abs();
+                        }
+                    }
+                }
+                size
+            }
+        }
+        if datatype.physical().is_float() { datatype.physical().visit(Add(cells)) } else { Self::default() }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { count: self.count.saturating_add(other.count), sum: self.sum + other.sum }
+    }
+}
