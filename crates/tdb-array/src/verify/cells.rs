@@ -66,7 +66,7 @@ impl Verifier {
         whole: Option<&[FieldStatistics]>,
         worker: &mut Worker,
     ) {
-        let rtree = self.check(fragment.rtree(&self.context)).0;
+        let rtree = self.check(fragment.stored_rtree(&self.context)).0;
         if let Some(rtree) = &rtree {
             self.rectangles(fragment, rtree);
         }
