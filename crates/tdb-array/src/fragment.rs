@@ -31,6 +31,8 @@ pub struct Fragment {
     metadata_key: String,
     /// Its metadata file, once that was looked at: the footer may come from elsewhere.
     own: OnceLock<Arc<MetadataFile>>,
+    /// The version that its writer knew, once a section was read.
+    writer: OnceLock<FormatVersion>,
     lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
     rtree: Mutex<Option<Arc<RTree>>>,
 }
@@ -123,6 +125,7 @@ impl Fragment {
             footer,
             metadata_key,
             own: OnceLock::from(Arc::new(own)),
+            writer: OnceLock::new(),
             lists: Mutex::default(),
             rtree: Mutex::default(),
         })
@@ -144,8 +147,9 @@ impl Fragment {
         let mut footer = Footer::parse(bytes, 0, &schema).ok()?;
         footer.offset = ELSEWHERE;
         let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
-        let (own, lists, rtree) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Some(Self { entry: entry.clone(), schema, footer, metadata_key, own, lists, rtree })
+        let (own, writer) = (OnceLock::new(), OnceLock::new());
+        let (lists, rtree) = (Mutex::default(), Mutex::default());
+        Some(Self { entry: entry.clone(), schema, footer, metadata_key, own, writer, lists, rtree })
     }
 
     /// Versions 1 and 2: one generic tile holds everything, so all sections are known at once.
@@ -204,6 +208,7 @@ impl Fragment {
             footer,
             metadata_key,
             own: OnceLock::from(Arc::new(own)),
+            writer: OnceLock::from(legacy.version),
             lists: Mutex::new(lists),
             rtree: Mutex::new(Some(Arc::new(rtree))),
         })
@@ -305,7 +310,18 @@ impl Fragment {
                 &read
             }
         };
-        context.generic_tile(&self.metadata_key, bytes, range.start).map(Some)
+        let (writer, payload) = context.versioned_tile(&self.metadata_key, bytes, range.start)?;
+        self.writer.get_or_init(|| writer);
+        Ok(Some(payload))
+    }
+
+    /// The version that the library knew which wrote the fragment: the headers of its metadata's sections have it, whatever the
+    /// version of the array. `slot` is of a field that is going to be read, so that no section is read for this alone.
+    pub(crate) fn writer_version(&self, context: &Context, slot: usize) -> Result<FormatVersion> {
+        if self.writer.get().is_none() {
+            self.list(context, Section::TileOffsets(slot))?;
+        }
+        Ok(self.writer.get().copied().unwrap_or(self.footer.version))
     }
 
     /// The fragment's own metadata file, looked at once.
