@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tdb_codec::{Budget, Limits, to_u64};
+use tdb_codec::{Budget, FormatVersion, Limits, to_u64};
 use tdb_filters::Key;
 use tdb_tile::GenericTile;
 
@@ -48,9 +48,20 @@ impl Context {
 
     /// The unfiltered payload of the generic tile that `bytes`, from `offset` of file `key`, begin with.
     pub(crate) fn generic_tile(&self, key: &str, bytes: &[u8], offset: u64) -> Result<Vec<u8>> {
+        Ok(self.versioned_tile(key, bytes, offset)?.1)
+    }
+
+    /// The same, behind the version that the tile's writer knew.
+    pub(crate) fn versioned_tile(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        offset: u64,
+    ) -> Result<(FormatVersion, Vec<u8>)> {
         let corrupt = |error| Error::from_tile(self.describe(key), None, error);
         let tile = GenericTile::parse(bytes, offset).map_err(corrupt)?;
-        tile.decode(self.key.as_ref(), &self.limits, &self.budget).map_err(corrupt)
+        let payload = tile.decode(self.key.as_ref(), &self.limits, &self.budget).map_err(corrupt)?;
+        Ok((tile.version, payload))
     }
 
     /// The unfiltered payload of a file that is one generic tile.

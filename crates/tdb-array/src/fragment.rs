@@ -36,6 +36,8 @@ pub struct Fragment {
     metadata_key: String,
     /// Its metadata file, once that was looked at: the footer may come from elsewhere.
     own: OnceLock<Arc<MetadataFile>>,
+    /// The version that its writer knew, once a section was read.
+    writer: OnceLock<FormatVersion>,
     lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
     rtree: Mutex<Option<Arc<RTree>>>,
 }
@@ -134,6 +136,7 @@ impl Fragment {
             footer,
             metadata_key,
             own: OnceLock::from(Arc::new(own)),
+            writer: OnceLock::new(),
             lists: Mutex::default(),
             rtree: Mutex::default(),
         })
@@ -155,9 +158,10 @@ impl Fragment {
         let mut footer = Footer::parse(bytes, 0, &schema).ok()?;
         footer.offset = ELSEWHERE;
         let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
-        let (own, lists, rtree) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        let (own, writer) = (OnceLock::new(), OnceLock::new());
+        let (lists, rtree) = (Mutex::default(), Mutex::default());
         let beyond = beyond(&footer, &schema);
-        Some(Self { entry: entry.clone(), schema, footer, beyond, metadata_key, own, lists, rtree })
+        Some(Self { entry: entry.clone(), schema, footer, beyond, metadata_key, own, writer, lists, rtree })
     }
 
     /// Versions 1 and 2: one generic tile holds everything, so all sections are known at once.
@@ -218,6 +222,7 @@ impl Fragment {
             footer,
             metadata_key,
             own: OnceLock::from(Arc::new(own)),
+            writer: OnceLock::from(legacy.version),
             lists: Mutex::new(lists),
             rtree: Mutex::new(Some(Arc::new(rtree))),
         })
@@ -303,7 +308,9 @@ impl Fragment {
     pub(crate) fn section(&self, context: &Context, section: Section) -> Result<Option<Vec<u8>>> {
         let _clock = context.counters.time(Stage::Sections);
         let Some((offset, bytes)) = self.section_bytes(context, section)? else { return Ok(None) };
-        context.generic_tile(&self.metadata_key, &bytes, offset).map(Some)
+        let (writer, payload) = context.versioned_tile(&self.metadata_key, &bytes, offset)?;
+        self.writer.get_or_init(|| writer);
+        Ok(Some(payload))
     }
 
     /// The bytes from a section's offset, which is returned too, to the next section or the footer.
@@ -322,6 +329,15 @@ impl Fragment {
             None => read_range(context, &self.metadata_key, range.clone())?,
         };
         Ok(Some((range.start, bytes)))
+    }
+
+    /// The version that the library knew which wrote the fragment: the headers of its metadata's sections have it, whatever the
+    /// version of the array. `slot` is of a field that is going to be read, so that no section is read for this alone.
+    pub(crate) fn writer_version(&self, context: &Context, slot: usize) -> Result<FormatVersion> {
+        if self.writer.get().is_none() {
+            self.list(context, Section::TileOffsets(slot))?;
+        }
+        Ok(self.writer.get().copied().unwrap_or(self.footer.version))
     }
 
     /// The fragment's own metadata file, looked at once.

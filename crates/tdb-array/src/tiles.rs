@@ -5,7 +5,7 @@ mod coded;
 use core::ops::Range;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Gate, to_u64, to_usize};
-use tdb_filters::{Decoder, Filter, Overrides, Pipeline, Scratch, TileContext};
+use tdb_filters::{Decoder, Filter, Pipeline, Scratch, TileContext};
 use tdb_fragment::DataFilePart;
 use tdb_schema::FieldKind;
 use tdb_tile::TileChunks;
@@ -68,13 +68,15 @@ impl FieldTiles {
             return Err(Error::inconsistent(context.describe(fragment.metadata_key()), "field", 0, detail));
         };
         let version = fragment.version();
+        let writer_version = fragment.writer_version(context, fragment.footer().slots.field(kind))?;
         let tile = |datatype: Datatype, cell_size: usize, var| TileContext {
             datatype,
             cell_size: to_u64(cell_size),
             schema_version: schema.version,
             fragment_version: version,
+            writer_version,
             var,
-            overrides: Overrides::default(),
+            string_mode: None,
         };
         let open = |part, pipeline: &Pipeline, tile| -> Result<Coded> {
             let file = fragment.file(context, kind, part)?;
@@ -103,9 +105,9 @@ impl FieldTiles {
                     open(DataFilePart::Fixed, &schema.offsets_filters, tile(Datatype::Uint64, 8, false))?;
                 let file = fragment.file(context, kind, DataFilePart::Var)?;
                 let mut plain = tile(field.datatype, size, true);
-                plain.overrides.string_mode = Some(false);
+                plain.string_mode = Some(false);
                 let mut lengths = plain;
-                lengths.overrides.string_mode = Some(true);
+                lengths.string_mode = Some(true);
                 if stores_strings(filters, field.datatype) {
                     strings = decoder(context, &file.key, field.name, filters, lengths).ok();
                 }
@@ -127,7 +129,8 @@ impl FieldTiles {
             }
         };
         let validity = if field.nullable {
-            Some(open(DataFilePart::Validity, &schema.validity_filters, tile(Datatype::Uint8, 1, false))?)
+            let seen = TileContext::validity(field.datatype, writer_version).datatype;
+            Some(open(DataFilePart::Validity, &schema.validity_filters, tile(seen, 1, false))?)
         } else {
             None
         };
@@ -137,25 +140,33 @@ impl FieldTiles {
 
     /// The cell timestamps of a fragment, if it has them, as a field of one `u64` a cell.
     pub(crate) fn timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
+        let Some(slot) = fragment.footer().slots.timestamps() else { return Ok(None) };
         let file = fragment.timestamps_file(context)?;
-        file.map(|file| Self::system(context, fragment, file, "__timestamps")).transpose()
+        file.map(|file| Self::system(context, fragment, (file, slot), "__timestamps")).transpose()
     }
 
     /// When each cell of a fragment was deleted, if it knows, as a field of one `u64` a cell.
     pub(crate) fn delete_timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
+        let Some(slot) = fragment.footer().slots.delete_timestamps() else { return Ok(None) };
         let file = fragment.delete_timestamps_file(context)?;
-        file.map(|file| Self::system(context, fragment, file, "__delete_timestamps")).transpose()
+        file.map(|file| Self::system(context, fragment, (file, slot), "__delete_timestamps")).transpose()
     }
 
-    fn system(context: &Context, fragment: &Fragment, file: TileFile, name: &str) -> Result<Self> {
+    fn system(
+        context: &Context,
+        fragment: &Fragment,
+        (file, slot): (TileFile, usize),
+        name: &str,
+    ) -> Result<Self> {
         let schema = fragment.schema();
         let tile = TileContext {
             datatype: Datatype::Uint64,
             cell_size: 8,
             schema_version: schema.version,
             fragment_version: fragment.version(),
+            writer_version: fragment.writer_version(context, slot)?,
             var: false,
-            overrides: Overrides::default(),
+            string_mode: None,
         };
         let decoder = decoder(context, &file.key, name, &schema.coords_filters, tile)?;
         Ok(Self {

@@ -124,6 +124,7 @@ impl<'a> Source<'a> {
     fn context(&self, datatype: Datatype, cell_size: usize) -> TileContext {
         let mut context = TileContext::new(datatype, cell_size as u64, self.fragment.version());
         context.schema_version = self.fragment.schema().version;
+        context.writer_version = GenericTile::parse(&self.metadata, 0).unwrap().version;
         context
     }
 }
@@ -251,7 +252,7 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
             let mut context = source.context(field.datatype, size);
             context.var = true;
             let held = offsets == &EMPTY_TILE && values.len() > EMPTY_TILE.len();
-            context.overrides.string_mode = Some(held);
+            context.string_mode = Some(held);
             if held {
                 check(source, &what, (filters, context), values, Cells::Whole, tally);
                 continue;
@@ -270,7 +271,11 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
         }
     }
     if field.nullable {
-        let context = source.context(Datatype::Uint8, 1);
+        let context = {
+            let context = source.context(Datatype::Uint8, 1);
+            let writer = context.writer_version;
+            TileContext { datatype: TileContext::validity(field.datatype, writer).datatype, ..context }
+        };
         for tile in source.tiles(file(DataFilePart::Validity), Section::ValidityOffsets(slot)) {
             let cells = Cells::Fixed { size: 1 };
             check(

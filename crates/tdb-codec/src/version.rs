@@ -53,6 +53,13 @@ impl FormatVersion {
         self.0 >= gate.since()
     }
 
+    /// The last version without what `gate` names; the oldest, if all have it.
+    #[must_use]
+    pub const fn before(gate: Gate) -> Self {
+        let since = gate.since();
+        if since > Self::OLDEST.0 { Self(since - 1) } else { Self::OLDEST }
+    }
+
     /// Every version this build reads, oldest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (Self::OLDEST.0..=Self::NEWEST.0).map(Self)
@@ -127,6 +134,7 @@ gates! {
     IndexedFileNames = 9, "Data files are named after the field's index (`a0.tdb`, `d1_var.tdb`, …)";
     RelativeConsolidatedNames = 9, "Consolidated fragment metadata holds bare fragment names";
     SchemaFolder = 10, "Schemas live in `__schema`; a fragment's footer names its schema and is followed by its length";
+    TypedValidity = 10, "Libraries filter validity tiles as if they held values of the attribute's type (libtiledb 2.6 to 2.10)";
     TileStatistics = 11, "Fragment metadata holds each tile's min, max, sum and null count";
     NoLockFile = 11, "Arrays are created without an empty `__lock.tdb`";
     WholeCellChunks = 11, "Chunks of var-length values begin at a cell";
@@ -136,6 +144,7 @@ gates! {
     AsciiRleStrings = 12, "RLE on var-length `STRING_ASCII` holds the strings' lengths; the offsets tile is empty";
     AsciiDictionaryStrings = 13, "DICTIONARY on var-length `STRING_ASCII` holds the strings' lengths";
     CellTimestamps = 14, "Footer flag: the fragment has a timestamp for each cell";
+    ByteValidity = 15, "Libraries filter validity tiles as bytes again";
     DeleteMetadata = 15, "Footer flag: the fragment has a delete timestamp for each cell";
     OverlappingTimeWindows = 15, "A sparse fragment is read when its time range overlaps the window (before: lies inside it)";
     TrustedTileStatistics = 16, "Dense tile statistics leave out the padding";
@@ -147,7 +156,7 @@ gates! {
     RelativeVacuumFiles = 19, "Vacuum files hold array-relative paths";
     Enumerations = 20, "The schema lists enumerations; attributes name theirs";
     DoubleDeltaReinterpret = 20, "DOUBLE_DELTA options end in a reinterpret datatype";
-    TypePropagation = 20, "Each filter's output type is the next filter's input type";
+    TypePropagation = 20, "Libraries take each filter's output type for the next filter's input type";
     UnfilteredOldDimensions = 20, "Dimension files in arrays of before `DimensionFiles` are unfiltered (before: coords filters)";
     FilterDates = 20, "Bit-width reduction and positive delta work on date and time types";
     NullableStringStatistics = 21, "Statistics of nullable fixed-length strings in dense arrays are right";

@@ -9,7 +9,7 @@ use tdb_codec::{Datatype, FormatVersion, Gate};
 /// | fixed attribute, dimension | its own | datatype size × values in a cell |
 /// | values of a var-length field | its own | datatype size (`var` is true) |
 /// | offsets | `UINT64` | 8 |
-/// | validity | `UINT8` | 1 |
+/// | validity | `UINT8`; the attribute's, if the writer had [`Gate::TypedValidity`] and not [`Gate::ByteValidity`] | 1 |
 /// | zipped coordinates (before [`Gate::DimensionFiles`]) | the domain's | dimensions × datatype size |
 /// | generic tile | `CHAR` | 1 |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,21 +20,14 @@ pub struct TileContext {
     pub cell_size: u64,
     /// Version of the schema; decides whether string filters replace the offsets tile (section 6.8).
     pub schema_version: FormatVersion,
-    /// Version of the fragment; decides type propagation and the filters' rule for dates.
+    /// Version of the fragment; decides the filters' rule for dates.
     pub fragment_version: FormatVersion,
+    /// Version that the library which wrote the tile knew, as the headers of the fragment's metadata say: not before that
+    /// of the fragment, if the library went on with an older array. Decides type propagation, and the type of validity tiles.
+    pub writer_version: FormatVersion,
     /// Whether this is the values tile of a var-length field.
     pub var: bool,
-    /// Answers that files cannot give; all unset by default.
-    pub overrides: Overrides,
-}
-
-/// Answers to two questions on which files of some writers mislead (sections 5.3 and 6.8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
-    /// Whether each filter's output type is the next one's input type. Unset: by the fragment's version.
-    /// libtiledb from 2.17 propagates even when it writes into an older array.
-    pub propagate_types: Option<bool>,
-    /// Whether RLE and dictionary on strings hold the strings' lengths. Unset: by the schema's version. Set
+    /// Whether RLE and dictionary on strings hold the strings' lengths (section 6.8). Unset: by the schema's version. Set
     /// it to true where the offsets tile has no chunks although the field has cells.
     pub string_mode: Option<bool>,
 }
@@ -48,8 +41,9 @@ impl TileContext {
             cell_size,
             schema_version: version,
             fragment_version: version,
+            writer_version: version,
             var: false,
-            overrides: Overrides { propagate_types: None, string_mode: None },
+            string_mode: None,
         }
     }
 
@@ -67,10 +61,20 @@ impl TileContext {
         Self::new(Datatype::Uint64, 8, version)
     }
 
-    /// A validity tile.
+    /// A validity tile of an attribute of some type. Its bytes are 0 or 1 whatever that is, but libtiledb 2.6 to 2.10 told
+    /// the filters that they were values of it.
+    ///
+    /// ```
+    /// use tdb_filters::{Datatype, FormatVersion, TileContext};
+    ///
+    /// let seen = |version| TileContext::validity(Datatype::Int32, version).datatype;
+    /// assert_eq!(FormatVersion::parse(12).map(seen), Ok(Datatype::Int32));
+    /// assert_eq!(seen(FormatVersion::CURRENT), Datatype::Uint8);
+    /// ```
     #[must_use]
-    pub const fn validity(version: FormatVersion) -> Self {
-        Self::new(Datatype::Uint8, 1, version)
+    pub const fn validity(attribute: Datatype, writer_version: FormatVersion) -> Self {
+        let typed = writer_version.has(Gate::TypedValidity) && !writer_version.has(Gate::ByteValidity);
+        Self::new(if typed { attribute } else { Datatype::Uint8 }, 1, writer_version)
     }
 
     /// The body of a generic tile.
@@ -80,7 +84,7 @@ impl TileContext {
     }
 
     pub(crate) fn propagates_types(&self) -> bool {
-        self.overrides.propagate_types.unwrap_or_else(|| self.fragment_version.has(Gate::TypePropagation))
+        self.writer_version.has(Gate::TypePropagation)
     }
 
     /// Whether a filter with these gates for ASCII and UTF-8 holds this tile's string lengths.
@@ -90,6 +94,6 @@ impl TileContext {
             Datatype::StringUtf8 if self.var => utf8,
             _ => return false,
         };
-        self.overrides.string_mode.unwrap_or_else(|| self.schema_version.has(gate))
+        self.string_mode.unwrap_or_else(|| self.schema_version.has(gate))
     }
 }

@@ -263,6 +263,33 @@ impl Filter {
         }
     }
 
+    /// Whether what it does depends on the type of the values, not only on the size of cells.
+    #[must_use]
+    pub const fn depends_on_type(&self) -> bool {
+        match self {
+            Self::None
+            | Self::Gzip { .. }
+            | Self::Zstd { .. }
+            | Self::Lz4 { .. }
+            | Self::Bzip2 { .. }
+            | Self::Rle { .. }
+            | Self::Aes256Gcm
+            | Self::ChecksumMd5
+            | Self::ChecksumSha256 => false,
+            Self::DoubleDelta { .. }
+            | Self::BitWidthReduction { .. }
+            | Self::BitShuffle
+            | Self::ByteShuffle
+            | Self::PositiveDelta { .. }
+            | Self::Dictionary { .. }
+            | Self::ScaleFloat(_)
+            | Self::Xor
+            | Self::WebP(_)
+            | Self::Delta { .. }
+            | Self::Unknown { .. } => true,
+        }
+    }
+
     /// Reads one filter: code, option length, options. Option bytes past what the filter needs are skipped.
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let code = reader.u8("filter type")?;

@@ -118,7 +118,7 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
-pub use context::{Overrides, TileContext};
+pub use context::TileContext;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use encryption::Key;

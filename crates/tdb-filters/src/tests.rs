@@ -9,7 +9,7 @@ mod peer;
 use proptest::prelude::*;
 use tdb_codec::{Budget, Datatype, FormatVersion, Reader};
 
-use crate::{Decoder, ErrorKind, Filter, Overrides, Pipeline, Scratch, TileContext, registry};
+use crate::{Decoder, ErrorKind, Filter, Pipeline, Scratch, TileContext, registry};
 
 fn context(datatype: Datatype) -> TileContext {
     TileContext::new(datatype, datatype.size() as u64, FormatVersion::CURRENT)
@@ -99,8 +99,9 @@ fn peers_chunks_decode_to_the_cells_they_hold() {
             cell_size: chunk.datatype.1,
             schema_version: version(chunk.versions.0),
             fragment_version: version(chunk.versions.1),
+            writer_version: version(chunk.versions.1),
             var: chunk.var,
-            overrides: Overrides::default(),
+            string_mode: None,
         };
         let decoder = match pipeline.decoder(context) {
             Ok(decoder) => decoder,
@@ -362,9 +363,9 @@ fn xor_changes_the_type_that_bit_width_reduction_sees_only_since_its_gate() {
     assert_eq!((old.len(), new.len()), (64, 8));
     // A newer library that writes into an old array propagates types nevertheless.
     context.fragment_version = FormatVersion::parse(16).unwrap();
-    assert!(decode(&pipeline.decoder(context).unwrap(), &metadata, &new, 64).is_err());
-    context.overrides.propagate_types = Some(true);
     assert_eq!(decode(&pipeline.decoder(context).unwrap(), &metadata, &new, 64).unwrap(), input);
+    context.writer_version = context.fragment_version;
+    assert!(decode(&pipeline.decoder(context).unwrap(), &metadata, &new, 64).is_err());
 }
 
 /// Values tiles of every type whose strings the filter holds, and of one version before.
@@ -388,7 +389,7 @@ fn string_mode_begins_at_the_gate_of_filter_and_type() {
     let fixed = TileContext::new(Datatype::StringAscii, 1, FormatVersion::CURRENT);
     assert!(!rle.decoder(fixed).unwrap().decodes_strings());
     let mut old = TileContext::values(Datatype::StringAscii, FormatVersion::parse(9).unwrap());
-    old.overrides.string_mode = Some(true);
+    old.string_mode = Some(true);
     assert!(rle.decoder(old).unwrap().decodes_strings());
     let late = Pipeline::new(vec![Filter::ByteShuffle, Filter::Rle { level: -1 }]);
     let context = TileContext::values(Datatype::StringAscii, FormatVersion::CURRENT);

@@ -186,7 +186,7 @@ impl<'a> FilterInput<'a> {
         let mut context = TileContext::new(self.datatype, to_u64(self.datatype.size()), self.version);
         context.var = self.flags & 1 != 0;
         if self.flags & 2 != 0 {
-            context.overrides.propagate_types = Some(true);
+            context.writer_version = FormatVersion::CURRENT;
         }
         context
     }

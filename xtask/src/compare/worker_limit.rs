@@ -12,7 +12,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tdb_array::{Array, Fragment, OpenOptions};
 use tdb_codec::{Budget, Buffer, CellValNum, Datatype, Reader};
-use tdb_filters::{Decoder, Encoder, Overrides, Pipeline, Scratch, TileContext};
+use tdb_filters::{Decoder, Encoder, Pipeline, Scratch, TileContext};
 use tdb_fragment::{DataFile, DataFilePart};
 use tdb_tile::TileChunks;
 
@@ -149,8 +149,9 @@ fn add(array: &Path, fragment: &Fragment, name: &str, found: &mut Vec<Coded>) ->
             cell_size: u64::try_from(cell_size)?,
             schema_version: schema.version,
             fragment_version: version,
+            writer_version: version,
             var,
-            overrides: Overrides::default(),
+            string_mode: None,
         };
         let name = DataFile::Field(field.kind, part).name(schema, version).ok_or("no file")?;
         let path = array.join(fragment.folder()).join(name);

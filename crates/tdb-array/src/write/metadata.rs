@@ -11,7 +11,7 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 use super::create::generic_tile_in;
 use super::merged::Marks;
 use super::statistics::{Fold, Rule, TileStatistics, unset};
-use super::tile::FieldEncoder;
+use super::tile::{FieldEncoder, writer_version};
 use crate::{Result, WriteError};
 
 /// Where the tiles of a data file begin, and its size.
@@ -136,7 +136,7 @@ impl FragmentSummary {
         key: Option<&Key>,
         scratch: &mut Scratch,
     ) -> Result<Vec<u8>> {
-        let version = schema.version;
+        let (version, writer) = (schema.version, writer_version(schema));
         let slots = Slots::new(schema, version, self.marks.times, self.marks.deletes);
         let layout = |error: tdb_codec::Error| WriteError::Schema(Box::new(error.into()));
         let tree = RTree::build(&self.mbrs, &schema.domain).map_err(layout)?;
@@ -147,12 +147,12 @@ impl FragmentSummary {
                 Section::RTree => tree.to_bytes(version, &schema.domain).map_err(layout)?,
                 section => self.payload(section, schema, slots),
             };
-            file.extend(generic_tile_in(version, &payload, key, scratch)?);
+            file.extend(generic_tile_in(writer, &payload, key, scratch)?);
             Ok(offset)
         })?;
         // One version has the section of processed conditions, but no field that points at it.
         if version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles) {
-            file.extend(generic_tile_in(version, &write_names(&self.marks.processed), key, scratch)?);
+            file.extend(generic_tile_in(writer, &write_names(&self.marks.processed), key, scratch)?);
         }
         let offset = to_u64(file.len());
         let sizes = |count: usize, size: fn(&FieldSummary) -> u64| -> Vec<u64> {

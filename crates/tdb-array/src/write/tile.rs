@@ -4,8 +4,8 @@ use core::mem;
 use core::ops::Range as Cells;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tdb_codec::{Datatype, Gate, to_u64};
-use tdb_filters::{Encoder, Key, Overrides, Pipeline, Scratch, TileContext};
+use tdb_codec::{Datatype, FormatVersion, Gate, to_u64};
+use tdb_filters::{Encoder, Filter, Key, Pipeline, Scratch, TileContext};
 use tdb_schema::{ArraySchema, Field, FieldKind, Range};
 use tdb_tile::split;
 use tdb_tile::{ChunkBuffers, EMPTY_TILE, encode_string_tile, encode_tile_into};
@@ -157,6 +157,18 @@ impl EncodedTile {
     }
 }
 
+/// The version that the headers of a fragment's metadata have: the array's, because libraries of its age know no later one.
+/// For some versions it would say that validity tiles were filtered as if they held the attribute's values: the libraries that
+/// write them so take them for bytes when they read, and so does every other. Theirs is then the version before.
+pub(super) fn writer_version(schema: &ArraySchema) -> FormatVersion {
+    let typed = |field: &Field<'_>| TileContext::validity(field.datatype, schema.version).datatype != Datatype::Uint8;
+    let nullable = schema.fields().any(|field| field.nullable && typed(&field));
+    match nullable && schema.validity_filters.filters.iter().any(Filter::depends_on_type) {
+        true => FormatVersion::before(Gate::TypedValidity),
+        false => schema.version,
+    }
+}
+
 impl FieldEncoder {
     pub(crate) fn new(schema: &ArraySchema, field: &Field<'_>, key: Option<&Key>) -> Result<Self> {
         let encoder = |pipeline: &Pipeline, datatype, cell_size: usize, var| {
@@ -165,8 +177,9 @@ impl FieldEncoder {
                 cell_size: to_u64(cell_size),
                 schema_version: schema.version,
                 fragment_version: schema.version,
+                writer_version: writer_version(schema),
                 var,
-                overrides: Overrides::default(),
+                string_mode: None,
             };
             pipeline.encoder_with_key(context, key).map_err(|error| {
                 let error =
@@ -194,7 +207,10 @@ impl FieldEncoder {
         };
         let validity = field
             .nullable
-            .then(|| encoder(&schema.validity_filters, Datatype::Uint8, 1, false))
+            .then(|| {
+                let seen = TileContext::validity(field.datatype, writer_version(schema)).datatype;
+                encoder(&schema.validity_filters, seen, 1, false)
+            })
             .transpose()?;
         let rule = match field.kind {
             FieldKind::Attribute(_) => Rule::attribute(field.datatype, field.cell_val_num, field.nullable),

@@ -24,7 +24,7 @@ impl ArraySchema {
         self.labels.iter().try_for_each(check_label)?;
         self.fields().try_for_each(|field| self.check_filters(field))?;
         self.check_pipeline("offsets", &self.offsets_filters, TileContext::offsets(self.version))?;
-        self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
+        self.check_pipeline("validity", &self.validity_filters, TileContext::new(Datatype::Uint8, 1, self.version))
     }
 
     /// Checks an enumeration of a schema that is to be made: its values differ, and the attributes that index it can tell
