@@ -2,7 +2,8 @@
 
     python3 fetch.py [VERSION...]
 
-prints one JSON object {libtiledb version: path of its shared library}. Without arguments it fetches all. The cache is
+prints one JSON object {libtiledb version: path of its shared library}. Without arguments it fetches all; with --formats it
+prints the format version that each writes, and fetches nothing. The cache is
 $XDG_CACHE_HOME/tdb-peers (or ~/.cache/tdb-peers)/<version>/; wheels are downloaded once, by pip. TDB_PEERS names another
 cache directory.
 """
@@ -101,6 +102,9 @@ def fetch(version):
 
 
 def main():
+    if sys.argv[1:] == ["--formats"]:
+        print(json.dumps([[peer[2], version] for version, peer in PEERS.items()]))
+        return
     versions = sys.argv[1:] or list(PEERS)
     unknown = [v for v in versions if v not in PEERS]
     if unknown:

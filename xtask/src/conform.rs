@@ -8,6 +8,7 @@ mod processes;
 mod pure;
 mod random;
 mod reads;
+mod releases;
 mod versions;
 mod writes;
 

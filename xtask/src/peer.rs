@@ -52,6 +52,12 @@ pub(crate) fn libraries(root: &Path, versions: &[String]) -> Result<BTreeMap<Str
         .collect()
 }
 
+/// The format version and the name of each release that `xtask/peer` knows, oldest first.
+pub(crate) fn format_versions(root: &Path) -> Result<Vec<(u32, String)>, String> {
+    let answer = python(root, "fetch.py", &["--formats"])?;
+    serde_json::from_str(&answer).map_err(|e| format!("fetch.py: {e}"))
+}
+
 /// The releases that `xtask/peer` knows, oldest first.
 pub(crate) fn releases(root: &Path) -> Result<Vec<String>, String> {
     let answer = python(root, "fetch.py", &[])?;

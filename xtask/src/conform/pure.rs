@@ -12,9 +12,9 @@ use tdb_codec::{Datatype, Gate};
 
 use super::expected::{self, base64, list, text};
 use super::peers::{Answer, Outcome, Peer};
-use super::writes::READERS;
+use super::releases::Releases;
 use crate::fixtures::pure::{Made, entries, key, make};
-use crate::peer::{READER, libraries, repository_root};
+use crate::peer::{READER, repository_root};
 
 pub(super) const USAGE: &str = "[--only SUBSTRING] [--dir DIR]";
 
@@ -80,21 +80,20 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         refused.len()
     );
     refused.iter().for_each(|why| println!("  {why}"));
-    let names: Vec<String> = READERS.iter().map(|(_, library)| (*library).to_owned()).collect();
-    let paths = libraries(&root, &names)?;
+    let releases = Releases::fetch(&root)?;
     let script = root.join("xtask/peer/writes_peer.py");
-    for (version, library) in READERS {
-        let mut readers = vec![library];
-        if library != READER {
+    for version in releases.versions() {
+        let mut readers = releases.of(version);
+        if !readers.contains(&READER) {
             readers.push(READER);
         }
         let of: Vec<usize> =
             all.iter().enumerate().filter(|(_, pure)| pure.version == version).map(|(at, _)| at).collect();
         for reader in readers {
-            let path = paths.get(reader).ok_or_else(|| format!("no libtiledb {reader}"))?;
+            let path = releases.path(reader)?;
             let ask = |what: &str, chosen: &[usize], arrays: &dyn Fn(usize) -> PathBuf| {
                 let batch = folder.join(format!("{what}-{version}-{reader}"));
-                ask(&all, chosen, reader, &batch, arrays, path, &script)
+                ask(&all, chosen, reader, &batch, arrays, &path, &script)
             };
             let mut counts = Counts { arrays: of.len(), ..Counts::default() };
             let answers = ask("ours", &of, &|at| folder.join("arrays").join(at.to_string()))?;
@@ -253,7 +252,7 @@ impl Pure {
                     list(schema, "dimensions").iter().map(domain).collect()
                 };
                 let ranges = query.get("ranges").filter(|ranges| !ranges.is_null()).cloned();
-                queries.push(json!({ "layout": text(query, "layout"), "box": ranges.unwrap_or_else(whole),
+                queries.push(json!({ "layout": text(query, "layout"), "until": null, "box": ranges.unwrap_or_else(whole),
                                      "order": order, "fields": fields }));
             }
         }
@@ -291,7 +290,7 @@ impl Pure {
             .iter()
             .map(|column| (column.name.clone(), field_of_column(column, blob)))
             .collect();
-        Ok(Some(json!({ "layout": "row-major", "box": sides, "order": "exact", "fields": fields })))
+        Ok(Some(json!({ "layout": "row-major", "until": null, "box": sides, "order": "exact", "fields": fields })))
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tdb_array::Stored;
 
 use super::cases::{Case, Cells, Kind, START, Step};
+use crate::conform::writes::base64;
 
 impl Kind {
     fn json(self) -> Value {
@@ -133,21 +134,4 @@ impl Case {
         let layout = if self.kind.is_dense() { "row-major" } else { "unordered" };
         json!({ "op": "write", "t": time, "layout": layout, "subarray": subarray, "fields": fields })
     }
-}
-
-/// Bytes as the scripts take them.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit =
-        |bits: u32| char::from(DIGITS.get(usize::try_from(bits & 63).unwrap_or(0)).copied().unwrap_or(b'A'));
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let word =
-            chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let used = place <= chunk.len();
-            text.push(if used { digit(word >> (18 - 6 * place)) } else { '=' });
-        }
-    }
-    text
 }

@@ -1,75 +1,40 @@
-//! Random cells, and a plain model of what an array holds after some writes.
+//! Random cells, and what else is done to an array.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tdb_array::{ArraySchema, ArrayType, Datatype, Duplicates};
-use tdb_codec::{DataOrder, DatatypeClass, Layout, to_u64};
+use tdb_codec::{DataOrder, DatatypeClass, Gate, Layout, to_u64};
 use tdb_filters::Filter;
-use tdb_schema::{Attribute, Dimension, FieldKind};
+use tdb_schema::{Attribute, Dimension, MetadataValue};
 
+use super::dimensions::real_bytes;
+use super::model::{Act, How, Row, Step, Value};
 use super::schemas::EMPTY_CELLS_SINCE;
 use crate::conform::random::Random;
 
-/// A field's value in a cell, and whether it is valid.
-pub(super) type Value = (Vec<u8>, bool);
-/// The values of all attributes.
-pub(super) type Row = Vec<Value>;
+/// When what lies in the future lies: in the year 2100.
+pub(super) const FUTURE: u64 = 4_102_444_800_000;
+/// Types that values of metadata have had since there is metadata.
+const METADATA_TYPES: [Datatype; 8] = [
+    Datatype::Int32,
+    Datatype::Int64,
+    Datatype::Float32,
+    Datatype::Float64,
+    Datatype::Uint8,
+    Datatype::Uint16,
+    Datatype::StringAscii,
+    Datatype::StringUtf8,
+];
 
-/// How cells are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    Dense(Layout),
-    Unordered(Duplicates),
-    /// Sorted, in so many pieces.
-    Global(usize),
-    /// In so many batches, with so little memory that several fragments come of it.
-    Stream(usize),
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
 }
 
-/// One write.
-#[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) time: u64,
-    pub(super) how: How,
-    /// Of a dense write: first and last ordinal a dimension.
-    pub(super) sides: Vec<(u64, u64)>,
-    /// Coordinates and values, in the order they are given. Dense cells have no coordinates.
-    pub(super) cells: Vec<(Vec<Vec<u8>>, Row)>,
-    pub(super) fragment_bytes: Option<u64>,
-    /// Of a dense write: in so many batches, if not at once.
-    pub(super) batches: Option<usize>,
-}
-
-impl Step {
-    /// The cells that are written: without those that have the coordinates of others, where the array does not allow that.
-    pub(super) fn settled(&self, schema: &ArraySchema) -> Vec<(Vec<Vec<u8>>, Row)> {
-        if schema.array_type == ArrayType::Dense || schema.allows_duplicates {
-            return self.cells.clone();
-        }
-        let mut written = BTreeMap::new();
-        for (coordinates, row) in &self.cells {
-            if self.how == How::Unordered(Duplicates::KeepFirst) {
-                written.entry(coordinates).or_insert(row);
-            } else {
-                written.insert(coordinates, row);
-            }
-        }
-        written.into_iter().map(|(at, row)| (at.clone(), row.clone())).collect()
-    }
-}
-
-/// Columns of cells.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Columns {
-    pub(super) name: String,
-    pub(super) data: Vec<u8>,
-    /// One more than cells.
-    pub(super) offsets: Option<Vec<u64>>,
-    pub(super) validity: Option<Vec<u8>>,
-}
-
-/// The writes of a case.
-pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Step> {
+/// What is done to the array of a case.
+pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
     let count = random.length(1, 4);
     let dense = schema.array_type == ArrayType::Dense;
     // Where in wide domains all is written that is.
@@ -83,21 +48,86 @@ pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Step> {
             }
         })
         .collect();
-    let mut time = 0;
-    (0..count)
-        .filter_map(|_| {
-            // Some dense writes are at one time: the later one counts. libtiledb's row-major reader of sparse arrays takes
-            // cells now of one, now of the other.
-            if !dense || time == 0 || !random.one_in(4) {
-                time += 10;
+    let mut times = times(random, count);
+    let mut acts: Vec<Act> = Vec::new();
+    let mut seen: BTreeSet<Vec<Vec<u8>>> = BTreeSet::new();
+    let mut last = 0;
+    for index in 0..count {
+        let Some(mut time) = times.get(index).copied() else { break };
+        // Some writes are at one time. Of dense ones the later one counts; libtiledb's row-major reader of sparse arrays takes
+        // cells now of one, now of the other, so those have no coordinates in common.
+        let again = index > 0 && last > 0 && random.one_in(4);
+        if again {
+            time = last;
+        }
+        let step = if dense { self::dense(random, schema, time, &anchors) } else { sparse(random, schema, time) };
+        let Some(mut step) = step else { continue };
+        if !dense {
+            if again && !schema.allows_duplicates {
+                step.cells.retain(|(at, _)| !seen.contains(at));
+            } else {
+                seen.clear();
             }
-            if dense { self::dense(random, schema, time, &anchors) } else { sparse(random, schema, time) }
-        })
-        .collect()
+            seen.extend(step.cells.iter().map(|(at, _)| at.clone()));
+        }
+        if step.cells.is_empty() {
+            continue;
+        }
+        last = time;
+        acts.push(Act::Write(step));
+        if !again && schema.version.has(Gate::ArrayMetadata) && random.one_in(5) {
+            acts.push(metadata(random, time));
+        }
+        if index > 0 && random.one_in(3) {
+            acts.push(Act::Consolidate);
+            // What is written later has later times: dense cells count by the first time of their fragment.
+            let newest = acts.iter().filter_map(Act::time).max().unwrap_or(0);
+            for (later, time) in times.iter_mut().skip(index + 1).enumerate() {
+                *time = newest + 10 * to_u64(later + 1);
+            }
+            last = 0;
+            if random.one_in(3) {
+                acts.push(Act::Vacuum);
+            }
+        }
+    }
+    acts
+}
+
+/// When writes are: one after the other, in any order, or partly in the future.
+fn times(random: &mut Random, count: usize) -> Vec<u64> {
+    let mut times: Vec<u64> = (1..=to_u64(count)).map(|at| 10 * at).collect();
+    match random.below(8) {
+        0 | 1 => {
+            for at in (1..count).rev() {
+                times.swap(at, random.length(0, at));
+            }
+        }
+        2 => {
+            let from = random.length(0, count);
+            times.iter_mut().skip(from).for_each(|time| *time += FUTURE);
+        }
+        _ => {}
+    }
+    times
+}
+
+fn metadata(random: &mut Random, time: u64) -> Act {
+    let entries = (0..random.length(1, 3)).map(|_| {
+        let key = format!("key {}", random.below(4));
+        let datatype = random.pick(&METADATA_TYPES).copied().unwrap_or(Datatype::Int32);
+        let value = (!random.one_in(4)).then(|| {
+            let mut data = Vec::new();
+            (0..random.length(1, 3)).for_each(|_| one(random, datatype, false, &mut data));
+            MetadataValue { datatype, data }
+        });
+        (key, value)
+    });
+    Act::Metadata { time, entries: entries.collect::<BTreeMap<_, _>>() }
 }
 
 /// The ordinals that may be written along a dimension of a dense array.
-fn writable(schema: &ArraySchema, index: usize) -> Option<(u64, u64)> {
+pub(super) fn writable(schema: &ArraySchema, index: usize) -> Option<(u64, u64)> {
     let dimension = schema.domain.dimensions.get(index)?;
     match schema.current_domain.as_ref().and_then(|current| current.ranges.get(index)) {
         Some(range) => Some((dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?)),
@@ -253,8 +283,9 @@ fn coordinate(
     if dimension.is_var() {
         let most = *random.pick(&[1, 3, 12])?;
         let len = random.length(usize::from(schema.version.number() < EMPTY_CELLS_SINCE), most);
+        let (first, letters) = *random.pick(&[(b'a', 26), (0x7e, 4), (0, 256)])?;
         let mut word: Vec<u8> =
-            (0..len).map(|_| b'a' + u8::try_from(random.below(26)).unwrap_or(0)).collect();
+            (0..len).map(|_| first.wrapping_add(u8::try_from(random.below(letters)).unwrap_or(0))).collect();
         if schema.current_domain.is_some() {
             word.insert(0, b'b' + u8::try_from(random.below(20)).unwrap_or(0));
         }
@@ -278,15 +309,30 @@ fn coordinate(
     let (low, high) = (number(low), number(high));
     let steps = *random.pick(&[8u64, 1000, 1 << 30])?;
     let share = random.between(0, steps) as f64 / steps as f64;
-    let value = (low + (high - low) * share).clamp(low, high);
+    let value = match random.below(8) {
+        0 => low,
+        1 => high,
+        2 => beside(dimension.datatype, low, true),
+        3 => beside(dimension.datatype, high, false),
+        // Not the difference of the ends, which may be more than any number.
+        _ => low * (1.0 - share) + high * share,
+    };
+    let value = value.clamp(low, high);
     // Zero now and then, of one sign in an array: libtiledb orders those of both signs as it happens.
     let zero = if schema.capacity % 2 == 1 { -0.0 } else { 0.0 };
-    let value = if value == 0.0 || random.one_in(8) { zero } else { value };
-    Some(match dimension.datatype {
-        #[expect(clippy::cast_possible_truncation, reason = "the nearest value is wanted")]
-        Datatype::Float32 => (value as f32).to_le_bytes().to_vec(),
-        _ => value.to_le_bytes().to_vec(),
-    })
+    let within = low <= 0.0 && high >= 0.0;
+    let value = if value == 0.0 || within && random.one_in(8) { zero } else { value };
+    Some(real_bytes(dimension.datatype, value))
+}
+
+/// The next number of a type, above or below.
+fn beside(datatype: Datatype, value: f64, above: bool) -> f64 {
+    if datatype == Datatype::Float64 {
+        return if above { value.next_up() } else { value.next_down() };
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "it is a number of the narrow type")]
+    let value = value as f32;
+    f64::from(if above { value.next_up() } else { value.next_down() })
 }
 
 fn value(random: &mut Random, schema: &ArraySchema, attribute: &Attribute) -> Value {
@@ -318,11 +364,7 @@ fn one(random: &mut Random, datatype: Datatype, few: bool, bytes: &mut Vec<u8>) 
             3 => f64::NAN,
             _ => random.below(1 << 20) as f64 / 64.0 - 1000.0,
         };
-        match datatype {
-            #[expect(clippy::cast_possible_truncation, reason = "the nearest value is wanted")]
-            Datatype::Float32 => bytes.extend((value as f32).to_le_bytes()),
-            _ => bytes.extend(value.to_le_bytes()),
-        }
+        bytes.extend(real_bytes(datatype, value));
         return;
     }
     let word = match (datatype.class(), random.below(4)) {
@@ -336,134 +378,3 @@ fn one(random: &mut Random, datatype: Datatype, few: bool, bytes: &mut Vec<u8>) 
     bytes.extend(word.to_le_bytes().into_iter().take(datatype.size()));
 }
 
-/// The cells of a box in the order of a layout: their ordinals.
-pub(super) fn ordered(schema: &ArraySchema, sides: &[(u64, u64)], layout: Layout) -> Vec<Vec<u64>> {
-    let count = sides.len();
-    let extents: Vec<u64> = schema
-        .domain
-        .dimensions
-        .iter()
-        .map(|dimension| dimension.extent_cells().unwrap_or(u64::MAX))
-        .collect();
-    let mut cells: Vec<Vec<u64>> = vec![Vec::new()];
-    for (low, high) in sides {
-        cells = cells
-            .into_iter()
-            .flat_map(|cell| (*low..=*high).map(move |at| [cell.as_slice(), &[at]].concat()))
-            .collect();
-    }
-    let directed = |layout: Layout, values: Vec<u64>| -> Vec<u64> {
-        if layout == Layout::ColMajor { values.into_iter().rev().collect() } else { values }
-    };
-    cells.sort_by_cached_key(|cell| match layout {
-        Layout::GlobalOrder => {
-            let tiles = cell.iter().zip(&extents).map(|(at, extent)| at / extent).collect();
-            let mut key = directed(schema.tile_order, tiles);
-            key.extend(directed(schema.cell_order, cell.clone()));
-            key
-        }
-        layout => directed(layout, cell.clone()),
-    });
-    cells.retain(|cell| cell.len() == count);
-    cells
-}
-
-/// What an array holds.
-#[derive(Clone, Debug)]
-pub(super) enum Model {
-    /// By ordinals.
-    Dense(BTreeMap<Vec<u64>, Row>),
-    /// Coordinates and values, in no order.
-    Sparse(Vec<(Vec<Vec<u8>>, Row)>),
-}
-
-impl Model {
-    pub(super) fn new(schema: &ArraySchema, steps: &[Step]) -> Self {
-        if schema.array_type == ArrayType::Dense {
-            let mut model = BTreeMap::new();
-            for step in steps {
-                let How::Dense(layout) = step.how else { continue };
-                let places = ordered(schema, &step.sides, layout);
-                model.extend(
-                    places.into_iter().zip(&step.cells).map(|(place, (_, row))| (place, row.clone())),
-                );
-            }
-            return Self::Dense(model);
-        }
-        if schema.allows_duplicates {
-            return Self::Sparse(steps.iter().flat_map(|step| step.cells.clone()).collect());
-        }
-        let mut model = BTreeMap::new();
-        for step in steps {
-            model.extend(step.settled(schema));
-        }
-        Self::Sparse(model.into_iter().collect())
-    }
-
-    /// The box of a dense array that is read: all that was written, and a little around it.
-    pub(super) fn sides(&self, schema: &ArraySchema) -> Option<Vec<(u64, u64)>> {
-        let Self::Dense(cells) = self else { return None };
-        let sides = schema.domain.dimensions.iter().enumerate().map(|(index, _)| {
-            let (least, most) = writable(schema, index)?;
-            let along = || cells.keys().filter_map(|cell| cell.get(index).copied());
-            let (low, high) = (along().min()?, along().max()?);
-            Some((low.saturating_sub(2).max(least), high.saturating_add(2).min(most)))
-        });
-        sides.collect()
-    }
-
-    /// The cells as columns: of a box in an order, or those of a sparse array in no order.
-    pub(super) fn columns(&self, schema: &ArraySchema, layout: Layout, sides: &[(u64, u64)]) -> Vec<Columns> {
-        let fill: Row = schema
-            .attributes
-            .iter()
-            .map(|attribute| {
-                (attribute.fill_value.clone(), !attribute.nullable || attribute.fill_validity != 0)
-            })
-            .collect();
-        match self {
-            Self::Dense(cells) => {
-                let rows = ordered(schema, sides, layout);
-                let rows = rows.iter().map(|place| (&[][..], cells.get(place).unwrap_or(&fill)));
-                columns(schema, rows)
-            }
-            Self::Sparse(cells) => columns(schema, cells.iter().map(|(at, row)| (at.as_slice(), row))),
-        }
-    }
-}
-
-/// Cells as columns: dimensions, if they have coordinates, and attributes.
-pub(super) fn columns<'c>(
-    schema: &ArraySchema,
-    cells: impl Iterator<Item = (&'c [Vec<u8>], &'c Row)>,
-) -> Vec<Columns> {
-    let sparse = schema.array_type == ArrayType::Sparse;
-    let dimensions = if sparse { schema.domain.dimensions.len() } else { 0 };
-    let kinds = (0..dimensions).map(FieldKind::Dimension);
-    let kinds = kinds.chain((0..schema.attributes.len()).map(FieldKind::Attribute));
-    let mut columns: Vec<Columns> = kinds
-        .filter_map(|kind| {
-            let field = schema.field_of(kind)?;
-            Some(Columns {
-                name: field.name.to_owned(),
-                data: Vec::new(),
-                offsets: field.is_var().then(|| vec![0]),
-                validity: field.nullable.then(Vec::new),
-            })
-        })
-        .collect();
-    for (coordinates, row) in cells {
-        let coordinates = coordinates.iter().map(|value| (value, true));
-        let values = coordinates.chain(row.iter().map(|(value, valid)| (value, *valid)));
-        for (column, (value, valid)) in columns.iter_mut().zip(values) {
-            column.data.extend_from_slice(value);
-            if let Some(offsets) = &mut column.offsets {
-                offsets.push(to_u64(column.data.len()));
-            }
-            if let Some(validity) = &mut column.validity {
-                validity.push(u8::from(valid));
-            }
-        }
-    }
-    columns
-}

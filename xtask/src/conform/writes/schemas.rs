@@ -3,8 +3,11 @@
 use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, enumeration_file_name};
 use tdb_codec::{DataOrder, DatatypeClass, FormatVersion, Gate, Layout};
 use tdb_filters::{Filter, Pipeline};
-use tdb_schema::{Attribute, Dimension, DimensionLabel, Enumeration, Range};
+use tdb_schema::{
+    Attribute, DimensionLabel, Domain, Enumeration, EnumerationName, Range, SchemaBuilder, SchemaProblem,
+};
 
+use super::dimensions;
 use crate::conform::random::Random;
 
 /// A schema and what belongs to it.
@@ -12,6 +15,8 @@ use crate::conform::random::Random;
 pub(super) struct Made {
     pub(super) schema: ArraySchema,
     pub(super) enumerations: Vec<Enumeration>,
+    /// Why tdb does not make it, if it does not.
+    pub(super) refused: Option<String>,
 }
 
 const INTEGERS: [Datatype; 8] = [
@@ -46,79 +51,112 @@ const STRINGS: [Datatype; 7] = [
 
 /// The first version whose libraries have a type, an order or a filter. These came with libraries, not with formats.
 const TIMES_SINCE: u32 = 9;
-const HILBERT_SINCE: u32 = 9;
+const HILBERT_SINCE: u32 = 7;
 const BLOBS_SINCE: u32 = 14;
 const GEOMETRIES_SINCE: u32 = 22;
 const CHECKSUMS_SINCE: u32 = 4;
 const DATE_DIMENSIONS_SINCE: u32 = 5;
-/// Libraries of before count wrongly near the ends of a type.
-const WIDE_DOMAINS_SINCE: u32 = 9;
 /// Libraries of before cannot have cells of variable length without values.
 pub(super) const EMPTY_CELLS_SINCE: u32 = 7;
 
-/// A random schema, of the kind asked for; `None` if what was drawn is not allowed.
+/// A random schema of the kind asked for: one that tdb makes, or what it says against it.
 pub(super) fn draw(random: &mut Random, version: FormatVersion, array_type: ArrayType) -> Option<Made> {
     let dense = array_type == ArrayType::Dense;
-    let mut builder = if dense { ArraySchema::dense() } else { ArraySchema::sparse() }.version(version);
-    let dimensions = if dense { random.length(1, 3) } else { random.length(1, 4) };
+    let mut schema = ArraySchema::new(array_type, Domain::default());
+    schema.version = version;
+    let count = if dense { random.length(1, 3) } else { random.length(1, 4) };
     let mixed = !dense && version.has(Gate::DimensionFiles);
     let first = dimension_type(random, version, dense);
-    for index in 0..dimensions {
+    for index in 0..count {
         let datatype = if mixed { dimension_type(random, version, dense) } else { first };
-        let longest = match dimensions {
+        let longest = match count {
             1 => 200,
             2 => 24,
             _ => 8,
         };
-        builder = builder.dimension(dimension(random, version, dense, index, datatype, longest)?);
+        let dimension = dimensions::draw(random, version, dense, index, datatype, longest)?;
+        schema.domain.dimensions.push(dimension);
     }
     let orders = [Layout::RowMajor, Layout::ColMajor];
-    builder = builder.tile_order(*random.pick(&orders)?);
-    let hilbert = !dense && version.number() >= HILBERT_SINCE && random.one_in(4);
-    builder = builder.cell_order(if hilbert { Layout::Hilbert } else { *random.pick(&orders)? });
+    schema.tile_order = *random.pick(&orders)?;
+    let hilbert = !dense && version.number() >= HILBERT_SINCE && random.one_in(3);
+    schema.cell_order = if hilbert { Layout::Hilbert } else { *random.pick(&orders)? };
     if !dense {
-        builder = builder.capacity(*random.pick(&[1, 2, 3, 7, 10, 64, 1000])?);
-        if version.has(Gate::AllowsDuplicates) && random.one_in(3) {
-            builder = builder.allow_duplicates();
-        }
+        schema.capacity = *random.pick(&[1, 2, 3, 7, 10, 64, 1000])?;
+        schema.allows_duplicates = version.has(Gate::AllowsDuplicates) && random.one_in(3);
     }
+    schema.coords_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
+    schema.offsets_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
+    schema.validity_filters = Pipeline::new(vec![Filter::Rle { level: -1 }]);
     if random.one_in(2) {
-        builder = builder
-            .coords_filters(bytes_pipeline(random, version))
-            .offsets_filters(integers_pipeline(random, version))
-            .validity_filters(bytes_pipeline(random, version));
+        schema.coords_filters = bytes_pipeline(random, version);
+        schema.offsets_filters = integers_pipeline(random, version);
+        schema.validity_filters = bytes_pipeline(random, version);
     }
     let mut enumerations = Vec::new();
     let attributes = random.length(usize::from(dense), 4);
-    let ordered = dense && dimensions == 1 && version.has(Gate::OrderedAttributes) && random.one_in(6);
+    let ordered = dense && count == 1 && version.has(Gate::OrderedAttributes) && random.one_in(6);
+    let anonymous = random.one_in(10);
     for index in 0..attributes {
         let mut attribute = attribute(random, version, index)?;
+        if index == 0 && anonymous {
+            attribute.name.clear();
+        }
         if version.has(Gate::Enumerations) && random.one_in(4) {
             let enumeration = enumeration(random, index)?;
             attribute = Attribute::new(attribute.name, Datatype::Uint16, CellValNum::ONE)
                 .with_enumeration(enumeration.name.clone());
-            builder = builder.enumeration(&enumeration);
+            let (name, file_name) = (enumeration.name.clone(), enumeration.file_name.clone());
+            schema.enumerations.push(EnumerationName { name, file_name });
             enumerations.push(enumeration);
         } else if ordered && index == 0 {
-            let order = *random.pick(&[DataOrder::Increasing, DataOrder::Decreasing])?;
-            attribute = Attribute::new(
-                attribute.name,
-                *random.pick(&[Datatype::Int32, Datatype::Float64])?,
-                CellValNum::ONE,
-            );
-            attribute.order = order;
+            let datatype = *random.pick(&[Datatype::Int32, Datatype::Float64])?;
+            attribute = Attribute::new(attribute.name, datatype, CellValNum::ONE);
+            attribute.order = *random.pick(&[DataOrder::Increasing, DataOrder::Decreasing])?;
         }
-        builder = builder.attribute(attribute);
+        schema.attributes.push(attribute);
     }
     if dense && version.has(Gate::DimensionLabels) && random.one_in(6) {
-        builder = builder.label(label(random)?);
+        schema.labels.push(label(random)?);
     }
-    let mut schema = builder.build().ok()?;
     if version.has(Gate::CurrentDomain) && random.one_in(5) {
         schema.current_domain = current_domain(random, &schema);
-        schema.check_new().ok()?;
     }
-    Some(Made { schema, enumerations })
+    Some(Made::new(schema, enumerations))
+}
+
+impl Made {
+    /// A schema as tdb makes it, or refuses to.
+    pub(super) fn new(schema: ArraySchema, enumerations: Vec<Enumeration>) -> Self {
+        match built(&schema, &enumerations) {
+            Ok(schema) => Self { schema, enumerations, refused: None },
+            Err(error) => Self { schema, enumerations, refused: Some(error.to_string()) },
+        }
+    }
+}
+
+/// The schema that the interface for making schemas makes of these parts.
+fn built(parts: &ArraySchema, enumerations: &[Enumeration]) -> Result<ArraySchema, SchemaProblem> {
+    let sparse = parts.array_type == ArrayType::Sparse;
+    let builder = if sparse { ArraySchema::sparse() } else { ArraySchema::dense() };
+    let mut builder = builder
+        .version(parts.version)
+        .tile_order(parts.tile_order)
+        .cell_order(parts.cell_order)
+        .capacity(parts.capacity)
+        .coords_filters(parts.coords_filters.clone())
+        .offsets_filters(parts.offsets_filters.clone())
+        .validity_filters(parts.validity_filters.clone());
+    if parts.allows_duplicates {
+        builder = builder.allow_duplicates();
+    }
+    if let Some(current) = &parts.current_domain {
+        builder = builder.current_domain(current.ranges.clone());
+    }
+    builder = parts.domain.dimensions.iter().cloned().fold(builder, SchemaBuilder::dimension);
+    builder = parts.attributes.iter().cloned().fold(builder, SchemaBuilder::attribute);
+    builder = parts.labels.iter().cloned().fold(builder, SchemaBuilder::label);
+    enumerations.iter().fold(builder, SchemaBuilder::enumeration).build()
 }
 
 fn dimension_type(random: &mut Random, version: FormatVersion, dense: bool) -> Datatype {
@@ -137,67 +175,6 @@ fn dimension_type(random: &mut Random, version: FormatVersion, dense: bool) -> D
         }
     }
     random.pick(&types).copied().unwrap_or(Datatype::Int32)
-}
-
-fn dimension(
-    random: &mut Random,
-    version: FormatVersion,
-    dense: bool,
-    index: usize,
-    datatype: Datatype,
-    longest: usize,
-) -> Option<Dimension> {
-    let name = if random.one_in(8) { format!("dim {index}") } else { format!("d{index}") };
-    let dimension = if datatype == Datatype::StringAscii {
-        Dimension::string(name)
-    } else if datatype.physical().is_float() {
-        let bytes = |value: f64| match datatype {
-            #[expect(clippy::cast_possible_truncation, reason = "the nearest value is wanted")]
-            Datatype::Float32 => (value as f32).to_le_bytes().to_vec(),
-            _ => value.to_le_bytes().to_vec(),
-        };
-        let (low, high) = *random.pick(&[(-100.0, 100.0), (0.0, 1.0), (-1e30, 1e30)])?;
-        let dimension = Dimension::fixed(name, datatype, bytes(low), bytes(high));
-        let extent = *random.pick(&[Some(0.1), Some(0.3), Some(0.75), None])?;
-        match extent {
-            Some(share) => dimension.with_extent(bytes((high - low) * share)),
-            None => dimension,
-        }
-    } else {
-        let size = datatype.size();
-        let signed = datatype.physical().is_signed_integer();
-        let bits = u32::try_from(size * 8).ok()?;
-        let top: i128 = if signed { (1 << (bits - 1)) - 1 } else { (1 << bits) - 1 };
-        let bottom: i128 = if signed { -(1 << (bits - 1)) } else { 0 };
-        let longest = longest.min(if size == 1 { 90 } else { usize::MAX });
-        let mut cells = i128::try_from(random.length(1, longest)).ok()?;
-        let extent = i128::try_from(random.length(1, usize::try_from(cells).ok()?.min(30))).ok()?;
-        let plain = version.number() < WIDE_DOMAINS_SINCE;
-        let low = *random.pick(if plain { &[0, 1, 10][..] } else { &[] }).unwrap_or(&0);
-        let ends = [0, 1, 10, bottom, bottom + 1, top - cells - extent, top / 2, bottom / 2];
-        let low = if plain { low } else { *random.pick(&ends)? };
-        // libtiledb counts tiles of 8-bit dimensions in 8 bits.
-        if !plain && size > 1 && random.one_in(6) {
-            // As wide as can be: only parts of it are written.
-            cells = (top - low - extent).max(cells);
-        }
-        let high = low + cells - 1;
-        if low < bottom || high > top {
-            return None;
-        }
-        let bytes = |value: i128| value.to_le_bytes().get(..size).map(<[u8]>::to_vec);
-        let dimension = Dimension::fixed(name, datatype, bytes(low)?, bytes(high)?);
-        if random.one_in(5) && cells < 1000 { dimension } else { dimension.with_extent(bytes(extent)?) }
-    };
-    if dense || !version.has(Gate::DimensionFiles) || random.one_in(2) {
-        return Some(dimension);
-    }
-    let pipeline = if datatype.physical().is_float() || datatype.is_string() {
-        bytes_pipeline(random, version)
-    } else {
-        integers_pipeline(random, version)
-    };
-    Some(dimension.with_filters(pipeline))
 }
 
 fn attribute(random: &mut Random, version: FormatVersion, index: usize) -> Option<Attribute> {
@@ -301,7 +278,7 @@ fn current_domain(random: &mut Random, schema: &ArraySchema) -> Option<tdb_schem
 }
 
 /// Filters for bytes of any kind.
-fn bytes_pipeline(random: &mut Random, version: FormatVersion) -> Pipeline {
+pub(super) fn bytes_pipeline(random: &mut Random, version: FormatVersion) -> Pipeline {
     let mut filters = Vec::new();
     if random.one_in(3) {
         filters.push(if random.one_in(2) { Filter::ByteShuffle } else { Filter::BitShuffle });
@@ -311,7 +288,7 @@ fn bytes_pipeline(random: &mut Random, version: FormatVersion) -> Pipeline {
 }
 
 /// Filters for integers: such as look at values, then others.
-fn integers_pipeline(random: &mut Random, version: FormatVersion) -> Pipeline {
+pub(super) fn integers_pipeline(random: &mut Random, version: FormatVersion) -> Pipeline {
     let mut filters = Vec::new();
     match random.below(5) {
         0 => filters.push(Filter::BitWidthReduction { max_window: 64 }),

@@ -97,7 +97,7 @@ fn enumeration(enumeration: &Enumeration) -> Value {
     told
 }
 
-fn base64(bytes: &[u8]) -> String {
+pub(in crate::conform) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for group in bytes.chunks(3) {
@@ -139,6 +139,20 @@ fn filter(filter: &Filter) -> Value {
         }
         Filter::BitWidthReduction { max_window } => {
             told.insert("bit_width_max_window".into(), (*max_window).into());
+        }
+        Filter::PositiveDelta { max_window } => {
+            told.insert("positive_delta_max_window".into(), (*max_window).into());
+        }
+        Filter::DoubleDelta { level, reinterpret } | Filter::Delta { level, reinterpret } => {
+            told.insert("level".into(), (*level).into());
+            if let Some(datatype) = reinterpret {
+                told.insert("reinterpret_datatype".into(), datatype.code().into());
+            }
+        }
+        Filter::ScaleFloat(scale) => {
+            told.insert("scale_float_bytewidth".into(), scale.byte_width.bytes().into());
+            told.insert("scale_float_factor".into(), scale.scale.into());
+            told.insert("scale_float_offset".into(), scale.offset.into());
         }
         _ => {}
     }

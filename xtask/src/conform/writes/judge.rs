@@ -1,0 +1,305 @@
+//! What libraries say of arrays that tdb made, and what that means.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tdb_array::ArraySchema;
+use tdb_filters::Filter;
+use tdb_schema::{Dimension, Field};
+
+use super::batch::{self, Batch, Good};
+use super::bench::Case;
+use crate::conform::peers::{Answer, Outcome, Peer};
+use crate::conform::releases::Releases;
+use crate::peer::READER;
+
+/// What libraries get wrong by themselves, but not always with the same cells, which may lie in other tiles then.
+const EXCUSED: [Excuse; 2] = [
+    Excuse {
+        library: "2.7.2",
+        words: "FilterBuffer error; cannot init buffer: nullptr given",
+        fits: |schema| schema.domain.dimensions.iter().any(Dimension::is_var),
+        why: "a tile of empty strings only, read in global order",
+    },
+    Excuse {
+        library: READER,
+        words: "FilterBuffer error; no current buffer",
+        fits: |schema| {
+            let mut var = schema.fields().filter(Field::is_var);
+            var.any(|field| matches!(field.filters.filters.as_slice(), [.., Filter::Rle { .. }, _]))
+        },
+        why: "a tile of empty cells only, by RLE before another filter",
+    },
+];
+
+/// Failures of a version and library that are printed in full.
+const SHOWN: usize = 5;
+
+struct Excuse {
+    library: &'static str,
+    /// Words of what it answers.
+    words: &'static str,
+    /// Which arrays may meet it.
+    fits: fn(&ArraySchema) -> bool,
+    why: &'static str,
+}
+
+/// What came of the cases of one version with one library.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    cases: usize,
+    equal: usize,
+    cells: u64,
+    /// Arrays of the same cells that the library writes itself and then cannot read, or reads as others.
+    own: Vec<String>,
+    /// Arrays that tdb does not make, and the library neither.
+    refused: usize,
+    excused: BTreeMap<&'static str, usize>,
+    failures: Vec<String>,
+}
+
+/// All counts, by version and library.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    counts: BTreeMap<(u32, String), Counts>,
+    /// Failures of tdb alone.
+    failures: Vec<String>,
+    verified: usize,
+}
+
+/// Cases of a batch with what peers need.
+pub(super) struct Bench<'b> {
+    pub(super) releases: &'b Releases,
+    pub(super) script: &'b Path,
+    pub(super) folder: &'b Path,
+    /// The command that makes a case again.
+    pub(super) again: &'b dyn Fn(usize) -> String,
+}
+
+/// One library, the version that it is asked about, and the places of cases in the list.
+pub(super) struct Job {
+    pub(super) version: u32,
+    pub(super) reader: String,
+    pub(super) cases: Vec<usize>,
+}
+
+impl Bench<'_> {
+    /// Has a library read or write some cases of the list.
+    pub(super) fn start(
+        &self,
+        reader: &str,
+        op: &'static str,
+        list: &Path,
+        arrays: PathBuf,
+        cases: usize,
+    ) -> Result<Peer, String> {
+        let library = self.releases.path(reader)?;
+        Peer { script: self.script.to_owned(), library, batch: list.to_owned(), op, arrays, cases, child: None }
+            .start()
+    }
+
+    /// What a library answers that makes the arrays of some cases itself and then reads them.
+    fn own(&self, reader: &str, cases: &[usize]) -> Result<BTreeMap<usize, (Answer, Answer)>, String> {
+        if cases.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let list = batch::chosen(self.folder, &format!("own-{reader}"), cases, true)?;
+        let ask = |op| self.start(reader, op, &list, list.join("arrays"), cases.len())?.finish();
+        let able = ask("write")?;
+        let own = ask("read")?;
+        std::fs::remove_dir_all(&list).map_err(|error| error.to_string())?;
+        Ok(cases.iter().copied().zip(able.into_iter().zip(own)).collect())
+    }
+
+    /// Has libraries read what tdb made, two at a time, and judges their answers.
+    pub(super) fn read(&self, made: &Batch, jobs: &[Job], tally: &mut Tally) -> Result<(), String> {
+        tally.verified += made.verified;
+        for (number, case, why) in &made.failures {
+            let (described, again) = (case.describe(), (self.again)(*number));
+            let version = case.made.schema.version;
+            tally.failures.push(format!("version {version} case {number}, tdb: {why}\n    {described}\n    {again}"));
+        }
+        for pair in jobs.chunks(2) {
+            let mut peers = Vec::new();
+            for job in pair.iter().filter(|job| !job.cases.is_empty()) {
+                let name = format!("for-{}-{}", job.version, job.reader);
+                let list = batch::chosen(self.folder, &name, &job.cases, false)?;
+                let arrays = self.folder.join("arrays");
+                peers.push((job, self.start(&job.reader, "read", &list, arrays, job.cases.len())?));
+            }
+            for (job, peer) in peers {
+                let answers = peer.finish()?;
+                self.judge(made, job, &answers, tally)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, made: &Batch, job: &Job, answers: &[Answer], tally: &mut Tally) -> Result<(), String> {
+        let answers = || job.cases.iter().copied().zip(answers);
+        let wrong = answers().filter(|(_, answer)| answer.outcome != Outcome::Equal);
+        let wrong: Vec<usize> = wrong.map(|(at, _)| at).collect();
+        let own = self.own(&job.reader, &wrong)?;
+        let counts = tally.counts.entry((job.version, job.reader.clone())).or_default();
+        for (at, answer) in answers() {
+            let Some(good) = made.good.get(at) else { continue };
+            counts.cases += 1;
+            counts.add(job, good, answer, own.get(&at), &(self.again)(good.number));
+        }
+        Ok(())
+    }
+
+    /// Asks libraries whether what tdb refuses is more than they can do, too.
+    pub(super) fn refusals(&self, made: &Batch, jobs: &[Job], tally: &mut Tally) -> Result<(), String> {
+        for job in jobs {
+            let own = self.own(&job.reader, &job.cases)?;
+            let counts = tally.counts.entry((job.version, job.reader.clone())).or_default();
+            for (at, (able, read)) in own {
+                let refused = at.checked_sub(made.good.len()).and_then(|at| made.refused.get(at));
+                let Some((good, why)) = refused else { continue };
+                counts.cases += 1;
+                if able.outcome == Outcome::Equal && read.outcome == Outcome::Equal {
+                    let (number, described) = (good.number, good.case.describe());
+                    counts.failures.push(format!(
+                        "version {} case {number}: tdb refuses what libtiledb {} makes, writes and reads: {why}\n    {described}\n    {}",
+                        job.version, job.reader, (self.again)(number)
+                    ));
+                } else if job.reader == READER && !able.what.starts_with("create: ") {
+                    let (number, described) = (good.number, good.case.describe());
+                    counts.failures.push(format!(
+                        "version {} case {number}: tdb refuses what libtiledb {} makes, though it is not able to go on ({:?} {}): {why}\n    {described}\n    {}",
+                        job.version, job.reader, able.outcome, able.what, (self.again)(number)
+                    ));
+                } else {
+                    counts.refused += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    fn add(
+        &mut self,
+        job: &Job,
+        good: &Good,
+        answer: &Answer,
+        own: Option<&(Answer, Answer)>,
+        again: &str,
+    ) {
+        let Job { version, reader, .. } = job;
+        let Good { number, case, cells } = good;
+        if answer.outcome == Outcome::Equal {
+            self.equal += 1;
+            self.cells += cells;
+            return;
+        }
+        // Of itself, too: it crashes on writing the same cells, or does not read what it wrote.
+        let same = own.and_then(|(able, own)| match able.outcome {
+            Outcome::Equal if own.outcome != Outcome::Equal => Some(&own.what),
+            Outcome::Crashed => Some(&able.what),
+            _ => None,
+        });
+        if let Some(what) = same {
+            self.own.push(format!("version {version} case {number}, libtiledb {reader}: {what}"));
+            return;
+        }
+        let excuse = EXCUSED.iter().find(|excuse| {
+            excuse.library == *reader
+                && answer.what.contains(excuse.words)
+                && (excuse.fits)(&case.made.schema)
+        });
+        if let Some(excuse) = excuse {
+            *self.excused.entry(excuse.why).or_default() += 1;
+            return;
+        }
+        let own = match own {
+            Some((able, _)) if able.outcome != Outcome::Equal => {
+                format!("cannot write it ({:?}: {})", able.outcome, able.what)
+            }
+            _ => "writes and reads it right".to_owned(),
+        };
+        self.failures.push(format!(
+            "version {version} case {number}, libtiledb {reader}: {:?}: {}\n    by itself it {own}\n    {}\n    {again}",
+            answer.outcome,
+            answer.what,
+            case.describe(),
+        ));
+    }
+}
+
+impl Tally {
+    /// A failure that no library was asked about.
+    pub(super) fn failed(&mut self, case: &Case, number: usize, what: &str, again: &str) {
+        let (version, described) = (case.made.schema.version, case.describe());
+        self.failures.push(format!("version {version} case {number}: {what}\n    {described}\n    {again}"));
+    }
+
+    /// A library that does not make what tdb was to copy, or makes it wrong.
+    pub(super) fn own(&mut self, version: u32, reader: &str, what: String) {
+        let counts = self.counts.entry((version, reader.to_owned())).or_default();
+        counts.cases += 1;
+        counts.own.push(what);
+    }
+
+    /// How many times arrays were verified besides those of batches.
+    pub(super) const fn verified(&mut self, times: usize) {
+        self.verified += times;
+    }
+
+    /// The table of counts; an error if anything differs.
+    pub(super) fn print(&self, what: &str) -> Result<(), String> {
+        println!("{what}\nversion  libtiledb   cases   equal   cells compared  own fault  excused  refused  FAILED");
+        let (mut failures, mut equal, mut shown) = (self.failures.len(), 0, Vec::new());
+        shown.extend(self.failures.iter().take(4 * SHOWN));
+        let mut excuses: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for ((version, library), counts) in &self.counts {
+            let excused: usize = counts.excused.values().sum();
+            println!(
+                "{version:7}  {library:9} {:7} {:7} {:16} {:10} {excused:8} {:8} {:7}",
+                counts.cases,
+                counts.equal,
+                counts.cells,
+                counts.own.len(),
+                counts.refused,
+                counts.failures.len()
+            );
+            equal += counts.equal;
+            failures += counts.failures.len();
+            shown.extend(counts.failures.iter().take(SHOWN));
+            for (why, count) in &counts.excused {
+                *excuses.entry((library, *why)).or_default() += *count;
+            }
+        }
+        println!("{equal} arrays read equal, {failures} not; verified {} times", self.verified);
+        for ((library, why), count) in excuses {
+            println!("excused {count} × libtiledb {library}: {why}");
+        }
+        println!("own faults, one of each library:");
+        for counts in self.counts.values() {
+            counts.own.first().into_iter().for_each(|own| println!("  {own}"));
+        }
+        for failure in shown {
+            println!("{failure}");
+        }
+        if failures == 0 { Ok(()) } else { Err(format!("{failures} arrays differ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_fails_the_run_and_an_equal_array_does_not() {
+        let mut tally = Tally::default();
+        let counts = Counts { cases: 1, equal: 1, ..Counts::default() };
+        tally.counts.insert((22, READER.to_owned()), counts);
+        assert!(tally.print("writes").is_ok());
+        for counts in tally.counts.values_mut() {
+            counts.failures.push("differs".into());
+        }
+        assert!(tally.print("writes").is_err());
+    }
+}
