@@ -3,7 +3,9 @@
 //! Each rule is a pure function from source text to [`Violation`]s and lives in a module of its own. This module
 //! finds the files and prints one line a violation.
 
+mod layers;
 mod purity;
+mod sizes;
 mod stack;
 mod tokens;
 mod unsafe_code;
@@ -13,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{peer, tables};
-pub(crate) use stack::Workspace;
+pub(crate) use stack::{Package, Workspace};
 use tokens::Token;
 
 /// The crate that may do I/O; nothing above it in the member list may.

@@ -7,6 +7,7 @@ mod fixtures;
 mod layouts;
 mod markdown;
 mod peer;
+mod readmes;
 mod scratch;
 mod seeds;
 mod tables;
@@ -35,7 +36,11 @@ const COMMANDS: &[Command] = &[
     ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
     ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),
-    ("tables", "write the tables in docs from the code; --check compares instead", tables::run),
+    (
+        "tables",
+        "write the tables in docs and the crates' READMEs from the code; --check compares instead",
+        tables::run,
+    ),
 ];
 
 fn main() -> ExitCode {

@@ -1,5 +1,5 @@
-//! `cargo xtask tables [--check]`: the tables of `docs/tables`, and those in other pages ([`layouts`]), written from the code
-//! they describe.
+//! `cargo xtask tables [--check]`: the tables of `docs/tables`, those in other pages ([`layouts`]), and the READMEs of the
+//! crates ([`readmes`]), written from the code they describe.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tdb_codec::{Datatype, FormatVersion, Gate};
 use tdb_filters::{Key, Scratch, TileContext, registry};
 
 use crate::check::Workspace;
-use crate::{layouts, markdown, peer};
+use crate::{layouts, markdown, peer, readmes};
 
 const FOLDER: &str = "docs/tables";
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
                 fs::write(folder.join(name), text).map_err(|error| format!("{FOLDER}/{name}: {error}"))?;
                 println!("wrote {FOLDER}/{name}");
             }
-            for (name, text) in layouts::files(&root)? {
+            for (name, text) in pages(&root)? {
                 fs::write(root.join(&name), text).map_err(|error| format!("{name}: {error}"))?;
                 println!("wrote {name}");
             }
@@ -43,10 +43,16 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 /// Paths of the tables and pages that are missing, differ from the code, or are no longer generated.
 pub(crate) fn stale(root: &Path) -> Result<Vec<String>, String> {
     let mut names = differing(&root.join(FOLDER), &all(root)?);
-    let layouts = layouts::files(root)?;
     let differs = |name: &str, text: &str| fs::read_to_string(root.join(name)).ok().as_deref() != Some(text);
-    names.extend(layouts.into_iter().filter(|(name, text)| differs(name, text)).map(|(name, _)| name));
+    names.extend(pages(root)?.into_iter().filter(|(name, text)| differs(name, text)).map(|(name, _)| name));
     Ok(names)
+}
+
+/// The generated pages outside [`FOLDER`]: their paths relative to the repository, and their text.
+fn pages(root: &Path) -> Result<Vec<(String, String)>, String> {
+    let mut pages = layouts::files(root)?;
+    pages.extend(readmes::files(root)?);
+    Ok(pages)
 }
 
 fn differing(folder: &Path, tables: &[Table]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! No I/O, threads or clocks below the facade.
 
-use super::tokens::Token;
+use super::tokens::{Token, first_segments};
 use super::{Violation, matches};
 
 /// Modules of the standard library that reach outside the process or depend on when it runs.
@@ -32,35 +32,6 @@ pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
         }
     }
     violations
-}
-
-/// The first names of the paths from `at` on: one, or all those of a group in braces.
-fn first_segments<'t, 'a>(tokens: &'t [Token<'a>], at: usize) -> Vec<&'t Token<'a>> {
-    let Some(first) = tokens.get(at) else { return Vec::new() };
-    if first.text != "{" {
-        return vec![first];
-    }
-    let mut depth = 0usize;
-    let mut begins = false;
-    let mut segments = Vec::new();
-    for token in tokens.iter().skip(at) {
-        match token.text {
-            "{" => {
-                depth = depth.saturating_add(1);
-                begins = depth == 1;
-            }
-            "}" if depth == 1 => break,
-            "}" => depth = depth.saturating_sub(1),
-            "," => begins = depth == 1,
-            _ => {
-                if begins {
-                    segments.push(token);
-                }
-                begins = false;
-            }
-        }
-    }
-    segments
 }
 
 #[cfg(test)]

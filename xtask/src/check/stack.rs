@@ -23,6 +23,12 @@ pub(crate) struct Package {
     pub(crate) folder: String,
     /// Its description.
     pub(crate) description: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// The oldest tool chain that builds it.
+    pub(crate) rust_version: String,
+    /// Whether it has a binary to install.
+    pub(crate) is_command: bool,
     /// Names of its dependencies, those of its tests left out.
     pub(crate) uses: Vec<String>,
     /// Names of its dependencies of every kind, with the manifest's line.
@@ -120,6 +126,9 @@ fn read_package(root: &Path, package: &Value) -> Result<Package, String> {
         name: text(package, "name").to_owned(),
         folder: manifest.parent().map(|folder| relative(root, folder)).unwrap_or_default(),
         description: text(package, "description").to_owned(),
+        version: text(package, "version").to_owned(),
+        rust_version: text(package, "rust_version").to_owned(),
+        is_command: array(package, "targets").any(|target| array(target, "kind").any(|kind| kind == "bin")),
         uses,
         dependencies: names.map(|name| (name.clone(), line_of(&name))).collect(),
     })

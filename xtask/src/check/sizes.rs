@@ -1,0 +1,83 @@
+//! Files, functions and crates that have grown too large to be about one thing.
+
+use super::Violation;
+use super::tokens::Token;
+
+/// Lines that a file may have, its tests left out.
+const FILE_LINES: usize = 500;
+/// Lines that a function may have.
+const FUNCTION_LINES: usize = 80;
+
+/// Looks at one source file: its text, and its tokens without tests.
+pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
+    let mut violations: Vec<Violation> = functions(tokens)
+        .filter(|(_, _, lines)| *lines > FUNCTION_LINES)
+        .map(|(name, line, lines)| {
+            let what = format!("function {name} has {lines} lines; {FUNCTION_LINES} are the most");
+            Violation::new(file, line, what)
+        })
+        .collect();
+    let lines = tokens.last().map_or(0, |token| token.line);
+    if lines > FILE_LINES {
+        let what = format!("the file has {lines} lines without its tests; {FILE_LINES} are the most");
+        violations.push(Violation::new(file, lines, what));
+    }
+    violations
+}
+
+/// The functions with a body: name, line and number of lines.
+fn functions<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = (&'a str, usize, usize)> + 't {
+    tokens.iter().enumerate().filter(|(_, token)| token.text == "fn").filter_map(|(at, token)| {
+        let name = tokens.get(at.saturating_add(1)).filter(|name| name.is_word())?;
+        let last = body_end(tokens.get(at..)?)?;
+        let lines = last.line.saturating_sub(token.line).saturating_add(1);
+        Some((name.text, token.line, lines))
+    })
+}
+
+/// The brace that closes the body of the function that the tokens begin with; `None` if it has no body.
+fn body_end<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
+    let mut depth = 0usize;
+    for token in tokens {
+        match token.text {
+            "{" | "(" | "[" => depth = depth.saturating_add(1),
+            "}" | ")" | "]" => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 && token.text == "}" {
+                    return Some(token);
+                }
+            }
+            ";" if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::tokenize;
+    use super::*;
+
+    fn count(source: &str) -> usize {
+        check("a.rs", &tokenize(source)).len()
+    }
+
+    #[test]
+    fn a_function_of_eighty_lines_is_allowed_and_one_more_is_not() {
+        let function = |lines: usize| format!("fn f() {{\n{}}}\nfn g();", "x;\n".repeat(lines - 2));
+        assert_eq!(count(&function(80)), 0);
+        assert_eq!(count(&function(81)), 1);
+    }
+
+    #[test]
+    fn a_file_of_five_hundred_lines_is_allowed_and_one_more_is_not() {
+        assert_eq!(count(&format!("{}a", "\n".repeat(499))), 0);
+        assert_eq!(count(&format!("{}a", "\n".repeat(500))), 1);
+    }
+
+    #[test]
+    fn declarations_and_function_pointers_are_no_functions() {
+        assert_eq!(count("trait T { fn f(&self); } type F = fn(u8) -> u8;"), 0);
+    }
+}
