@@ -358,7 +358,7 @@ fn order_of(plan: &Plan<'_>) -> CellOrder {
 fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
     let ascends = |part: &OrderPart| match part {
         OrderPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
-        OrderPart::Cell(_) => true,
+        OrderPart::Cell(_) | OrderPart::Bytes(_) => true,
     };
     order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
 }
