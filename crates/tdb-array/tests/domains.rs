@@ -1,12 +1,12 @@
 //! Cells at the ends of domains, and domains and tile extents at the ends of their types: in every type and order, written,
 //! consolidated, and read whole and in batches.
-#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 
 use core::ops::ControlFlow;
 
 use tdb_array::{
-    Array, ArraySchema, CellValNum, Cells, Consolidation, Datatype, Durability, Layout, MemoryBudget,
-    MemoryStorage, OpenOptions, Stored, WriteColumn, WriteOptions, verify,
+    Array, ArraySchema, CellValNum, Cells, Consolidation, Datatype, Durability, Error, Layout, MemoryBudget,
+    MemoryStorage, OpenOptions, QueryError, Stored, WriteColumn, WriteOptions, verify,
 };
 use tdb_codec::Native;
 use tdb_schema::{Attribute, Dimension, SchemaBuilder};
@@ -34,8 +34,8 @@ macro_rules! integers {
         let (low, high) = (<$type>::MIN, <$type>::MAX - 1);
         let ends = [low, low + 1, low / 2 + high / 2, high - 1, high];
         [line(Dimension::new("d", low..=high), &ends),
-         line(length(Dimension::new("d", low + 1..=<$type>::MAX), 85), &[low + 1, low + 2, 0.max(low + 1) + 3, <$type>::MAX]),
-         line(Dimension::new("d", 3..=9), &[3, 4, 8, 9 as $type])]
+         line(length(Dimension::new("d", low + 1..=<$type>::MAX), 85 as $type), &[low + 1, low + 2, 0.max(low + 1) + 3, <$type>::MAX]),
+         line(Dimension::new("d", 3..=9 as $type), &[3, 4, 8, 9 as $type])]
     }),*].concat()};
 }
 
@@ -44,12 +44,12 @@ macro_rules! reals {
         let (least, most) = (<$type>::from_bits(1), <$type>::MAX);
         [line(Dimension::new("d", -10.0..=10.0 as $type), &[-10.0, -8.0, 0.5, 8.0, 10.0 as $type]),
          line(Dimension::new("d", -most..=most), &[-most, -most / 2.0, -1.0, -least, least, 1.0, most / 2.0, most]),
-         line(length(Dimension::new("d", -most..=most), 1.0), &[-most, -1.0, 0.5, 1.0, most]),
+         line(length(Dimension::new("d", -most..=most), 1.0 as $type), &[-most, -1.0, 0.5, 1.0, most]),
          line(length(Dimension::new("d", -most..=most), most), &[-most, -1.0, 0.5, 1.0, most]),
-         line(length(Dimension::new("d", 0.0..=1e30), 1.0), &[0.0, 1.0, 9e18, 1e19, 1.9e19, 1e30 as $type]),
-         line(length(Dimension::new("d", 0.0..=1.0), <$type>::NAN), &[0.0, 0.5, 1.0 as $type]),
+         line(length(Dimension::new("d", 0.0..=1e30 as $type), 1.0 as $type), &[0.0, 1.0, 9e18, 1e19, 1.9e19, 1e30 as $type]),
+         line(length(Dimension::new("d", 0.0..=1.0 as $type), <$type>::NAN), &[0.0, 0.5, 1.0 as $type]),
          line(Dimension::new("d", 0.0..=least * 3.0), &[0.0, least, least * 2.0, least * 3.0]),
-         line(Dimension::new("d", 5.0..=5.0), &[5.0 as $type])]
+         line(Dimension::new("d", 5.0..=5.0 as $type), &[5.0 as $type])]
     }),*].concat()};
 }
 
@@ -57,9 +57,9 @@ fn lines() -> Vec<Line> {
     let mut lines = integers!(i8 u8 i16 u16 i32 u32 i64 u64);
     lines.extend(reals!(f32 f64));
     // The last tile ends past the largest number of the type.
-    lines.push(line(length(Dimension::new("d", -127..=127i8), 100), &[-127, -28, -27, 72, 73, 127]));
+    lines.push(line(length(Dimension::new("d", -127..=127i8), 100i8), &[-127i8, -28, -27, 72, 73, 127]));
     lines.push(line(
-        length(Dimension::new("d", 0..=i32::MAX), 4_000_000),
+        length(Dimension::new("d", 0..=i32::MAX), 4_000_000i32),
         &[0, 3_999_999, 4_000_000, i32::MAX],
     ));
     let ends = [i64::MIN, -1, 0, 1, i64::MAX - 5000];
@@ -115,9 +115,17 @@ fn assert_read(storage: &MemoryStorage, order: Layout, expected: &[Vec<Vec<u8>>]
     let array = open(storage);
     let cells = array.read().order(order).collect().unwrap();
     assert_eq!(coordinates(array.schema(), &cells), expected, "{what}: {order}");
-    let small = MemoryBudget::from_bytes(1 << 12);
-    let batches = array.read().order(order).batch_memory(small).batches().unwrap();
-    let batches: Vec<_> = batches.flat_map(|batch| coordinates(array.schema(), &batch.unwrap())).collect();
+    // As small as they can be.
+    let mut most = MemoryBudget::from_bytes(1 << 12);
+    let batches = loop {
+        let batches = array.read().order(order).batch_memory(most).batches();
+        let read = |batch: tdb_array::Result<Cells>| Ok(coordinates(array.schema(), &batch?));
+        match batches.and_then(|batches| batches.map(read).collect::<Result<Vec<_>, _>>()) {
+            Ok(batches) => break batches.concat(),
+            Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) if least > most => most = least,
+            Err(error) => panic!("{what}: {error}"),
+        }
+    };
     assert_eq!(batches, expected, "{what}: {order}, in batches");
 }
 
