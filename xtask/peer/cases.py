@@ -487,6 +487,22 @@ def modern_extras(v):
             later = dict(attrs=new, words=WORDS)
             (c.dense(20, [[4, 8]], **later) if dense else c.sparse(20, [(4,), (12,), (5,)], **later))
             out.append(c)
+    if v == READER:
+        # Dropped, overwritten in whole space tiles (elsewhere libtiledb returns what was there before), and added again.
+        back = [attr("n", nullable=True), attr("s", "STRING_ASCII", "var"), attr("z", "UINT8")]
+        c = Case(v, "readded_dense", ["evolved", "fill:default"], xy((5,), (12,)), [attr("a")] + back, t0=10)
+        c.dense(10, [[1, 12]], words=WORDS).step("evolve", t=15, drop=[b["name"] for b in back], add=[])
+        c.dense(20, [[6, 12]], attrs=c.attrs[:1]).step("evolve", t=25, drop=[], add=back)
+        out.append(c.dense(30, [[4, 7]], words=WORDS))
+        # Cells and metadata of the year 2100, which readers of today do not see.
+        later = 4102444800000
+        for dense in (True, False):
+            c = Case(v, "future_dense" if dense else "future_sparse", ["time-travel", "meta"], xy((5,), (12,)), [attr("a")],
+                     dense=dense)
+            for i, t in enumerate((10, 20, later, later + 1)):
+                (c.dense(t, [[1 + i, 12 - 2 * i]]) if dense else c.sparse(t, [(j,) for j in range(1 + i, 13 - 2 * i)]))
+                c.meta(t, [("k", "INT32", [i])])
+            out.append(c)
     return out
 
 

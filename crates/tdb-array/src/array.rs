@@ -16,7 +16,7 @@ use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{LocalStorage, Storage, join};
-use crate::{Error, Read, Result, TimeWindow, parallel};
+use crate::{Error, QueryError, Read, Result, TimeWindow, clock, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
 #[derive(Debug)]
@@ -72,21 +72,32 @@ impl Delete {
 #[derive(Clone, Debug)]
 #[must_use = "options do nothing until an array is opened with them"]
 pub struct OpenOptions {
-    window: TimeWindow,
+    start: u64,
+    /// `None` is the present.
+    end: Option<u64>,
     threads: usize,
     limits: Limits,
     key: Option<Key>,
 }
 
 impl OpenOptions {
-    /// All of time, as many threads as the machine has, default limits.
+    /// As it is at the moment of opening, as many threads as the machine has, default limits. What is written under a later
+    /// time is not seen, as in libtiledb. What this process wrote is seen, unless it gave a later time itself.
     pub fn new() -> Self {
-        Self { window: TimeWindow::ALL, threads: parallel::available(), limits: Limits::default(), key: None }
+        let threads = parallel::available();
+        Self { start: 0, end: None, threads, limits: Limits::default(), key: None }
     }
 
-    /// Sees only what was written in this window.
+    /// Sees only what was written in this window, which may reach into the future: [`TimeWindow::ALL`] sees everything. Where
+    /// there is no clock, as in a browser, there is no other way to say when.
     pub const fn window(mut self, window: TimeWindow) -> Self {
-        self.window = window;
+        (self.start, self.end) = (window.start, Some(window.end));
+        self
+    }
+
+    /// Sees only what was written from a time on, until now; from a time in the future on, all that is there.
+    pub const fn since(mut self, start: u64) -> Self {
+        (self.start, self.end) = (start, None);
         self
     }
 
@@ -130,9 +141,14 @@ impl OpenOptions {
         }
     }
 
-    /// The window to open in.
-    pub(crate) const fn time_window(&self) -> TimeWindow {
-        self.window
+    /// The window to open in, of which an open end is the present.
+    pub(crate) fn time_window(&self) -> Result<TimeWindow> {
+        let end = match self.end {
+            Some(end) => end,
+            None => clock::present().ok_or(QueryError::NoClock)?,
+        };
+        let open = self.end.is_none() && self.start > end;
+        Ok(TimeWindow::between(self.start, if open { u64::MAX } else { end }))
     }
 
     /// Opens the array in a storage.
@@ -145,12 +161,13 @@ impl OpenOptions {
     }
 
     fn open_once(&self, context: Context) -> Result<Array> {
+        let window = self.time_window()?;
         let directory = Directory::load(&*context.storage)?;
-        let schema_key = directory.latest_schema(&*context.storage, self.window.end)?.to_owned();
+        let schema_key = directory.latest_schema(&*context.storage, window.end)?.to_owned();
         let schemas = Schemas::new(&context);
         let schema = schemas.at(&schema_key)?;
         let dense = schema.array_type == ArrayType::Dense;
-        let entries = directory.visible(self.window, dense);
+        let entries = directory.visible(window, dense);
         let footers = if entries.len() > 1 {
             ConsolidatedFooters::load(&context, &directory)
         } else {
@@ -163,9 +180,9 @@ impl OpenOptions {
             known.map_or_else(|| Fragment::open(&context, entry.clone(), &named), Ok)
         };
         let fragments = parallel::filter_map(context.threads, &entries, |entry| open(entry).map(Some))?;
-        let deletes = directory.visible_deletes(self.window);
+        let deletes = directory.visible_deletes(window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
-        Ok(Array { context, directory, schema, schema_key, fragments, deletes, window: self.window })
+        Ok(Array { context, directory, schema, schema_key, fragments, deletes, window })
     }
 }
 
@@ -197,7 +214,7 @@ pub(crate) fn load_enumeration(
 }
 
 impl Array {
-    /// Opens the array in a local folder as it is now.
+    /// Opens the array in a local folder as it is now; see [`OpenOptions::new`].
     ///
     /// # Errors
     /// No array there, a damaged file, or something this build does not support.
@@ -249,7 +266,7 @@ impl Array {
         &self.directory.schemas
     }
 
-    /// The window the array was opened in.
+    /// The window the array was opened in; unless another one was asked for, it ends at the time of opening.
     #[must_use]
     pub const fn window(&self) -> TimeWindow {
         self.window

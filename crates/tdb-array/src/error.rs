@@ -116,6 +116,8 @@ pub enum QueryError {
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error("the result has no field \"{0}\"")]
     NotInResult(String),
+    #[error("there is no clock here that says what is present: give the time to open at")]
+    NoClock,
     #[error("condition: {0}")]
     Condition(crate::ConditionError),
     #[error("aggregate: {0}")]
@@ -167,6 +169,8 @@ pub enum WriteError {
     Refused { what: &'static str, why: String },
     #[error("cancelled")]
     Cancelled,
+    #[error("there is no clock here that says what is present: give the time to write at")]
+    NoClock,
     #[error("the system gives no random numbers: {0}")]
     NoRandomness(String),
 }

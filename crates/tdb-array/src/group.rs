@@ -31,6 +31,7 @@ pub use walk::{Found, Visited};
 pub struct Group {
     context: Context,
     options: OpenOptions,
+    window: TimeWindow,
     places: Arc<dyn Places>,
     location: String,
     version: Option<GroupVersion>,
@@ -59,15 +60,18 @@ impl OpenOptions {
     /// As [`Self::open_group`].
     pub fn open_group_in(self, places: Arc<dyn Places>, location: impl Into<String>) -> Result<Group> {
         let location = location.into();
+        // Members are opened as of the same time.
+        let window = self.time_window()?;
+        let options = self.window(window);
         let Some(storage) = places.storage(&location) else {
             return Err(Error::unsupported(location, "members at this kind of place are not supported"));
         };
-        let context = self.context(storage);
+        let context = options.context(storage);
         let (root, _) = list_root(&*context.storage, &[ObjectType::Group])?;
         let details = TimedFiles::load(&*context.storage, &root, GROUP_FOLDER)?;
         let metadata = TimedFiles::load(&*context.storage, &root, METADATA)?;
-        let (version, members) = members(&context, &details, self.time_window())?;
-        Ok(Group { context, options: self, places, location, version, members, metadata })
+        let (version, members) = members(&context, &details, window)?;
+        Ok(Group { context, options, window, places, location, version, members, metadata })
     }
 
     /// The key-value metadata of the array or group in a local folder, without opening its fragments or members.
@@ -78,7 +82,7 @@ impl OpenOptions {
         let context = self.context(Box::new(crate::LocalStorage::new(path)));
         let (root, _) = list_root(&*context.storage, &[ObjectType::Array, ObjectType::Group])?;
         let files = TimedFiles::load(&*context.storage, &root, METADATA)?;
-        files.metadata(&context, self.time_window())
+        files.metadata(&context, self.time_window()?)
     }
 }
 
@@ -135,10 +139,10 @@ impl Group {
         self.version
     }
 
-    /// The window the group was opened in.
+    /// The window the group was opened in; unless another one was asked for, it ends at the time of opening.
     #[must_use]
     pub const fn window(&self) -> TimeWindow {
-        self.options.time_window()
+        self.window
     }
 
     /// The members in the order of their keys.

@@ -174,11 +174,10 @@ impl Log<'_> {
                 opened.push((fragment, self.events.len().saturating_sub(1)));
             }
         }
-        // Only a dense fragment hides everything inside its domain, and only if it has the same fields.
+        // Only a dense fragment hides everything inside its domain; where it lacks a field, cells have the fill value.
         for (index, (older, event)) in opened.iter().enumerate() {
             let newer = opened.iter().skip(index.saturating_add(1));
-            let same = |newer: &Fragment| newer.schema() == older.schema();
-            let hides = |newer: &Fragment| dense && newer.is_dense() && same(newer) && covers(newer, older);
+            let hides = |newer: &Fragment| dense && newer.is_dense() && covers(newer, older);
             if let Some((newer, _)) = newer.into_iter().find(|(newer, _)| hides(newer))
                 && let Some(event) = self.events.get_mut(*event)
             {

@@ -42,6 +42,7 @@
 mod aggregate;
 mod array;
 mod cells;
+mod clock;
 mod condition;
 mod consolidated;
 mod context;

@@ -1,6 +1,7 @@
 //! The time window an array is opened in.
 
-/// An inclusive window of milliseconds since 1970-01-01 UTC: only what was written in it is seen.
+/// An inclusive window of milliseconds since 1970-01-01 UTC: only what was written in it is seen. Without one, arrays are
+/// opened at the present time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeWindow {
     /// First millisecond.
@@ -10,7 +11,7 @@ pub struct TimeWindow {
 }
 
 impl TimeWindow {
-    /// All of time.
+    /// All of time, the future included.
     pub const ALL: Self = Self { start: 0, end: u64::MAX };
 
     /// Everything up to and including millisecond `end`.

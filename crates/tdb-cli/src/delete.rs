@@ -12,7 +12,8 @@ use crate::failure::{Failure, Result};
 
 /// Delete the cells of a sparse array that satisfy a condition.
 ///
-/// They are gone for readers from now on; reads at earlier times still see them, until consolidation purges them. The format
+/// They are gone for readers from now on; reads at earlier times still see them, until consolidation purges them. So are cells
+/// that are written later with an earlier time, so that a delete is written even if no cell satisfies the condition now. The format
 /// stores which cells stay: cells of which the condition cannot be known, because they are null or NaN in one of its fields or
 /// older than it, would go too. Where there are such cells, the command refuses unless --unknown-too says that they may.
 #[derive(Debug, Group)]
@@ -54,19 +55,18 @@ pub(crate) fn run(args: &DeleteArgs, out: &mut dyn Write) -> Result {
     if let Some(key) = args.change.key.key()? {
         options = options.key(key);
     }
-    let array = options.clone().open(&args.array).map_err(failed)?;
+    // What is there by then is deleted.
+    if let Some(time) = args.change.time.filter(|time| *time != 0) {
+        options = options.window(TimeWindow::until(time));
+    }
+    let array = options.open(&args.array).map_err(failed)?;
     let asked = condition::parse(&args.condition, array.schema())
         .map_err(|error| condition::bad(&args.array, &args.condition, &error))?;
     let stored = asked.to_stored(&array).map_err(failed)?;
     let writer = args.change.options()?.open(&args.array).map_err(failed)?;
-    let time = writer.check_delete(&stored).map_err(failed)?;
+    writer.check_delete(&stored).map_err(failed)?;
 
     if args.dry_run || !args.unknown_too {
-        // Only what was written by then is deleted.
-        let array = match args.change.time {
-            Some(_) => options.window(TimeWindow::until(time)).open(&args.array).map_err(failed)?,
-            None => array,
-        };
         let counts = Counts::of(&array, &asked).map_err(failed)?;
         if args.dry_run {
             writeln!(out, "{}", counts.text())?;
@@ -75,11 +75,8 @@ pub(crate) fn run(args: &DeleteArgs, out: &mut dyn Write) -> Result {
         if counts.unknown() > 0 {
             return Err(Failure::at(&args.array, counts.refusal()));
         }
-        if counts.gone == 0 {
-            writeln!(out, "no cell satisfies the condition")?;
-            return Ok(());
-        }
     }
+    // Written also if no cell satisfies the condition now: one may still be written with an earlier time.
     writeln!(out, "{}", writer.delete(&stored).map_err(failed)?)?;
     Ok(())
 }

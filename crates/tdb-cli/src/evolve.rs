@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as Group;
-use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution};
+use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution, TimeWindow};
 use tdb_schema::{Attribute, Range};
 
 use crate::args::ChangeArgs;
@@ -55,7 +55,8 @@ pub(crate) struct EvolveArgs {
 pub(crate) fn run(args: &EvolveArgs, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
     let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
-    let mut options = OpenOptions::new();
+    // A schema is evolved from the newest one, whatever its time.
+    let mut options = OpenOptions::new().window(TimeWindow::ALL);
     if let Some(key) = args.change.key.key()? {
         options = options.key(key);
     }

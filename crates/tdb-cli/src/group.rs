@@ -3,11 +3,10 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::{Found, Group, GroupVersion, ObjectType, TimeWindow, Visited};
+use tdb_array::{Found, Group, GroupVersion, ObjectType, Visited};
 use tdb_schema::ArrayMetadata;
 
 use crate::args::GroupArgs;
-use crate::calendar::time_text;
 use crate::failure::{Failure, Result, one_line};
 use crate::meta;
 use crate::table::{self, Heading};
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &GroupArgs, out: &mut dyn Write) -> Result {
     if args.json {
         writeln!(out, "{:#}", describe(&group, &members, &metadata))?;
     } else {
-        write(&group, &members, &metadata, out)?;
+        write(&group, &members, &metadata, args.window.text(), out)?;
     }
     Ok(())
 }
@@ -47,16 +46,15 @@ fn write(
     group: &Group,
     members: &[Visited],
     metadata: &ArrayMetadata,
+    window: Option<String>,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "{name:<14} {value}");
     line("group", one_line(group.location()))?;
     let version = group.version().map_or_else(|| "none".to_owned(), |version| format!("{version}"));
     line("group version", version)?;
-    let window = group.window();
-    if window != TimeWindow::ALL {
-        let end = if window.end == u64::MAX { "now".to_owned() } else { time_text(window.end) };
-        line("opened between", format!("{} and {end}", time_text(window.start)))?;
+    if let Some(window) = window {
+        line("opened between", window)?;
     }
     line("members", group.members().count().to_string())?;
     if !members.is_empty() {

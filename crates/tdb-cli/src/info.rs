@@ -17,12 +17,14 @@ struct Info {
     array: Array,
     metadata: ArrayMetadata,
     enumerations: Vec<Enumeration>,
+    /// The window that was asked for, in words.
+    window: Option<String>,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
     let options = args.window.options(&args.key)?;
-    let info = load(options, &args.array).map_err(|error| Failure::of_array(&args.array, error))?;
+    let info = load(options, &args.array, args.window.text()).map_err(|error| Failure::of_array(&args.array, error))?;
     if args.json {
         writeln!(out, "{:#}", json::describe(&info))?;
     } else {
@@ -31,12 +33,12 @@ pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
     Ok(())
 }
 
-fn load(options: OpenOptions, path: &Path) -> tdb_array::Result<Info> {
+fn load(options: OpenOptions, path: &Path, window: Option<String>) -> tdb_array::Result<Info> {
     let array = options.open(path)?;
     let metadata = array.metadata()?;
     let mut enumerations = Vec::new();
     for entry in &array.schema().enumerations {
         enumerations.extend(array.enumeration(&entry.name)?);
     }
-    Ok(Info { array, metadata, enumerations })
+    Ok(Info { array, metadata, enumerations, window })
 }

@@ -4,7 +4,8 @@ use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
 use super::overlay::Overlay;
-use super::paint::{FieldSources, Target, VarTarget};
+use super::paint::{Target, VarTarget};
+use super::sources::FieldSources;
 use super::space::{Region, Space};
 use crate::condition::{ColumnView, Columns, Facts, FieldFacts, Nulls, Program};
 use crate::gather::{ColumnSpec, lengths_to_offsets, split_lengths, zeroed};

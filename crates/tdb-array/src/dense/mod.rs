@@ -5,10 +5,14 @@ mod axis;
 mod cell_map;
 pub(crate) mod condition;
 mod overlay;
-pub(crate) mod paint;
+mod paint;
 mod part;
 mod places;
+pub(crate) mod sources;
 pub(crate) mod space;
+
+#[cfg(test)]
+mod tests;
 
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
@@ -23,7 +27,7 @@ use crate::worker::Worker;
 use crate::{Cells, Column, Result, parallel};
 
 pub(crate) use self::overlay::Overlay;
-pub(crate) use self::paint::FieldSources;
+pub(crate) use self::sources::FieldSources;
 pub(crate) use self::space::{Space, domain_box, intersect};
 
 /// Runs a query on a dense array.

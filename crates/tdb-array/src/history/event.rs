@@ -76,7 +76,7 @@ impl EventKind {
     }
 }
 
-/// Whether something still counts for who opens the array now.
+/// Whether something still counts for who sees all that was written, also under a time that is still to come.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum State {
@@ -103,7 +103,7 @@ pub enum State {
 /// An array's past.
 #[derive(Debug)]
 pub struct History {
-    /// The schema in force now, unless its file is damaged. Conditions need it to make sense.
+    /// The newest schema, whatever its time, unless its file is damaged. Conditions need it to make sense.
     pub schema: Option<Arc<ArraySchema>>,
     /// What happened, in the order of time.
     pub events: Vec<Event>,

@@ -18,7 +18,7 @@ use crate::schemas::Schemas;
 use crate::storage::join;
 use crate::verify::verify_fragment;
 use crate::write::{ensure_folder, fresh_uuid, lock, never_put, put, uri_of};
-use crate::{Array, ArrayWriter, Error, OpenOptions, Result, TimeWindow};
+use crate::{Array, ArrayWriter, Error, OpenOptions, Result, TimeWindow, clock};
 
 const WHAT: &str = "consolidation";
 
@@ -32,10 +32,10 @@ pub(super) struct FragmentWork {
     pub(super) settings: Settings,
 }
 
-/// The array as it is now, for reading what is consolidated.
+/// The array with all that was ever written to it, for reading what is consolidated.
 pub(super) fn open(writer: &ArrayWriter) -> Result<Array> {
     let context = &writer.context;
-    let mut options = OpenOptions::new().threads(context.threads).limits(context.limits);
+    let mut options = OpenOptions::new().window(TimeWindow::ALL).threads(context.threads).limits(context.limits);
     if let Some(key) = &context.key {
         options = options.key(key.clone());
     }
@@ -48,7 +48,8 @@ pub(super) fn plan(writer: &ArrayWriter, options: &Consolidation) -> Result<Main
     let loader = Schemas::new(context);
     let load = |key: &String| Ok((key.clone(), loader.at(key)?));
     let schemas = array.schema_keys().iter().map(load).collect::<Result<AllSchemas>>()?;
-    let chooser = Chooser { array: &array, schemas: &schemas, options };
+    let present = clock::present().unwrap_or(u64::MAX);
+    let chooser = Chooser { array: &array, schemas: &schemas, options, present };
     let mut notes = Vec::new();
     let windows = match &options.chosen {
         Some(names) => vec![chooser.named(names)?],
@@ -91,6 +92,8 @@ struct Chooser<'a> {
     array: &'a Array,
     schemas: &'a AllSchemas,
     options: &'a Consolidation,
+    /// What is later, readers do not see yet.
+    present: u64,
 }
 
 impl Chooser<'_> {
@@ -150,7 +153,7 @@ impl Chooser<'_> {
         let mut start = 0usize;
         for (index, fragment) in fragments.iter().enumerate() {
             let next = index.saturating_add(1);
-            if let Some(why) = choose::ineligible(fragment, self.sparse()) {
+            if let Some(why) = choose::ineligible(fragment, self.sparse()).or_else(|| self.to_come(fragment)) {
                 notes.push(format!("fragment {} stays as it is: {why}", fragment.name()));
                 free.push((start, index));
                 start = next;
@@ -179,6 +182,12 @@ impl Chooser<'_> {
         }
         found.sort();
         found
+    }
+
+    /// Why a fragment of the future is not chosen, if it is one: of a dense array, what it becomes a part of is seen when it is.
+    fn to_come(&self, fragment: &Fragment) -> Option<String> {
+        let (_, last) = fragment.timestamps();
+        (last > self.present).then(|| format!("its time, {last}, is still to come"))
     }
 
     /// Whether a fragment and the next one are of sizes that go together.

@@ -4,12 +4,13 @@ use tdb_fragment::{CommitKind, TimestampedName, vacuum_line, write_path_lines};
 use tdb_schema::{ArrayMetadata, MetadataEntry, ObjectType};
 
 use super::MaintainedObject;
+use super::commits::times_of;
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use crate::object::list_root;
 use crate::storage::join;
 use crate::timed::{METADATA, TimedFiles};
 use crate::write::{Nonces, fresh_uuid, generic_tile, lock, put, uri_of};
-use crate::{Error, Result, TimeWindow};
+use crate::{Error, Result, TimeWindow, clock};
 
 const WHAT: &str = "consolidation of metadata";
 
@@ -22,7 +23,7 @@ pub(super) fn load(object: MaintainedObject<'_>) -> Result<TimedFiles> {
 pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
     let context = object.context();
     let files = load(object)?;
-    let keys: Vec<String> = files.visible(TimeWindow::ALL).map(str::to_owned).collect();
+    let keys = present_keys(&files);
     if keys.len() < 2 {
         let why = "there are not two metadata files".to_owned();
         return Ok(MaintenancePlan::new(Vec::new(), vec![why]));
@@ -37,6 +38,17 @@ pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
     let output = Some(PlannedFile { key: join(METADATA, "…"), bytes });
     let step = MaintenanceStep { what: "consolidate metadata", inputs, output, work: Work::Metadata(keys) };
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
+}
+
+/// Keys of the files to make one of, oldest first: those that come before all that readers do not see yet. A file behind one
+/// of these could come to lie before it.
+fn present_keys(files: &TimedFiles) -> Vec<String> {
+    let present = clock::present().unwrap_or(u64::MAX);
+    let all: Vec<(&str, (u64, u64))> =
+        files.visible(TimeWindow::ALL).map(|key| (key, times_of(key).unwrap_or_default())).collect();
+    let to_come = all.iter().filter(|(_, (_, last))| *last > present).map(|(_, (first, _))| *first).min();
+    let before = all.iter().filter(|(_, (first, _))| to_come.is_none_or(|to_come| *first < to_come));
+    before.map(|(key, _)| (*key).to_owned()).collect()
 }
 
 /// Writes what is left of the files as one, then the list of those it replaces. Between the two both count, and give the

@@ -19,8 +19,7 @@ use crate::fragment::Fragment;
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
 use crate::timed::{METADATA, PARTIAL};
-use crate::write::now;
-use crate::{ArrayWriter, Error, Result};
+use crate::{ArrayWriter, Error, Result, clock};
 
 /// How to remove files that others replace.
 ///
@@ -41,6 +40,11 @@ pub struct Vacuum {
 /// Writes are thought to be done within a day, in milliseconds.
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
+/// Whether readers see something of this time now: they need what it replaces, if not.
+fn is_past(last: u64) -> bool {
+    clock::present().is_none_or(|present| last <= present)
+}
+
 /// Whether something is true of a fragment's folder.
 type Judge<'j> = &'j dyn Fn(&str) -> bool;
 
@@ -55,7 +59,8 @@ impl Vacuum {
         Self { what: None, drop_history: false, verify: true, before: None }
     }
 
-    /// Removes also what reads at earlier times still see, so that they no longer do.
+    /// Removes also what reads at earlier times still see, so that they no longer do. What reads see now stays: where
+    /// something of a time to come replaces it, it is still needed.
     pub const fn drop_history(mut self, drop: bool) -> Self {
         self.drop_history = drop;
         self
@@ -120,8 +125,9 @@ impl Vacuum {
                 .map(String::as_str)
                 .filter(|input| committed.contains_key(input) && !exact(input))
                 .collect();
-            if !kept.is_empty() && !self.drop_history {
-                let times = entry.parsed.timestamps;
+            let times = entry.parsed.timestamps;
+            let dropped = self.drop_history && is_past(times.1);
+            if !kept.is_empty() && !dropped {
                 notes.push(format!(
                     "{} fragments that {output} replaces stay: reads at times within {} to {} see them",
                     kept.len(),
@@ -135,7 +141,7 @@ impl Vacuum {
                 }
                 _ => crate::directory::OLD_SCHEMA.to_owned(),
             };
-            let goes = |input: &str| self.drop_history || exact(input);
+            let goes = |input: &str| dropped || exact(input);
             let verify = self.verify.then(|| (output.clone(), schema_key));
             let listed = writer.schema().version.has(Gate::FragmentFolders);
             let seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
@@ -220,7 +226,8 @@ impl Vacuum {
                 continue;
             }
             let same = |input: &str| times_of(input) == Some(name.timestamps);
-            let goes = |input: &str| self.drop_history || same(input);
+            let dropped = self.drop_history && is_past(name.timestamps.1);
+            let goes = |input: &str| dropped || same(input);
             let kept = present.iter().filter(|input| !goes(input)).count();
             if kept > 0 {
                 let (first, last) = name.timestamps;
@@ -256,7 +263,7 @@ impl Vacuum {
             Err(error) => Err(Error::io(context.describe(folder), error)),
         };
         let root = list("")?;
-        let before = self.before.unwrap_or_else(|| now().saturating_sub(DAY));
+        let before = self.before.unwrap_or_else(|| clock::present().unwrap_or(0).saturating_sub(DAY));
         let old = |name: &str| times_of(name).is_none_or(|(_, last)| last < before);
         let mut listed = Vec::new();
         let mut gone = Vec::new();

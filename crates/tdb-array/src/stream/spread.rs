@@ -10,7 +10,7 @@ use tdb_schema::Range;
 use super::cost::{CellCost, VarSizes};
 use super::cut::Bounds;
 use super::line::Line;
-use crate::dense::paint::tile_strides;
+use crate::dense::sources::tile_strides;
 use crate::query::Plan;
 use crate::{Error, Result};
 

@@ -91,7 +91,7 @@ fn create_in(
     }
     let bytes = generic_tile_in(version, &payload, options.key.as_ref(), &mut scratch)?;
     let key = if in_folder {
-        join(SCHEMA_FOLDER, &names::unique(options.time(), None)?.to_string())
+        join(SCHEMA_FOLDER, &names::unique(options.time()?, None)?.to_string())
     } else {
         OLD_SCHEMA.to_owned()
     };

@@ -54,7 +54,7 @@ impl ArrayWriter {
             return Err(Error::refused(WHAT, why));
         }
         check(schema, condition)?;
-        let time = self.options.time();
+        let time = self.time()?;
         let directory = Directory::load(&*self.context.storage)?;
         let within = |(first, last): (u64, u64)| first <= time && time <= last;
         let old = |entry: &&crate::directory::FragmentEntry| {

@@ -13,7 +13,7 @@ use crate::array::{load_enumeration, load_schema};
 use crate::context::Context;
 use crate::directory::{Directory, ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::storage::{LocalStorage, WriteStorage, join};
-use crate::{Error, Result};
+use crate::{Error, Result, clock};
 
 const WHAT: &str = "schema evolution";
 
@@ -260,17 +260,26 @@ impl WriteOptions {
     /// A name behind that of the schema in force: the last one in the order of bytes is the one that counts.
     fn schema_name(&self, last: &str) -> Result<String> {
         let last = if last == OLD_SCHEMA { "" } else { last.rsplit('/').next().unwrap_or_default() };
-        let mut time = self.time();
+        let mut time = self.time()?;
+        let newest = names::time_of(last).unwrap_or(0);
         loop {
             let name = names::unique(time, None)?.to_string();
             if name.as_str() > last {
                 return Ok(name);
             }
-            let newest = tdb_fragment::TimestampedName::parse(last).map_or(0, |name| name.timestamps.1);
-            // Two changes within a millisecond of the clock.
-            if self.timestamp.is_none_or(|time| time == 0) && newest >= time {
-                time = newest.saturating_add(1);
-                continue;
+            // Two changes within a millisecond, or by two clocks: this one follows the other, and counts from then on.
+            let behind = newest.saturating_add(1);
+            if self.given_time().is_none() && newest >= time {
+                let followed = clock::for_writing_from(behind).unwrap_or(0);
+                if followed >= behind {
+                    time = followed;
+                    continue;
+                }
+                let why = format!(
+                    "the array's newest schema, {last}, is of a time to come: a change that is made now would neither be the \
+                     newest nor be seen; give a time behind it"
+                );
+                return Err(Error::refused(WHAT, why));
             }
             let why = format!(
                 "a schema of time {time} would not be the array's newest, which is {last}: schemas count in the order of \

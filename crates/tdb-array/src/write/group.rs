@@ -16,7 +16,7 @@ use crate::group::members;
 use crate::object::{GROUP_FOLDER, GROUP_MARKER, list_root, object_type};
 use crate::storage::{LocalStorage, WriteStorage, join};
 use crate::timed::{METADATA, TimedFiles};
-use crate::{Error, Result, TimeWindow, WriteError};
+use crate::{Error, Result, TimeWindow, WriteError, clock};
 
 const WHAT: &str = "changing a group";
 
@@ -65,7 +65,9 @@ impl WriteOptions {
         let context = self.context(storage.clone());
         let (root, _) = list_root(&*context.storage, &[ObjectType::Group])?;
         let files = TimedFiles::load(&*context.storage, &root, GROUP_FOLDER)?;
-        let (version, members) = members(&context, &files, TimeWindow::ALL)?;
+        // What is written at a time changes what there is by then.
+        let end = self.given_time().or_else(clock::present).ok_or(WriteError::NoClock)?;
+        let (version, members) = members(&context, &files, TimeWindow::until(end))?;
         let version = version.unwrap_or(GroupVersion::V2);
         let metadata = MetadataChanges::new();
         Ok(GroupWriter {
@@ -236,7 +238,7 @@ impl GroupWriter {
         let payload = details.to_bytes().map_err(|error| Error::refused(WHAT, error.to_string()))?;
         let mut scratch = Nonces::new()?.scratch();
         let bytes = generic_tile(&payload, self.context.key.as_ref(), &mut scratch)?;
-        let name = names::unique(self.options.time(), None)?;
+        let name = names::unique(self.options.time()?, None)?;
         let name = match self.version {
             // The shape that the first libraries with groups gave their files.
             GroupVersion::V1 => name.to_string(),

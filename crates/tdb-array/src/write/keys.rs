@@ -101,7 +101,7 @@ impl MetadataChanges {
         let payload = self.to_bytes()?;
         let mut scratch = Nonces::new()?.scratch();
         let bytes = generic_tile(&payload, options.key.as_ref(), &mut scratch)?;
-        let key = join(METADATA, &names::unique(options.time(), None)?.to_string());
+        let key = join(METADATA, &names::unique(options.time()?, None)?.to_string());
         ensure_folder(storage, METADATA, options.durability)?;
         put(storage, &key, &bytes, options.durability)?;
         Ok(Some(key))

@@ -40,7 +40,7 @@ pub(crate) use column::CheckedColumn;
 pub(crate) use create::generic_tile;
 pub(crate) use dense::{BoxPlan, append_box};
 pub(crate) use merged::{Marks, Merged};
-pub(crate) use names::{Nonces, now};
+pub(crate) use names::Nonces;
 pub(crate) use put::{ensure_folder, lock, never_put, put, sync_folder, uri_of};
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ use crate::array::load_schema;
 use crate::context::Context;
 use crate::directory::Directory;
 use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
-use crate::{Error, Result, WriteError, parallel};
+use crate::{Error, Result, WriteError, clock, parallel};
 
 pub use column::{WriteBatch, WriteColumn};
 pub use dense_stream::DenseStream;
@@ -209,9 +209,14 @@ impl WriteOptions {
         }
     }
 
+    /// The time that the caller gave.
+    fn given_time(&self) -> Option<u64> {
+        self.timestamp.filter(|time| *time != 0)
+    }
+
     /// The time of a write that begins now.
-    fn time(&self) -> u64 {
-        self.timestamp.filter(|time| *time != 0).unwrap_or_else(now)
+    fn time(&self) -> Result<u64, WriteError> {
+        self.given_time().or_else(clock::for_writing).ok_or(WriteError::NoClock)
     }
 }
 
@@ -295,6 +300,14 @@ impl ArrayWriter {
     pub(crate) fn with_schema(&self, schema: ArraySchema, schema_key: String) -> Self {
         let context = self.options.context(self.storage.clone());
         Self { context, storage: self.storage.clone(), options: self.options.clone(), schema, schema_key }
+    }
+
+    /// The time of cells or deletes written now. Where the schema comes from a clock that is a little ahead, they do not come
+    /// before it: who sees them shall see their attributes.
+    fn time(&self) -> Result<u64, WriteError> {
+        let schema = names::time_of(&self.schema_key).unwrap_or(0);
+        let now = || clock::for_writing_from(schema);
+        self.options.given_time().or_else(now).ok_or(WriteError::NoClock)
     }
 
     fn describe(&self, key: &str) -> String {

@@ -2,30 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tdb_codec::FormatVersion;
 use tdb_filters::Scratch;
 use tdb_fragment::TimestampedName;
 
 use crate::WriteError;
-
-/// How far back a clock may jump before later writes follow it, in milliseconds.
-const MOST_BACK: u64 = 10_000;
-
-/// The wall clock in milliseconds, which is the format's unit of time. Where it is set back by a little, it stands still
-/// for this process until it has caught up, so that what is written later does not count as older.
-pub(crate) fn now() -> u64 {
-    static LATEST: AtomicU64 = AtomicU64::new(0);
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let clock = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    steady(&LATEST, clock)
-}
-
-fn steady(latest: &AtomicU64, clock: u64) -> u64 {
-    let before = latest.fetch_max(clock, Ordering::Relaxed);
-    if before > clock && before.saturating_sub(clock) <= MOST_BACK { before } else { clock }
-}
 
 /// A name that no other object has, for both ends of its time range.
 pub(crate) fn unique(timestamp: u64, version: Option<FormatVersion>) -> Result<TimestampedName, WriteError> {
@@ -35,6 +17,12 @@ pub(crate) fn unique(timestamp: u64, version: Option<FormatVersion>) -> Result<T
 /// The name of a new fragment, in the shape of its version's era.
 pub(crate) fn fragment(timestamp: u64, version: FormatVersion) -> Result<TimestampedName, WriteError> {
     Ok(TimestampedName::of_fragment((timestamp, timestamp), uuid()?, version))
+}
+
+/// The last millisecond that the name at the end of a key tells; `None` if it tells none.
+pub(crate) fn time_of(key: &str) -> Option<u64> {
+    let name = key.rsplit('/').next().unwrap_or_default();
+    TimestampedName::parse(name).ok().map(|name| name.timestamps.1)
 }
 
 /// A name for the file of a new enumeration, as libtiledb makes them.
@@ -104,13 +92,6 @@ mod tests {
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         assert!(names.iter().all(|name| name.len() == 32));
         assert!(names.is_sorted());
-    }
-
-    #[test]
-    fn a_clock_set_back_by_a_little_stands_still_and_by_a_lot_is_followed() {
-        let latest = AtomicU64::new(0);
-        let times = [50_000, 50_001, 49_000, 40_001, 40_000, 50_002].map(|clock| steady(&latest, clock));
-        assert_eq!(times, [50_000, 50_001, 50_001, 50_001, 40_000, 50_002]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     pub(super) fn new(array: &'a ArrayWriter, domain: Option<Vec<Range>>, tile_cells: u64) -> Result<Self> {
-        let time = array.options.time();
+        let time = array.time()?;
         let name = names::fragment(time, array.schema().version)?;
         let limit = array.options.fragment_bytes;
         let boxes =

@@ -7,7 +7,7 @@ use tdb_codec::{DataOrder, Gate};
 use tdb_schema::{ArraySchema, Dimension, Range};
 
 use super::Info;
-use crate::calendar::{self, time_text};
+use crate::calendar;
 use crate::describe::pipeline_text;
 use crate::failure::one_line;
 use crate::meta;
@@ -38,10 +38,8 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     let count = array.schema_keys().len();
     let latest = if count > 1 { format!(" (the array has {count} schemas)") } else { String::new() };
     line("schema", format!("{}{latest}", array.schema_key()))?;
-    let window = array.window();
-    if window != tdb_array::TimeWindow::ALL {
-        let end = if window.end == u64::MAX { "now".to_owned() } else { time_text(window.end) };
-        line("opened between", format!("{} and {end}", time_text(window.start)))?;
+    if let Some(window) = &info.window {
+        line("opened between", window.clone())?;
     }
     line("tile order", schema.tile_order.to_string())?;
     line("cell order", schema.cell_order.to_string())?;

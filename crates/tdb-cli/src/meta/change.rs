@@ -92,7 +92,9 @@ pub(super) fn run(change: &MetaChange, out: &mut dyn Write) -> Result {
             show(&args.object, &metadata, &args.entry, args.json, out)
         }
         MetaChange::Rm(args) => {
-            let options = WindowArgs { at: None, between: None }.options(&args.change.key)?;
+            // What is written at a time removes what there is by then.
+            let at = args.change.time.filter(|time| *time != 0);
+            let options = WindowArgs { at, between: None }.options(&args.change.key)?;
             let metadata =
                 options.metadata(&args.object).map_err(|error| Failure::of_array(&args.object, error))?;
             let mut changes = MetadataChanges::new();

@@ -1,6 +1,8 @@
 //! `tdb delete`.
 
-use crate::common::{Scratch, fixture, refused, said, sparse, tdb, text};
+use std::fs;
+
+use crate::common::{Scratch, created_like, fixture, refused, said, sparse, tdb, text};
 
 fn count(array: &str) -> u64 {
     said(&["read", array, "--format", "csv"]).lines().count() as u64 - 1
@@ -22,11 +24,34 @@ fn a_delete_takes_what_its_dry_run_counts_and_earlier_times_keep_it() {
     assert_eq!(delete("c = 'green'", &["--dry-run"]), "2 of 5 cells would be deleted\n");
     delete("c == 'green' and x < 5", &["--time", "11"]);
     assert_eq!(count(array), 4);
-    assert_eq!(delete("k = 77", &[]), "no cell satisfies the condition\n");
     let dry = ["--dry-run", "--time", "5"];
     assert_eq!(delete("k >= 7", &dry), "3 of 10 cells would be deleted\n", "what was there by then");
     let before = said(&["read", array, "--format", "csv", "--at", "9"]);
     assert_eq!(before.lines().count(), 11);
+}
+
+#[test]
+fn a_delete_that_finds_no_cell_now_takes_those_that_are_written_later_with_an_earlier_time() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("array");
+    let (empty, csv) = (scratch.path().join("empty"), scratch.path().join("late.csv"));
+    sparse(&path);
+    assert_eq!(created_like(&path, &scratch, "empty").1.code, 0);
+    fs::write(&csv, "x,k,v,c\n50,77,1,red\n51,78,1,red\n").unwrap();
+    for (array, cells) in [(text(&path), 10), (text(&empty), 0)] {
+        let dry = said(&["delete", array, "--where", "k = 77", "--dry-run"]);
+        assert_eq!(dry, format!("0 of {cells} cells would be deleted\n"));
+        assert_eq!(said(&["log", array, "--json"]).matches("\"delete\"").count(), 0);
+        let key = said(&["delete", array, "--where", "k = 77", "--time", "20"]);
+        assert!(key.starts_with("__commits/__20_20_") && key.ends_with(".del\n"), "{key}");
+        // One that no cell ever satisfies is written, too.
+        let key = said(&["delete", array, "--where", "k > 5 and k < 5", "--time", "21"]);
+        assert!(key.ends_with(".del\n"), "{key}");
+        for (time, left) in [(15, 1), (20, 1), (25, 2)] {
+            said(&["import", array, text(&csv), "--time", &time.to_string()]);
+            assert_eq!(count(array), cells + left, "written at {time}");
+        }
+    }
 }
 
 #[test]

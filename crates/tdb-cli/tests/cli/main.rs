@@ -15,6 +15,7 @@ mod create;
 mod delete;
 mod failures;
 mod fixtures;
+mod future;
 mod groups;
 mod import;
 mod log;

@@ -1,0 +1,282 @@
+//! The fragments that a dense field's cells come from, and which of them lie over each other where.
+
+use tdb_codec::{Layout, to_u64, to_usize};
+use tdb_schema::FieldKind;
+
+use super::overlay::Overlay;
+use super::paint::fill_runs;
+use super::places::Places;
+use super::space::{Box, Region, Space, covers, domain_box, intersect};
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::gather::ColumnSpec;
+use crate::tiles::FieldTiles;
+use crate::{Error, Result, parallel};
+
+/// One fragment, as far as the field that is being read goes.
+#[derive(Debug)]
+struct Source<'a> {
+    /// Which of the array's fragments.
+    fragment: usize,
+    /// What the fragment covers.
+    domain: Box,
+    /// Which cells of its domain a sparse fragment of a dense array has; dense ones have all.
+    overlay: Option<&'a Overlay>,
+    /// Its values of the field. A fragment whose schema lacks the field has none: its cells have the fill value, and hide
+    /// those of older fragments all the same.
+    values: Option<Values>,
+}
+
+impl Source<'_> {
+    const fn is_dense(&self) -> bool {
+        self.overlay.is_none()
+    }
+
+    /// What its cells of a space tile are painted with.
+    fn paint(&self, index: &[u64]) -> Paint<'_> {
+        match (&self.values, self.overlay) {
+            (Some(values), None) => Paint::Tile(&values.tiles, values.data_tile(index)),
+            (Some(values), Some(overlay)) => Paint::Cells(&values.tiles, overlay),
+            (None, None) => Paint::Fill,
+            (None, Some(overlay)) => Paint::FillCells(overlay),
+        }
+    }
+}
+
+/// A fragment's values of a field.
+#[derive(Debug)]
+struct Values {
+    tiles: FieldTiles,
+    /// Of a dense fragment, the first space tile along each dimension.
+    first: Vec<u64>,
+    /// The distance in data tiles between neighbouring space tiles.
+    strides: Vec<u64>,
+}
+
+impl Values {
+    fn of(context: &Context, fragment: &Fragment, tiles: FieldTiles) -> Result<Self> {
+        if !fragment.is_dense() {
+            return Ok(Self { tiles, first: Vec::new(), strides: Vec::new() });
+        }
+        let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
+        let footer = fragment.footer();
+        let grid = footer.tile_grid(fragment.schema()).map_err(corrupt)?;
+        let count = footer.tile_count(fragment.schema()).map_err(corrupt)?;
+        if to_u64(tiles.tile_count()) != count {
+            let detail =
+                format!("the fragment covers {count} tiles, but lists {} offsets", tiles.tile_count());
+            let path = context.describe(fragment.metadata_key());
+            return Err(Error::inconsistent(path, "tile offsets", footer.offset, detail));
+        }
+        let strides = tile_strides(&grid, fragment.schema().tile_order);
+        Ok(Self { tiles, first: grid.iter().map(|span| span.0).collect(), strides })
+    }
+
+    /// Number of the data tile that holds a space tile.
+    fn data_tile(&self, index: &[u64]) -> usize {
+        let parts = index.iter().zip(&self.first).zip(&self.strides);
+        let number = parts.fold(0u64, |sum, ((index, first), stride)| {
+            sum.wrapping_add(index.wrapping_sub(*first).wrapping_mul(*stride))
+        });
+        to_usize(number).unwrap_or(usize::MAX)
+    }
+}
+
+/// All fragments that have the field, oldest first, with those that lack it and are newer than one of these.
+#[derive(Debug, Default)]
+pub(crate) struct FieldSources<'a> {
+    sources: Vec<Source<'a>>,
+    /// Where they lie along the first dimension.
+    places: Places,
+}
+
+/// A source's part of one space tile.
+pub(super) struct Layer<'s, 'a> {
+    source: &'s Source<'a>,
+    pub(super) bounds: Box,
+}
+
+impl<'s> Layer<'s, '_> {
+    /// What its cells of a space tile are painted with.
+    pub(super) fn paint(&self, index: &[u64]) -> Paint<'s> {
+        self.source.paint(index)
+    }
+}
+
+/// What a layer paints its cells with.
+pub(super) enum Paint<'s> {
+    /// A data tile of a dense fragment.
+    Tile(&'s FieldTiles, usize),
+    /// The cells of a sparse fragment.
+    Cells(&'s FieldTiles, &'s Overlay),
+    /// The fill value: a dense fragment lacks the field.
+    Fill,
+    /// The fill value, in the cells of a sparse fragment.
+    FillCells(&'s Overlay),
+}
+
+/// A data tile that alone holds the cells of a part of a space tile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Only {
+    /// Number of the source.
+    pub(crate) source: usize,
+    pub(crate) tile: usize,
+    /// Whether the part has all cells that the tile holds.
+    pub(crate) all: bool,
+    /// Number of cells of the part that were written.
+    pub(crate) cells: usize,
+}
+
+impl<'a> FieldSources<'a> {
+    pub(crate) fn open(
+        context: &Context,
+        fragments: &[Fragment],
+        overlays: &'a [Option<Overlay>],
+        query: &[(u64, u64)],
+        kind: FieldKind,
+        spec: &ColumnSpec,
+    ) -> Result<Self> {
+        let all: Vec<_> = fragments.iter().zip(overlays).enumerate().collect();
+        let open = |(index, (fragment, overlay)): &(usize, (&Fragment, &'a Option<Overlay>))| {
+            let Some(domain) = fragment.non_empty_domain() else { return Ok(None) };
+            let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
+            // A fragment outside the query costs nothing.
+            if intersect(&domain, query).is_none() {
+                return Ok(None);
+            }
+            let values = spec.tiles(context, fragment, kind)?;
+            let values = values.map(|tiles| Values::of(context, fragment, tiles)).transpose()?;
+            Ok(Some(Source { fragment: *index, domain, overlay: overlay.as_ref(), values }))
+        };
+        let mut sources: Vec<Source<'a>> = parallel::filter_map(context.threads, &all, open)?;
+        // What lacks the field hides nothing where nothing older has it.
+        let first = sources.iter().position(|source| source.values.is_some()).unwrap_or(sources.len());
+        sources.drain(..first);
+        let places =
+            Places::new(sources.iter().map(|source| source.domain.first().copied().unwrap_or_default()));
+        Ok(Self { sources, places })
+    }
+
+    /// The sources that have cells in a box of one space tile, oldest first, and whether they leave none out.
+    fn layers(&self, bounds: &Box) -> (Vec<Layer<'_, 'a>>, bool) {
+        let mut layers = Vec::new();
+        let mut covered = false;
+        for number in self.places.meeting(bounds.first().copied().unwrap_or((0, u64::MAX))).into_iter().rev()
+        {
+            let Some(source) = self.sources.get(number) else { continue };
+            let Some(shared) = intersect(&source.domain, bounds) else { continue };
+            // What a newer layer hides wholly need not be read.
+            let hidden = |layer: &Layer<'_, '_>| layer.source.is_dense() && covers(&layer.bounds, &shared);
+            if layers.iter().any(hidden) {
+                continue;
+            }
+            let whole = source.is_dense() && shared == *bounds;
+            if whole && source.values.is_none() {
+                break;
+            }
+            layers.push(Layer { source, bounds: shared });
+            if whole {
+                covered = true;
+                break;
+            }
+        }
+        // Fill values over fill values.
+        while layers.pop_if(|layer| layer.source.values.is_none()).is_some() {}
+        layers.reverse();
+        (layers, covered)
+    }
+
+    /// As [`Self::layers`]; none of them if no cell of the box is wanted.
+    pub(super) fn layers_wanted(
+        &self,
+        region: &Region,
+        bounds: &Box,
+        wanted: Option<&[u8]>,
+    ) -> (Vec<Layer<'_, 'a>>, bool) {
+        let mut any = wanted.is_none();
+        if let Some(wanted) = wanted {
+            fill_runs(region, bounds, |to, cells| {
+                any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
+            });
+        }
+        if any { self.layers(bounds) } else { (Vec::new(), false) }
+    }
+
+    /// Numbers of the sources' fragments.
+    pub(crate) fn fragments(&self) -> impl Iterator<Item = usize> {
+        self.sources.iter().map(|source| source.fragment)
+    }
+
+    /// Whether no fragment has the field in the query.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// What the sources cover, oldest first; `None` for a sparse fragment.
+    pub(crate) fn domains(&self) -> impl Iterator<Item = Option<&Box>> {
+        self.sources.iter().map(|source| source.is_dense().then_some(&source.domain))
+    }
+
+    /// The data tile that a part of a space tile comes from, if all of it that was written does from one.
+    pub(crate) fn only(&self, space: &Space, index: &[u64], part: &Region) -> Option<Only> {
+        let (layers, _) = self.layers(&part.bounds);
+        let [Layer { source, bounds }] = layers.as_slice() else { return None };
+        let Paint::Tile(_, tile) = source.paint(index) else { return None };
+        let number = self.sources.iter().position(|other| other.fragment == source.fragment)?;
+        let written = intersect(&source.domain, &space.tile_box(index))?;
+        let cells = part.part(bounds, space.cell_order)?.cells();
+        let all = part.is_box() && written == *bounds;
+        Some(Only { source: number, tile, all, cells })
+    }
+
+    /// Sets `present` to 1 for the cells of a region that some source has, unless a newer one without the field covers them.
+    pub(crate) fn paint_presence(&self, region: &Region, present: &mut [u8]) {
+        for source in &self.sources {
+            let Some(shared) = intersect(&source.domain, &region.bounds) else { continue };
+            let has = u8::from(source.values.is_some());
+            match source.overlay {
+                None => fill_runs(region, &shared, |to, cells| {
+                    present.get_mut(to..to.saturating_add(cells)).unwrap_or_default().fill(has);
+                }),
+                Some(overlay) => overlay.for_each_in(region, &shared, |to| {
+                    if let Some(slot) = present.get_mut(to) {
+                        *slot = has;
+                    }
+                }),
+            }
+        }
+    }
+
+    /// What painting a region reads, in its order: the number of each fragment, its tiles of the field, and which of them;
+    /// none for a sparse fragment.
+    pub(crate) fn for_each_layer(
+        &self,
+        space: &Space,
+        region: &Region,
+        mut visit: impl FnMut(usize, &FieldTiles, Option<usize>) -> Result<()>,
+    ) -> Result<()> {
+        space.for_each_tile(region, |index, _, bounds| {
+            let (layers, _) = self.layers(&bounds);
+            layers.into_iter().try_for_each(|layer| match layer.source.paint(index) {
+                Paint::Tile(tiles, tile) => visit(layer.source.fragment, tiles, Some(tile)),
+                Paint::Cells(tiles, _) => visit(layer.source.fragment, tiles, None),
+                Paint::Fill | Paint::FillCells(_) => Ok(()),
+            })
+        })
+    }
+}
+
+/// Distances in data tiles between neighbouring space tiles of a grid.
+pub(crate) fn tile_strides(grid: &[(u64, u64)], order: Layout) -> Vec<u64> {
+    let mut strides = vec![1u64; grid.len()];
+    let mut next = 1u64;
+    let mut set = |(stride, (low, high)): (&mut u64, &(u64, u64))| {
+        *stride = next;
+        next = next.wrapping_mul(high.wrapping_sub(*low).wrapping_add(1));
+    };
+    match order {
+        Layout::ColMajor => strides.iter_mut().zip(grid).for_each(&mut set),
+        _ => strides.iter_mut().zip(grid).rev().for_each(&mut set),
+    }
+    strides
+}
