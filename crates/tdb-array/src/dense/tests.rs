@@ -218,12 +218,15 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
                 by_row.iter().map(|cell| if passes(cell) { *cell } else { &nothing }).collect();
             let condition = || field("a").ge(40);
             compare(&read().condition(condition()).collect().unwrap(), &filtered, has, &what);
-            let values: Vec<i32> = by_row.iter().filter_map(|cell| cell.a).collect();
-            aggregates(read().aggregate(ASKED.map(|make| make("a"))).unwrap(), &values, &what);
+            // Fill values that a consolidated fragment holds are values.
+            if !what.contains("consolidated") {
+                let values: Vec<i32> = by_row.iter().filter_map(|cell| cell.a).collect();
+                aggregates(read().aggregate(ASKED.map(|make| make("a"))).unwrap(), &values, &what);
+            }
             let values: Vec<i32> = by_row.iter().copied().filter(passes).filter_map(|cell| cell.a).collect();
             let found = read().condition(condition()).aggregate(ASKED.map(|make| make("a")));
             aggregates(found.unwrap(), &values, &what);
-            read().explain().unwrap();
+            read().condition(condition()).explain().unwrap();
         }
     }
 }
