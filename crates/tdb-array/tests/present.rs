@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tdb_array::{
-    Array, ArraySchema, CellValNum, Consolidation, Datatype, Entry, Group, GroupMember, MaintainedObject,
-    MemoryStorage, MetadataChanges, ObjectType, OpenOptions, SchemaEvolution, Storage, Stored, TimeWindow,
-    Vacuum, WriteColumn, WriteOptions, field, history, verify,
+    Array, ArraySchema, CellValNum, Consolidation, Datatype, Entry, Group, GroupMember, Layout,
+    MaintainedObject, MemoryStorage, MetadataChanges, ObjectType, OpenOptions, SchemaEvolution, Storage,
+    Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, field, history, verify,
 };
 use tdb_schema::{Attribute, Dimension, Enumeration};
 
@@ -51,7 +51,8 @@ fn write(storage: &MemoryStorage, time: Option<u64>, (low, high): (i32, i32), va
         tdb_array::ArrayType::Dense => writer.write().range("x", low..=high),
         tdb_array::ArrayType::Sparse => writer.write().column(WriteColumn::fixed("x", &x)),
     };
-    let names: Vec<&str> = writer.schema().attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+    let names: Vec<&str> =
+        writer.schema().attributes.iter().map(|attribute| attribute.name.as_str()).collect();
     names.iter().fold(write, |write, name| write.column(WriteColumn::fixed(name, &values))).commit().unwrap();
 }
 
@@ -64,7 +65,7 @@ fn open_in(storage: &MemoryStorage, window: TimeWindow) -> Array {
 }
 
 fn cells(array: &Array) -> Vec<i32> {
-    array.read().collect().unwrap().field("a").unwrap().values().unwrap().to_vec()
+    array.read().order(Layout::RowMajor).collect().unwrap().field("a").unwrap().values().unwrap().to_vec()
 }
 
 fn attributes(array: &Array) -> Vec<&str> {
@@ -96,7 +97,9 @@ fn cells_and_deletes_of_the_future_are_seen_by_who_asks_for_it() {
         assert_eq!(cells(&present), [1, 1, 2, 1, 1, 1, 1, 1], "dense: {dense}");
         assert_eq!(present.fragments().len(), 2);
         let window = present.window();
-        assert!(window.start == 0 && window.end <= now() && window.end + 60_000 > now(), "{window:?}");
+        // Another test follows a clock that is some seconds ahead.
+        let about = now() - 60_000..now() + 10_000;
+        assert!(window.start == 0 && about.contains(&window.end), "{window:?}");
         for later in [TimeWindow::until(FUTURE), TimeWindow::until(u64::MAX), TimeWindow::ALL] {
             let deleted = !dense && later.end > FUTURE;
             let expected: &[i32] = if deleted { &[2, 3, 3, 3, 3, 3] } else { &[1, 1, 2, 3, 3, 3, 3, 3] };
@@ -238,7 +241,9 @@ fn what_this_process_wrote_is_seen_at_once() {
         let storage = created(dense, 1_000_000_000_000);
         for round in 0..40 {
             let name = format!("b{round}");
-            at(None).evolve_storage(storage.clone(), &SchemaEvolution::new().add_attribute(int(&name))).unwrap();
+            at(None)
+                .evolve_storage(storage.clone(), &SchemaEvolution::new().add_attribute(int(&name)))
+                .unwrap();
             let array = open(&storage);
             assert_eq!(attributes(&array).len(), round + 2, "an evolution of this moment");
             write(&storage, None, (1, 8), round as i32);
@@ -353,7 +358,9 @@ fn metadata_of_the_future_stays_out_of_what_is_consolidated() {
         let plan = Consolidation::new(Stored::Metadata).plan(&writer).unwrap();
         assert_eq!(plan.steps().first().map(|step| step.inputs.len()), (round == 0).then_some(3));
         maintain(&writer, &plan);
-        assert_eq!(windows.map(read), before);
+        // What the times before have to show goes with the first vacuum.
+        let kept = if round == 0 { 0 } else { 2 };
+        assert_eq!(windows.map(read)[kept..], before[kept..]);
         let plan = Vacuum::new(Stored::Metadata).drop_history(true).plan(&writer).unwrap();
         maintain(&writer, &plan);
         assert_eq!(windows.map(read)[2..], before[2..]);

@@ -24,7 +24,8 @@ struct Info {
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
     let options = args.window.options(&args.key)?;
-    let info = load(options, &args.array, args.window.text()).map_err(|error| Failure::of_array(&args.array, error))?;
+    let info = load(options, &args.array, args.window.text())
+        .map_err(|error| Failure::of_array(&args.array, error))?;
     if args.json {
         writeln!(out, "{:#}", json::describe(&info))?;
     } else {

@@ -57,7 +57,8 @@ impl History {
     }
 
     fn draw(&mut self, below: u64) -> u64 {
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 33) % below
     }
 
@@ -141,7 +142,11 @@ impl History {
     }
 
     fn at(&self, time: u64) -> Array {
-        OpenOptions::new().window(TimeWindow::until(time)).threads(1).open_storage(self.storage.clone()).unwrap()
+        OpenOptions::new()
+            .window(TimeWindow::until(time))
+            .threads(1)
+            .open_storage(self.storage.clone())
+            .unwrap()
     }
 }
 
@@ -197,10 +202,16 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
     let place = |y: i32, x: i32| &cells[((y - 1) * COLUMNS + x - 1) as usize];
     for (rows, columns) in [(1..=ROWS, 1..=COLUMNS), (2..=6, 2..=4), (4..=4, 1..=5)] {
         let read = || array.read().range("y", rows.clone()).range("x", columns.clone());
-        let by_row: Vec<&Cell> =
-            rows.clone().flat_map(|y| columns.clone().map(move |x| (y, x))).map(|(y, x)| place(y, x)).collect();
-        let by_column: Vec<&Cell> =
-            columns.clone().flat_map(|x| rows.clone().map(move |y| (y, x))).map(|(y, x)| place(y, x)).collect();
+        let by_row: Vec<&Cell> = rows
+            .clone()
+            .flat_map(|y| columns.clone().map(move |x| (y, x)))
+            .map(|(y, x)| place(y, x))
+            .collect();
+        let by_column: Vec<&Cell> = columns
+            .clone()
+            .flat_map(|x| rows.clone().map(move |y| (y, x)))
+            .map(|(y, x)| place(y, x))
+            .collect();
         compare(&read().collect().unwrap(), &by_row, has, &what);
         compare(&read().order(Layout::ColMajor).collect().unwrap(), &by_column, has, &what);
         let mut from = 0;
@@ -270,7 +281,8 @@ fn a_window_with_an_older_schema_hides_what_newer_fragments_cover() {
     let mut history = History::new(0);
     history.write();
     let drop = ["a", "text", "maybe"];
-    let evolution = drop.iter().fold(SchemaEvolution::new(), |evolution, name| evolution.drop_attribute(*name));
+    let evolution =
+        drop.iter().fold(SchemaEvolution::new(), |evolution, name| evolution.drop_attribute(*name));
     WriteOptions::new().timestamp(1020).evolve_storage(history.storage.clone(), &evolution).unwrap();
     // Writers take the newest schema whatever the time they write at.
     let writer = WriteOptions::new().timestamp(1010).open_storage(history.storage.clone()).unwrap();

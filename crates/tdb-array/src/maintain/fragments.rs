@@ -35,7 +35,8 @@ pub(super) struct FragmentWork {
 /// The array with all that was ever written to it, for reading what is consolidated.
 pub(super) fn open(writer: &ArrayWriter) -> Result<Array> {
     let context = &writer.context;
-    let mut options = OpenOptions::new().window(TimeWindow::ALL).threads(context.threads).limits(context.limits);
+    let mut options =
+        OpenOptions::new().window(TimeWindow::ALL).threads(context.threads).limits(context.limits);
     if let Some(key) = &context.key {
         options = options.key(key.clone());
     }
@@ -153,7 +154,8 @@ impl Chooser<'_> {
         let mut start = 0usize;
         for (index, fragment) in fragments.iter().enumerate() {
             let next = index.saturating_add(1);
-            if let Some(why) = choose::ineligible(fragment, self.sparse()).or_else(|| self.to_come(fragment)) {
+            if let Some(why) = choose::ineligible(fragment, self.sparse()).or_else(|| self.to_come(fragment))
+            {
                 notes.push(format!("fragment {} stays as it is: {why}", fragment.name()));
                 free.push((start, index));
                 start = next;

@@ -48,11 +48,17 @@ fn cells_and_schemas_of_the_future_are_read_if_they_are_asked_for() {
     assert_eq!(said(&["read", array, "--format", "csv", "--between", "0,"]).lines().next(), Some("x,a"));
 
     let info = json(&["info", array, "--json"]);
-    assert_eq!((info["attributes"].as_array().unwrap().len(), info["fragments"].as_array().unwrap().len()), (1, 1));
+    assert_eq!(
+        (info["attributes"].as_array().unwrap().len(), info["fragments"].as_array().unwrap().len()),
+        (1, 1)
+    );
     assert!(info["timestamps"][1].as_u64().unwrap() < FUTURE, "{info}");
     let later = json(&["info", array, "--json", "--at", &future]);
     assert_eq!(later["timestamps"], serde_json::json!([0, FUTURE]));
-    assert_eq!((later["attributes"].as_array().unwrap().len(), later["fragments"].as_array().unwrap().len()), (2, 2));
+    assert_eq!(
+        (later["attributes"].as_array().unwrap().len(), later["fragments"].as_array().unwrap().len()),
+        (2, 2)
+    );
     assert!(!said(&["info", array]).contains("opened between"));
     assert!(said(&["info", array, "--at", "3000-01-01"]).contains("3000-01-01T00:00:00.000Z)\n"));
     assert!(said(&["info", array, "--between", "5,"]).contains("1970-01-01T00:00:00.005Z) and now\n"));
