@@ -165,7 +165,10 @@ pub(crate) fn consolidate(args: &ConsolidateArgs, out: &mut dyn Write, err: &mut
 pub(crate) fn vacuum(args: &VacuumArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let vacuum = if args.orphans { Vacuum::orphans() } else { Vacuum::new(args.what.into()) };
     let vacuum = vacuum.drop_history(args.drop_history).verify(!args.no_verify);
-    let vacuum = vacuum.before(args.before.unwrap_or(u64::MAX));
+    let vacuum = match args.before {
+        Some(time) => vacuum.before(time),
+        None => vacuum,
+    };
     run(&args.array, &args.run, &|object| vacuum.plan(object), out, err)
 }
 

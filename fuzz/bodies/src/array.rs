@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tdb_array::{Aggregate, Layout, MemoryStorage, OpenOptions, QueryCondition, history, verify};
+use tdb_array::{Aggregate, Layout, MemoryStorage, OpenOptions, QueryCondition, TimeWindow, history, verify};
 use tdb_codec::Limits;
 
 use crate::input::unpack_files;
@@ -22,8 +22,9 @@ pub fn whole_array(data: &[u8]) {
     let mut limits = Limits::default();
     limits.tile_bytes = LIMIT;
     limits.metadata_bytes = LIMIT;
-    let options = OpenOptions::new().threads(1).limits(limits);
-    if let Ok(array) = options.open_storage(MemoryStorage::new(files.clone())) {
+    // Whatever times the input tells: a clock would make it another input.
+    let options = OpenOptions::new().window(TimeWindow::ALL).threads(1).limits(limits);
+    if let Ok(array) = options.clone().open_storage(MemoryStorage::new(files.clone())) {
         let names: Vec<String> = array.schema().fields().map(|field| field.name.to_owned()).collect();
         for order in [Layout::RowMajor, Layout::GlobalOrder] {
             let _ = array.read().fields(&names).order(order).collect();
@@ -41,7 +42,7 @@ pub fn whole_array(data: &[u8]) {
     }
     let _ = history(MemoryStorage::new(files.clone()), None);
     let places = Arc::new(MemoryStorage::new(files));
-    if let Ok(group) = OpenOptions::new().limits(limits).open_group_in(places, "") {
+    if let Ok(group) = options.open_group_in(places, "") {
         let _ = (group.walk(), group.metadata());
     }
 }
