@@ -1,9 +1,11 @@
 //! The command line.
 
+mod window;
+
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
-use tdb_array::{Key, Layout, MemoryBudget, OpenOptions, TimeWindow, WriteOptions};
+use tdb_array::{Key, Layout, MemoryBudget, WriteOptions};
 
 use crate::calendar::{self, BadDate};
 use crate::copy::CopyArgs;
@@ -16,6 +18,8 @@ use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
 use crate::write::WriteArgs;
+
+pub(crate) use self::window::WindowArgs;
 
 /// Look at, read, write and maintain TileDB arrays.
 #[derive(Debug, Parser)]
@@ -372,51 +376,6 @@ impl ChangeArgs {
     }
 }
 
-/// Which point of the array's history to look at.
-#[derive(Debug, Group)]
-pub(crate) struct WindowArgs {
-    /// As it was, or will be, at this time: milliseconds since 1970, or a date in UTC. Default: now.
-    #[arg(long, value_name = "MS|DATE", value_parser = parse_time)]
-    pub(crate) at: Option<u64>,
-    /// Only what was written between these times, both included. Without the second one: until now.
-    #[arg(long, value_name = "MS,MS", value_parser = parse_times, conflicts_with = "at")]
-    pub(crate) between: Option<Between>,
-}
-
-/// A window of time that may be open at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Between {
-    start: u64,
-    end: Option<u64>,
-}
-
-impl WindowArgs {
-    /// Options that open this window of an array with this key.
-    pub(crate) fn options(&self, key: &KeyArgs) -> Result<OpenOptions> {
-        let options = OpenOptions::new();
-        let options = match self.asked() {
-            Some(Between { start, end: Some(end) }) => options.window(TimeWindow::between(start, end)),
-            Some(Between { start, end: None }) => options.since(start),
-            None => options,
-        };
-        Ok(match key.key()? {
-            Some(key) => options.key(key),
-            None => options,
-        })
-    }
-
-    /// The window in words, if one was asked for.
-    pub(crate) fn text(&self) -> Option<String> {
-        let Between { start, end } = self.asked()?;
-        let end = end.map_or_else(|| "now".to_owned(), calendar::time_text);
-        Some(format!("{} and {end}", calendar::time_text(start)))
-    }
-
-    fn asked(&self) -> Option<Between> {
-        self.between.or(self.at.map(|at| Between { start: 0, end: Some(at) }))
-    }
-}
-
 /// An order of cells.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Order {
@@ -500,16 +459,6 @@ pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
     })
 }
 
-fn parse_times(text: &str) -> Result<Between, String> {
-    let (start, end) = text.split_once(',').ok_or("two times separated by a comma are needed")?;
-    let start = if start.is_empty() { 0 } else { parse_time(start)? };
-    let end = if end.is_empty() { None } else { Some(parse_time(end)?) };
-    if let Some(end) = end.filter(|end| start > *end) {
-        return Err(format!("the window is empty: {start} is after {end}"));
-    }
-    Ok(Between { start, end })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -526,10 +475,5 @@ mod tests {
         assert_eq!(parse_time("17"), Ok(17));
         assert_eq!(parse_time("1970-01-02"), Ok(86_400_000));
         assert!(parse_time("yesterday").unwrap_err().contains("yesterday"));
-        assert_eq!(parse_times("5,9"), Ok(Between { start: 5, end: Some(9) }));
-        assert_eq!(parse_times("5,"), Ok(Between { start: 5, end: None }));
-        assert_eq!(parse_times(",1970-01-02"), Ok(Between { start: 0, end: Some(86_400_000) }));
-        assert!(parse_times("9,5").is_err());
-        assert!(parse_times("9").is_err());
     }
 }

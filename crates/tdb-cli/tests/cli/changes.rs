@@ -42,7 +42,8 @@ fn an_array_is_consolidated_and_vacuumed_as_the_dry_run_says() {
     assert!(said(&["vacuum", array, "--orphans"]).starts_with("nothing to do"));
     // What is younger than a day may be a write that is at work.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    let leftover = Path::new(array).join(format!("__fragments/__{now}_{now}_0123456789abcdef0123456789abcdef_22"));
+    let leftover =
+        Path::new(array).join(format!("__fragments/__{now}_{now}_0123456789abcdef0123456789abcdef_22"));
     std::fs::create_dir(&leftover).unwrap();
     assert!(said(&["vacuum", array, "--orphans"]).contains("too young") && leftover.exists());
     said(&["vacuum", array, "--orphans", "--before", "3000-01-01"]);

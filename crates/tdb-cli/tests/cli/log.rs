@@ -117,12 +117,13 @@ fn every_fixture_has_a_log_whose_live_cells_are_those_info_counts() {
             fs::write(&file, bytes).unwrap();
             key.extend(["--key-file", text(&file)]);
         }
-        let run = |command| -> Value {
-            let outcome = tdb(&[&[command, text(&fixture(id)), "--json"], key.as_slice()].concat());
+        let run = |command: &[&str]| -> Value {
+            let outcome = tdb(&[command, &[text(&fixture(id)), "--json"], key.as_slice()].concat());
             assert_eq!(outcome.code, 0, "{id}: {}", outcome.err);
             serde_json::from_str(&outcome.out).unwrap()
         };
-        let (log, info) = (run("log"), run("info"));
+        // A log tells of the future, too.
+        let (log, info) = (run(&["log"]), run(&["info", "--at", "18446744073709551615"]));
         let sum = |list: &Value, counts: &dyn Fn(&Value) -> bool| -> u64 {
             let cells = list
                 .as_array()
