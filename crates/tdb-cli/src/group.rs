@@ -24,7 +24,7 @@ pub(crate) fn run(args: &GroupArgs, out: &mut dyn Write) -> Result {
     let metadata = group.metadata().map_err(failed)?;
     let members = if args.recursive { group.walk() } else { direct(&group) };
     if args.json {
-        writeln!(out, "{:#}", describe(&group, &members, &metadata))?;
+        writeln!(out, "{:#}", describe(&group, &members, &metadata, args.window.timestamps()))?;
     } else {
         write(&group, &members, &metadata, args.window.text(), out)?;
     }
@@ -94,12 +94,16 @@ fn found_text(found: &Found) -> String {
     }
 }
 
-fn describe(group: &Group, members: &[Visited], metadata: &ArrayMetadata) -> Value {
-    let window = group.window();
+fn describe(
+    group: &Group,
+    members: &[Visited],
+    metadata: &ArrayMetadata,
+    timestamps: [Option<u64>; 2],
+) -> Value {
     json!({
         "group": group.location(),
         "version": group.version().map(GroupVersion::number),
-        "timestamps": [window.start, window.end],
+        "timestamps": timestamps,
         "members": members.iter().map(member_json).collect::<Vec<_>>(),
         "metadata": meta::all_json(metadata),
     })

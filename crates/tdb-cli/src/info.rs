@@ -4,7 +4,6 @@ mod json;
 mod text;
 
 use std::io::Write;
-use std::path::Path;
 
 use tdb_array::{Array, OpenOptions};
 use tdb_schema::{ArrayMetadata, Enumeration};
@@ -17,15 +16,14 @@ struct Info {
     array: Array,
     metadata: ArrayMetadata,
     enumerations: Vec<Enumeration>,
-    /// The window that was asked for, in words.
-    window: Option<String>,
+    /// The window that was asked for, in words and numbers.
+    window: (Option<String>, [Option<u64>; 2]),
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
     let options = args.window.options(&args.key)?;
-    let info = load(options, &args.array, args.window.text())
-        .map_err(|error| Failure::of_array(&args.array, error))?;
+    let info = load(options, args).map_err(|error| Failure::of_array(&args.array, error))?;
     if args.json {
         writeln!(out, "{:#}", json::describe(&info))?;
     } else {
@@ -34,12 +32,13 @@ pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
     Ok(())
 }
 
-fn load(options: OpenOptions, path: &Path, window: Option<String>) -> tdb_array::Result<Info> {
-    let array = options.open(path)?;
+fn load(options: OpenOptions, args: &InfoArgs) -> tdb_array::Result<Info> {
+    let array = options.open(&args.array)?;
     let metadata = array.metadata()?;
     let mut enumerations = Vec::new();
     for entry in &array.schema().enumerations {
         enumerations.extend(array.enumeration(&entry.name)?);
     }
+    let window = (args.window.text(), args.window.timestamps());
     Ok(Info { array, metadata, enumerations, window })
 }

@@ -138,7 +138,8 @@ impl<'a> Query<'a> {
         let failed = |error| failed(args, error);
         let bar = progress::Bar::new(args);
         let mut batches = self.read.batches().map_err(failed)?;
-        let mut summary = Summary { array, ranges, order: batches.order(), cells: 0, shape: None };
+        let (order, timestamps) = (batches.order(), args.window.timestamps());
+        let mut summary = Summary { array, ranges, timestamps, order, cells: 0, shape: None };
         let mut left = args.limit.unwrap_or(usize::MAX);
         // Not a for loop: that would keep the batch before while the next one is made.
         while let Some(batch) = batches.next().transpose().map_err(failed)? {
@@ -187,6 +188,8 @@ struct Summary<'a> {
     array: &'a Array,
     /// What was asked for: the ranges of each dimension, none for all of it.
     ranges: Vec<Vec<Ends>>,
+    /// The window that was asked for.
+    timestamps: [Option<u64>; 2],
     order: Layout,
     cells: usize,
     /// Cells along each dimension, if all of a box is shown.

@@ -47,6 +47,11 @@ impl WindowArgs {
         Some(format!("{} and {end}", calendar::time_text(start)))
     }
 
+    /// The window that was asked for as JSON shows it, where no end is now: the same question then gives the same answer.
+    pub(crate) fn timestamps(&self) -> [Option<u64>; 2] {
+        self.asked().map_or([Some(0), None], |Between { start, end }| [Some(start), end])
+    }
+
     fn asked(&self) -> Option<Between> {
         self.between.or(self.at.map(|at| Between { start: 0, end: Some(at) }))
     }

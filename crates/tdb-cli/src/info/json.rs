@@ -14,14 +14,13 @@ use crate::value::{cell_json, cell_val_num_json, coordinate_json, escape_bytes};
 pub(super) fn describe(info: &Info) -> Value {
     let array = &info.array;
     let schema = array.schema();
-    let window = array.window();
     json!({
         "array": array.describe(""),
         "type": schema.array_type.name(),
         "version": schema.version.number(),
         "schema": array.schema_key(),
         "schemas": array.schema_keys(),
-        "timestamps": [window.start, window.end],
+        "timestamps": info.window.1,
         "tile_order": schema.tile_order.name(),
         "cell_order": schema.cell_order.name(),
         "capacity": schema.capacity,

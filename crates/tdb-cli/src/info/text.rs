@@ -38,7 +38,7 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     let count = array.schema_keys().len();
     let latest = if count > 1 { format!(" (the array has {count} schemas)") } else { String::new() };
     line("schema", format!("{}{latest}", array.schema_key()))?;
-    if let Some(window) = &info.window {
+    if let (Some(window), _) = &info.window {
         line("opened between", window.clone())?;
     }
     line("tile order", schema.tile_order.to_string())?;

@@ -74,14 +74,13 @@ impl Sink for Raw<'_> {
     fn finish(&mut self, summary: &Summary<'_>) -> Result {
         let fields = self.columns.drain(..).map(Files::finish).collect::<Result<Vec<Value>>>()?;
         let dimensions = &summary.array.schema().domain.dimensions;
-        let window = summary.array.window();
         let manifest = json!({
             "array": summary.array.describe(""),
             "order": summary.order.name(),
             "cells": summary.cells,
             "shape": summary.shape,
             "subarray": dimensions.iter().zip(&summary.ranges).map(range).collect::<Vec<_>>(),
-            "timestamps": [window.start, window.end],
+            "timestamps": summary.timestamps,
             "fields": fields,
         });
         let mut file = Appended::create(self.folder.join("manifest.json"))?;
