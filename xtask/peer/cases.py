@@ -6,7 +6,7 @@ writes DIR/<library version>.json, a list of cases. A case is a dict that JSON c
 
     {"id": "2.30.0/dense2d_rr", "name": "dense2d_rr", "lib": "2.30.0", "features": [...], "key": null or text,
      "object": "array" if it is not there,             others: structure_cases.py
-     "oracle": release to read it                      if it is not 2.30.0
+     "oracle": release to read it                      if it is not 2.30.0; "case" if none reads what was written
      "notes": [...],
      "schema": {"array_type", "tile_order", "cell_order", "capacity", "allows_dups",
                 "coords_filters", "offsets_filters", "validity_filters",   lists of {"type", options...}
@@ -45,6 +45,7 @@ HEAVY = ("base_", "dense1d", "dense2d", "dense3d", "dense_global", "sparse2d", "
 FULL = ("1.6.3", READER)  # one array per feature; the other releases get a selection
 VERSIONS = ["1.6.3", "1.7.7", "2.0.8", "2.1.6", "2.2.2", "2.2.9", "2.3.3", "2.4.3", "2.7.2", "2.8.2", "2.9.5",
             "2.10.4", "2.11.3", "2.12.3", "2.14.0", "2.15.4", "2.16.3", "2.17.4", "2.19.2", "2.30.0"]
+OTHERS = ["2.6.4"]  # the only release of its kind that shares its format version with others
 INTS = ["INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64"]
 FLOATS = ["FLOAT32", "FLOAT64"]
 DATETIMES = [d for d in capi.DATATYPES if d.startswith("DATETIME")]
@@ -983,9 +984,71 @@ def newest(v):
     return out
 
 
+def validity(v):
+    """Validity filters that ask for a type. 2.6 to 2.10 told them the attribute's where cells were in row-major order, and read
+    bytes themselves."""
+    out = []
+    attrs = [attr("i1", "INT8", nullable=True), attr("i2", "INT16", nullable=True), attr("i4", "INT32", nullable=True),
+             attr("i8", "UINT64", nullable=True), attr("f8", "FLOAT64", nullable=True), attr("t", "DATETIME_DAY", nullable=True),
+             attr("s", "STRING_UTF16", "var", nullable=True)]
+    pipelines = {"windows": [flt("bit_width_reduction", bit_width_max_window=16), flt("zstd", level=3)],
+                 "shuffled": [flt("byteshuffle"), flt("bitshuffle"), flt("lz4", level=1)]}
+    for name, filters in pipelines.items():
+        c = Case(v, "validity_" + name, ["validity-filters", "nullable"], [dim("x", "INT32", 1, 48, 24)], attrs,
+                 validity_filters=filters)
+        c.dense(10, [[1, 48]])
+        if v == "2.8.2":  # another release goes on with it
+            c.by = READER
+            c.dense(20, [[30, 40]])
+        out.append(c)
+    # In global order, and in sparse arrays, they were bytes.
+    c = Case(v, "validity_windows_global", ["validity-filters", "nullable"], [dim("x", "INT32", 1, 48, 24)], attrs,
+             validity_filters=pipelines["windows"])
+    out.append(c.dense(10, [[1, 48]], layout="global-order"))
+    c = Case(v, "validity_shuffled_sparse", ["validity-filters", "nullable"], [dim("x", "INT32", 1, 48, 24)], attrs, dense=False,
+             validity_filters=pipelines["shuffled"], capacity=20)
+    out.append(c.sparse(10, [(i,) for i in range(1, 49)]))
+    for c in out:
+        c.d["oracle"] = "case"
+    return out
+
+
+def nothing(v):
+    """Tiles of empty strings: gzip made of no bytes what it does not read again."""
+    attrs = [attr("g", "CHAR", "var", filters=[flt("gzip", level=5)]),
+             attr("b", "CHAR", "var", filters=[flt("byteshuffle"), flt("gzip", level=-1)]),
+             attr("i", "INT32", "var", filters=[flt("gzip", level=5)])]
+    c = Case(v, "empty_gzip", ["var", "filter:gzip"], [dim("x", "INT32", 1, 8, 4)], attrs, dense=False, capacity=4)
+
+    # The first tile has the bytes of one value, the second none.
+    def cells(size):
+        return {"data": b64(bytes([65] + [0] * (size - 1))), "offsets": b64(struct.pack("<8Q", *([0] + [size] * 7)))}
+
+    fields = {a["name"]: cells(capi.size_of(a["type"])) for a in attrs}
+    fields["x"] = {"data": b64(struct.pack("<8i", *range(1, 9)))}
+    c.step("write", t=10, layout="unordered", fields=fields, subarray=None)
+    c.d["oracle"] = "case"
+    return [c]
+
+
+def handed_on(v):
+    """Types handed on between filters by a release that does it, in an array of one that does not: only the headers of the
+    fragments' metadata tell whose is whose."""
+    filters = [flt("xor"), flt("bit_width_reduction", bit_width_max_window=64)]
+    c = Case(v, "continued_types", ["filter:xor", "filter:bit-width-reduction", "upgraded"], [dim("x", "INT32", 1, 40, 20)],
+             [attr("f", "FLOAT64", filters=filters, profile="small")])
+    c.dense(10, [[1, 40]])
+    c.by = READER
+    c.dense(20, [[15, 25]])
+    c.d["oracle"] = "case"
+    return [c]
+
+
 def cases(v):
     import structure_cases  # which needs this module
 
+    if v not in VERSIONS:
+        return [c.done() for c in validity(v)]
     out = base(v)
     n = vt(v)
     if v in FULL:
@@ -1014,6 +1077,12 @@ def cases(v):
     if v in ("2.8.2", "2.30.0"):
         out += [c for c in commits(v) if v == READER or c.d["name"] in (
             "commits_con", "commits_vac_dense", "commits_ign", "fragment_meta", "meta_consolidated")]
+    if v in ("2.8.2", "2.10.4"):
+        out += validity(v)
+    if v in ("2.7.2", "2.19.2"):
+        out += nothing(v)
+    if v == "2.12.3":
+        out += handed_on(v)
     out += modern_extras(v)
     if v == READER:
         out += newest(v)
@@ -1039,7 +1108,7 @@ def main():
     if args.not_in:
         with open(args.not_in) as handle:
             known = {entry["id"] for entry in json.load(handle)}
-    for v in VERSIONS:
+    for v in VERSIONS + OTHERS:
         chosen = [c for c in cases(v) if args.only in c["id"] and c["id"] not in known]
         names = [c["name"] for c in chosen]
         assert len(names) == len(set(names)), [x for x in names if names.count(x) > 1]

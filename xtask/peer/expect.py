@@ -506,6 +506,59 @@ def expect(lib, case, uri, own=False):
     return out
 
 
+def written(case):
+    """What the steps of a case have written, for arrays that no release reads right. The writes of a dense case cover its
+    one dimension."""
+    schema = schema_of(case)
+    sparse = schema["array_type"] == "sparse"
+    dims = schema["dimensions"]
+    fields = (dims if sparse else []) + schema["attributes"]
+    cells = {}
+    for step in case["steps"]:
+        if step["op"] != "write":
+            continue
+        columns = {}
+        for f in fields:
+            parts = {k: base64.b64decode(v) for k, v in step["fields"][f["name"]].items()}
+            size = capi.size_of(f["type"]) * (1 if f["cell_val_num"] == "var" else f["cell_val_num"])
+            entry = dict(parts, type=f["type"], cell_val_num=f["cell_val_num"])
+            count = len(parts["offsets"]) // 8 if "offsets" in parts else len(parts["data"]) // size
+            values = Reader(None).cells_of({k: v for k, v in entry.items() if k != "validity"}, count)
+            columns[f["name"]] = list(zip(values, parts.get("validity", bytes(count))))
+        if sparse:
+            places = list(zip(*[[c for c, _ in columns[d["name"]]] for d in dims]))
+        else:
+            lo, hi = (unpack(dims[0]["type"], bytes.fromhex(x)) for x in step["subarray"][0])
+            places = list(range(lo, hi + 1))
+        for i, place in enumerate(places):
+            cells[place] = {n: column[i] for n, column in columns.items()}
+    places = sorted(cells)
+    out = {}
+    for f in fields:
+        column = [cells[place][f["name"]] for place in places]
+        entry = {"type": f["type"], "cell_val_num": f["cell_val_num"], "data": b"".join(c for c, _ in column)}
+        if f["cell_val_num"] == "var":
+            ends = [0]
+            for c, _ in column:
+                ends.append(ends[-1] + len(c))
+            entry["offsets"] = struct.pack("<%dQ" % len(column), *ends[:-1])
+        if f.get("nullable"):
+            entry["validity"] = bytes(v for _, v in column)
+        out[f["name"]] = entry
+    if sparse:
+        Reader(None).canonical(len(places), out)
+    full = None if sparse else [dims[0]["domain"]]
+    query = {"id": "q0", "kind": "full", "ranges": full, "layout": "unordered" if sparse else "row-major",
+             "order": "canonical" if sparse else "exact", "timestamps": [None, None], "cells": len(places),
+             "fields": {n: {k: b64(v) if isinstance(v, bytes) else v for k, v in x.items()} for n, x in out.items()}}
+    return {
+        "id": case["id"], "writer": "libtiledb " + case["lib"], "features": " ".join(case["features"]),
+        "key": case.get("key"), "notes": case.get("notes", []), "kind": "array", "reader": "none: the case itself",
+        "fragments": None, "schema": schema, "non_empty_domain": None, "metadata": None, "queries": [query],
+        "time_travel": [],
+    }
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--lib", required=True)
@@ -529,7 +582,9 @@ def main():
         if oracle != args.release or case.get("object") == "kv":
             continue
         try:
-            if case.get("object") == "group":
+            if oracle == "case":
+                answer = written(case)
+            elif case.get("object") == "group":
                 answer = objects.expect_group(lib, case, uri)
             else:
                 answer = expect(lib, case, uri, own="oracle" in case)

@@ -129,8 +129,19 @@ impl FieldTiles {
             }
         };
         let validity = if field.nullable {
-            let seen = TileContext::validity(field.datatype, writer_version).datatype;
-            Some(open(DataFilePart::Validity, &schema.validity_filters, tile(seen, 1, false))?)
+            let (bytes, pipeline) = (tile(Datatype::Uint8, 1, false), &schema.validity_filters);
+            let mut coded = open(DataFilePart::Validity, pipeline, bytes)?;
+            let (first, last) = fragment.timestamps();
+            // Only cells that somebody wrote may be in row-major order. Whether they were, chunks tell where the filters note
+            // how long their windows are; shuffled ones do not.
+            if let Some(typed) = bytes.typed_validity(field.datatype)
+                && fragment.is_dense()
+                && first == last
+                && let Ok(typed) = decoder(context, &coded.file.key, field.name, pipeline, typed)
+            {
+                coded.decoder = typed.or(coded.decoder);
+            }
+            Some(coded)
         } else {
             None
         };

@@ -106,7 +106,7 @@ fn unfiltered(
             TileContext { var: true, ..TileContext::new(field.datatype, size, version) },
         ),
         DataFilePart::Validity => {
-            (Section::ValidityOffsets(slot), &schema.validity_filters, TileContext::validity(field.datatype, version))
+            (Section::ValidityOffsets(slot), &schema.validity_filters, TileContext::validity(version))
         }
     };
     let decoder = pipeline.decoder(context).unwrap();

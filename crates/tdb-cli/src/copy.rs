@@ -12,7 +12,7 @@ use tdb_array::{
 };
 use tdb_codec::{FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::Pipeline;
-use tdb_schema::MetadataValue;
+use tdb_schema::{MetadataValue, OLD_ANONYMOUS};
 
 use self::boxes::DenseBox;
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
@@ -21,8 +21,6 @@ use crate::failure::{Failure, Result};
 use crate::ranges::{self, Asked};
 use crate::schema::pipeline_of_text;
 
-/// What libtiledb 1.x called an attribute without a name; the name is reserved since.
-const OLD_ANONYMOUS: &str = "__attr";
 /// Memory of a copy that was given none.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 
@@ -89,6 +87,8 @@ pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
             labels.push((label.name.as_str(), values, all));
         }
     }
+    let metadata = metadata(&array).map_err(|error| Failure::of_array(source, error))?;
+    metadata.check_version(schema.version).map_err(failed_there)?;
     let made = begin(&array, &schema, target, args.change.options()?).map_err(failed_there)?;
     let writer = made.writer();
     let memory = args.memory.unwrap_or(MEMORY);
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
         for (name, values, all) in labels {
             copy_dense(&values, &writer.label(name)?, all, memory)?;
         }
-        copy_metadata(&array, writer)?;
+        writer.write_metadata(&metadata)?;
         match schema.array_type {
             ArrayType::Dense => copy_dense(&array, writer, start, memory),
             ArrayType::Sparse => copy_sparse(&array, writer, &asked, memory),
@@ -172,11 +172,11 @@ fn begin(
     options.begin(target, schema)
 }
 
-fn copy_metadata(array: &Array, writer: &ArrayWriter) -> tdb_array::Result<()> {
-    let metadata = array.metadata()?;
+/// The metadata of the array, to be put into another one.
+fn metadata(array: &Array) -> tdb_array::Result<MetadataChanges> {
     let put =
         |changes: MetadataChanges, (key, value): (&[u8], &MetadataValue)| changes.put(key, value.clone());
-    writer.write_metadata(&metadata.iter().fold(MetadataChanges::new(), put)).map(drop)
+    Ok(array.metadata()?.iter().fold(MetadataChanges::new(), put))
 }
 
 /// The columns of a result, under the names that they have in the copy.

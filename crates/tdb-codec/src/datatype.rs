@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::Gate;
+
 /// A value type of the format. The discriminant is the wire code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are the specification's; the table below holds the rest")]
@@ -242,6 +244,18 @@ impl Datatype {
     #[must_use]
     pub const fn class(self) -> DatatypeClass {
         self.row().class
+    }
+
+    /// What brought it, unless every version has it: the first version that every release which wrote that version knows it in.
+    #[must_use]
+    pub const fn gate(self) -> Option<Gate> {
+        match self {
+            Self::Blob => Some(Gate::BlobType),
+            Self::Bool => Some(Gate::BoolType),
+            Self::GeomWkb | Self::GeomWkt => Some(Gate::GeometryTypes),
+            _ if self.is_time() => Some(Gate::TimeTypes),
+            _ => None,
+        }
     }
 
     /// The unit of a datetime or time type (`"ms"`, `"day"`, …), else `""`.

@@ -9,7 +9,7 @@ use tdb_codec::{Datatype, FormatVersion, Gate};
 /// | fixed attribute, dimension | its own | datatype size × values in a cell |
 /// | values of a var-length field | its own | datatype size (`var` is true) |
 /// | offsets | `UINT64` | 8 |
-/// | validity | `UINT8`; the attribute's, if the writer had [`Gate::TypedValidity`] and not [`Gate::ByteValidity`] | 1 |
+/// | validity | `UINT8`; in some dense fragments the attribute's ([`TileContext::typed_validity`]) | 1 |
 /// | zipped coordinates (before [`Gate::DimensionFiles`]) | the domain's | dimensions × datatype size |
 /// | generic tile | `CHAR` | 1 |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,20 +61,28 @@ impl TileContext {
         Self::new(Datatype::Uint64, 8, version)
     }
 
-    /// A validity tile of an attribute of some type. Its bytes are 0 or 1 whatever that is, but libtiledb 2.6 to 2.10 told
-    /// the filters that they were values of it.
+    /// A validity tile.
+    #[must_use]
+    pub const fn validity(version: FormatVersion) -> Self {
+        Self::new(Datatype::Uint8, 1, version)
+    }
+
+    /// This validity tile, as libtiledb 2.6 to 2.10 filtered it when it wrote the cells of a dense array in row- or
+    /// column-major order: they told the filters that its bytes were values of the attribute's type. `None` if the writer did
+    /// not. What those libraries wrote in global order, sparse arrays and consolidated fragments hold bytes.
     ///
     /// ```
     /// use tdb_filters::{Datatype, FormatVersion, TileContext};
     ///
-    /// let seen = |version| TileContext::validity(Datatype::Int32, version).datatype;
-    /// assert_eq!(FormatVersion::parse(12).map(seen), Ok(Datatype::Int32));
-    /// assert_eq!(seen(FormatVersion::CURRENT), Datatype::Uint8);
+    /// let seen = |version| TileContext::validity(version).typed_validity(Datatype::Int32).map(|tile| tile.datatype);
+    /// assert_eq!(FormatVersion::parse(12).map(seen), Ok(Some(Datatype::Int32)));
+    /// assert_eq!(seen(FormatVersion::CURRENT), None);
     /// ```
     #[must_use]
-    pub const fn validity(attribute: Datatype, writer_version: FormatVersion) -> Self {
-        let typed = writer_version.has(Gate::TypedValidity) && !writer_version.has(Gate::ByteValidity);
-        Self::new(if typed { attribute } else { Datatype::Uint8 }, 1, writer_version)
+    pub fn typed_validity(self, attribute: Datatype) -> Option<Self> {
+        let typed =
+            self.writer_version.has(Gate::TypedValidity) && !self.writer_version.has(Gate::ByteValidity);
+        typed.then_some(Self { datatype: attribute, ..self })
     }
 
     /// The body of a generic tile.

@@ -13,6 +13,8 @@ use crate::{positive_delta, rle_strings, scale_float, webp, xor};
 #[derive(Clone, Debug)]
 pub struct Decoder {
     plan: Plan,
+    /// How to decode what `plan` refuses.
+    otherwise: Option<Box<Self>>,
 }
 
 impl Pipeline {
@@ -31,22 +33,29 @@ impl Pipeline {
     /// # Errors
     /// As [`Self::decoder`].
     pub fn decoder_with_key(&self, context: TileContext, key: Option<&Key>) -> Result<Decoder, Error> {
-        Ok(Decoder { plan: Plan::new(self, &context, key)? })
+        Ok(Decoder { plan: Plan::new(self, &context, key)?, otherwise: None })
     }
 }
 
 impl Decoder {
+    /// Decodes with `other` the chunks that this decoder refuses: for tiles of which nothing but a chunk's own metadata says how
+    /// they were filtered. If both refuse one, the error is this decoder's.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { otherwise: Some(Box::new(other)), ..self }
+    }
+
     /// Whether no filter does anything, so that the stored bytes are the cells.
     #[must_use]
     pub fn is_identity(&self) -> bool {
-        self.plan.steps.is_empty()
+        self.plan.steps.is_empty() && self.otherwise.as_ref().is_none_or(|other| other.is_identity())
     }
 
     /// Whether the stored data of a chunk is as long as its cells. Chunk headers then sit at computable
     /// places, so that chunks can be skipped without reading them.
     #[must_use]
     pub fn keeps_sizes(&self) -> bool {
-        self.plan.keeps_sizes()
+        self.plan.keeps_sizes() && self.otherwise.as_ref().is_none_or(|other| other.keeps_sizes())
     }
 
     /// Whether a filter holds the strings' lengths, so that the offsets tile is empty and chunks are decoded
@@ -56,7 +65,8 @@ impl Decoder {
         self.plan.split_strings().is_some()
     }
 
-    /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original length.
+    /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original length. Of a chunk without
+    /// cells nothing is read: some libraries stored what they cannot read again.
     ///
     /// Intermediate buffers live in `scratch`; their sizes come from the chunk's metadata and are charged to
     /// `budget` for the time of the call.
@@ -76,6 +86,25 @@ impl Decoder {
         if self.decodes_strings() {
             return Err(self.error(ErrorKind::StringMode));
         }
+        if out.is_empty() {
+            return Ok(());
+        }
+        match (self.run(metadata, data, out, scratch, budget), &self.otherwise) {
+            (Err(error), Some(other)) => {
+                other.decode_chunk(metadata, data, out, scratch, budget).map_err(|_| error)
+            }
+            (done, _) => done,
+        }
+    }
+
+    fn run(
+        &self,
+        metadata: &[u8],
+        data: &[u8],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<(), Error> {
         let charge = Charge::new(budget);
         let Scratch { data: [current, next], metadata: [old, new], codecs, .. } = scratch;
         let mut data =

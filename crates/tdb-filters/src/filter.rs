@@ -263,6 +263,25 @@ impl Filter {
         }
     }
 
+    /// What brought it, for values of a type: the first version that every release which wrote that version knows the filter, and
+    /// its options, in. `None` if every version has it.
+    #[must_use]
+    pub const fn gate(&self, datatype: Datatype) -> Option<Gate> {
+        match self {
+            Self::ChecksumMd5 | Self::ChecksumSha256 => Some(Gate::Checksums),
+            Self::Dictionary { .. } => match datatype {
+                Datatype::StringUtf8 => Some(Gate::Utf8Strings),
+                _ => Some(Gate::AsciiDictionaryStrings),
+            },
+            Self::ScaleFloat(_) => Some(Gate::ScaleFloatFilter),
+            Self::Xor => Some(Gate::XorFilter),
+            Self::WebP(_) => Some(Gate::WebPFilter),
+            Self::Delta { .. } => Some(Gate::DeltaFilter),
+            Self::DoubleDelta { reinterpret: Some(_), .. } => Some(Gate::DoubleDeltaReinterpret),
+            _ => None,
+        }
+    }
+
     /// Whether what it does depends on the type of the values, not only on the size of cells.
     #[must_use]
     pub const fn depends_on_type(&self) -> bool {

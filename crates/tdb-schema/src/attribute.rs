@@ -28,6 +28,9 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
+/// What libtiledb 1.x called an attribute without a name, and its file: the name is reserved since.
+pub const OLD_ANONYMOUS: &str = "__attr";
+
 /// Largest number of values a fixed-size cell may hold: such a cell is buffered whole, so a hostile count must
 /// not become an allocation (the fill value of old schemas is built from it).
 const MAX_VALUES_PER_CELL: u32 = 1 << 24;
@@ -168,7 +171,9 @@ impl Attribute {
     }
 
     pub(crate) fn write(&self, writer: &mut Writer, version: FormatVersion) -> Result<()> {
-        writer.bytes_u32(self.name.as_bytes(), "attribute name")?;
+        let old_anonymous = self.name.is_empty() && !version.has(Gate::DimensionFiles);
+        let name = if old_anonymous { OLD_ANONYMOUS } else { self.name.as_str() };
+        writer.bytes_u32(name.as_bytes(), "attribute name")?;
         writer.u8(self.datatype.code());
         writer.u32(self.cell_val_num.code());
         self.filters.write(writer, version)?;

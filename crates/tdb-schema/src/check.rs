@@ -99,6 +99,10 @@ pub enum SchemaProblem {
     Filters { field: String, reason: String },
     #[error("format version {version} cannot hold the {what} \"{name}\"")]
     NotInVersion { what: &'static str, name: String, version: FormatVersion },
+    #[error("format version {version} cannot hold the datatype {datatype} of \"{name}\"")]
+    DatatypeNotInVersion { name: String, datatype: Datatype, version: FormatVersion },
+    #[error("format version {version} cannot hold the filter '{filter}' of \"{field}\"")]
+    FilterNotInVersion { field: String, filter: &'static str, version: FormatVersion },
 }
 
 impl ArraySchema {

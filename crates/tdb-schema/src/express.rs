@@ -1,6 +1,7 @@
-//! What a schema says that an older format version cannot.
+//! What a schema says that an older format version cannot, and what libraries of its age do not know.
 
-use tdb_codec::{DataOrder, FormatVersion, Gate};
+use tdb_codec::{ArrayType, DataOrder, Datatype, FormatVersion, Gate, Layout};
+use tdb_filters::{Filter, Pipeline};
 
 use crate::{ArraySchema, Attribute, Dimension, SchemaProblem};
 
@@ -17,7 +18,7 @@ impl ArraySchema {
         for dimension in &self.domain.dimensions {
             self.check_dimension_version(dimension, version)?;
         }
-        self.attributes.iter().try_for_each(|attribute| check_attribute_version(attribute, version))?;
+        self.attributes.iter().try_for_each(|attribute| attribute.check_version(version))?;
         for label in &self.labels {
             require(version, Gate::DimensionLabels, "dimension label", &label.name)?;
         }
@@ -28,6 +29,37 @@ impl ArraySchema {
             require(version, Gate::CurrentDomain, "current domain", "")?;
         }
         Ok(())
+    }
+
+    /// Whether every release that wrote arrays of `version` knows the datatypes, filters, orders and domains that this is
+    /// made of: of what came later some die, and others read nonsense.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::DatatypeNotInVersion`] and its like with the first thing that came later.
+    pub fn check_known(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
+        if self.cell_order == Layout::Hilbert {
+            require(version, Gate::HilbertOrder, "order of cells", "hilbert")?;
+        }
+        for dimension in &self.domain.dimensions {
+            if self.array_type == ArrayType::Dense && is_wide(dimension) {
+                let what = "domain, longer than the largest number of its type, of dimension";
+                require(version, Gate::WideDomains, what, &dimension.name)?;
+            }
+            require_datatype(version, dimension.datatype, &dimension.name)?;
+            let (filters, name) = match dimension.filters.filters.as_slice() {
+                [] => (&self.coords_filters, "coords"),
+                _ => (&dimension.filters, dimension.name.as_str()),
+            };
+            require_filters(version, filters, dimension.datatype, name)?;
+        }
+        self.attributes.iter().try_for_each(|attribute| attribute.check_known(version))?;
+        if self.fields().any(|field| field.is_var()) {
+            require_filters(version, &self.offsets_filters, Datatype::Uint64, "offsets")?;
+        }
+        if self.fields().any(|field| field.nullable) {
+            require_filters(version, &self.validity_filters, Datatype::Uint8, "validity")?;
+        }
+        self.labels.iter().try_for_each(|label| require_datatype(version, label.datatype, &label.name))
     }
 
     fn check_dimension_version(
@@ -51,20 +83,43 @@ impl ArraySchema {
     }
 }
 
-fn check_attribute_version(attribute: &Attribute, version: FormatVersion) -> Result<(), SchemaProblem> {
-    let default = attribute.datatype.default_fill();
-    let filled = attribute.fill_value.chunks(default.len().max(1)).any(|value| value != default);
-    for (gate, what, said) in [
-        (Gate::FillValues, "fill value", filled),
-        (Gate::Nullable, "nullable attribute", attribute.nullable),
-        (Gate::OrderedAttributes, "order of the attribute", attribute.order != DataOrder::Unordered),
-        (Gate::Enumerations, "enumeration of the attribute", attribute.enumeration.is_some()),
-    ] {
-        if said {
-            require(version, gate, what, &attribute.name)?;
+impl Attribute {
+    /// As [`ArraySchema::check_version`], of an attribute alone.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::NotInVersion`].
+    pub fn check_version(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
+        let default = self.datatype.default_fill();
+        let filled = self.fill_value.chunks(default.len().max(1)).any(|value| value != default);
+        for (gate, what, said) in [
+            (Gate::FillValues, "fill value", filled),
+            (Gate::Nullable, "nullable attribute", self.nullable),
+            (Gate::OrderedAttributes, "order of the attribute", self.order != DataOrder::Unordered),
+            (Gate::Enumerations, "enumeration of the attribute", self.enumeration.is_some()),
+        ] {
+            if said {
+                require(version, gate, what, &self.name)?;
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// As [`ArraySchema::check_known`], of an attribute alone.
+    ///
+    /// # Errors
+    /// As [`ArraySchema::check_known`].
+    pub fn check_known(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
+        require_datatype(version, self.datatype, &self.name)?;
+        require_filters(version, &self.filters, self.datatype, &self.name)
+    }
+}
+
+/// Whether the distance between the ends of a dimension is more than its signed type holds.
+fn is_wide(dimension: &Dimension) -> bool {
+    let bits = dimension.datatype.size().saturating_mul(8).saturating_sub(1);
+    let past = u32::try_from(bits).ok().and_then(|bits| 1u64.checked_shl(bits));
+    dimension.datatype.physical().is_signed_integer()
+        && past.is_some_and(|past| dimension.last_ordinal() >= Some(past))
 }
 
 fn require(version: FormatVersion, gate: Gate, what: &'static str, name: &str) -> Result<(), SchemaProblem> {
@@ -72,5 +127,33 @@ fn require(version: FormatVersion, gate: Gate, what: &'static str, name: &str) -
         Ok(())
     } else {
         Err(SchemaProblem::NotInVersion { what, name: name.to_owned(), version })
+    }
+}
+
+/// Refuses a datatype of something that came after a version.
+pub(crate) fn require_datatype(
+    version: FormatVersion,
+    datatype: Datatype,
+    name: &str,
+) -> Result<(), SchemaProblem> {
+    match datatype.gate().filter(|gate| !version.has(*gate)) {
+        Some(_) => Err(SchemaProblem::DatatypeNotInVersion { name: name.to_owned(), datatype, version }),
+        None => Ok(()),
+    }
+}
+
+fn require_filters(
+    version: FormatVersion,
+    pipeline: &Pipeline,
+    datatype: Datatype,
+    field: &str,
+) -> Result<(), SchemaProblem> {
+    let late = |filter: &&Filter| filter.gate(datatype).is_some_and(|gate| !version.has(gate));
+    match pipeline.filters.iter().find(late) {
+        Some(filter) => {
+            let (field, filter) = (field.to_owned(), filter.name());
+            Err(SchemaProblem::FilterNotInVersion { field, filter, version })
+        }
+        None => Ok(()),
     }
 }

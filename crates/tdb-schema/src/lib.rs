@@ -59,7 +59,7 @@ mod pipeline;
 mod range;
 mod schema;
 
-pub use attribute::Attribute;
+pub use attribute::{Attribute, OLD_ANONYMOUS};
 pub use builder::SchemaBuilder;
 pub use check::{MAX_HILBERT_DIMENSIONS, SchemaProblem};
 pub use current_domain::CurrentDomain;

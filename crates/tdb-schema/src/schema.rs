@@ -7,8 +7,8 @@ use tdb_codec::{
 use tdb_filters::Pipeline;
 
 use crate::{
-    Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Result, attribute, current_domain, domain,
-    label, pipeline,
+    Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, OLD_ANONYMOUS, Result, attribute,
+    current_domain, domain, label, pipeline,
 };
 
 /// The table of a schema file's payload.
@@ -326,10 +326,13 @@ impl ArraySchema {
         self.domain.dimensions.iter().position(|dimension| dimension.name == name)
     }
 
-    /// The field of this name; an attribute wins over a dimension of the same name.
+    /// The field of this name; an attribute wins over a dimension of the same name. The attribute without a name has none in
+    /// arrays of 1.x either, although their schemas call it [`OLD_ANONYMOUS`].
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Field<'_>> {
-        let attribute = self.attributes.iter().position(|attribute| attribute.name == name);
+        let named = |name: &str| self.attributes.iter().position(|attribute| attribute.name == name);
+        let old = name.is_empty() && !self.version.has(Gate::DimensionFiles);
+        let attribute = named(name).or_else(|| named(OLD_ANONYMOUS).filter(|_| old));
         match attribute {
             Some(index) => self.field_of(FieldKind::Attribute(index)),
             None => self.field_of(FieldKind::Dimension(self.dimension_index(name)?)),

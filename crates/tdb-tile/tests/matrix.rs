@@ -121,7 +121,7 @@ fn check_field(
     }
     if matches!(shape, Shape::NullableFixed | Shape::NullableVar) {
         let validity: Vec<u8> = (0..cells).map(|cell| u8::from(cell % 7 > 2)).collect();
-        let tile = Tile { context: TileContext::validity(datatype, version), input: &validity, starts: None };
+        let tile = Tile { context: TileContext::validity(version), input: &validity, starts: None };
         check(filters, &tile, &format!("validity of {what}"), scratch, counts);
     }
 }

@@ -145,6 +145,12 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     if operands.is_empty() {
         return refuse("is compared with nothing");
     }
+    if matches!(comparison, Comparison::In | Comparison::NotIn) && !schema.version.has(Gate::SetConditions) {
+        return refuse(&format!(
+            "is compared with a set, which deletes of version {} cannot hold",
+            schema.version
+        ));
+    }
     // An operand without bytes is null where a value cannot be empty, and libtiledb refuses to read such a file.
     let wrong = |operand: &Vec<u8>| !string && operand.len() != field.datatype.size();
     if operands.iter().any(wrong) || (!field.is_var() && operands.iter().any(Vec::is_empty)) {

@@ -192,7 +192,9 @@ impl SchemaEvolution {
         // An old array may break a rule for new ones; it must not break more of them.
         let checked = match old.check_new() {
             Ok(()) => new.check_new(),
-            Err(_) => new.check(),
+            Err(_) => new.check().and_then(|()| {
+                self.added.iter().try_for_each(|attribute| attribute.check_known(new.version))
+            }),
         };
         let checked = checked
             .and_then(|()| files.iter().try_for_each(|enumeration| new.check_enumeration(enumeration)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytemuck::Pod;
-use tdb_codec::{Datatype, Native};
+use tdb_codec::{Datatype, FormatVersion, Gate, Native};
 use tdb_schema::{MetadataEntry, MetadataValue};
 
 use super::create::generic_tile;
@@ -13,6 +13,8 @@ use super::{ArrayWriter, WriteOptions};
 use crate::storage::{WriteStorage, join};
 use crate::timed::METADATA;
 use crate::{Error, Result};
+
+const WHAT: &str = "writing metadata";
 
 /// Changes to the key-value metadata of an array or a group. Of several changes of one key the last one counts.
 ///
@@ -71,13 +73,34 @@ impl MetadataChanges {
         self.changes.is_empty()
     }
 
+    /// Whether an array of `version` can hold the changes, and every release that wrote this version reads them.
+    ///
+    /// # Errors
+    /// A version without metadata, or the first key with a value of a datatype that came later.
+    pub fn check_version(&self, version: FormatVersion) -> Result<()> {
+        if !self.is_empty() && !version.has(Gate::ArrayMetadata) {
+            return Err(Error::refused(WHAT, format!("arrays of format version {version} have none")));
+        }
+        for (key, value) in &self.changes {
+            let datatype = value.as_ref().map(|value| value.datatype);
+            let late = |datatype: &Datatype| datatype.gate().is_some_and(|gate| !version.has(gate));
+            if let Some(datatype) = datatype.filter(late) {
+                let key = key.escape_ascii();
+                let why =
+                    format!("format version {version} cannot hold the datatype {datatype} of key \"{key}\"");
+                return Err(Error::refused(WHAT, why));
+            }
+        }
+        Ok(())
+    }
+
     /// The payload of a metadata file: keys in the order of their bytes, as libtiledb's.
     fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut entries = Vec::with_capacity(self.changes.len());
         for (key, value) in &self.changes {
             let refuse = |why: &str| {
                 let why = format!("the value of key \"{}\" {why}", key.escape_ascii());
-                Err(Error::refused("writing metadata", why))
+                Err(Error::refused(WHAT, why))
             };
             if let Some(value) = value {
                 if value.datatype == Datatype::Any {
@@ -89,8 +112,7 @@ impl MetadataChanges {
             }
             entries.push(MetadataEntry { key: key.clone(), value: value.clone() });
         }
-        MetadataEntry::write_all(&entries)
-            .map_err(|error| Error::refused("writing metadata", error.to_string()))
+        MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))
     }
 
     /// Writes the changes beside those that are there; returns the file's key, or `None` if there are none.
@@ -113,8 +135,10 @@ impl ArrayWriter {
     /// if there was nothing to change.
     ///
     /// # Errors
-    /// A value of type ANY or with a part of an element, or whatever the system says. The array is then as before.
+    /// A value of type ANY, of a type that the array's version does not know, or with a part of an element, or whatever the
+    /// system says. The array is then as before.
     pub fn write_metadata(&self, changes: &MetadataChanges) -> Result<Option<String>> {
+        changes.check_version(self.schema.version)?;
         changes.write(&*self.storage, &self.options)
     }
 }
@@ -122,6 +146,26 @@ impl ArrayWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metadata_of_types_that_came_after_a_version_is_refused_by_key() {
+        let version = |number| FormatVersion::parse(number).unwrap();
+        let said = |changes: &MetadataChanges, number| {
+            changes.check_version(version(number)).map_err(|error| error.to_string())
+        };
+        let flag = MetadataValue { datatype: Datatype::Bool, data: vec![1] };
+        let changes = MetadataChanges::new().put_text("plain", "x").put("flag", flag).remove("gone");
+        assert_eq!(said(&changes, 14), Ok(()));
+        let refused = said(&changes, 13).unwrap_err();
+        assert!(
+            refused.ends_with("format version 13 cannot hold the datatype BOOL of key \"flag\""),
+            "{refused}"
+        );
+        let plain = MetadataChanges::new().put_text("plain", "x");
+        assert_eq!(said(&plain, 4), Ok(()));
+        assert!(said(&plain, 3).unwrap_err().ends_with("arrays of format version 3 have none"));
+        assert_eq!(said(&MetadataChanges::new(), 3), Ok(()));
+    }
 
     #[test]
     fn what_metadata_cannot_be_is_refused_by_key() {

@@ -158,12 +158,12 @@ impl EncodedTile {
 }
 
 /// The version that the headers of a fragment's metadata have: the array's, because libraries of its age know no later one.
-/// For some versions it would say that validity tiles were filtered as if they held the attribute's values: the libraries that
-/// write them so take them for bytes when they read, and so does every other. Theirs is then the version before.
+/// For some versions it would say that validity tiles may be filtered as if they held the attribute's values: what is written
+/// here holds bytes, which those libraries take them for when they read. Theirs is then the version before.
 pub(super) fn writer_version(schema: &ArraySchema) -> FormatVersion {
-    let typed = |field: &Field<'_>| TileContext::validity(field.datatype, schema.version).datatype != Datatype::Uint8;
-    let nullable = schema.fields().any(|field| field.nullable && typed(&field));
-    match nullable && schema.validity_filters.filters.iter().any(Filter::depends_on_type) {
+    let may_be_typed = TileContext::validity(schema.version).typed_validity(Datatype::Uint64).is_some();
+    let asks = schema.validity_filters.filters.iter().any(Filter::depends_on_type);
+    match may_be_typed && asks && schema.fields().any(|field| field.nullable) {
         true => FormatVersion::before(Gate::TypedValidity),
         false => schema.version,
     }
@@ -207,10 +207,7 @@ impl FieldEncoder {
         };
         let validity = field
             .nullable
-            .then(|| {
-                let seen = TileContext::validity(field.datatype, writer_version(schema)).datatype;
-                encoder(&schema.validity_filters, seen, 1, false)
-            })
+            .then(|| encoder(&schema.validity_filters, Datatype::Uint8, 1, false))
             .transpose()?;
         let rule = match field.kind {
             FieldKind::Attribute(_) => Rule::attribute(field.datatype, field.cell_val_num, field.nullable),

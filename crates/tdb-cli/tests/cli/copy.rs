@@ -214,3 +214,35 @@ fn keys_of_array_and_copy_may_differ() {
     assert_eq!(csv(&copy, &["--key-file", text(&other)]), csv(&plain, &[]));
     assert_ne!(tdb(&["read", text(&copy), "--key-file", text(&key)]).code, 0);
 }
+
+#[test]
+fn what_libraries_of_the_copy_s_version_do_not_know_is_refused_before_there_is_a_copy() {
+    let scratch = Scratch::new();
+    let copy = scratch.path().join("copy");
+    let to = |id: &str, version: &str, part: &str| {
+        refused(&["copy", text(&fixture(id)), text(&copy), "--version", version], 1, part);
+        assert!(!copy.exists(), "{id} at {version}");
+    };
+    let metadata = "2.30.0/meta_types";
+    to(metadata, "21", "format version 21 cannot hold the datatype GEOM_WKB of key \"k20_geom_wkb\"");
+    to(metadata, "10", "cannot hold the datatype BLOB of key");
+    to("2.30.0/base_meta", "3", "arrays of format version 3 have none");
+    to("2.12.3/filter_xor", "15", "format version 15 cannot hold the filter 'xor' of");
+    to("2.30.0/hilbert_int32", "6", "format version 6 cannot hold the order of cells \"hilbert\"");
+    said(&["copy", text(&fixture(metadata)), text(&copy), "--version", "22"]);
+}
+
+#[test]
+fn the_attribute_without_a_name_is_what_libraries_of_1_x_call_it_in_copies_for_them() {
+    let source = fixture("2.30.0/anonymous_sparse");
+    for version in ["3", "4"] {
+        let scratch = Scratch::new();
+        let (copy, again) = (scratch.path().join("copy"), scratch.path().join("again"));
+        said(&["copy", text(&source), text(&copy), "--version", version]);
+        let fragment = Array::open(&copy).unwrap().fragments()[0].name().to_owned();
+        assert!(copy.join(&fragment).join("__attr.tdb").is_file(), "{fragment}");
+        assert_eq!(csv(&copy, &[]), csv(&source, &[]).replacen("\"\"", "__attr", 1));
+        said(&["copy", text(&copy), text(&again)]);
+        assert_eq!(csv(&again, &[]), csv(&source, &[]));
+    }
+}

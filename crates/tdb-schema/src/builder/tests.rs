@@ -85,6 +85,89 @@ fn what_is_built_is_written_and_read_at_every_version_that_can_say_it() {
     assert_eq!(nullable.version(old).build(), Err(lost));
 }
 
+/// What libraries know, by the first version of which all do, as each release was asked (create, write, read).
+#[test]
+fn what_came_after_the_libraries_of_a_version_is_refused_by_name() {
+    type Make = Box<dyn Fn() -> SchemaBuilder>;
+    let typed = |datatype| -> Make {
+        Box::new(move || {
+            sparse().attribute(
+                Attribute::new("late", datatype, CellValNum::ONE).with_filters(Pipeline::default()),
+            )
+        })
+    };
+    let filtered = |datatype, cell_val_num, filter: Filter| -> Make {
+        Box::new(move || {
+            let attribute = Attribute::new("late", datatype, cell_val_num);
+            sparse().attribute(attribute.with_filters(pipeline(filter.clone())))
+        })
+    };
+    let (one, var) = (CellValNum::ONE, CellValNum::Var);
+    let xor = || pipeline(Filter::Xor);
+    let delta = Filter::Delta { level: -1, reinterpret: None };
+    let reinterpret = Filter::DoubleDelta { level: -1, reinterpret: Some(Datatype::Int32) };
+    let scale = Filter::scale_float(0.5, 0.0, tdb_filters::ByteWidth::Four).unwrap();
+    let dictionary = || Filter::Dictionary { level: -1 };
+    let late: Vec<(u32, &str, Make)> = vec![
+        (4, "the filter 'checksum-md5' of \"late\"", filtered(Datatype::Int32, one, Filter::ChecksumMd5)),
+        (7, "the order of cells \"hilbert\"", Box::new(|| sparse().cell_order(Layout::Hilbert))),
+        (9, "the datatype TIME_SEC of \"late\"", typed(Datatype::TimeSec)),
+        (
+            9,
+            "dimension \"wide\"",
+            Box::new(|| {
+                let wide = Dimension::new("wide", i64::MIN..=i64::MAX - 10_000).with_tile(10_000i64);
+                ArraySchema::dense().dimension(wide).attribute(cells())
+            }),
+        ),
+        (11, "the datatype BLOB of \"late\"", typed(Datatype::Blob)),
+        (13, "the filter 'dictionary' of \"late\"", filtered(Datatype::StringAscii, var, dictionary())),
+        (14, "the datatype BOOL of \"late\"", typed(Datatype::Bool)),
+        (15, "the filter 'scale-float' of \"late\"", filtered(Datatype::Float64, one, scale)),
+        (16, "the filter 'xor' of \"late\"", filtered(Datatype::Int32, one, Filter::Xor)),
+        (16, "the filter 'xor' of \"coords\"", Box::new(move || sparse().coords_filters(xor()))),
+        (17, "the filter 'dictionary' of \"late\"", filtered(Datatype::StringUtf8, var, dictionary())),
+        (19, "the filter 'delta' of \"late\"", filtered(Datatype::Int32, one, delta)),
+        (20, "the filter 'double-delta' of \"late\"", filtered(Datatype::Int64, one, reinterpret)),
+        (22, "the datatype GEOM_WKT of \"late\"", typed(Datatype::GeomWkt)),
+    ];
+    for (since, what, make) in late {
+        for version in FormatVersion::all() {
+            let built = make().version(version).build();
+            if version.number() >= since {
+                assert!(built.is_ok(), "version {version}, {what}: {built:?}");
+                continue;
+            }
+            let said = built.unwrap_err().to_string();
+            assert!(
+                said.starts_with(&format!("format version {version} cannot hold the ")),
+                "{what}: {said}"
+            );
+            assert!(said.ends_with(what), "{what}: {said}");
+        }
+    }
+}
+
+#[test]
+fn the_attribute_without_a_name_has_one_in_files_of_1_x() {
+    let anonymous =
+        || ArraySchema::sparse().dimension(rows()).attribute(Attribute { name: String::new(), ..cells() });
+    for version in FormatVersion::all() {
+        let schema = anonymous().version(version).build().unwrap();
+        let read = ArraySchema::parse(&schema.to_bytes(version).unwrap()).unwrap();
+        let old = !version.has(tdb_codec::Gate::DimensionFiles);
+        assert_eq!(read.attributes[0].name, if old { "__attr" } else { "" }, "version {version}");
+        assert_eq!(read.field("").unwrap().datatype, Datatype::Int32);
+        // What the file says makes the same schema again.
+        let again =
+            ArraySchema::sparse().dimension(rows()).attribute(read.attributes[0].clone()).version(version);
+        assert!(again.build().is_ok(), "version {version}");
+    }
+    let reserved = Attribute { name: crate::OLD_ANONYMOUS.into(), ..cells() };
+    let built = ArraySchema::sparse().dimension(rows()).attribute(reserved).build();
+    assert_eq!(built, Err(P::ReservedName("__attr".into())));
+}
+
 #[test]
 fn names_are_unique_across_kinds_and_not_reserved() {
     let twice = |name: &str| Err(P::DuplicateName(name.into()));

@@ -4,7 +4,11 @@ use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, Gate,
 use tdb_filters::{Filter, Pipeline, TileContext};
 
 use super::{SchemaProblem, is_single, wrong_extent};
-use crate::{ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, Field, FieldKind};
+use crate::express::require_datatype;
+
+use crate::{
+    ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, Field, FieldKind, OLD_ANONYMOUS,
+};
 
 /// What names of attributes must not begin with.
 const RESERVED: &str = "__";
@@ -18,13 +22,14 @@ impl ArraySchema {
     pub fn check_new(&self) -> Result<(), SchemaProblem> {
         self.check()?;
         self.check_version(self.version)?;
+        self.check_known(self.version)?;
         self.check_shared_names()?;
         self.domain.dimensions.iter().try_for_each(check_dimension)?;
         self.attributes.iter().try_for_each(check_attribute)?;
         self.labels.iter().try_for_each(check_label)?;
         self.fields().try_for_each(|field| self.check_filters(field))?;
         self.check_pipeline("offsets", &self.offsets_filters, TileContext::offsets(self.version))?;
-        self.check_pipeline("validity", &self.validity_filters, TileContext::new(Datatype::Uint8, 1, self.version))
+        self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
     }
 
     /// Checks an enumeration of a schema that is to be made: its values differ, and the attributes that index it can tell
@@ -34,6 +39,7 @@ impl ArraySchema {
     /// The first rule that is broken.
     pub fn check_enumeration(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
         enumeration.check()?;
+        require_datatype(self.version, enumeration.datatype, &enumeration.name)?;
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
         for attribute in self.attributes.iter().filter(uses) {
             // One value is kept back: as many values as the type has are too many.
@@ -51,7 +57,8 @@ impl ArraySchema {
 
     fn check_shared_names(&self) -> Result<(), SchemaProblem> {
         for attribute in &self.attributes {
-            if attribute.name.starts_with(RESERVED) {
+            let anonymous = attribute.name == OLD_ANONYMOUS && !self.version.has(Gate::DimensionFiles);
+            if attribute.name.starts_with(RESERVED) && !anonymous {
                 return Err(SchemaProblem::ReservedName(attribute.name.clone()));
             }
             if self.dimension(&attribute.name).is_some() {
