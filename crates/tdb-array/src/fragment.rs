@@ -69,6 +69,11 @@ impl TileFile {
         self.offsets.len()
     }
 
+    /// Where the first tile begins.
+    pub(crate) fn start(&self) -> Option<u64> {
+        self.offsets.first().copied()
+    }
+
     /// The bytes of tile `tile`.
     pub(crate) fn tile(&self, context: &Context, tile: usize) -> Result<TileLocation> {
         let bad = |detail: String| {
@@ -288,6 +293,12 @@ impl Fragment {
     /// The unfiltered payload of a section; `None` if this version does not have it.
     pub(crate) fn section(&self, context: &Context, section: Section) -> Result<Option<Vec<u8>>> {
         let _clock = context.counters.time(Stage::Sections);
+        let Some((offset, bytes)) = self.section_bytes(context, section)? else { return Ok(None) };
+        context.generic_tile(&self.metadata_key, &bytes, offset).map(Some)
+    }
+
+    /// The bytes from a section's offset, which is returned too, to the next section or the footer.
+    pub(crate) fn section_bytes(&self, context: &Context, section: Section) -> Result<Option<(u64, Bytes)>> {
         let path = || context.describe(&self.metadata_key);
         let range = self.footer.section(section).map_err(|error| Error::corrupt(path(), error))?;
         let Some(range) = range else { return Ok(None) };
@@ -297,15 +308,11 @@ impl Fragment {
             let detail = format!("the {} would begin behind the footer", section.name());
             return Err(Error::inconsistent(path(), "section offset", range.start, detail));
         }
-        let read;
         let bytes = match own.cached(&range) {
-            Some(bytes) => bytes,
-            None => {
-                read = read_range(context, &self.metadata_key, range.clone())?;
-                &read
-            }
+            Some(bytes) => own.tail.slice_ref(bytes),
+            None => read_range(context, &self.metadata_key, range.clone())?,
         };
-        context.generic_tile(&self.metadata_key, bytes, range.start).map(Some)
+        Ok(Some((range.start, bytes)))
     }
 
     /// The fragment's own metadata file, looked at once.

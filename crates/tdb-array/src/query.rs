@@ -2,7 +2,7 @@
 
 use core::ops::RangeBounds;
 
-use tdb_codec::{ArrayType, Layout};
+use tdb_codec::{ArrayType, Datatype, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
 use crate::condition::Program;
@@ -449,6 +449,17 @@ fn find_field(schema: &ArraySchema, name: &str) -> Result<FieldKind, QueryError>
 }
 
 pub(crate) fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
+    if dimension.is_var() {
+        return format!("\"{}\"", value.escape_ascii());
+    }
+    show_value(dimension.datatype, false, value)
+}
+
+/// Bytes of a text that messages show.
+const SHOWN_TEXT: usize = 80;
+
+/// A value for a message: a text between quotes, of which the beginning is enough, or a number.
+pub(crate) fn show_value(datatype: Datatype, text: bool, value: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl tdb_codec::PhysicalVisitor for Show<'_> {
         type Output = String;
@@ -456,9 +467,11 @@ pub(crate) fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
             T::from_le(self.0).map_or_else(String::new, |value| format!("{value:?}"))
         }
     }
-    if dimension.is_var() {
-        format!("\"{}\"", value.escape_ascii())
-    } else {
-        dimension.datatype.physical().visit(Show(value))
+    match value.get(..SHOWN_TEXT) {
+        _ if !text => datatype.physical().visit(Show(value)),
+        Some(start) if value.len() > SHOWN_TEXT => {
+            format!("\"{}\"… ({} bytes)", start.escape_ascii(), value.len())
+        }
+        _ => format!("\"{}\"", value.escape_ascii()),
     }
 }

@@ -1,5 +1,6 @@
 //! Checking a whole array: every structure parsed, every chunk of every tile decoded, every checksum compared.
 
+use core::mem;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -22,44 +23,19 @@ use crate::storage::{Entry, Storage, join};
 use crate::timed::{METADATA, PARTIAL};
 use crate::{Cause, Error, Result};
 
+mod cells;
 mod commits;
 mod data;
+mod known;
+mod rectangles;
+mod report;
+mod statistics;
+mod unused;
+
+pub use report::{Problem, Verification};
+use report::{Check, Findings};
 
 const ENUMERATIONS: &str = "__schema/__enumerations";
-
-/// Something wrong with, or worth knowing about, a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The file or folder.
-    pub path: String,
-    /// Offset in the file of the structure at fault, where there is one.
-    pub offset: Option<u64>,
-    /// What is wrong.
-    pub what: String,
-}
-
-/// What [`verify`] found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verification {
-    /// What is wrong, in the order it was found.
-    pub problems: Vec<Problem>,
-    /// What is odd but harmless, such as fragments that no commit file names.
-    pub notes: Vec<Problem>,
-    /// Number of files checked.
-    pub files: u64,
-    /// Number of tiles decoded, generic ones included.
-    pub tiles: u64,
-    /// Sum of the files' sizes.
-    pub bytes: u64,
-}
-
-impl Verification {
-    /// Whether there are no problems.
-    #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.problems.is_empty()
-    }
-}
 
 /// Checks all of an array, whatever its time: schemas, enumerations, commit and metadata files, and every committed
 /// fragment down to the last chunk. Goes on after a problem as far as it can; what this build does not support is
@@ -82,14 +58,14 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
     let limits = Limits::default();
     let budget = Budget::new(limits.scratch_bytes);
     let context = Context { storage, counters: Arc::default(), threads: 1, limits, budget, key };
-    let mut verifier = Verifier { context, schemas: HashMap::new(), report: Verification::default() };
+    let mut verifier = Verifier { context, schemas: HashMap::new(), findings: Findings::default(), report: Verification::default() };
     verifier.array();
     verifier.report
 }
 
 /// Checks one fragment down to its last chunk, whether it counts yet or not.
 pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key: &str) -> Vec<Problem> {
-    let mut verifier = Verifier { context, schemas: HashMap::new(), report: Verification::default() };
+    let mut verifier = Verifier { context, schemas: HashMap::new(), findings: Findings::default(), report: Verification::default() };
     verifier.schema(schema_key);
     verifier.fragment(entry);
     verifier.report.problems
@@ -99,6 +75,8 @@ struct Verifier {
     context: Context,
     /// All schemas that could be read, by key.
     schemas: HashMap<String, Arc<ArraySchema>>,
+    /// What was found in the fragment that is checked.
+    findings: Findings,
     report: Verification,
 }
 
@@ -200,8 +178,10 @@ impl Verifier {
         let size = self.context.storage.read_tail(fragment.metadata_key(), 0).map_or(0, |(size, _)| size);
         self.count_file(size);
         self.sections(&fragment);
+        self.unused_metadata(&fragment);
         self.covered(&fragment);
         let mut expected = self.data(&fragment);
+        mem::take(&mut self.findings).finish(&mut self.report);
         expected.insert(FRAGMENT_METADATA.to_owned());
         for entry in self.list(fragment.folder()) {
             if !expected.contains(&entry.name) {
@@ -235,15 +215,16 @@ impl Verifier {
     fn sections(&mut self, fragment: &Fragment) {
         let footer = fragment.footer();
         for (section, offset) in footer.sections.iter() {
-            let payload = match fragment.section(&self.context, section) {
-                Ok(Some(payload)) => payload,
+            let bytes = match fragment.section_bytes(&self.context, section) {
+                Ok(Some((_, bytes))) => bytes,
                 Ok(None) => continue,
                 Err(error) => {
                     self.failed(error);
                     continue;
                 }
             };
-            self.report.tiles = self.report.tiles.saturating_add(1);
+            let Some(payload) = self.generic_tile(fragment.metadata_key(), &bytes, offset) else { continue };
+            self.unused_after_tile(fragment.metadata_key(), &bytes, offset);
             let reader = Reader::new(&payload);
             let domain = &fragment.schema().domain;
             let parsed = match section {
@@ -329,13 +310,15 @@ impl Verifier {
     /// The payload of a file that is one generic tile.
     fn generic_file(&mut self, key: &str) -> Option<Vec<u8>> {
         let bytes = self.read(key)?;
-        self.generic_tile(key, &bytes, 0)
+        let payload = self.generic_tile(key, &bytes, 0)?;
+        self.unused_after_tile(key, &bytes, 0);
+        Some(payload)
     }
 
     fn generic_tile(&mut self, key: &str, bytes: &[u8], offset: u64) -> Option<Vec<u8>> {
         match self.context.generic_tile(key, bytes, offset) {
             Ok(payload) => {
-                self.report.tiles = self.report.tiles.saturating_add(1);
+                self.count_tiles(1);
                 Some(payload)
             }
             Err(error) => {
@@ -345,6 +328,10 @@ impl Verifier {
         }
     }
 
+    const fn count_tiles(&mut self, tiles: u64) {
+        self.report.tiles = self.report.tiles.saturating_add(tiles);
+    }
+
     const fn count_file(&mut self, size: u64) {
         self.report.files = self.report.files.saturating_add(1);
         self.report.bytes = self.report.bytes.saturating_add(size);
@@ -352,7 +339,17 @@ impl Verifier {
 
     /// Whatever reading an array can fail with.
     fn failed(&mut self, error: Error) {
-        self.report.problems.push(match error {
+        let problem = self.problem_of(error);
+        self.report.problems.push(problem);
+    }
+
+    /// A file or tile of a fragment that cannot be read.
+    fn unreadable(&mut self, problem: Problem) {
+        self.findings.add(Check::Readable, None, || problem);
+    }
+
+    fn problem_of(&self, error: Error) -> Problem {
+        match error {
             Error::Corrupt { path, source } => {
                 Problem { path, offset: offset_of(&source), what: source.to_string() }
             }
@@ -362,7 +359,7 @@ impl Verifier {
             error @ (Error::Query(_) | Error::Write(_)) => {
                 Problem { path: self.context.describe(""), offset: None, what: error.to_string() }
             }
-        });
+        }
     }
 
     /// Something wrong inside the unfiltered payload of the generic tile at `offset`.
@@ -394,7 +391,8 @@ impl Verifier {
                     Error::Unsupported { .. } => true,
                     _ => false,
                 };
-                self.failed(error);
+                let problem = self.problem_of(error);
+                self.unreadable(problem);
                 (None, !hopeless)
             }
         }

@@ -101,9 +101,12 @@ fn cells_outside_their_tiles_rectangle_are_found() {
     assert_eq!(
         found,
         [
-            "tile 0 of dimension \"x\" has cells outside its bounding rectangle",
-            "tile 1 of dimension \"x\" has cells outside its bounding rectangle",
-            "tile 1 of dimension \"x\" has cells outside the fragment's non-empty domain",
+            "the sum of tile 0 of dimension \"x\" is said to be 100, but that of the cells is 105",
+            "the sum of tile 1 of dimension \"x\" is said to be 350, but that of the cells is 355",
+            "tile 0, cell 4, (x=41): lies outside its tile's rectangle, which is 0 to 40 in dimension \"x\"",
+            "tile 1, cell 4, (x=91): lies outside its tile's rectangle, which is 50 to 90 in dimension \"x\"",
+            "tile 1, cell 4, (x=91): lies outside the fragment's non-empty domain, which is 0 to 90 in dimension \"x\"",
+            "the sum of dimension \"x\" is said to be 450, but that of the cells is 460",
         ]
     );
     // Reads go by what the metadata say, and return no cell outside the ranges that they had to look at.
@@ -122,8 +125,14 @@ fn a_non_empty_domain_that_leaves_cells_out_is_found() {
         low.copy_from_slice(&1000i32.to_le_bytes());
     });
     let checked = verify(storage);
-    let found = checked.problems.first().map(|problem| problem.what.as_str());
-    assert_eq!(found, Some("tile 0 of dimension \"x\" has cells outside the fragment's non-empty domain"));
+    let found: Vec<&str> = checked.problems.iter().map(|problem| problem.what.as_str()).collect();
+    assert_eq!(
+        found.get(..2).unwrap(),
+        [
+            "the fragment's non-empty domain is 1000 to 90, but its tiles' rectangles span 0 to 90 in dimension \"x\"",
+            "tile 0, cell 0, (x=0): lies outside the fragment's non-empty domain, which is 1000 to 90 in dimension \"x\"",
+        ]
+    );
 }
 
 #[test]
@@ -137,7 +146,14 @@ fn a_non_empty_domain_beyond_the_domain_is_found_and_hides_no_cell() {
     });
     let found: Vec<String> =
         verify(storage.clone()).problems.into_iter().map(|problem| problem.what).collect();
-    assert_eq!(found, ["the non-empty domain of dimension \"x\" is not within the domain"]);
+    assert_eq!(
+        found,
+        [
+            "the non-empty domain of dimension \"x\" is not within the domain",
+            "the fragment's non-empty domain is -2147483648 to 2147483647, but its tiles' rectangles span 0 to 90 in \
+             dimension \"x\"",
+        ]
+    );
     let array = OpenOptions::new().open_storage(storage).unwrap();
     for order in [Layout::RowMajor, Layout::Unordered] {
         let cells = array.read().order(order).batches().unwrap().map(|batch| batch.unwrap().len());

@@ -293,11 +293,23 @@ impl RTree {
         &self.levels
     }
 
+    /// Children of a node, except the last of a level.
+    #[must_use]
+    pub const fn fanout(&self) -> usize {
+        self.fanout
+    }
+
+    /// An MBR of a level; the root is level 0.
+    #[must_use]
+    pub fn node(&self, level: usize, index: usize) -> Option<Mbr<'_>> {
+        let level = self.levels.get(level)?;
+        (index < level.count).then_some(Mbr { level, sizes: &self.sizes, index })
+    }
+
     /// The MBR of data tile `tile`.
     #[must_use]
     pub fn leaf(&self, tile: usize) -> Option<Mbr<'_>> {
-        let level = self.levels.last()?;
-        (tile < level.count).then_some(Mbr { level, sizes: &self.sizes, index: tile })
+        self.node(self.levels.len().checked_sub(1)?, tile)
     }
 
     /// Data tiles whose MBR satisfies `overlaps(dimension, low, high)` in every dimension, ascending. The

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
+use super::opening::{self, open_file};
 use super::{
     ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, range_len,
 };
@@ -42,7 +43,9 @@ impl LocalStorage {
         // the folders of schemas and metadata. Names are unique, so two writers never share one.
         let name = key.rsplit('/').next().unwrap_or_default();
         let temporary = self.path(&format!("{TEMPORARY}{name}.tmp"));
-        let written = File::create(&temporary).and_then(|mut file| {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let written = opening::open(&mut options, &temporary).and_then(|mut file| {
             file.write_all(bytes)?;
             if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
         });
@@ -73,7 +76,7 @@ impl Storage for LocalStorage {
     }
 
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        let mut file = File::open(self.path(key))?;
+        let mut file = open_file(&self.path(key))?;
         let size = file.metadata()?.len();
         let start = size.saturating_sub(most);
         if start > 0 {
@@ -85,11 +88,11 @@ impl Storage for LocalStorage {
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        read_exact_at(&File::open(self.path(key))?, offset, out)
+        read_exact_at(&open_file(&self.path(key))?, offset, out)
     }
 
     fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
-        Ok(Some(Box::new(File::open(self.path(key))?)))
+        Ok(Some(Box::new(open_file(&self.path(key))?)))
     }
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
@@ -99,7 +102,7 @@ impl Storage for LocalStorage {
             let (file, size) = match &mut open {
                 Some((name, file, size)) if name == key => (file, *size),
                 slot => {
-                    let file = File::open(self.path(key))?;
+                    let file = open_file(&self.path(key))?;
                     let size = file.metadata()?.len();
                     let (_, file, size) = slot.insert((key, file, size));
                     (file, *size)
@@ -157,7 +160,7 @@ impl WriteStorage for LocalStorage {
     /// The array's own folder is locked (`flock`), so a lock leaves no file and ends with its process.
     #[cfg(unix)]
     fn lock(&self) -> io::Result<StorageLock> {
-        let folder = File::open(&self.root)?;
+        let folder = opening::open_folder(&self.root)?;
         match folder.lock() {
             Ok(()) => Ok(StorageLock::new(folder)),
             // Some network file systems have none.
@@ -232,7 +235,7 @@ impl NewFile {
     fn with<R>(&mut self, run: impl FnOnce(&mut File) -> io::Result<R>) -> io::Result<R> {
         match &mut self.open {
             Some(open) => run(&mut open.0),
-            None => run(&mut OpenOptions::new().append(true).open(&self.path)?),
+            None => run(&mut opening::open(OpenOptions::new().append(true), &self.path)?),
         }
     }
 }
@@ -254,7 +257,7 @@ impl FileWriter for NewFile {
 /// Forces a folder's names to the medium, where the system can open folders.
 #[cfg(unix)]
 fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    opening::open_folder(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]

@@ -3,6 +3,7 @@
 mod below;
 mod local;
 mod memory;
+mod opening;
 mod places;
 mod write;
 

@@ -1,6 +1,6 @@
 //! Commit files, vacuum files, consolidated metadata, array metadata.
 
-use tdb_codec::Reader;
+use tdb_codec::{Reader, to_u64};
 use tdb_fragment::{
     CommitKind, Condition, Footer, TimestampedName, Update, parse_consolidated_commits,
     parse_consolidated_footers, parse_path_lines,
@@ -19,14 +19,18 @@ impl Verifier {
         }
         match kind {
             CommitKind::Write | CommitKind::Ok => {
-                self.read(key);
+                if let Some(bytes) = self.read(key) {
+                    self.unused(key, 0, to_u64(bytes.len()));
+                }
             }
             CommitKind::Consolidated => {
                 let Some(bytes) = self.read(key) else { return };
                 match parse_consolidated_commits(&bytes) {
                     Ok(records) => {
+                        self.unused_lines(key, records.iter().map(|record| record.path.as_str()));
                         for (offset, delete) in records.iter().filter_map(|record| record.delete) {
                             if let Some(payload) = self.generic_tile(key, delete, offset) {
+                                self.unused_after_tile(key, delete, offset);
                                 self.condition(key, offset, &payload);
                             }
                         }
@@ -60,8 +64,9 @@ impl Verifier {
 
     fn paths(&mut self, key: &str) {
         let Some(bytes) = self.read(key) else { return };
-        if let Err(error) = parse_path_lines(&bytes) {
-            self.problem(key, Some(error.offset), error.to_string());
+        match parse_path_lines(&bytes) {
+            Ok(lines) => self.unused_lines(key, lines.iter().map(String::as_str)),
+            Err(error) => self.problem(key, Some(error.offset), error.to_string()),
         }
     }
 

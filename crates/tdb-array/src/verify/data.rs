@@ -1,25 +1,76 @@
-//! The data files of a fragment: sizes, tile offsets, every chunk, bounding rectangles.
+//! The data files of a fragment: sizes, tile offsets, every chunk of every tile, and what is said of its cells.
 
+use core::ops::Range as Cells;
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 
-use tdb_codec::{Gate, to_u64, to_usize};
-use tdb_fragment::{DataFilePart, RTree, Section};
-use tdb_schema::{Field, FieldKind, Range};
+use tdb_codec::{CellValNum, Datatype, to_u64, to_usize};
+use tdb_fragment::{DataFilePart, FieldStatistics};
+use tdb_schema::{Field, FieldKind};
 
 use super::Verifier;
+use super::report::Problem;
+use super::statistics::{Claims, Subject, of_fragment};
 use crate::Error;
 use crate::fragment::{Fragment, TileFile};
 use crate::tiles::{FieldTiles, VarTile};
 use crate::worker::Worker;
+use crate::write::{BoxPlan, CheckedColumn, Rule, TileCells, TileGrid, TileStatistics};
 
 /// A decoded tile's cells.
-#[derive(Default)]
-struct Decoded {
-    fixed: Vec<u8>,
-    var: VarTile,
+#[derive(Debug, Default)]
+pub(super) struct Decoded {
+    pub(super) fixed: Vec<u8>,
+    pub(super) var: VarTile,
     validity: Vec<u8>,
+}
+
+/// A field that is looked at tile by tile.
+#[derive(Debug)]
+pub(super) struct Column<'f> {
+    pub(super) subject: Subject<'f>,
+    tiles: FieldTiles,
+    pub(super) decoded: Decoded,
+    pub(super) claims: Option<Claims>,
+    /// Whether further tiles are worth reading.
+    readable: bool,
+}
+
+impl Column<'_> {
+    /// The cells of the decoded tile; `runs` are those that count.
+    pub(super) fn cells<'s>(&'s self, count: usize, runs: Option<&'s [Cells<usize>]>) -> TileCells<'s> {
+        let Decoded { fixed, var, validity } = &self.decoded;
+        let validity = if self.tiles.is_nullable() { validity.as_slice() } else { &[] };
+        let (values, offsets) = match self.subject.cell_size {
+            Some(_) => (fixed.as_slice(), &[][..]),
+            None => (var.values.as_slice(), var.offsets.get(..count).unwrap_or_default()),
+        };
+        TileCells { count, values, offsets, validity, runs }
+    }
+
+    /// Whether further tiles are worth reading.
+    pub(super) const fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    /// The decoded tile of a dimension as a column.
+    pub(super) fn coordinates(&self, dimension: usize, cells: usize) -> CheckedColumn<'_> {
+        let Decoded { fixed, var, .. } = &self.decoded;
+        let (values, offsets) = match self.subject.cell_size {
+            Some(_) => (fixed.as_slice(), &[][..]),
+            None => (var.values.as_slice(), var.offsets.as_slice()),
+        };
+        CheckedColumn {
+            kind: FieldKind::Dimension(dimension),
+            cell_size: self.subject.cell_size,
+            value_size: self.subject.datatype.size(),
+            is_real: self.subject.datatype.physical().is_float(),
+            values,
+            offsets,
+            validity: &[],
+            cells,
+        }
+    }
 }
 
 impl Verifier {
@@ -33,40 +84,74 @@ impl Verifier {
                 return names;
             }
         };
-        let rtree = if fragment.is_dense() { None } else { self.check(fragment.rtree(&self.context)).0 };
-        for field in fragment.schema().fields() {
-            if fragment.is_dense() && matches!(field.kind, FieldKind::Dimension(_)) {
-                continue;
-            }
+        let whole = of_fragment(&self.context, fragment);
+        let whole = whole.as_deref();
+        let stored = |field: &Field<'_>| !(fragment.is_dense() && matches!(field.kind, FieldKind::Dimension(_)));
+        for field in fragment.schema().fields().filter(stored) {
             self.files_of(fragment, &field, tiles, &mut names);
-            let opened = FieldTiles::open(&self.context, fragment, field.kind);
-            if let (Some(opened), _) = self.check(opened) {
-                self.tiles(fragment, &opened, Some(&field), rtree.as_ref());
-            }
         }
-        if fragment.footer().has_timestamps {
-            if let (Some(Some(file)), _) = self.check(fragment.timestamps_file(&self.context)) {
-                let slot = fragment.footer().slots.timestamps();
-                let size = slot.and_then(|slot| fragment.footer().file_sizes.get(slot)).copied();
-                self.file(fragment, &file, size.unwrap_or(0), tiles, &mut names);
-            }
-            if let (Some(Some(opened)), _) = self.check(FieldTiles::timestamps(&self.context, fragment)) {
-                self.tiles(fragment, &opened, None, None);
+        self.system_files(fragment, tiles, &mut names);
+        let mut worker = Worker::default();
+        if !fragment.is_dense() {
+            self.coordinates(fragment, whole, &mut worker);
+        }
+        let domain = fragment.non_empty_domain().filter(|_| fragment.is_dense());
+        let plan = domain.and_then(|domain| BoxPlan::new(fragment.schema(), domain).ok());
+        let grid = plan.and_then(|plan| plan.tiles(fragment.schema()));
+        for field in fragment.schema().fields() {
+            if let FieldKind::Attribute(_) = field.kind
+                && let Some(column) = self.column(fragment, field)
+            {
+                self.tiles(fragment, column, grid.as_ref(), whole, &mut worker);
             }
         }
         if fragment.footer().has_delete_metadata {
-            for (file, slot) in fragment.delete_files(&self.context) {
-                if let (Some(file), _) = self.check(file) {
-                    let size = fragment.footer().file_sizes.get(slot).copied();
-                    self.file(fragment, &file, size.unwrap_or(0), tiles, &mut names);
-                }
-            }
             let opened = self.check(FieldTiles::delete_timestamps(&self.context, fragment));
             if let (Some(Some(opened)), _) = opened {
-                self.tiles(fragment, &opened, None, None);
+                let slot = fragment.footer().slots.delete_timestamps();
+                let column = self.times(fragment, opened, slot, "the times of deletes");
+                self.tiles(fragment, column, None, whole, &mut worker);
             }
         }
         names
+    }
+
+    /// A field of the schema; `None`, and a problem, if its tiles cannot be decoded.
+    pub(super) fn column<'f>(&mut self, fragment: &'f Fragment, field: Field<'f>) -> Option<Column<'f>> {
+        let opened = FieldTiles::open(&self.context, fragment, field.kind);
+        let (Some(tiles), _) = self.check(opened) else { return None };
+        let (rule, kind) = match field.kind {
+            FieldKind::Attribute(_) => {
+                (Rule::attribute(field.datatype, field.cell_val_num, field.nullable), "attribute")
+            }
+            FieldKind::Dimension(_) => (Rule::dimension(field.datatype, field.cell_val_num), "dimension"),
+        };
+        let subject = Subject {
+            name: format!("{kind} {:?}", field.name),
+            rule,
+            datatype: field.datatype,
+            cell_size: field.cell_size(),
+            slot: Some(fragment.footer().slots.field(field.kind)),
+            field: Some(field),
+        };
+        let claims = Claims::load(&self.context, fragment, &subject);
+        Some(Column { subject, tiles, decoded: Decoded::default(), claims, readable: true })
+    }
+
+    /// Times of cells.
+    pub(super) fn times<'f>(
+        &self,
+        fragment: &Fragment,
+        tiles: FieldTiles,
+        slot: Option<usize>,
+        name: &str,
+    ) -> Column<'f> {
+        let datatype = Datatype::Uint64;
+        let rule = Rule::attribute(datatype, CellValNum::ONE, false);
+        let subject =
+            Subject { field: None, name: name.to_owned(), rule, datatype, cell_size: Some(datatype.size()), slot };
+        let claims = Claims::load(&self.context, fragment, &subject);
+        Column { subject, tiles, decoded: Decoded::default(), claims, readable: true }
     }
 
     fn files_of(&mut self, fragment: &Fragment, field: &Field<'_>, tiles: u64, names: &mut HashSet<String>) {
@@ -79,6 +164,24 @@ impl Verifier {
         for (part, size, _) in parts.into_iter().filter(|(.., exists)| *exists) {
             if let (Some(file), _) = self.check(fragment.file(&self.context, kind, part)) {
                 self.file(fragment, &file, size, tiles, names);
+            }
+        }
+    }
+
+    /// Files that no field of the schema has: when cells were written and deleted, and by what.
+    fn system_files(&mut self, fragment: &Fragment, tiles: u64, names: &mut HashSet<String>) {
+        let footer = fragment.footer();
+        let size = |slot: Option<usize>| slot.and_then(|slot| footer.file_sizes.get(slot)).copied();
+        if footer.has_timestamps
+            && let (Some(Some(file)), _) = self.check(fragment.timestamps_file(&self.context))
+        {
+            self.file(fragment, &file, size(footer.slots.timestamps()).unwrap_or(0), tiles, names);
+        }
+        if footer.has_delete_metadata {
+            for (file, slot) in fragment.delete_files(&self.context) {
+                if let (Some(file), _) = self.check(file) {
+                    self.file(fragment, &file, size(Some(slot)).unwrap_or(0), tiles, names);
+                }
             }
         }
     }
@@ -98,14 +201,24 @@ impl Verifier {
             return;
         }
         match self.context.storage.read_tail(&file.key, 0) {
-            Ok((found, _)) if found == size => self.count_file(found),
             Ok((found, _)) => {
                 self.count_file(found);
-                let what = format!("the file has {found} bytes, but the fragment's metadata says {size}");
-                self.problem(&file.key, Some(found.min(size)), what);
+                if found > size {
+                    self.unused(&file.key, size, found);
+                } else if found < size {
+                    let what = format!("the file has {found} bytes, but the fragment's metadata says {size}");
+                    self.problem(&file.key, Some(found), what);
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && size == 0 => {}
             Err(error) => self.failed(Error::io(self.context.describe(&file.key), error)),
+        }
+        match file.start() {
+            Some(start) if start > 0 && tiles > 0 => {
+                let what = format!("its first tile begins at byte {start}: nothing refers to what stands before");
+                self.note(&file.key, &what);
+            }
+            _ => {}
         }
         let listed = to_u64(file.tile_count());
         if listed != tiles {
@@ -115,109 +228,107 @@ impl Verifier {
         }
     }
 
-    /// Decodes every tile of a field.
+    /// Decodes every tile of a field, and compares what is said of it with its cells.
     fn tiles(
         &mut self,
         fragment: &Fragment,
-        tiles: &FieldTiles,
-        field: Option<&Field<'_>>,
-        rtree: Option<&Arc<RTree>>,
+        mut column: Column<'_>,
+        grid: Option<&TileGrid>,
+        whole: Option<&[FieldStatistics]>,
+        worker: &mut Worker,
     ) {
-        let (mut decoded, mut worker) = (Decoded::default(), Worker::default());
-        for tile in 0..tiles.tile_count() {
-            let (cells, _) = self.check(fragment.tile_cells(&self.context, tile));
-            let Some(cells) = cells else { continue };
-            let wanted = to_u64(cells).checked_mul(to_u64(tiles.cell_size()));
-            let len = wanted.filter(|len| *len <= self.context.limits.tile_bytes).and_then(to_usize);
-            let Some(len) = len else {
-                let what = format!("tile {tile} would have {cells} cells, which is over the limit");
-                self.problem(fragment.metadata_key(), Some(fragment.footer().offset), what);
+        let mut complete = true;
+        for tile in 0..column.tiles.tile_count() {
+            let (Some(cells), _) = self.check(fragment.tile_cells(&self.context, tile)) else {
+                complete = false;
                 continue;
             };
-            let (_, go_on) = self.tile(tiles, (tile, cells, len), &mut decoded, &mut worker);
-            if !go_on {
-                return;
+            if !self.decode(fragment, &mut column, (tile, cells), worker) {
+                complete = false;
+                if !column.readable {
+                    return;
+                }
+                continue;
             }
-            if let (Some(field), Some(rtree)) = (field, rtree) {
-                self.bounds(fragment, field, tile, &decoded, rtree);
-            }
+            let runs = grid.and_then(|grid| grid.written(tile));
+            self.compare(fragment, &mut column, (tile, cells), runs.as_deref());
+        }
+        if complete {
+            self.compare_whole(fragment, &column, whole);
         }
     }
 
-    fn tile(
+    /// Compares the statistics of a decoded tile with those of its cells, which are returned. `runs` are the cells that count.
+    pub(super) fn compare(
         &mut self,
-        tiles: &FieldTiles,
-        (tile, cells, len): (usize, usize, usize),
-        decoded: &mut Decoded,
+        fragment: &Fragment,
+        column: &mut Column<'_>,
+        (tile, cells): (usize, usize),
+        runs: Option<&[Cells<usize>]>,
+    ) -> Option<TileStatistics> {
+        let mut claims = column.claims.take()?;
+        let cells = column.cells(cells, runs);
+        let found = self.tile_statistics(fragment, &column.subject, &mut claims, tile, &cells);
+        column.claims = Some(claims);
+        Some(found)
+    }
+
+    /// Compares the statistics of a fragment all of whose tiles were decoded.
+    pub(super) fn compare_whole(
+        &mut self,
+        fragment: &Fragment,
+        column: &Column<'_>,
+        whole: Option<&[FieldStatistics]>,
+    ) {
+        let stored = column.subject.slot.and_then(|slot| whole?.get(slot));
+        if let Some(claims) = &column.claims {
+            self.whole_statistics(fragment, &column.subject, claims, stored);
+        }
+    }
+
+    /// Decodes a tile of `cells` cells; `false` if it cannot be.
+    pub(super) fn decode(
+        &mut self,
+        fragment: &Fragment,
+        column: &mut Column<'_>,
+        (tile, cells): (usize, usize),
         worker: &mut Worker,
-    ) -> (Option<()>, bool) {
+    ) -> bool {
+        if !column.readable {
+            return false;
+        }
+        let Column { tiles, decoded: Decoded { fixed, var, validity }, .. } = column;
+        let wanted = to_u64(cells).checked_mul(to_u64(tiles.cell_size()));
+        let len = wanted.filter(|len| *len <= self.context.limits.tile_bytes).and_then(to_usize);
+        let Some(len) = len else {
+            let what = format!("tile {tile} would have {cells} cells, which is over the limit");
+            let path = self.context.describe(fragment.metadata_key());
+            let offset = Some(fragment.footer().offset);
+            self.unreadable(Problem { path, offset, what });
+            return false;
+        };
         let context = &self.context;
-        let Decoded { fixed, var, validity } = decoded;
         var.offsets.clear();
-        let values = if tiles.cell_val_num.is_var() {
+        let is_var = tiles.cell_val_num.is_var();
+        let values = if is_var {
             tiles.decode_var(context, tile, cells, var, worker)
         } else {
             reset(fixed, len);
             tiles.decode_fixed(context, tile, fixed, |_| true, worker)
         };
-        let parts = if tiles.cell_val_num.is_var() { 2 } else { 1 };
-        self.report.tiles = self.report.tiles.saturating_add(parts);
-        let values = self.check(values);
-        if !tiles.is_nullable() {
-            return values;
+        self.count_tiles(if is_var { 2 } else { 1 });
+        let (values, mut go_on) = self.check(values);
+        let mut whole = values.is_some();
+        if tiles.is_nullable() {
+            reset(validity, cells);
+            self.count_tiles(1);
+            let valid = tiles.decode_validity(&self.context, tile, validity, |_| true, worker);
+            let (valid, also) = self.check(valid);
+            whole &= valid.is_some();
+            go_on |= also;
         }
-        reset(validity, cells);
-        self.report.tiles = self.report.tiles.saturating_add(1);
-        let valid = tiles.decode_validity(&self.context, tile, validity, |_| true, worker);
-        let (_, valid) = self.check(valid);
-        (values.0, values.1 || valid)
-    }
-
-    /// Compares a tile's coordinates with its bounding rectangle, and with what the fragment says it covers.
-    fn bounds(
-        &mut self,
-        fragment: &Fragment,
-        field: &Field<'_>,
-        tile: usize,
-        decoded: &Decoded,
-        rtree: &RTree,
-    ) {
-        let FieldKind::Dimension(index) = field.kind else { return };
-        let Some((low, high)) = rtree.leaf(tile).and_then(|leaf| leaf.range(index)) else { return };
-        self.cells_within(&Range::new(low, high), "its bounding rectangle", (fragment, field, tile), decoded);
-        if let Some(domain) = fragment.non_empty_domain().and_then(|domain| domain.get(index)) {
-            self.cells_within(domain, "the fragment's non-empty domain", (fragment, field, tile), decoded);
-        }
-    }
-
-    /// Reports cells of a tile that lie outside a range, which is called `what`.
-    fn cells_within(
-        &mut self,
-        range: &Range,
-        what: &str,
-        (fragment, field, tile): (&Fragment, &Field<'_>, usize),
-        decoded: &Decoded,
-    ) {
-        let outside = if field.is_var() {
-            let cell = |pair: &[u64]| match pair {
-                [start, end] => decoded.var.values.as_slice().get(to_usize(*start)?..to_usize(*end)?),
-                _ => None,
-            };
-            let mut cells = decoded.var.offsets.windows(2).filter_map(cell);
-            cells.any(|cell| !range.contains(field.datatype, cell))
-        } else {
-            let mut cells = decoded.fixed.chunks_exact(field.datatype.size());
-            cells.any(|cell| !range.contains(field.datatype, cell))
-        };
-        if outside {
-            let what = format!("tile {tile} of dimension {:?} has cells outside {what}", field.name);
-            // libtiledb 1.6 and 1.7 left rectangles and domains of dates as the first cell made them.
-            if field.datatype.is_datetime() && !fragment.version().has(Gate::DimensionFiles) {
-                return self.note(fragment.metadata_key(), &what);
-            }
-            let offset = fragment.footer().sections.get(Section::RTree);
-            self.problem(fragment.metadata_key(), offset, what);
-        }
+        column.readable = go_on;
+        whole
     }
 }
 

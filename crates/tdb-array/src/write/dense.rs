@@ -1,5 +1,7 @@
 //! Dense tiles put together from a box of cells.
 
+use core::ops::Range as Cells;
+
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
@@ -43,17 +45,24 @@ impl Side {
     }
 }
 
-/// The tiles of a box of cells.
-struct BoxTiles<'c, 'a> {
-    columns: &'c [CheckedColumn<'a>],
+/// The tiles that a box of cells touches, and where in each its cells are.
+#[derive(Debug)]
+pub(crate) struct TileGrid {
     sides: Vec<Side>,
     /// Size of a tile, and of the grid of tiles.
     extents: Vec<usize>,
-    /// Cells between neighbours in the caller's columns, and in a tile.
-    source_strides: Vec<usize>,
-    tile_strides: Vec<usize>,
     grid: Vec<usize>,
+    /// Cells between neighbours in a tile.
+    strides: Vec<usize>,
     tile_order: Layout,
+}
+
+/// The tiles of a box of cells.
+struct BoxTiles<'c, 'a> {
+    columns: &'c [CheckedColumn<'a>],
+    grid: TileGrid,
+    /// Cells between neighbours in the caller's columns.
+    source_strides: Vec<usize>,
     tile_cells: usize,
 }
 
@@ -132,6 +141,13 @@ impl BoxPlan {
         (ends, others.fold(1u64, |cells, (_, count)| cells.saturating_mul(to_u64(*count))))
     }
 
+    /// The tiles it touches; `None` if they have more cells than fit a `usize`.
+    pub(crate) fn tiles(self, schema: &ArraySchema) -> Option<TileGrid> {
+        let strides = strides(&self.extents, schema.cell_order)?;
+        let Self { sides, extents, grid, .. } = self;
+        Some(TileGrid { sides, extents, grid, strides, tile_order: schema.tile_order })
+    }
+
     /// Whether the box ends at tiles.
     pub(super) fn is_aligned(&self) -> bool {
         self.counts.iter().zip(&self.extents).zip(&self.sides).all(|((count, extent), side)| {
@@ -149,20 +165,18 @@ pub(crate) fn append_box(
     columns: &[CheckedColumn<'_>],
 ) -> Result<()> {
     let aligned = plan.is_aligned();
-    let BoxPlan { sides, counts, extents, grid, cells, tile_cells, tile_count } = plan;
+    let BoxPlan { cells, tile_cells, tile_count, .. } = plan;
     // Cells that already stand tile after tile, each in cell order, are taken where they lie.
-    let stands =
-        aligned && (order == Layout::GlobalOrder || stands_in_tiles(schema, order, &counts, &extents));
+    let stands = aligned
+        && (order == Layout::GlobalOrder || stands_in_tiles(schema, order, &plan.counts, &plan.extents));
     if stands {
         let runs = Runs { columns, tile_cells, cells: 0..cells };
         return fragment.append_tiles(runs.tiles(), &runs);
     }
     let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(cells)) };
-    let source_strides = strides(&counts, order).ok_or_else(too_large)?;
-    let tile_strides = strides(&extents, schema.cell_order).ok_or_else(too_large)?;
-    let tile_order = schema.tile_order;
-    let source =
-        BoxTiles { columns, sides, extents, source_strides, tile_strides, grid, tile_order, tile_cells };
+    let source_strides = strides(&plan.counts, order).ok_or_else(too_large)?;
+    let grid = plan.tiles(schema).ok_or_else(too_large)?;
+    let source = BoxTiles { columns, grid, source_strides, tile_cells };
     fragment.append_tiles(tile_count, &source)
 }
 
@@ -207,9 +221,23 @@ struct Part {
     counts: Vec<usize>,
 }
 
-impl BoxTiles<'_, '_> {
-    /// What of tile `tile` lies in the box.
-    fn part(&self, tile: usize) -> Part {
+impl TileGrid {
+    /// The cells of tile `tile` that lie in the box, as runs; `None` if all do.
+    pub(crate) fn written(&self, tile: usize) -> Option<Vec<Cells<usize>>> {
+        // Where the cells stand outside the tile does not matter.
+        let part = self.part(tile, &self.strides);
+        if part.counts == self.extents {
+            return None;
+        }
+        let map = BoxMap::new(&part.counts, (part.source, &self.strides), (part.target, &self.strides));
+        let mut runs = Vec::new();
+        map.for_each_run(|_, target, cells| runs.push(target..target.saturating_add(cells)));
+        join_runs(&mut runs);
+        Some(runs)
+    }
+
+    /// What of tile `tile` lies in the box, whose cells are `strides` apart where they come from.
+    fn part(&self, tile: usize, strides: &[usize]) -> Part {
         let mut rest = tile;
         let mut part = Part { source: 0, target: 0, counts: vec![1; self.sides.len()] };
         let dimensions = 0..self.sides.len();
@@ -226,8 +254,8 @@ impl BoxTiles<'_, '_> {
             let (low, high) = (start.max(side.low), last.min(side.high));
             let distance = |from: u64, to: u64| to_usize(to.saturating_sub(from)).unwrap_or(usize::MAX);
             let stride = |strides: &[usize]| strides.get(index).copied().unwrap_or(0);
-            let source = distance(side.low, low).saturating_mul(stride(&self.source_strides));
-            let target = distance(start, low).saturating_mul(stride(&self.tile_strides));
+            let source = distance(side.low, low).saturating_mul(stride(strides));
+            let target = distance(start, low).saturating_mul(stride(&self.strides));
             part.source = part.source.saturating_add(source);
             part.target = part.target.saturating_add(target);
             if let Some(count) = part.counts.get_mut(index) {
@@ -242,10 +270,10 @@ impl TileSource for BoxTiles<'_, '_> {
     fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
         let none = || QueryError::NotInResult(String::new());
         let column = self.columns.iter().find(|column| column.kind == field).ok_or_else(none)?;
-        let part = self.part(tile);
+        let part = self.grid.part(tile, &self.source_strides);
         let map =
-            BoxMap::new(&part.counts, (part.source, &self.source_strides), (part.target, &self.tile_strides));
-        let whole = part.counts == self.extents;
+            BoxMap::new(&part.counts, (part.source, &self.source_strides), (part.target, &self.grid.strides));
+        let whole = part.counts == self.grid.extents;
         let Room { values, offsets, validity, runs } = room;
         runs.clear();
         if !whole {

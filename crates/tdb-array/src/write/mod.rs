@@ -38,10 +38,12 @@ mod unordered;
 
 pub(crate) use column::CheckedColumn;
 pub(crate) use create::generic_tile;
-pub(crate) use dense::{BoxPlan, append_box};
+pub(crate) use dense::{BoxPlan, TileGrid, append_box};
 pub(crate) use merged::{Marks, Merged};
 pub(crate) use names::{Nonces, now};
 pub(crate) use put::{ensure_folder, lock, never_put, put, sync_folder, uri_of};
+pub(crate) use sorted::GlobalOrder;
+pub(crate) use tile::TileCells;
 
 #[cfg(test)]
 mod tests;
@@ -67,7 +69,7 @@ pub use group::GroupWriter;
 pub use keys::MetadataChanges;
 pub use names::enumeration_file_name;
 pub use query::Write;
-pub(crate) use statistics::Rule;
+pub(crate) use statistics::{Fold, Rule, TileStatistics, of_tile};
 pub use stream::SparseStream;
 
 /// How to create and write arrays.

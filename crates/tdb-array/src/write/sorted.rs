@@ -15,7 +15,7 @@ use crate::{Result, WriteError, parallel};
 
 /// The global order of an array's cells, and the last cell that was seen.
 #[derive(Debug)]
-pub(super) struct GlobalOrder {
+pub(crate) struct GlobalOrder {
     dimensions: Vec<Dimension>,
     bounds: Bounds,
     /// Most significant first.
@@ -34,8 +34,17 @@ enum Wrong {
     Duplicate,
 }
 
+/// Cells that do not stand after the one before them, by their numbers, ascending.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbours {
+    /// Those that stand before it.
+    pub(crate) unsorted: Vec<usize>,
+    /// Those that stand equal to it.
+    pub(crate) equal: Vec<usize>,
+}
+
 impl GlobalOrder {
-    pub(super) fn new(schema: &ArraySchema) -> Self {
+    pub(crate) fn new(schema: &ArraySchema) -> Self {
         let dimensions = schema.domain.dimensions.clone();
         let mut parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
         // Tiles that cannot differ, or that follow the only dimension anyway.
@@ -68,7 +77,7 @@ impl GlobalOrder {
             return Ok(());
         }
         let mut wrong = None;
-        if let Some(last) = self.last.take() {
+        if let Some(last) = &self.last {
             let both = last.with_first_of(&coordinates);
             let both: Vec<_> =
                 both.iter().zip(&coordinates).map(|(cells, column)| cells.column(column)).collect();
@@ -94,12 +103,45 @@ impl GlobalOrder {
         Ok(())
     }
 
+    /// Compares `cells` cells of all dimensions, in the schema's order, with those before them: the first one with the last
+    /// of the cells that were looked at before.
+    pub(crate) fn look(&mut self, coordinates: &[CheckedColumn<'_>], cells: usize) -> Neighbours {
+        let mut found = Neighbours::default();
+        if cells == 0 {
+            return found;
+        }
+        if let Some(last) = &self.last {
+            let both = last.with_first_of(coordinates);
+            let both: Vec<_> =
+                both.iter().zip(coordinates).map(|(cells, column)| cells.column(column)).collect();
+            let Neighbours { unsorted, equal } = self.neighbours(&both, 0..2);
+            found.unsorted.extend(unsorted.iter().map(|_| 0));
+            found.equal.extend(equal.iter().map(|_| 0));
+        }
+        let Neighbours { unsorted, equal } = self.neighbours(coordinates, 0..cells);
+        found.unsorted.extend(unsorted);
+        found.equal.extend(equal);
+        self.last = Some(LastCell::new(coordinates, cells));
+        found
+    }
+
     /// The first cell of a run that stands before the one before it, or has the same coordinates as another one.
+    fn first_wrong(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Option<(usize, Wrong)> {
+        let Neighbours { unsorted, equal } = self.neighbours(coordinates, run);
+        let unsorted = unsorted.first().map(|cell| (*cell, Wrong::NotSorted));
+        if self.duplicates {
+            return unsorted;
+        }
+        let repeated = first_repeated(coordinates, &equal);
+        unsorted.into_iter().chain(repeated.map(|cell| (cell, Wrong::Duplicate))).min()
+    }
+
+    /// The cells of a run that do not stand after the one before them.
     ///
     /// Cells are compared part by part: the first part of all, each further one of those that were equal so far.
-    fn first_wrong(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Option<(usize, Wrong)> {
+    fn neighbours(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Neighbours {
         let start = run.start;
-        let mut pairs = Pairs { undecided: None, run: run.clone(), unsorted: None };
+        let mut pairs = Pairs { undecided: None, run: run.clone(), unsorted: Vec::new() };
         if self.hilbert {
             let values = curve(&self.dimensions, coordinates, run);
             let value = |cell: usize| values.get(cell.wrapping_sub(start));
@@ -125,12 +167,9 @@ impl GlobalOrder {
                 break;
             }
         }
-        let unsorted = pairs.unsorted.map(|cell| (cell, Wrong::NotSorted));
-        if self.duplicates {
-            return unsorted;
-        }
-        let repeated = first_repeated(coordinates, &pairs.undecided.unwrap_or_default());
-        unsorted.into_iter().chain(repeated.map(|cell| (cell, Wrong::Duplicate))).min()
+        let Pairs { undecided, mut unsorted, .. } = pairs;
+        unsorted.sort_unstable();
+        Neighbours { unsorted, equal: undecided.unwrap_or_default() }
     }
 }
 
@@ -179,8 +218,8 @@ struct Pairs {
     /// The second cells of those that were equal in all parts so far; `None` for all but the run's first.
     undecided: Option<Vec<usize>>,
     run: Cells<usize>,
-    /// The first cell that stands before the one before it.
-    unsorted: Option<usize>,
+    /// The cells that stand before the one before them.
+    unsorted: Vec<usize>,
 }
 
 impl Pairs {
@@ -191,7 +230,7 @@ impl Pairs {
         let mut look = |cell: usize| match compare(cell.wrapping_sub(1), cell) {
             Ordering::Less => {}
             Ordering::Equal => equal.push(cell),
-            Ordering::Greater => *unsorted = Some(unsorted.map_or(cell, |before| before.min(cell))),
+            Ordering::Greater => unsorted.push(cell),
         };
         match &self.undecided {
             None => self.run.clone().skip(1).for_each(&mut look),
@@ -232,13 +271,14 @@ impl LastCell {
     }
 
     /// This cell and the first one of columns.
-    fn with_first_of(self, coordinates: &[CheckedColumn<'_>]) -> Vec<TwoCells> {
-        let two = |(mut values, column): (Vec<u8>, &CheckedColumn<'_>)| {
+    fn with_first_of(&self, coordinates: &[CheckedColumn<'_>]) -> Vec<TwoCells> {
+        let two = |(last, column): (&Vec<u8>, &CheckedColumn<'_>)| {
+            let mut values = last.clone();
             let middle = to_u64(values.len());
             values.extend_from_slice(column.cell(0).unwrap_or_default());
             TwoCells { offsets: [0, middle, to_u64(values.len())], values }
         };
-        self.0.into_iter().zip(coordinates).map(two).collect()
+        self.0.iter().zip(coordinates).map(two).collect()
     }
 }
 

@@ -1,0 +1,103 @@
+//! Opening files of the local file system: regular ones only, and never waiting for one.
+//!
+//! Opening a named pipe waits until somebody opens its other end, and opening a device may do anything. So what a path
+//! names is looked at before it is opened, and once more when it is open: it may have been replaced in between, which is
+//! also why the system is told not to wait, where the standard library offers a way.
+
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Opens a regular file, or a symbolic link to one, for reading.
+pub(super) fn open_file(path: &Path) -> io::Result<File> {
+    open(OpenOptions::new().read(true), path)
+}
+
+/// Opens a regular file, or a symbolic link to one. A file that is not there is made if the options say so.
+pub(super) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    match fs::metadata(path) {
+        Ok(metadata) => regular(metadata.file_type())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let file = without_waiting(options).open(path)?;
+    regular(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Opens a folder, to lock it or to sync it.
+#[cfg(unix)]
+pub(super) fn open_folder(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let folder = without_waiting(OpenOptions::new().read(true)).open(path)?;
+    if folder.metadata()?.is_dir() { Ok(folder) } else { Err(io::ErrorKind::NotADirectory.into()) }
+}
+
+/// Refuses what is not a regular file, by its name.
+fn regular(kind: FileType) -> io::Result<()> {
+    if kind.is_file() {
+        return Ok(());
+    }
+    let (error, what) = match special(kind) {
+        _ if kind.is_dir() => (io::ErrorKind::IsADirectory, "a folder"),
+        Some(what) => (io::ErrorKind::InvalidInput, what),
+        None => (io::ErrorKind::InvalidInput, "something else"),
+    };
+    Err(io::Error::new(error, format!("it is {what}, not a regular file")))
+}
+
+#[cfg(unix)]
+fn special(kind: FileType) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    let kinds = [
+        (kind.is_fifo(), "a named pipe"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_char_device() || kind.is_block_device(), "a device"),
+    ];
+    kinds.into_iter().find(|(is, _)| *is).map(|(_, what)| what)
+}
+
+#[cfg(not(unix))]
+fn special(_: FileType) -> Option<&'static str> {
+    None
+}
+
+/// `O_NONBLOCK`. It means nothing to regular files and folders. The standard library does not name it, and its number
+/// depends on the system: where it is not known here, a path that is replaced by a named pipe between the look at it and
+/// its opening can still make that wait.
+#[cfg(unix)]
+const NONBLOCK: i32 = if cfg!(all(
+    any(target_os = "linux", target_os = "android"),
+    not(any(
+        target_arch = "mips",
+        target_arch = "mips64",
+        target_arch = "mips32r6",
+        target_arch = "mips64r6",
+        target_arch = "sparc",
+        target_arch = "sparc64"
+    ))
+)) {
+    0o4000
+} else if cfg!(any(
+    target_vendor = "apple",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd",
+    target_os = "dragonfly"
+)) {
+    4
+} else {
+    0
+};
+
+#[cfg(unix)]
+fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, NONBLOCK)
+}
+
+#[cfg(not(unix))]
+fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}

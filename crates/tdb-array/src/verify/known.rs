@@ -1,0 +1,202 @@
+//! What releases of libtiledb wrote that is not as it should be, and does no harm where it is known: notes.
+//!
+//! Each row names what it excuses and the versions, types or values that it takes; nothing else excuses a finding.
+//! docs/correctness_issues.md tells more of each.
+
+use tdb_codec::{Datatype, Gate, Layout};
+use tdb_schema::{Dimension, Field, FieldKind};
+
+use super::report::Check;
+use crate::fragment::Fragment;
+use crate::write::Rule;
+
+/// What a finding is about.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) fragment: &'a Fragment,
+    /// `None` where it is about all dimensions.
+    pub(super) field: Option<&'a Field<'a>>,
+    pub(super) values: Values,
+}
+
+/// What is among the values that a finding is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Values {
+    pub(super) nan: bool,
+    /// A NUL in a string.
+    pub(super) nul: bool,
+    /// A byte from 0x80 on in a string coordinate.
+    pub(super) high: bool,
+    /// A tile, of all of whose cells none has a value.
+    pub(super) only_nulls: bool,
+    /// Cells of dense tiles that lie outside the fragment.
+    pub(super) padding: bool,
+}
+
+impl Values {
+    /// What is among these or those.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            nan: self.nan || other.nan,
+            nul: self.nul || other.nul,
+            high: self.high || other.high,
+            only_nulls: self.only_nulls || other.only_nulls,
+            padding: self.padding || other.padding,
+        }
+    }
+}
+
+struct Known {
+    checks: &'static [Check],
+    applies: fn(&Case<'_>) -> bool,
+    why: &'static str,
+}
+
+const EXTREMES: &[Check] = &[Check::Smallest, Check::Largest, Check::WholeSmallest, Check::WholeLargest];
+const NULLS: &[Check] = &[Check::Nulls, Check::WholeNulls];
+const EXTREMES_AND_NULLS: &[Check] = &[
+    Check::Smallest,
+    Check::Largest,
+    Check::Nulls,
+    Check::WholeSmallest,
+    Check::WholeLargest,
+    Check::WholeNulls,
+];
+
+static TABLE: &[Known] = &[
+    Known {
+        checks: &[Check::Rectangle, Check::Tight, Check::Domain, Check::Parent],
+        applies: |case| case.before(Gate::DimensionFiles) && case.field(|field| field.datatype.is_datetime()),
+        why: "libtiledb 1.6 and 1.7 left rectangles and domains of date dimensions as the first cell made them",
+    },
+    Known {
+        checks: &[Check::Order],
+        applies: |case| {
+            case.before(Gate::DimensionFiles)
+                && case.dimension(|dimension| dimension.datatype.physical().is_float())
+        },
+        why: "libtiledb 1.4 to 1.7 did not look at the tiles of real dimensions when it ordered cells",
+    },
+    Known {
+        checks: &[Check::Order],
+        applies: |case| case.before(Gate::DimensionFiles) && case.dimension(begins_before_1970),
+        why: "libtiledb 1.6 did not order dates before 1970 rightly",
+    },
+    Known {
+        checks: &[Check::Order],
+        applies: |case| {
+            case.before(Gate::PercentEncodedFileNames)
+                && case.fragment.schema().cell_order == Layout::Hilbert
+                && case.dimension(begins_before_1970)
+        },
+        why: "libtiledb 2.2 did not order dates before 1970 rightly along a Hilbert curve",
+    },
+    Known {
+        checks: &[Check::Order],
+        applies: |case| case.values.high,
+        why: "machines whose characters have no sign order bytes from 0x80 on otherwise",
+    },
+    Known {
+        checks: EXTREMES_AND_NULLS,
+        applies: |case| {
+            case.fragment.is_dense() && case.before(Gate::TrustedTileStatistics) && case.values.padding
+        },
+        why: "libtiledb 2.7 to 2.11 counted the padding of dense tiles",
+    },
+    Known {
+        checks: EXTREMES,
+        applies: |case| case.values.nan,
+        why: "libtiledb forgets what stands before a NaN",
+    },
+    Known {
+        checks: EXTREMES,
+        applies: |case| case.values.nul && case.rule(|rule| !rule.is_number()),
+        why: "libtiledb compares strings up to a NUL",
+    },
+    Known {
+        checks: EXTREMES_AND_NULLS,
+        applies: |case| {
+            case.fragment.is_dense() && case.is_var() && case.rule(|rule| rule.extremes)
+        },
+        why: "libtiledb looks for strings of dense tiles in the wrong place",
+    },
+    Known {
+        checks: EXTREMES_AND_NULLS,
+        applies: |case| {
+            case.fragment.is_dense()
+                && case.before(Gate::NullableStringStatistics)
+                && case.field(|field| field.nullable)
+                && case.rule(|rule| rule.extremes && !rule.is_number())
+        },
+        why: "before version 21 libtiledb looked for nullable strings of dense tiles in the wrong place",
+    },
+    Known {
+        checks: NULLS,
+        applies: |case| case.is_var() && case.rule(|rule| !rule.extremes),
+        why: "libtiledb counts no nulls of fields of variable length other than CHAR and STRING_ASCII",
+    },
+    Known {
+        checks: NULLS,
+        applies: |case| case.fragment.is_dense() && case.rule(|rule| !rule.extremes),
+        why: "libtiledb counts nulls of dense tiles again for each run of cells that is copied",
+    },
+    Known {
+        checks: &[Check::Tight],
+        applies: |_| true,
+        why: "reads look at more than they need to, and return the same cells",
+    },
+    Known {
+        checks: &[Check::WholeSum],
+        applies: |case| case.field(|field| field.datatype == Datatype::Char),
+        why: "libtiledb gives fragments no sum of CHAR",
+    },
+    Known {
+        checks: &[Check::WholeSmallest, Check::WholeLargest],
+        applies: |case| {
+            case.values.only_nulls
+                && case.field(|field| field.nullable && !field.is_var())
+                && case.rule(|rule| !rule.is_number())
+        },
+        why: "libtiledb takes values of fixed-size strings from the wrong tiles where one has none",
+    },
+];
+
+/// Why a finding is a note; `None` if it is a problem.
+pub(super) fn known(check: Check, case: &Case<'_>) -> Option<&'static str> {
+    let mut rows = TABLE.iter().filter(|row| row.checks.contains(&check));
+    rows.find(|row| (row.applies)(case)).map(|row| row.why)
+}
+
+impl Case<'_> {
+    /// Whether the fragment's version does not have something yet.
+    fn before(&self, gate: Gate) -> bool {
+        !self.fragment.version().has(gate)
+    }
+
+    fn is_var(&self) -> bool {
+        self.field(|field| field.is_var())
+    }
+
+    fn field(&self, is: impl Fn(&Field<'_>) -> bool) -> bool {
+        self.field.is_some_and(is)
+    }
+
+    /// Whether a dimension is so.
+    fn dimension(&self, is: impl Fn(&Dimension) -> bool) -> bool {
+        self.fragment.schema().domain.dimensions.iter().any(is)
+    }
+
+    /// Whether it is about an attribute with such statistics.
+    fn rule(&self, is: impl Fn(Rule) -> bool) -> bool {
+        self.field(|field| {
+            matches!(field.kind, FieldKind::Attribute(_))
+                && is(Rule::attribute(field.datatype, field.cell_val_num, field.nullable))
+        })
+    }
+}
+
+/// Whether a date dimension begins below 0.
+fn begins_before_1970(dimension: &Dimension) -> bool {
+    let low = dimension.domain.as_ref().and_then(|(low, _)| low.last());
+    dimension.datatype.is_datetime() && low.is_some_and(|byte| *byte >= 0x80)
+}
