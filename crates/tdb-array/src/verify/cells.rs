@@ -186,9 +186,10 @@ impl Verifier {
             let (point, time) = (tile.point(cell), tile.time(cell));
             let Some(before) = walk.group.insert(point.clone(), time) else { continue };
             let fragment = walk.fragment;
+            let case = Case { fragment, field: None, values: Values::default() };
             let (path, at) = (walk.key.clone(), format!("tile {}, cell {cell}", tile.tile));
             if tile.times.is_none() {
-                self.findings.add(Check::Repeated, None, || {
+                self.findings.add(Check::Repeated, known(Check::Repeated, &case), || {
                     let what = format!(
                         "{at}, {}: has the same coordinates as a cell before it, which this array does not allow",
                         show(fragment, &point)
@@ -196,7 +197,7 @@ impl Verifier {
                     Problem { path, offset: None, what }
                 });
             } else if time > before {
-                self.findings.add(Check::Times, None, || {
+                self.findings.add(Check::Times, known(Check::Times, &case), || {
                     let what = format!(
                         "{at}, {}: was written at {time}, but stands after the same cell as of {before}",
                         show(fragment, &point)

@@ -4,9 +4,11 @@
 //! docs/correctness_issues.md tells more of each.
 
 use tdb_codec::{Datatype, Gate, Layout};
+use tdb_filters::Filter;
 use tdb_schema::{Dimension, Field, FieldKind};
 
 use super::report::Check;
+use crate::coordinate::integer_limits;
 use crate::fragment::Fragment;
 use crate::write::Rule;
 
@@ -29,8 +31,8 @@ pub(super) struct Values {
     pub(super) high: bool,
     /// A tile, of all of whose cells none has a value.
     pub(super) only_nulls: bool,
-    /// Cells of dense tiles that lie outside the fragment.
-    pub(super) padding: bool,
+    /// A statistic that is right if all cells of dense tiles count, those outside the fragment too.
+    pub(super) around: bool,
 }
 
 impl Values {
@@ -41,7 +43,7 @@ impl Values {
             nul: self.nul || other.nul,
             high: self.high || other.high,
             only_nulls: self.only_nulls || other.only_nulls,
-            padding: self.padding || other.padding,
+            around: self.around || other.around,
         }
     }
 }
@@ -93,15 +95,72 @@ static TABLE: &[Known] = &[
     },
     Known {
         checks: &[Check::Order],
+        applies: |case| {
+            let narrow = case.before(Gate::DimensionFiles);
+            case.before(Gate::SchemaFolder)
+                && case.dimension(|dimension| {
+                    is_wide(dimension) && (narrow || dimension.datatype.size() >= size_of::<i32>())
+                })
+        },
+        why: "up to 2.3 libtiledb's tiles of integers overflowed where the domain is wider than half of the type",
+    },
+    Known {
+        checks: &[Check::Order],
+        applies: |case| {
+            case.before(Gate::CellTimestamps)
+                && !case.before(Gate::SchemaFolder)
+                && case.dimension(|dimension| {
+                    dimension.datatype.size() < size_of::<i32>() && begins_below_zero(dimension)
+                })
+        },
+        why: "libtiledb 2.4 to 2.9 took tiles of INT8 and INT16 for others where the domain begins below 0",
+    },
+    Known {
+        checks: &[Check::Order],
         applies: |case| case.values.high,
         why: "machines whose characters have no sign order bytes from 0x80 on otherwise",
     },
     Known {
-        checks: EXTREMES_AND_NULLS,
+        checks: &[Check::Times],
+        applies: |case| case.before(Gate::DeleteFiles),
+        why: "libtiledb 2.10 and 2.11 did not order versions of a cell by their times",
+    },
+    Known {
+        checks: &[
+            Check::Order,
+            Check::Repeated,
+            Check::Rectangle,
+            Check::Domain,
+            Check::Smallest,
+            Check::Largest,
+            Check::Sum,
+            Check::WholeSmallest,
+            Check::WholeLargest,
+            Check::WholeSum,
+        ],
         applies: |case| {
-            case.fragment.is_dense() && case.before(Gate::TrustedTileStatistics) && case.values.padding
+            let fields = || case.fragment.schema().fields();
+            match case.field {
+                Some(field) => loses(field),
+                None => fields().any(|field| matches!(field.kind, FieldKind::Dimension(_)) && loses(&field)),
+            }
         },
-        why: "libtiledb 2.7 to 2.11 counted the padding of dense tiles",
+        why: "they are those of the values before a filter that does not keep them as they are",
+    },
+    Known {
+        checks: &[
+            Check::Smallest,
+            Check::Largest,
+            Check::Sum,
+            Check::Nulls,
+            Check::WholeSmallest,
+            Check::WholeLargest,
+            Check::WholeSum,
+            Check::WholeNulls,
+        ],
+        applies: |case| case.fragment.is_dense() && case.values.around,
+        why: "libtiledb counts cells of dense tiles outside the fragment: padding up to 2.11, later fill values where it \
+              consolidates",
     },
     Known {
         checks: EXTREMES,
@@ -197,6 +256,27 @@ impl Case<'_> {
 
 /// Whether a date dimension begins below 0.
 fn begins_before_1970(dimension: &Dimension) -> bool {
+    dimension.datatype.is_datetime() && begins_below_zero(dimension)
+}
+
+/// Whether a dimension of signed integers begins below 0.
+fn begins_below_zero(dimension: &Dimension) -> bool {
     let low = dimension.domain.as_ref().and_then(|(low, _)| low.last());
-    dimension.datatype.is_datetime() && low.is_some_and(|byte| *byte >= 0x80)
+    dimension.datatype.physical().is_signed_integer() && low.is_some_and(|byte| *byte >= 0x80)
+}
+
+/// Whether the domain of a dimension of signed integers is wider than the largest of them.
+fn is_wide(dimension: &Dimension) -> bool {
+    let (_, most) = integer_limits(dimension.datatype);
+    dimension.datatype.physical().is_signed_integer()
+        && dimension.last_ordinal().is_some_and(|last| i128::from(last) > most)
+}
+
+/// Whether what is read of a field may not be what was written: its filters keep fewer digits, or make lossy images.
+fn loses(field: &Field<'_>) -> bool {
+    field.filters.filters.iter().any(|filter| match filter {
+        Filter::ScaleFloat(_) => true,
+        Filter::WebP(options) => !options.lossless,
+        _ => false,
+    })
 }

@@ -41,6 +41,8 @@ pub(super) struct Claims {
     sums: Option<Vec<[u8; 8]>>,
     nulls: Option<Arc<Vec<u64>>>,
     fold: Fold,
+    /// As if cells of dense tiles that lie outside the fragment were among its cells.
+    around: Fold,
     /// Whether any cell had a value.
     any: bool,
     size: Size,
@@ -76,6 +78,7 @@ impl Claims {
             sums: words(Section::Sums(slot)).filter(|_| rule.sum),
             nulls: list(Section::NullCounts(slot)).filter(|_| rule.nulls),
             fold: Fold::default(),
+            around: Fold::default(),
             any: false,
             size: Size::default(),
             values: Values::default(),
@@ -101,46 +104,37 @@ impl Verifier {
     ) -> TileStatistics {
         let Subject { rule, datatype, cell_size, .. } = *subject;
         let found = of_tile(rule, datatype, cells, cell_size);
+        let all = TileCells { runs: None, ..*cells };
+        let around = cells.runs.map(|_| of_tile(rule, datatype, &all, cell_size));
         let size = Size::of(datatype, cells);
         let values = Values {
-            nan: size.sum.is_nan(),
-            nul: !datatype.physical().is_float() && datatype.size() == 1 && cells.values.contains(&0),
+            nan: Size::of(datatype, &all).sum.is_nan(),
+            nul: !rule.is_number() && rule.extremes && has_nul(cells, cell_size),
             only_nulls: rule.nulls && found.extremes.is_none(),
-            padding: cells.runs.is_some(),
             ..Values::default()
         };
         claims.fold.add(rule, datatype, &found);
+        claims.around.add(rule, datatype, around.as_ref().unwrap_or(&found));
         claims.any |= found.extremes.is_some();
         claims.values = claims.values.and(values);
         claims.size = claims.size.and(size);
         let slot = subject.slot.unwrap_or(0);
-        let mut compare = |check, section, stored: Option<&[u8]>, cells: &[u8], same: bool| {
-            if !same {
-                let of = format!("of tile {tile} of {}", subject.name);
-                self.statistic(fragment, subject, values, (check, section, &of), stored, cells);
-            }
+        let extreme = |list: &Option<TileValues>| {
+            list.as_ref().map(|list| list.value(tile, cell_size).map(<[u8]>::to_vec))
         };
-        if let Some((low, high)) = found.extremes.as_ref().filter(|_| rule.extremes) {
-            for (check, section, stored, value) in [
-                (Check::Smallest, Section::Mins(slot), &claims.mins, low),
-                (Check::Largest, Section::Maxes(slot), &claims.maxes, high),
-            ] {
-                let Some(stored) = stored else { continue };
-                let stored = stored.value(tile, cell_size);
-                compare(check, section, stored, value, stored.is_some_and(|it| subject.same(it, value)));
-            }
-        }
-        if let Some(sums) = &claims.sums {
-            let stored = sums.get(tile);
-            let same = stored.is_some_and(|stored| same_sum(datatype, *stored, found.sum, size));
-            compare(Check::Sum, Section::Sums(slot), stored.map(|sum| &sum[..]), &found.sum, same);
-        }
-        if let Some(nulls) = &claims.nulls {
-            let stored = nulls.get(tile).copied();
-            let bytes = stored.map(u64::to_le_bytes);
-            let same = stored == Some(found.null_count);
-            let count = found.null_count.to_le_bytes();
-            compare(Check::Nulls, Section::NullCounts(slot), bytes.as_ref().map(|it| &it[..]), &count, same);
+        let sum = claims.sums.as_ref().map(|sums| sums.get(tile).map(|sum| sum.to_vec()));
+        let nulls = claims.nulls.as_ref().map(|nulls| nulls.get(tile).map(|count| count.to_le_bytes().to_vec()));
+        let claimed = [
+            (Check::Smallest, Section::Mins(slot), extreme(&claims.mins)),
+            (Check::Largest, Section::Maxes(slot), extreme(&claims.maxes)),
+            (Check::Sum, Section::Sums(slot), sum),
+            (Check::Nulls, Section::NullCounts(slot), nulls),
+        ];
+        let seen = Seen { values, size, cells: &found, around: around.as_ref() };
+        for (check, section, stored) in claimed {
+            let Some(stored) = stored else { continue };
+            let of = format!("of tile {tile} of {}", subject.name);
+            self.statistic(fragment, subject, (check, section, &of), stored.as_deref(), &seen);
         }
         found
     }
@@ -154,25 +148,23 @@ impl Verifier {
         stored: Option<&FieldStatistics>,
     ) {
         let Some(stored) = stored else { return };
-        let (rule, section) = (subject.rule, Section::FragmentStatistics);
-        let found = claims.fold.finish(rule);
-        let of = format!("of {}", subject.name);
-        let mut compare = |check, stored: &[u8], cells: &[u8], same: bool| {
-            if !same {
-                self.statistic(fragment, subject, claims.values, (check, section, &of), Some(stored), cells);
-            }
+        let rule = subject.rule;
+        let whole = |fold: &Fold| {
+            let FieldStatistics { min, max, sum, null_count } = fold.finish(rule);
+            TileStatistics { extremes: claims.any.then_some((min, max)), sum, null_count }
         };
-        if rule.extremes && claims.any {
-            compare(Check::WholeSmallest, &stored.min, &found.min, subject.same(&stored.min, &found.min));
-            compare(Check::WholeLargest, &stored.max, &found.max, subject.same(&stored.max, &found.max));
-        }
-        if rule.sum {
-            let same = same_sum(subject.datatype, stored.sum, found.sum, claims.size);
-            compare(Check::WholeSum, &stored.sum, &found.sum, same);
-        }
-        if rule.nulls {
-            let (stored, found) = (stored.null_count, found.null_count);
-            compare(Check::WholeNulls, &stored.to_le_bytes(), &found.to_le_bytes(), stored == found);
+        let (cells, around) = (whole(&claims.fold), whole(&claims.around));
+        let seen = Seen { values: claims.values, size: claims.size, cells: &cells, around: Some(&around) };
+        let nulls = stored.null_count.to_le_bytes();
+        let claimed: [(Check, bool, &[u8]); 4] = [
+            (Check::WholeSmallest, rule.extremes, &stored.min),
+            (Check::WholeLargest, rule.extremes, &stored.max),
+            (Check::WholeSum, rule.sum, &stored.sum),
+            (Check::WholeNulls, rule.nulls, &nulls),
+        ];
+        for (check, _, stored) in claimed.into_iter().filter(|(_, kept, _)| *kept) {
+            let of = format!("of {}", subject.name);
+            self.statistic(fragment, subject, (check, Section::FragmentStatistics, &of), Some(stored), &seen);
         }
     }
 
@@ -181,11 +173,18 @@ impl Verifier {
         &mut self,
         fragment: &Fragment,
         subject: &Subject<'_>,
-        values: Values,
         (check, section, of): (Check, Section, &str),
         stored: Option<&[u8]>,
-        cells: &[u8],
+        seen: &Seen<'_>,
     ) {
+        // Where no cell has a value, what is said to be the smallest and largest means nothing.
+        let Some(cells) = value_of(check, seen.cells) else { return };
+        let agrees = |value: &[u8]| stored.is_some_and(|stored| subject.agrees(check, stored, value, seen.size));
+        if agrees(&cells) {
+            return;
+        }
+        let around = seen.around.and_then(|around| value_of(check, around)).is_some_and(|value| agrees(&value));
+        let values = Values { around, ..seen.values };
         let known = known(check, &Case { fragment, field: subject.field.as_ref(), values });
         let (what, datatype, text) = match check {
             Check::Smallest | Check::WholeSmallest => {
@@ -202,16 +201,61 @@ impl Verifier {
         self.findings.add(check, known, || {
             let show = |value| show_value(datatype, text, value);
             let stored = stored.map_or_else(|| "missing".to_owned(), |stored| format!("said to be {}", show(stored)));
-            let what = format!("the {what} {of} is {stored}, but that of the cells is {}", show(cells));
+            let what = format!("the {what} {of} is {stored}, but that of the cells is {}", show(&cells));
             Problem { path, offset, what }
         });
     }
 }
 
+/// What the cells of a tile or fragment say.
+struct Seen<'s> {
+    values: Values,
+    size: Size,
+    cells: &'s TileStatistics,
+    /// The same of all cells of dense tiles, those outside the fragment too.
+    around: Option<&'s TileStatistics>,
+}
+
+/// A statistic's bytes; `None` if there is no smallest or largest value.
+fn value_of(check: Check, statistics: &TileStatistics) -> Option<Vec<u8>> {
+    let extremes = statistics.extremes.as_ref();
+    match check {
+        Check::Smallest | Check::WholeSmallest => extremes.map(|(low, _)| low.clone()),
+        Check::Largest | Check::WholeLargest => extremes.map(|(_, high)| high.clone()),
+        Check::Sum | Check::WholeSum => Some(statistics.sum.to_vec()),
+        _ => Some(statistics.null_count.to_le_bytes().to_vec()),
+    }
+}
+
+/// Whether there is a NUL in a string.
+fn has_nul(cells: &TileCells<'_>, cell_size: Option<usize>) -> bool {
+    cells.written().any(|run| match cell_size {
+        Some(size) => {
+            let bytes = run.start.saturating_mul(size)..run.end.saturating_mul(size);
+            cells.values.get(bytes).unwrap_or_default().contains(&0)
+        }
+        None => run.into_iter().any(|cell| cells.var_cell(cell).unwrap_or_default().contains(&0)),
+    })
+}
+
 impl Subject<'_> {
-    /// Whether two values of the field are the same; zeros of both signs are.
-    fn same(&self, a: &[u8], b: &[u8]) -> bool {
-        a == b || self.rule.is_number() && a.len() == b.len() && Range::compare(self.datatype, a, b).is_eq()
+    /// Whether a stored statistic is the same as that of cells. Zeros of both signs are the same number.
+    fn agrees(&self, check: Check, stored: &[u8], cells: &[u8], size: Size) -> bool {
+        if stored == cells {
+            return true;
+        }
+        match check {
+            Check::Sum | Check::WholeSum => match (stored.try_into(), cells.try_into()) {
+                (Ok(stored), Ok(cells)) => same_sum(self.datatype, stored, cells, size),
+                _ => false,
+            },
+            Check::Nulls | Check::WholeNulls => false,
+            _ => {
+                self.rule.is_number()
+                    && stored.len() == cells.len()
+                    && Range::compare(self.datatype, stored, cells).is_eq()
+            }
+        }
     }
 }
 
@@ -229,6 +273,9 @@ fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Size) -> 
         return stored == found;
     }
     let (stored, found) = (f64::from_le_bytes(stored), f64::from_le_bytes(found));
+    if stored.is_nan() && found.is_nan() {
+        return true;
+    }
     if size.sum.is_finite() {
         // Counts of cells are far below 2⁵³.
         (stored - found).abs() <= size.count as f64 * f64::EPSILON * size.sum

@@ -88,7 +88,7 @@ fn statistics_as_they_are_written_are_clean() {
 fn wrong_statistics_of_a_tile_are_named() {
     for array_type in BOTH {
         // A dense array has five cells in its first tile.
-        let (low, sum, nulls) = if array_type == ArrayType::Dense { (105, 1095, 3) } else { (110, 1145, 2) };
+        let (low, sum) = if array_type == ArrayType::Dense { (105, 1095) } else { (110, 1145) };
         let storage = array(array_type);
         tile(&storage, Section::Mins(NUMBER), &(-7i32).to_le_bytes());
         tile(&storage, Section::Maxes(NUMBER), &999i32.to_le_bytes());
@@ -105,7 +105,7 @@ fn wrong_statistics_of_a_tile_are_named() {
                 format!("the smallest value of tile 1 of attribute \"number\" is said to be -7, but that of the cells is {low}"),
                 format!("the largest value of tile 1 of attribute \"number\" is said to be 999, but that of the cells is {last}"),
                 format!("the sum of tile 1 of attribute \"number\" is said to be 3, but that of the cells is {sum}"),
-                format!("the number of nulls of tile 1 of attribute \"maybe\" is said to be 9, but that of the cells is {nulls}"),
+                "the number of nulls of tile 1 of attribute \"maybe\" is said to be 9, but that of the cells is 2".to_owned(),
             ],
             "{array_type}"
         );
