@@ -1,4 +1,5 @@
-//! Checking a whole array: every structure parsed, every chunk of every tile decoded, every checksum compared.
+//! Checking a whole array: every structure parsed, every chunk of every tile decoded, every checksum compared, and what is
+//! said of cells compared with them.
 
 use core::mem;
 use std::collections::{HashMap, HashSet};
@@ -38,7 +39,7 @@ use report::{Check, Findings};
 const ENUMERATIONS: &str = "__schema/__enumerations";
 
 /// Checks all of an array, whatever its time: schemas, enumerations, commit and metadata files, and every committed
-/// fragment down to the last chunk. Goes on after a problem as far as it can; what this build does not support is
+/// fragment down to the last chunk, and that order, rectangles and statistics are those of the cells. Goes on after a problem as far as it can; what this build does not support is
 /// reported like damage, by name.
 ///
 /// ```no_run

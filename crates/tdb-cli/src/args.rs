@@ -207,9 +207,11 @@ pub(crate) struct DumpArgs {
     pub(crate) json: bool,
 }
 
-/// Check every structure, chunk and checksum of an array.
+/// Check every structure, chunk and checksum of an array, and what is said of its cells.
 ///
-/// Prints a line for each problem, and goes on after it; the exit code is 1 if there was any.
+/// Cells of sparse arrays must stand in order, without forbidden duplicates, in their rectangles; statistics must be those of
+/// the cells. Prints a line for each problem, and goes on after it; of each kind a fragment shows the first few. The exit
+/// code is 1 if there was any problem. What is odd but harmless is a note.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:\n  tdb verify weather\n  tdb verify weather --json")]
 pub(crate) struct VerifyArgs {

@@ -5,6 +5,7 @@
 //! at most `n · ε · Σ|x|`, where ε is [`f64::EPSILON`]. That is the tolerance; of what overflows or is no number, any sum
 //! is taken that is no number either, or stands at the limit.
 
+use core::ops::Range as Cells;
 use std::sync::Arc;
 
 use tdb_codec::{Datatype, Native, PhysicalVisitor, Reader};
@@ -111,6 +112,7 @@ impl Verifier {
             nan: Size::of(datatype, &all).sum.is_nan(),
             nul: !rule.is_number() && rule.extremes && has_nul(cells, cell_size),
             only_nulls: rule.nulls && found.extremes.is_none(),
+            filled: cells.runs.is_some_and(|runs| is_filled(cells, runs, cell_size)),
             ..Values::default()
         };
         claims.fold.add(rule, datatype, &found);
@@ -235,6 +237,17 @@ fn has_nul(cells: &TileCells<'_>, cell_size: Option<usize>) -> bool {
             cells.values.get(bytes).unwrap_or_default().contains(&0)
         }
         None => run.into_iter().any(|cell| cells.var_cell(cell).unwrap_or_default().contains(&0)),
+    })
+}
+
+/// Whether there is anything but zeros outside the runs of a tile's cells that are in the fragment.
+fn is_filled(cells: &TileCells<'_>, runs: &[Cells<usize>], cell_size: Option<usize>) -> bool {
+    let Some(size) = cell_size else { return false };
+    let starts = core::iter::once(0).chain(runs.iter().map(|run| run.end));
+    let ends = runs.iter().map(|run| run.start).chain([cells.count]);
+    starts.zip(ends).any(|(start, end)| {
+        let bytes = start.saturating_mul(size)..end.saturating_mul(size);
+        cells.values.get(bytes).unwrap_or_default().iter().any(|byte| *byte != 0)
     })
 }
 
