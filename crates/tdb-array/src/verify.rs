@@ -33,8 +33,8 @@ mod report;
 mod statistics;
 mod unused;
 
-pub use report::{Problem, Verification};
 use report::{Check, Findings};
+pub use report::{Problem, Verification};
 
 const ENUMERATIONS: &str = "__schema/__enumerations";
 
@@ -59,14 +59,24 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
     let limits = Limits::default();
     let budget = Budget::new(limits.scratch_bytes);
     let context = Context { storage, counters: Arc::default(), threads: 1, limits, budget, key };
-    let mut verifier = Verifier { context, schemas: HashMap::new(), findings: Findings::default(), report: Verification::default() };
+    let mut verifier = Verifier {
+        context,
+        schemas: HashMap::new(),
+        findings: Findings::default(),
+        report: Verification::default(),
+    };
     verifier.array();
     verifier.report
 }
 
 /// Checks one fragment down to its last chunk, whether it counts yet or not.
 pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key: &str) -> Vec<Problem> {
-    let mut verifier = Verifier { context, schemas: HashMap::new(), findings: Findings::default(), report: Verification::default() };
+    let mut verifier = Verifier {
+        context,
+        schemas: HashMap::new(),
+        findings: Findings::default(),
+        report: Verification::default(),
+    };
     verifier.schema(schema_key);
     verifier.fragment(entry);
     verifier.report.problems

@@ -125,7 +125,8 @@ impl Verifier {
             list.as_ref().map(|list| list.value(tile, cell_size).map(<[u8]>::to_vec))
         };
         let sum = claims.sums.as_ref().map(|sums| sums.get(tile).map(|sum| sum.to_vec()));
-        let nulls = claims.nulls.as_ref().map(|nulls| nulls.get(tile).map(|count| count.to_le_bytes().to_vec()));
+        let nulls =
+            claims.nulls.as_ref().map(|nulls| nulls.get(tile).map(|count| count.to_le_bytes().to_vec()));
         let claimed = [
             (Check::Smallest, Section::Mins(slot), extreme(&claims.mins)),
             (Check::Largest, Section::Maxes(slot), extreme(&claims.maxes)),
@@ -181,11 +182,13 @@ impl Verifier {
     ) {
         // Where no cell has a value, what is said to be the smallest and largest means nothing.
         let Some(cells) = value_of(check, seen.cells) else { return };
-        let agrees = |value: &[u8]| stored.is_some_and(|stored| subject.agrees(check, stored, value, seen.size));
+        let agrees =
+            |value: &[u8]| stored.is_some_and(|stored| subject.agrees(check, stored, value, seen.size));
         if agrees(&cells) {
             return;
         }
-        let around = seen.around.and_then(|around| value_of(check, around)).is_some_and(|value| agrees(&value));
+        let around =
+            seen.around.and_then(|around| value_of(check, around)).is_some_and(|value| agrees(&value));
         let values = Values { around, ..seen.values };
         let known = known(check, &Case { fragment, field: subject.field.as_ref(), values });
         let (what, datatype, text) = match check {
@@ -202,7 +205,8 @@ impl Verifier {
         let offset = fragment.footer().sections.get(section);
         self.findings.add(check, known, || {
             let show = |value| show_value(datatype, text, value);
-            let stored = stored.map_or_else(|| "missing".to_owned(), |stored| format!("said to be {}", show(stored)));
+            let stored =
+                stored.map_or_else(|| "missing".to_owned(), |stored| format!("said to be {}", show(stored)));
             let what = format!("the {what} {of} is {stored}, but that of the cells is {}", show(&cells));
             Problem { path, offset, what }
         });
