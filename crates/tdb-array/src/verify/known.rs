@@ -35,6 +35,10 @@ pub(super) struct Values {
     pub(super) around: bool,
     /// Something other than zeros in those cells.
     pub(super) filled: bool,
+    /// An infinity is the smallest or the largest value.
+    pub(super) infinite: bool,
+    /// A tile's sum of integers that passed its limit.
+    pub(super) limit: bool,
 }
 
 impl Values {
@@ -47,6 +51,8 @@ impl Values {
             only_nulls: self.only_nulls || other.only_nulls,
             around: self.around || other.around,
             filled: self.filled || other.filled,
+            infinite: self.infinite || other.infinite,
+            limit: self.limit || other.limit,
         }
     }
 }
@@ -173,6 +179,16 @@ static TABLE: &[Known] = &[
         checks: EXTREMES,
         applies: |case| case.values.nan,
         why: "libtiledb forgets what stands before a NaN",
+    },
+    Known {
+        checks: EXTREMES,
+        applies: |case| case.values.infinite,
+        why: "libtiledb begins with the largest and smallest finite number, which no infinity replaces",
+    },
+    Known {
+        checks: &[Check::Sum, Check::WholeSum],
+        applies: |case| case.fragment.is_dense() && case.values.limit,
+        why: "libtiledb goes on adding in the next run of cells after a sum passed its limit",
     },
     Known {
         checks: EXTREMES,
