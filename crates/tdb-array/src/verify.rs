@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use tdb_codec::{Budget, Limits, Reader, to_u64};
+use tdb_codec::{Budget, Limits, Reader};
 use tdb_filters::Key;
 use tdb_fragment::{
     RTree, Section, TileValues, TimestampedName, parse_fragment_statistics, parse_names, parse_u64_list,
@@ -21,20 +21,21 @@ use crate::directory::{
 };
 use crate::fragment::Fragment;
 use crate::storage::{Entry, Storage, join};
-use crate::timed::{METADATA, PARTIAL};
+use crate::timed::METADATA;
 use crate::{Cause, Error, Result};
 
 mod cells;
 mod commits;
 mod data;
+mod files;
 mod known;
 mod rectangles;
 mod report;
 mod statistics;
 mod unused;
 
-pub use report::{Problem, Verification};
 use report::{Check, Findings};
+pub use report::{Problem, Verification};
 
 const ENUMERATIONS: &str = "__schema/__enumerations";
 
@@ -59,14 +60,24 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
     let limits = Limits::default();
     let budget = Budget::new(limits.scratch_bytes);
     let context = Context { storage, counters: Arc::default(), threads: 1, limits, budget, key };
-    let mut verifier = Verifier { context, schemas: HashMap::new(), findings: Findings::default(), report: Verification::default() };
+    let mut verifier = Verifier {
+        context,
+        schemas: HashMap::new(),
+        findings: Findings::default(),
+        report: Verification::default(),
+    };
     verifier.array();
     verifier.report
 }
 
 /// Checks one fragment down to its last chunk, whether it counts yet or not.
 pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key: &str) -> Vec<Problem> {
-    let mut verifier = Verifier { context, schemas: HashMap::new(), findings: Findings::default(), report: Verification::default() };
+    let mut verifier = Verifier {
+        context,
+        schemas: HashMap::new(),
+        findings: Findings::default(),
+        report: Verification::default(),
+    };
     verifier.schema(schema_key);
     verifier.fragment(entry);
     verifier.report.problems
@@ -261,72 +272,6 @@ impl Verifier {
             _ => OLD_SCHEMA.to_owned(),
         };
         self.schemas.get(&key).cloned()
-    }
-
-    /// A sorted listing; a folder that cannot be listed is a problem.
-    fn list(&mut self, folder: &str) -> Vec<Entry> {
-        match self.context.storage.list(folder) {
-            Ok(mut entries) => {
-                entries.sort_unstable();
-                entries
-            }
-            Err(error) => {
-                self.problem(folder, None, error.to_string());
-                Vec::new()
-            }
-        }
-    }
-
-    /// Keys of the files in one of the root's folders; none if there is no such folder.
-    fn files(&mut self, folder: &str, root: &[Entry]) -> Vec<String> {
-        if !root.iter().any(|entry| entry.is_folder && entry.name == folder) {
-            return Vec::new();
-        }
-        let mut keys = Vec::new();
-        for entry in self.list(folder).iter().filter(|entry| !entry.is_folder) {
-            let key = join(folder, &entry.name);
-            if entry.name.ends_with(PARTIAL) {
-                self.note(&key, "a partly written file, which readers skip");
-            } else {
-                keys.push(key);
-            }
-        }
-        keys
-    }
-
-    /// The whole of a file, which counts as checked.
-    fn read(&mut self, key: &str) -> Option<bytes::Bytes> {
-        match self.context.read_all(key) {
-            Ok(bytes) => {
-                self.count_file(to_u64(bytes.len()));
-                Some(bytes)
-            }
-            Err(error) => {
-                self.failed(error);
-                None
-            }
-        }
-    }
-
-    /// The payload of a file that is one generic tile.
-    fn generic_file(&mut self, key: &str) -> Option<Vec<u8>> {
-        let bytes = self.read(key)?;
-        let payload = self.generic_tile(key, &bytes, 0)?;
-        self.unused_after_tile(key, &bytes, 0);
-        Some(payload)
-    }
-
-    fn generic_tile(&mut self, key: &str, bytes: &[u8], offset: u64) -> Option<Vec<u8>> {
-        match self.context.generic_tile(key, bytes, offset) {
-            Ok(payload) => {
-                self.count_tiles(1);
-                Some(payload)
-            }
-            Err(error) => {
-                self.failed(error);
-                None
-            }
-        }
     }
 
     const fn count_tiles(&mut self, tiles: u64) {

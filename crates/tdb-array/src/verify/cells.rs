@@ -13,8 +13,8 @@ use tdb_schema::FieldKind;
 
 use super::Verifier;
 use super::data::Column;
-use super::rectangles::{self, dimensions, leaf};
 use super::known::{Case, Values, known};
+use super::rectangles::{self, dimensions, leaf};
 use super::report::{Check, Problem};
 use crate::fragment::Fragment;
 use crate::query::show_value;
@@ -85,7 +85,9 @@ impl Verifier {
             group: BTreeMap::new(),
         };
         let mut complete = true;
-        let count = rtree.as_ref().map_or(fragment.footer().sparse_tile_num, |rtree| tdb_codec::to_u64(rtree.leaf_count()));
+        let count = rtree
+            .as_ref()
+            .map_or(fragment.footer().sparse_tile_num, |rtree| tdb_codec::to_u64(rtree.leaf_count()));
         for tile in 0..to_usize(count).unwrap_or(0) {
             let (Some(cells), _) = self.check(fragment.tile_cells(&self.context, tile)) else {
                 complete = false;
@@ -106,7 +108,11 @@ impl Verifier {
                 }
             }
             complete &= all;
-            let decoded: Option<Vec<_>> = columns.iter().enumerate().map(|(index, column)| Some(column.as_ref()?.coordinates(index, cells))).collect();
+            let decoded: Option<Vec<_>> = columns
+                .iter()
+                .enumerate()
+                .map(|(index, column)| Some(column.as_ref()?.coordinates(index, cells)))
+                .collect();
             let Some(coordinates) = decoded.filter(|_| all) else {
                 if !columns.iter().flatten().any(Column::is_readable) {
                     break;
@@ -152,9 +158,9 @@ impl Verifier {
             None => walk.last.as_ref().map(|(point, _)| point.clone()).unwrap_or_default(),
         };
         let dimensions = fragment.schema().domain.dimensions.iter();
-        let high = dimensions.zip(point.iter().zip(&before)).any(|(dimension, (a, b))| {
-            dimension.is_var() && a.iter().chain(b).any(|byte| *byte >= 0x80)
-        });
+        let high = dimensions
+            .zip(point.iter().zip(&before))
+            .any(|(dimension, (a, b))| dimension.is_var() && a.iter().chain(b).any(|byte| *byte >= 0x80));
         let values = Values { high, ..Values::default() };
         let known = known(Check::Order, &Case { fragment, field: None, values });
         let (path, tile) = (walk.key.clone(), tile.tile);

@@ -86,7 +86,8 @@ impl Verifier {
         };
         let whole = of_fragment(&self.context, fragment);
         let whole = whole.as_deref();
-        let stored = |field: &Field<'_>| !(fragment.is_dense() && matches!(field.kind, FieldKind::Dimension(_)));
+        let stored =
+            |field: &Field<'_>| !(fragment.is_dense() && matches!(field.kind, FieldKind::Dimension(_)));
         for field in fragment.schema().fields().filter(stored) {
             self.files_of(fragment, &field, tiles, &mut names);
         }
@@ -148,8 +149,14 @@ impl Verifier {
     ) -> Column<'f> {
         let datatype = Datatype::Uint64;
         let rule = Rule::attribute(datatype, CellValNum::ONE, false);
-        let subject =
-            Subject { field: None, name: name.to_owned(), rule, datatype, cell_size: Some(datatype.size()), slot };
+        let subject = Subject {
+            field: None,
+            name: name.to_owned(),
+            rule,
+            datatype,
+            cell_size: Some(datatype.size()),
+            slot,
+        };
         let claims = Claims::load(&self.context, fragment, &subject);
         Column { subject, tiles, decoded: Decoded::default(), claims, readable: true }
     }
@@ -215,7 +222,8 @@ impl Verifier {
         }
         match file.start() {
             Some(start) if start > 0 && tiles > 0 => {
-                let what = format!("its first tile begins at byte {start}: nothing refers to what stands before");
+                let what =
+                    format!("its first tile begins at byte {start}: nothing refers to what stands before");
                 self.note(&file.key, &what);
             }
             _ => {}

@@ -35,6 +35,10 @@ pub(super) struct Values {
     pub(super) around: bool,
     /// Something other than zeros in those cells.
     pub(super) filled: bool,
+    /// An infinity is the smallest or the largest value.
+    pub(super) infinite: bool,
+    /// A tile's sum of integers that passed its limit.
+    pub(super) limit: bool,
 }
 
 impl Values {
@@ -47,6 +51,8 @@ impl Values {
             only_nulls: self.only_nulls || other.only_nulls,
             around: self.around || other.around,
             filled: self.filled || other.filled,
+            infinite: self.infinite || other.infinite,
+            limit: self.limit || other.limit,
         }
     }
 }
@@ -90,11 +96,9 @@ static TABLE: &[Known] = &[
     Known {
         checks: &[Check::Order],
         applies: |case| {
-            case.before(Gate::PercentEncodedFileNames)
-                && case.fragment.schema().cell_order == Layout::Hilbert
-                && case.dimension(begins_before_1970)
+            case.before(Gate::IndexedFileNames) && case.fragment.schema().cell_order == Layout::Hilbert
         },
-        why: "libtiledb 2.2 did not order dates before 1970 rightly along a Hilbert curve",
+        why: "libtiledb 2.2 had other places for cells on a Hilbert curve",
     },
     Known {
         checks: &[Check::Order],
@@ -178,14 +182,22 @@ static TABLE: &[Known] = &[
     },
     Known {
         checks: EXTREMES,
+        applies: |case| case.values.infinite,
+        why: "libtiledb begins with the largest and smallest finite number, which no infinity replaces",
+    },
+    Known {
+        checks: &[Check::Sum, Check::WholeSum],
+        applies: |case| case.fragment.is_dense() && case.values.limit,
+        why: "libtiledb goes on adding in the next run of cells after a sum passed its limit",
+    },
+    Known {
+        checks: EXTREMES,
         applies: |case| case.values.nul && case.rule(|rule| !rule.is_number()),
         why: "libtiledb compares strings up to a NUL",
     },
     Known {
         checks: EXTREMES_AND_NULLS,
-        applies: |case| {
-            case.fragment.is_dense() && case.is_var() && case.rule(|rule| rule.extremes)
-        },
+        applies: |case| case.fragment.is_dense() && case.is_var() && case.rule(|rule| rule.extremes),
         why: "libtiledb looks for strings of dense tiles in the wrong place",
     },
     Known {

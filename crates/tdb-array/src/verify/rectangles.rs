@@ -18,7 +18,8 @@ impl Verifier {
                 for node in 0..nodes.len() {
                     let above = node.checked_div(rtree.fanout()).unwrap_or(0);
                     let range = |level, node| range(rtree, level, node, index);
-                    let (Some(own), Some(above)) = (range(level, node), range(level.saturating_sub(1), above))
+                    let (Some(own), Some(above)) =
+                        (range(level, node), range(level.saturating_sub(1), above))
                     else {
                         continue;
                     };
@@ -29,11 +30,18 @@ impl Verifier {
                             format!("rectangle {node} of level {level} of the R-tree")
                         };
                         let what = format!("{of} is {}, outside the one above it,", show(&field, &own));
-                        self.rectangle(fragment, &field, Check::Parent, &format!("{what} {}", show(&field, &above)));
+                        self.rectangle(
+                            fragment,
+                            &field,
+                            Check::Parent,
+                            &format!("{what} {}", show(&field, &above)),
+                        );
                     }
                 }
             }
-            let Some(covered) = fragment.non_empty_domain().and_then(|domain| domain.get(index)) else { continue };
+            let Some(covered) = fragment.non_empty_domain().and_then(|domain| domain.get(index)) else {
+                continue;
+            };
             let leaves = (0..rtree.leaf_count()).filter_map(|tile| leaf(rtree, tile, index));
             let all = leaves.reduce(|mut all, leaf| {
                 all.unite(field.datatype, &leaf);

@@ -131,7 +131,8 @@ impl Findings {
             let more = count.saturating_sub(to_u64(shown.len()));
             let Some(last) = shown.last_mut() else { continue };
             if let Some(known) = known {
-                let more = if more > 0 { format!(", and there are {more} more like it") } else { String::new() };
+                let more =
+                    if more > 0 { format!(", and there are {more} more like it") } else { String::new() };
                 last.what = format!("{}{more}: {known}", last.what);
                 report.notes.append(&mut shown);
                 continue;

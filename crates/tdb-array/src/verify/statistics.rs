@@ -112,6 +112,7 @@ impl Verifier {
             nan: Size::of(datatype, &all).sum.is_nan(),
             nul: !rule.is_number() && rule.extremes && has_nul(cells, cell_size),
             only_nulls: rule.nulls && found.extremes.is_none(),
+            limit: rule.sum && is_limit(datatype, found.sum),
             filled: cells.runs.is_some_and(|runs| is_filled(cells, runs, cell_size)),
             ..Values::default()
         };
@@ -125,7 +126,8 @@ impl Verifier {
             list.as_ref().map(|list| list.value(tile, cell_size).map(<[u8]>::to_vec))
         };
         let sum = claims.sums.as_ref().map(|sums| sums.get(tile).map(|sum| sum.to_vec()));
-        let nulls = claims.nulls.as_ref().map(|nulls| nulls.get(tile).map(|count| count.to_le_bytes().to_vec()));
+        let nulls =
+            claims.nulls.as_ref().map(|nulls| nulls.get(tile).map(|count| count.to_le_bytes().to_vec()));
         let claimed = [
             (Check::Smallest, Section::Mins(slot), extreme(&claims.mins)),
             (Check::Largest, Section::Maxes(slot), extreme(&claims.maxes)),
@@ -181,12 +183,15 @@ impl Verifier {
     ) {
         // Where no cell has a value, what is said to be the smallest and largest means nothing.
         let Some(cells) = value_of(check, seen.cells) else { return };
-        let agrees = |value: &[u8]| stored.is_some_and(|stored| subject.agrees(check, stored, value, seen.size));
+        let agrees =
+            |value: &[u8]| stored.is_some_and(|stored| subject.agrees(check, stored, value, seen.size));
         if agrees(&cells) {
             return;
         }
-        let around = seen.around.and_then(|around| value_of(check, around)).is_some_and(|value| agrees(&value));
-        let values = Values { around, ..seen.values };
+        let around =
+            seen.around.and_then(|around| value_of(check, around)).is_some_and(|value| agrees(&value));
+        let infinite = subject.rule.is_number() && is_infinite(subject.datatype, &cells);
+        let values = Values { around, infinite, ..seen.values };
         let known = known(check, &Case { fragment, field: subject.field.as_ref(), values });
         let (what, datatype, text) = match check {
             Check::Smallest | Check::WholeSmallest => {
@@ -202,7 +207,8 @@ impl Verifier {
         let offset = fragment.footer().sections.get(section);
         self.findings.add(check, known, || {
             let show = |value| show_value(datatype, text, value);
-            let stored = stored.map_or_else(|| "missing".to_owned(), |stored| format!("said to be {}", show(stored)));
+            let stored =
+                stored.map_or_else(|| "missing".to_owned(), |stored| format!("said to be {}", show(stored)));
             let what = format!("the {what} {of} is {stored}, but that of the cells is {}", show(&cells));
             Problem { path, offset, what }
         });
@@ -279,6 +285,26 @@ fn sum_type(datatype: Datatype) -> Datatype {
         physical if physical.is_signed_integer() || datatype == Datatype::Char => Datatype::Int64,
         _ => Datatype::Uint64,
     }
+}
+
+/// Whether a sum of integers stands at its limit, where adding stops.
+fn is_limit(datatype: Datatype, sum: [u8; 8]) -> bool {
+    match sum_type(datatype) {
+        Datatype::Int64 => [i64::MIN, i64::MAX].contains(&i64::from_le_bytes(sum)),
+        Datatype::Uint64 => u64::from_le_bytes(sum) == u64::MAX,
+        _ => false,
+    }
+}
+
+fn is_infinite(datatype: Datatype, value: &[u8]) -> bool {
+    struct Infinite<'a>(&'a [u8]);
+    impl PhysicalVisitor for Infinite<'_> {
+        type Output = bool;
+        fn visit<T: Native>(self) -> bool {
+            T::from_le(self.0).is_some_and(|value| value.to_f64().is_infinite())
+        }
+    }
+    datatype.physical().is_float() && datatype.physical().visit(Infinite(value))
 }
 
 fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Size) -> bool {

@@ -47,8 +47,13 @@ impl Verifier {
         };
         let strange: Vec<&str> = lines.filter(strange).collect();
         if let Some(first) = strange.first() {
-            let start = first.char_indices().nth(80).map_or(*first, |(end, _)| first.get(..end).unwrap_or_default());
-            let what = format!("{} of its lines name nothing that an array has, such as \"{}\"", strange.len(), start.escape_debug());
+            let start =
+                first.char_indices().nth(80).map_or(*first, |(end, _)| first.get(..end).unwrap_or_default());
+            let what = format!(
+                "{} of its lines name nothing that an array has, such as \"{}\"",
+                strange.len(),
+                start.escape_debug()
+            );
             self.note(key, &what);
         }
     }

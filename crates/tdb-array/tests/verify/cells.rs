@@ -137,10 +137,7 @@ fn versions_of_a_cell_may_repeat_its_coordinates_newest_first() {
     // The versions of cell 22 are the second and the third cell.
     replace(&storage, "/t.tdb", &times([9, 7]), &times([7, 9]));
     let found = problems(&storage);
-    assert_eq!(
-        found,
-        ["tile 0, cell 2, (x=22): was written at 9, but stands after the same cell as of 7"]
-    );
+    assert_eq!(found, ["tile 0, cell 2, (x=22): was written at 9, but stands after the same cell as of 7"]);
 }
 
 #[test]
@@ -155,13 +152,17 @@ fn cells_outside_their_rectangle_and_the_non_empty_domain_are_named_and_counted(
     );
     // All of 400 cells are outside: eight are shown of each kind.
     let many: Vec<i32> = (0..400).collect();
-    let (storage, other) = (sparse(false, &many), sparse(false, &many.iter().map(|x| x + 500).collect::<Vec<_>>()));
+    let (storage, other) =
+        (sparse(false, &many), sparse(false, &many.iter().map(|x| x + 500).collect::<Vec<_>>()));
     let coordinates = other.remove(&key(&other, "/d0.tdb")).unwrap();
     change(&storage, "/d0.tdb", |bytes| *bytes = coordinates.to_vec());
     let found = problems(&storage);
     assert_eq!(found.len(), 18, "{found:?}");
     assert!(found.contains(&"and 392 more cells outside their tile's rectangle".to_owned()), "{found:?}");
-    assert!(found.contains(&"and 392 more cells outside the fragment's non-empty domain".to_owned()), "{found:?}");
+    assert!(
+        found.contains(&"and 392 more cells outside the fragment's non-empty domain".to_owned()),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -188,16 +189,24 @@ fn a_rectangle_that_is_larger_than_its_cells_need_is_a_note() {
     assert_eq!(problems(&storage), [""; 0]);
     let notes = crate::notes(&storage);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].starts_with("the rectangle of tile 1 is 60 to 111, but its cells span 66 to 111"), "{notes:?}");
+    assert!(
+        notes[0].starts_with("the rectangle of tile 1 is 60 to 111, but its cells span 66 to 111"),
+        "{notes:?}"
+    );
 }
 
 #[test]
 fn a_non_empty_domain_that_is_not_that_of_the_tiles_is_named() {
     for (low, high, outside) in [(0, 111, 0), (11, 9999, 0), (12, 111, 1), (11, 90, 2)] {
         let storage = sparse(false, &CELLS);
-        metadata(&storage, |_, _| (), |footer| {
-            footer.non_empty_domain = Some(vec![Range::new(i32::to_le_bytes(low), i32::to_le_bytes(high))]);
-        });
+        metadata(
+            &storage,
+            |_, _| (),
+            |footer| {
+                footer.non_empty_domain =
+                    Some(vec![Range::new(i32::to_le_bytes(low), i32::to_le_bytes(high))]);
+            },
+        );
         let found = problems(&storage);
         let expected = format!(
             "the fragment's non-empty domain is {low} to {high}, but its tiles' rectangles span 11 to 111 in dimension \"x\""

@@ -83,10 +83,16 @@ fn a_special_file_in_place_of_any_file_is_an_error_and_no_wait() {
                 assert!(error.contains(&name) && error.contains(&shown), "{name}: {error}");
             }
             if !listed {
-                let named = |problem: &&tdb_array::Problem| problem.path.ends_with(&name) && problem.what.contains(&shown);
+                let named = |problem: &&tdb_array::Problem| {
+                    problem.path.ends_with(&name) && problem.what.contains(&shown)
+                };
                 assert!(found.problems.iter().any(|problem| named(&problem)), "{name}, {what}: {found:?}");
             }
-            if what == "a folder" { fs::remove_dir(&file).unwrap() } else { fs::remove_file(&file).unwrap() }
+            if what == "a folder" {
+                fs::remove_dir(&file).unwrap()
+            } else {
+                fs::remove_file(&file).unwrap()
+            }
             fs::write(&file, bytes).unwrap();
         }
         assert!(verify(LocalStorage::new(&folder)).is_clean());
@@ -98,7 +104,8 @@ fn a_special_file_in_place_of_any_file_is_an_error_and_no_wait() {
 fn a_symbolic_link_to_a_regular_file_is_one() {
     let folder = copy("links");
     for file in files(&folder) {
-        let target = folder.join("..").join(format!("{}-{}", folder.display(), file.file_name().unwrap().display()));
+        let target =
+            folder.join("..").join(format!("{}-{}", folder.display(), file.file_name().unwrap().display()));
         fs::rename(&file, &target).unwrap();
         symlink(fs::canonicalize(&target).unwrap(), &file).unwrap();
     }

@@ -66,7 +66,8 @@ fn tile(storage: &MemoryStorage, wanted: Section, value: &[u8]) {
 
 fn whole(storage: &MemoryStorage, slot: usize, change: impl FnOnce(&mut FieldStatistics)) {
     section(storage, Section::FragmentStatistics, |payload| {
-        let slots = (1..20).find(|slots| parse_fragment_statistics(tdb_codec::Reader::new(payload), *slots).is_ok());
+        let slots =
+            (1..20).find(|slots| parse_fragment_statistics(tdb_codec::Reader::new(payload), *slots).is_ok());
         let mut all = parse_fragment_statistics(tdb_codec::Reader::new(payload), slots.unwrap()).unwrap();
         change(&mut all[slot]);
         *payload = write_fragment_statistics(&all);

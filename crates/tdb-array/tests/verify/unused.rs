@@ -20,7 +20,9 @@ fn fixtures() -> Vec<(String, Option<Key>)> {
 /// What kind of file one is: its folder, and its name without what differs from write to write.
 fn kind(key: &str) -> String {
     let parts = key.split('/').map(|part| match part.rsplit_once('.') {
-        _ if !part.starts_with("__") || part.starts_with("__fragment") || part.starts_with("__commits") => part,
+        _ if !part.starts_with("__") || part.starts_with("__fragment") || part.starts_with("__commits") => {
+            part
+        }
         Some((_, suffix)) if part.matches('_').count() > 4 => suffix,
         _ if part.matches('_').count() > 4 || part.len() > 30 => "name",
         _ => part,
@@ -29,7 +31,9 @@ fn kind(key: &str) -> String {
     let text = kind.join("/");
     // Data files of any field.
     match text.rsplit_once('/') {
-        Some((folder, file)) if file.ends_with(".tdb") && !file.starts_with("__frag") => format!("{folder}/data"),
+        Some((folder, file)) if file.ends_with(".tdb") && !file.starts_with("__frag") => {
+            format!("{folder}/data")
+        }
         _ => text,
     }
 }
@@ -64,7 +68,9 @@ fn appended_bytes_are_noticed_in_every_kind_of_file_of_every_release() {
             bytes.extend([filler; 4096]);
             storage.insert(file.clone(), bytes.clone());
             let after = check(&storage);
-            let more = |a: &[tdb_array::Problem], b: &[tdb_array::Problem]| about(a, file).len() > about(b, file).len();
+            let more = |a: &[tdb_array::Problem], b: &[tdb_array::Problem]| {
+                about(a, file).len() > about(b, file).len()
+            };
             if more(&after.notes, &before.notes) && after.problems == before.problems {
                 noted += 1;
             } else if after.problems.len() > before.problems.len() {
@@ -88,7 +94,8 @@ fn bytes_appended_to_schemas_metadata_and_data_are_notes_with_their_place_also_w
         ("2.30.0/base_meta", &["__schema/", "__meta/"]),
         ("1.6.3/base_dense", &["__array_schema.tdb", "/a.tdb"]),
     ] {
-        let (_, key) = fixtures().into_iter().find(|(known, _)| known == id).unwrap_or_else(|| (id.to_owned(), None));
+        let (_, key) =
+            fixtures().into_iter().find(|(known, _)| known == id).unwrap_or_else(|| (id.to_owned(), None));
         let folder = common::fixtures().join("arrays").join(id);
         if !Path::new(&folder).exists() {
             continue;
