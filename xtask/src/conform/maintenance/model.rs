@@ -12,6 +12,8 @@ type Row = BTreeMap<String, Option<Vec<u8>>>;
 /// Cells that a newer fragment wrote without the attribute have its fill value; libtiledb has it where the fragment covers a
 /// space tile, and older values elsewhere.
 const HIDDEN: &str = "\"A dense fragment without an attribute\": values of an attribute that was dropped and added again";
+/// libtiledb consolidates fragments of several schemas even if earlier times then lose the values of an attribute that is gone.
+const FORGOTTEN: &str = "\"Vacuum\": values of an attribute that was dropped before fragments were consolidated";
 /// libtiledb reads what was written under another type as if it were of the new one.
 const RETYPED: &str = "\"Attributes whose type changed\": values of an attribute that was added again with another type";
 
@@ -28,6 +30,8 @@ impl Case {
             Some(RETYPED)
         } else if types.len() > 1 && self.kind.is_dense() {
             Some(HIDDEN)
+        } else if !types.is_empty() && self.forgets_b() {
+            Some(FORGOTTEN)
         } else {
             None
         }
@@ -71,13 +75,21 @@ impl Case {
         }
     }
 
-    /// Whether values of "b" may be gone: fragments were consolidated while the schema was another.
+    /// Whether values of "b" may be gone: fragments were consolidated while the schema was another than that which they were
+    /// written with.
     fn forgets_b(&self) -> bool {
-        let last = self.steps.iter().rposition(|step| matches!(step, Step::Evolve { .. })).unwrap_or(0);
-        self.steps
-            .iter()
-            .take(last)
-            .any(|step| matches!(step, Step::Consolidate(Stored::Fragments) | Step::Purge))
+        let (mut now, mut written) = (None, Vec::new());
+        for step in &self.steps {
+            match step {
+                Step::Evolve { added, .. } => now = *added,
+                Step::Write { cells, .. } => written.extend(cells.b),
+                Step::Consolidate(Stored::Fragments) | Step::Purge if written.iter().any(|b| Some(*b) != now) => {
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     fn rows(&self) -> Vec<Row> {
