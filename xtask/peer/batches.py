@@ -3,8 +3,12 @@
 import argparse
 import json
 import os
+import signal
 
 import capi
+
+# Seconds that a case may take, of the processor and of the clock: a library that hangs is ended by the signal, as if it crashed.
+MOST, MOST_WAITING = 5, 300
 
 
 def main(description, answer):
@@ -22,6 +26,8 @@ def main(description, answer):
         blob = file.read()
     libs = {}
     for case in cases[args.skip:]:
+        signal.setitimer(signal.ITIMER_PROF, MOST)
+        signal.alarm(MOST_WAITING)
         key = case["key"]
         if key not in libs:
             libs[key] = capi.Lib(args.lib, {"sm.memory_budget": 1 << 30}, key)

@@ -1,12 +1,16 @@
 """The libtiledb side of `cargo xtask conform maintenance`.
 
     python3 maintain_peer.py --lib LIBTILEDB.so --cases CASES.json --ours DIR --theirs DIR [--skip N]
+    python3 maintain_peer.py --lib LIBTILEDB.so --turns CASES.json --ours DIR
     python3 maintain_peer.py --lib LIBTILEDB.so --look ARRAYS.json
 
 CASES.json is a list of cases as write.py takes them, each with "windows": pairs of times. libtiledb takes the steps of each
 case itself, in DIR/<name> of --theirs; tdb did in --ours. Both arrays are then read by libtiledb in every window, cells and
 metadata. Each case is answered with a line of JSON: {"name", "outcome": "equal" | "known" | "differs" | "refused", "what", "skipped"},
 where "skipped" are the maintenance steps that libtiledb refuses, with its words.
+
+With --turns, questions come as lines of JSON: {"case": number, "step": number} to take a step of a case in DIR/<name>, or
+{"case", "window", "order", "ignored"} to read. Each is answered with a line: what is read, or {"refused": words}.
 
 ARRAYS.json is a list of {"path", "windows"}. Each is answered with a line: for each window {"fields", "cells", "sum",
 "metadata"}, the last two being sums of hashes, of cells and of metadata.
@@ -17,8 +21,12 @@ import base64
 import json
 import os
 import shutil
+import signal
 import struct
+import sys
+import time
 
+import batches
 import capi
 import expect
 import objects
@@ -44,7 +52,7 @@ def take_steps(lib, case, out):
 def look(lib, uri, window):
     """Cells and metadata in a window, in an order that says nothing."""
     reader = expect.Reader(lib)
-    array = lib.open(uri, capi.READ, window[1], window[0])
+    array = lib.open(uri, capi.READ, *([] if window is None else [window[1], window[0]]))
     try:
         schema = reader.schema(array)
         sparse = schema["array_type"] == "sparse"
@@ -59,13 +67,56 @@ def look(lib, uri, window):
         if sparse:
             rows.sort(key=lambda row: tuple("" if cell is None else cell for cell in row))
         metadata = sorted(reader.metadata(array), key=lambda entry: entry["key"])
-        return {"fields": sorted(fields), "rows": rows, "metadata": metadata}
+        return {"fields": sorted(fields), "rows": rows, "metadata": metadata, "sparse": sparse}
     finally:
         lib.close(array)
 
 
+def turn(lib, cases, arrays, question):
+    """One step of a case, or what libtiledb reads in a window and an order."""
+    case = cases[question["case"]]
+    if lib.key != case["key"]:
+        lib.set_key(case["key"])
+    uri = os.path.join(arrays, case["name"])
+    if "step" in question:
+        write.run_step(lib, uri, case, case["steps"][question["step"]])
+        return {}
+    reader, window = expect.Reader(lib), question["window"]
+    array = lib.open(uri, capi.READ, *([] if window is None else [window[1], window[0]]))
+    try:
+        schema = reader.schema(array)
+        sparse = schema["array_type"] == "sparse"
+        ranges = None if sparse else [[d["domain"][0], d["domain"][1]] for d in schema["dimensions"]]
+        order = "row-major" if question["order"] == "unordered" and not sparse else question["order"]
+        count, fields = reader.query(array, schema, order, ranges)
+        columns = {}
+        for name in fields:
+            if name != question["ignored"]:
+                cells = reader.cells_of(fields[name], count)
+                valid = fields[name].get("validity", b"\1" * count)
+                columns[name] = [cell.hex() if ok else None for cell, ok in zip(cells, valid)]
+        rows = [{name: column[at] for name, column in columns.items()} for at in range(count)]
+        metadata = sorted([e["key"], base64.b64decode(e["value"]).hex()] for e in reader.metadata(array))
+        return {"sparse": sparse, "rows": rows, "metadata": metadata}
+    finally:
+        lib.close(array)
+
+
+def take_turns(lib, cases, arrays):
+    for line in sys.stdin:
+        signal.setitimer(signal.ITIMER_PROF, batches.MOST)
+        signal.alarm(batches.MOST_WAITING)
+        try:
+            answer = turn(lib, cases, arrays, json.loads(line))
+        except capi.TileDBError as error:
+            answer = {"refused": str(error)}
+        # no time is measured while tdb works
+        signal.alarm(0)
+        print(json.dumps(answer), flush=True)
+
+
 def look_at_group(lib, uri, window):
-    group = objects.open_group(lib, uri, capi.READ, window)
+    group = objects.open_group(lib, uri, capi.READ, window or [0, int(1000 * time.time())])
     try:
         members = sorted(m["name"] for m in objects.members(lib, group, uri))
         metadata = sorted(objects.metadata(lib, group), key=lambda entry: entry["key"])
@@ -115,7 +166,7 @@ def named(lib, case, uri, window, what, a, b):
     more = [x for x in b[what] if x not in a[what]]
     if not more or any(x not in b[what] for x in a[what]):
         return None
-    if case["group"] and what == "fields" and window[0] > 0:
+    if case["group"] and what == "fields" and window and window[0] > 0:
         whole = look_at_group(lib, uri, [0, window[1]])["fields"]
         return "\"Group files\": members that are older than the window" if all(m in whole for m in more) else None
     if not case["group"] and what == "rows" and all(older_version(case, a["fields"], row) for row in more):
@@ -123,12 +174,28 @@ def named(lib, case, uri, window, what, a, b):
     return None
 
 
+def seen(lib, case, uri, window):
+    """What is in an array or group; before there is one, the words of the library."""
+    try:
+        found = (look_at_group if case["group"] else look)(lib, uri, window)
+    except capi.TileDBError as error:
+        if window is None or window[1] >= case["steps"][0].get("t", 0):
+            raise
+        return {"fields": [str(error).replace(uri, "")], "rows": [], "metadata": []}
+    if case["ignored"] in found["fields"]:
+        at = found["fields"].index(case["ignored"])
+        found["rows"] = sorted(([cell for place, cell in enumerate(row) if place != at] for row in found["rows"]),
+                               key=lambda row: tuple("" if cell is None else cell for cell in row)) if found["sparse"] else [
+            [cell for place, cell in enumerate(row) if place != at] for row in found["rows"]]
+        found["fields"] = [name for name in found["fields"] if name != case["ignored"]]
+    return found
+
+
 def compare(lib, case, ours, theirs):
     """How what tdb left differs from what libtiledb left, and how that is called if it is known."""
     known = None
     for window in case["windows"]:
-        a, b = [(look_at_group if case["group"] else look)(lib, os.path.join(side, case["name"]), window)
-                for side in (ours, theirs)]
+        a, b = [seen(lib, case, os.path.join(side, case["name"]), window) for side in (ours, theirs)]
         for what in ("fields", "metadata", "rows"):
             if a[what] != b[what]:
                 name = named(lib, case, os.path.join(ours, case["name"]), window, what, a, b)
@@ -146,6 +213,7 @@ def main():
     parser.add_argument("--ours")
     parser.add_argument("--theirs")
     parser.add_argument("--look")
+    parser.add_argument("--turns")
     parser.add_argument("--skip", type=int, default=0)
     args = parser.parse_args()
     lib = capi.Lib(args.lib)
@@ -156,9 +224,12 @@ def main():
         for array in arrays:
             print(json.dumps([sums(lib, array["path"], window) for window in array["windows"]]), flush=True)
         return
-    with open(args.cases) as handle:
+    with open(args.turns or args.cases) as handle:
         cases = json.load(handle)
     expect.BUFFER = 1 << 16
+    if args.turns:
+        take_turns(lib, cases, args.ours)
+        return
     for case in cases[args.skip:]:
         answer = {"name": case["name"], "outcome": "equal", "what": "", "skipped": []}
         if lib.key != case["key"]:

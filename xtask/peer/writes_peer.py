@@ -90,7 +90,8 @@ def compare(query, fields, dimensions):
                     start = end
     for i, (a, b) in enumerate(zip(got, right)):
         if a != b:
-            return "cell %d is %s, not %s" % (i, a, b)
+            order = "in another order, " if sorted(got) == sorted(right) else ""
+            return "%scell %d is %s, not %s" % (order, i, a, b)
     return None
 
 

@@ -1,8 +1,13 @@
-//! `cargo xtask conform maintenance`: the same history of an array made by tdb and by libtiledb, with maintenance in any
-//! order; then libtiledb reads both arrays at every time, and so does tdb.
+//! `cargo xtask conform maintenance`: histories of arrays, with maintenance in any order.
+//!
+//! Half of them are made by tdb and by libtiledb, each in an array of its own; then libtiledb reads both arrays at every time,
+//! and so does tdb. In the others both take turns in one array, and read it in every window and order. Besides, a plain model
+//! says what the array must hold at last, and `verify` must find nothing after each of tdb's steps.
 
 mod cases;
+mod model;
 mod told;
+mod turns;
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -11,113 +16,229 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tdb_array::{
-    Consolidation, GroupMember, Key, Layout, MetadataChanges, ObjectType, OpenOptions, SchemaEvolution,
-    Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions,
+    ArrayWriter, Consolidation, GroupMember, Key, Layout, MetadataChanges, ObjectType, SchemaEvolution, Stored,
+    TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions,
 };
 
-use self::cases::{Case, Kind, Step};
+use self::cases::{Added, Case, Cells, Kind, Step};
+use self::turns::Turns;
 use crate::peer::{READER, libraries, python, repository_root};
 
-pub(super) const USAGE: &str = "[--cases N] [--seed N] [--dir DIR]";
+pub(super) const USAGE: &str = "[--cases N] [--seed N] [--only CASE] [--dir DIR]";
 
 /// Failures that are printed in full.
 const SHOWN: usize = 20;
+/// Most letters of a failure.
+const LONGEST: usize = 1500;
+
+/// Histories that are on disk at a time.
+const BATCH: u64 = 50;
+
+struct Options {
+    count: u64,
+    seed: u64,
+    only: Option<u64>,
+    folder: PathBuf,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("tdb-maintenance-{}", std::process::id()));
+        let mut options = Self { count: 200, seed: 1, only: None, folder };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
+            let number = |text: &String| text.parse().map_err(|_| format!("{arg} wants a number"));
+            match arg.as_str() {
+                "--cases" => options.count = number(value()?)?,
+                "--seed" => options.seed = number(value()?)?,
+                "--only" => options.only = Some(number(value()?)?),
+                "--dir" => options.folder = value()?.into(),
+                _ => return Err(format!("unknown argument {arg}: {USAGE}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// What came of all histories.
+#[derive(Default)]
+struct Report {
+    tally: BTreeMap<String, u64>,
+    failures: Vec<String>,
+    steps: usize,
+    windows: usize,
+}
+
+impl Report {
+    fn count(&mut self, what: impl Into<String>, more: u64) {
+        *self.tally.entry(what.into()).or_default() += more;
+    }
+}
 
 /// Entry point of the subcommand.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
-    let (mut count, mut seed) = (200u64, 1u64);
-    let mut folder = std::env::temp_dir().join(format!("tdb-maintenance-{}", std::process::id()));
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
-        let number = |text: &String| text.parse().map_err(|_| format!("{arg} wants a number"));
-        match arg.as_str() {
-            "--cases" => count = number(value()?)?,
-            "--seed" => seed = number(value()?)?,
-            "--dir" => folder = value()?.into(),
-            _ => return Err(format!("unknown argument {arg}: {USAGE}")),
-        }
-    }
+    let options = Options::parse(args)?;
     let root = repository_root()?;
     let library = libraries(&root, &[READER.to_owned()])?.remove(READER).ok_or("no library")?;
-    let (ours, theirs) = (folder.join("ours"), folder.join("theirs"));
-    for folder in [&ours, &theirs] {
-        fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    }
-    let cases: Vec<Case> = (0..count).map(|number| cases::random(seed, number)).collect();
-    let mut failures = Vec::new();
-    for case in &cases {
-        if let Err(error) = make(case, &ours) {
-            failures.push(format!("{}: tdb: {error}", case.name));
+    let numbers = 0..options.only.map_or(options.count, |only| only + 1);
+    let numbers: Vec<u64> = numbers.filter(|number| options.only.is_none_or(|only| only == *number)).collect();
+    let mut report = Report::default();
+    for numbers in numbers.chunks(usize::try_from(BATCH).unwrap_or(1)) {
+        let cases: Vec<Case> = numbers.iter().map(|number| cases::random(options.seed, *number)).collect();
+        // Groups and every other array are made twice, the others are worked on in turns.
+        let in_turns = |case: &Case, number: u64| number % 2 == 1 && case.kind != Kind::Group;
+        let (turns, twice): (Vec<_>, Vec<_>) =
+            cases.into_iter().zip(numbers).partition(|(case, number)| in_turns(case, **number));
+        let [turns, twice] = [turns, twice].map(|of| of.into_iter().map(|(case, _)| case).collect::<Vec<_>>());
+        let before = report.failures.len();
+        let batch = Batch { root: &root, library: &library, folder: &options.folder, seed: options.seed };
+        batch.twice(&twice, &mut report)?;
+        batch.turns(&turns, &mut report)?;
+        if report.failures.len() == before && options.only.is_none() {
+            // What was compared is of no use any more.
+            let _ = fs::remove_dir_all(&options.folder);
         }
     }
-    let list = folder.join("cases.json");
-    let json: Vec<Value> = cases.iter().map(Case::json).collect();
-    fs::write(&list, Value::Array(json).to_string()).map_err(|e| format!("{}: {e}", list.display()))?;
-    let text = |path: &Path| path.display().to_string();
-    let said = python(
-        &root,
-        "maintain_peer.py",
-        &[
-            "--lib",
-            &text(&library),
-            "--cases",
-            &text(&list),
-            "--ours",
-            &text(&ours),
-            "--theirs",
-            &text(&theirs),
-        ],
-    )?;
-    let mut tally: BTreeMap<String, u64> = BTreeMap::new();
-    for (case, line) in cases.iter().zip(said.lines()) {
-        let answer: Value = serde_json::from_str(line).map_err(|e| format!("{line}: {e}"))?;
-        let word = |key: &str| answer.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        *tally.entry(format!("{} {}", case.kind.name(), word("outcome"))).or_default() += 1;
-        if word("outcome") == "known" {
-            *tally.entry(format!("known difference: {}", word("what"))).or_default() += 1;
-        } else if word("outcome") != "equal" {
-            failures.push(format!("{}: libtiledb reads: {} {}", case.name, word("outcome"), word("what")));
-        } else if let Err(error) = same(case, &ours, &theirs) {
-            failures.push(format!("{}: tdb reads: {error}", case.name));
-        }
-        let skipped = answer.get("skipped").and_then(Value::as_array).map_or(0, Vec::len);
-        *tally.entry("maintenance steps that libtiledb refused".into()).or_default() +=
-            u64::try_from(skipped).unwrap_or(0);
-    }
-    let steps: usize = cases.iter().map(|case| case.steps.len()).sum();
-    let windows: usize = cases.iter().map(|case| case.windows().len()).sum();
-    println!("{count} histories of {steps} steps, read in {windows} windows by both libraries");
+    let Report { tally, failures, steps, windows } = report;
+    println!("{} histories of {steps} steps, read in {windows} windows by both libraries", numbers.len());
     for (what, count) in &tally {
         println!("  {count:6} {what}");
     }
-    if said.lines().count() < cases.len() {
-        failures.push("libtiledb's side ended early".into());
-    }
     if failures.is_empty() {
-        // What was compared is of no use any more.
-        let _ = fs::remove_dir_all(&folder);
         return Ok(());
     }
-    failures.iter().take(SHOWN).for_each(|failure| eprintln!("{failure}"));
-    Err(format!("{} of {count} histories differ; their arrays are in {}", failures.len(), folder.display()))
+    failures.iter().take(SHOWN).for_each(|failure| eprintln!("{}", shortened(failure)));
+    let (failed, all) = (failures.len(), numbers.len());
+    Err(format!("{failed} of {all} histories differ; their arrays are in {}", options.folder.display()))
 }
 
-/// Takes a case's steps with tdb.
-fn make(case: &Case, out: &Path) -> Result<(), String> {
+/// The beginning of a long text.
+fn shortened(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+/// What the histories of a batch share.
+struct Batch<'b> {
+    root: &'b Path,
+    library: &'b Path,
+    folder: &'b Path,
+    seed: u64,
+}
+
+impl Batch<'_> {
+    /// A failure, with the command that makes it again.
+    fn failed(&self, case: &Case, why: &str) -> String {
+        let number = case.name.rsplit('_').next().unwrap_or_default();
+        let again = format!("cargo xtask conform maintenance --seed {} --only {number} --dir DIR", self.seed);
+        format!("{} ({}): {}\n    {again}", case.name, case.kind.name(), shortened(why))
+    }
+
+    fn list(&self, cases: &[Case], name: &str) -> Result<PathBuf, String> {
+        fs::create_dir_all(self.folder).map_err(|e| format!("{}: {e}", self.folder.display()))?;
+        let list = self.folder.join(name);
+        let json: Vec<Value> = cases.iter().map(Case::json).collect();
+        fs::write(&list, Value::Array(json).to_string()).map_err(|e| format!("{}: {e}", list.display()))?;
+        Ok(list)
+    }
+
+    /// Histories that both sides make, each in an array of its own.
+    fn twice(&self, cases: &[Case], report: &mut Report) -> Result<(), String> {
+        let (ours, theirs) = (self.folder.join("ours"), self.folder.join("theirs"));
+        for folder in [&ours, &theirs] {
+            fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        }
+        for case in cases {
+            match make(case, &ours) {
+                Ok(verified) => report.count("arrays verified", verified),
+                Err(error) => report.failures.push(self.failed(case, &format!("tdb: {error}"))),
+            }
+        }
+        let list = self.list(cases, "twice.json")?;
+        let text = |path: &Path| path.display().to_string();
+        let (library, list) = (text(self.library), text(&list));
+        let (ours_text, theirs_text) = (text(&ours), text(&theirs));
+        let mut words = vec!["--lib", &library, "--cases", &list];
+        words.extend(["--ours", &ours_text, "--theirs", &theirs_text]);
+        let said = python(self.root, "maintain_peer.py", &words)?;
+        for (case, line) in cases.iter().zip(said.lines()) {
+            let answer: Value = serde_json::from_str(line).map_err(|e| format!("{line}: {e}"))?;
+            let word = |key: &str| answer.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            report.count(format!("{} {}", case.kind.name(), word("outcome")), 1);
+            if word("outcome") == "known" {
+                report.count(format!("known difference: {}", word("what")), 1);
+            } else if word("outcome") != "equal" {
+                let why = format!("libtiledb reads: {} {}", word("outcome"), word("what"));
+                report.failures.push(self.failed(case, &why));
+            } else if let Err(error) = same(case, &ours, &theirs) {
+                report.failures.push(self.failed(case, &format!("tdb reads: {error}")));
+            }
+            report.count_rule(case);
+            let skipped = answer.get("skipped").and_then(Value::as_array).map_or(0, Vec::len);
+            report.count("maintenance steps that libtiledb refused", u64::try_from(skipped).unwrap_or(0));
+        }
+        if said.lines().count() < cases.len() {
+            report.failures.push("libtiledb's side ended early".into());
+        }
+        report.steps += cases.iter().map(|case| case.steps.len()).sum::<usize>();
+        report.windows += cases.iter().map(|case| case.windows().len()).sum::<usize>();
+        Ok(())
+    }
+
+    /// Histories whose steps both sides take in turns, in one array.
+    fn turns(&self, cases: &[Case], report: &mut Report) -> Result<(), String> {
+        let arrays = self.folder.join("turns");
+        fs::create_dir_all(&arrays).map_err(|e| format!("{}: {e}", arrays.display()))?;
+        let list = self.list(cases, "turns.json")?;
+        let script = self.root.join("xtask/peer/maintain_peer.py");
+        let mut peer = Turns::new(&script, self.library, &list, &arrays);
+        for (number, case) in cases.iter().enumerate() {
+            let came = peer.run(case, number).and_then(|came| {
+                let array = case.options(Some(TimeWindow::ALL)).open(arrays.join(&case.name));
+                case.check(&array.map_err(|error| error.to_string())?)?;
+                Ok(came)
+            });
+            match came {
+                Ok(came) => {
+                    report.count(format!("{} in turns, equal", case.kind.name()), 1);
+                    report.count("arrays verified", came.verified);
+                    report.count("queries of arrays worked on in turns", came.equal);
+                    report.count("maintenance steps that libtiledb refused", came.skipped);
+                }
+                Err(why) => report.failures.push(self.failed(case, &format!("in turns: {why}"))),
+            }
+            report.count_rule(case);
+        }
+        report.steps += cases.iter().map(|case| case.steps.len()).sum::<usize>();
+        report.windows += cases.iter().map(|case| case.windows().len()).sum::<usize>();
+        Ok(())
+    }
+}
+
+impl Report {
+    /// Counts the rule that excuses libtiledb's values of an attribute, if one does.
+    fn count_rule(&mut self, case: &Case) {
+        if let Some(rule) = case.ignored() {
+            self.count(format!("excused by rule: {rule}"), 1);
+        }
+    }
+}
+
+/// Takes a case's steps with tdb, and verifies the array after each; returns how many times.
+fn make(case: &Case, out: &Path) -> Result<u64, String> {
     let path: PathBuf = out.join(&case.name);
     let _ = fs::remove_dir_all(&path);
-    let at = |time: u64| {
-        let options = WriteOptions::new().threads(1).timestamp(time);
-        match key(case) {
-            Some(key) => options.key(key),
-            None => options,
-        }
-    };
+    let mut verified = 0;
     for step in &case.steps {
-        take(case, step, &path, &at).map_err(|error| format!("{step:?}: {error}"))?;
+        take(case, step, &path).map_err(|error| format!("{step:?}: {error}"))?;
+        case.verify(&path).map_err(|error| format!("after {step:?}: {error}"))?;
+        verified += 1;
     }
-    Ok(())
+    if case.kind != Kind::Group {
+        let array = case.options(Some(TimeWindow::ALL)).open(&path).map_err(|error| error.to_string())?;
+        case.check(&array)?;
+    }
+    Ok(verified)
 }
 
 /// The key of an encrypted case.
@@ -126,15 +247,17 @@ fn key(case: &Case) -> Option<Key> {
     bytes.map(Key::new)
 }
 
-fn take(
-    case: &Case,
-    step: &Step,
-    path: &Path,
-    at: &dyn Fn(u64) -> WriteOptions,
-) -> Result<(), tdb_array::Error> {
+fn take(case: &Case, step: &Step, path: &Path) -> Result<(), tdb_array::Error> {
     let go = &mut |_: &_| ControlFlow::Continue(());
+    let at = |time: u64| {
+        let options = WriteOptions::new().threads(1).timestamp(time);
+        match key(case) {
+            Some(key) => options.key(key),
+            None => options,
+        }
+    };
     if case.kind == Kind::Group {
-        return take_group(step, path, at);
+        return take_group(step, path, &at);
     }
     match step {
         // Only groups have members.
@@ -149,30 +272,7 @@ fn take(
             }
         }
         Step::Create => at(cases::START).create(path, &case.kind.schema()),
-        Step::Write { time, cells } => {
-            let writer = at(*time).open(path)?;
-            let columns = cells.columns(case.kind);
-            let mut write = writer.write();
-            if case.kind.is_dense() {
-                let (x, y) = cells.bounds();
-                write = write.range("x", x.0..=x.1).range("y", i64::from(y.0)..=i64::from(y.1));
-            } else {
-                let x = match case.kind {
-                    Kind::Words => WriteColumn::var("x", &columns.words, &columns.word_offsets),
-                    _ => WriteColumn::fixed("x", &columns.x),
-                };
-                // Words have no space tiles.
-                let order = if case.kind == Kind::Words { Layout::Unordered } else { Layout::GlobalOrder };
-                write = write.order(order).column(x).column(WriteColumn::fixed("y", &columns.y));
-            }
-            write = write.column(WriteColumn::fixed("a", &columns.a));
-            write =
-                write.column(WriteColumn::var("s", &columns.s, &columns.offsets).nullable(&columns.valid));
-            if columns.has_b {
-                write = write.column(WriteColumn::fixed("b", &columns.b));
-            }
-            write.commit().map(drop)
-        }
+        Step::Write { time, cells } => write(case, &at(*time).open(path)?, cells),
         Step::Delete { time, most } => at(*time).open(path)?.delete(&cases::greater(*most)).map(drop),
         Step::Consolidate(what) => {
             let writer = at(0).open(path)?;
@@ -190,10 +290,47 @@ fn take(
             };
             at(*time).open(path)?.write_metadata(&changes).map(drop)
         }
-        Step::Evolve { time } => {
-            at(*time).evolve(path, &SchemaEvolution::new().add_attribute(cases::added())).map(drop)
+        Step::Evolve { time, added } => {
+            let evolution = SchemaEvolution::new();
+            let evolution = match added {
+                Some(added) => evolution.add_attribute(added.attribute()),
+                None => evolution.drop_attribute("b"),
+            };
+            at(*time).evolve(path, &evolution).map(drop)
         }
     }
+}
+
+fn write(case: &Case, writer: &ArrayWriter, cells: &Cells) -> Result<(), tdb_array::Error> {
+    let columns = cells.columns(case.kind);
+    let mut write = writer.write();
+    if case.kind.is_dense() {
+        let (x, y) = cells.bounds();
+        write = write.range("x", x.0..=x.1).range("y", i64::from(y.0)..=i64::from(y.1));
+    } else {
+        let (x, y) = match case.kind {
+            Kind::Words => {
+                let x = WriteColumn::var("x", &columns.words, &columns.word_offsets);
+                (x, WriteColumn::fixed("y", &columns.y))
+            }
+            Kind::Reals => {
+                (WriteColumn::fixed("x", &columns.reals.0), WriteColumn::fixed("y", &columns.reals.1))
+            }
+            _ => (WriteColumn::fixed("x", &columns.x), WriteColumn::fixed("y", &columns.y)),
+        };
+        // Words have no space tiles, and the place of reals on the curve is what is tested.
+        let sorted = !matches!(case.kind, Kind::Words | Kind::Reals);
+        let order = if sorted { Layout::GlobalOrder } else { Layout::Unordered };
+        write = write.order(order).column(x).column(y);
+    }
+    write = write.column(WriteColumn::fixed("a", &columns.a));
+    write = write.column(WriteColumn::var("s", &columns.s, &columns.offsets).nullable(&columns.valid));
+    write = match cells.b {
+        Some(Added::Text) => write.column(WriteColumn::var("b", &columns.b, &columns.b_offsets)),
+        Some(_) => write.column(WriteColumn::bytes("b", &columns.b)),
+        None => write,
+    };
+    write.commit().map(drop)
 }
 
 fn take_group(step: &Step, path: &Path, at: &dyn Fn(u64) -> WriteOptions) -> Result<(), tdb_array::Error> {
@@ -234,6 +371,10 @@ fn take_group(step: &Step, path: &Path, at: &dyn Fn(u64) -> WriteOptions) -> Res
 fn same(case: &Case, ours: &Path, theirs: &Path) -> Result<(), String> {
     for window in case.windows() {
         let [a, b] = [ours, theirs].map(|folder| look(case, &folder.join(&case.name), window));
+        if let (Err(_), Err(_)) = (&a, &b) {
+            // Before there was an array.
+            continue;
+        }
         let (a, b) = (a.map_err(|e| e.to_string())?, b.map_err(|e| e.to_string())?);
         if a != b {
             return Err(format!("{window:?}: {a:?} from tdb's array, {b:?} from libtiledb's"));
@@ -242,8 +383,8 @@ fn same(case: &Case, ours: &Path, theirs: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn look(case: &Case, path: &Path, window: TimeWindow) -> Result<Vec<String>, tdb_array::Error> {
-    let options = OpenOptions::new().window(window);
+fn look(case: &Case, path: &Path, window: Option<TimeWindow>) -> Result<Vec<String>, tdb_array::Error> {
+    let options = case.options(window);
     if case.kind == Kind::Group {
         let group = options.open_group(path)?;
         let mut rows: Vec<String> = group.members().map(|member| member.key().to_owned()).collect();
@@ -251,17 +392,15 @@ fn look(case: &Case, path: &Path, window: TimeWindow) -> Result<Vec<String>, tdb
         rows.extend(group.metadata()?.iter().map(|(key, value)| format!("{key:?} {value:?}")));
         return Ok(rows);
     }
-    let array = match key(case) {
-        Some(key) => options.key(key).open(path)?,
-        None => options.open(path)?,
-    };
+    let array = options.open(path)?;
     let cells = array.read().collect()?;
     let mut rows: Vec<String> = (0..cells.len())
         .map(|at| {
             let show = |column: &tdb_array::Column| {
                 if column.is_null(at) { "null".to_owned() } else { format!("{:?}", column.cell(at)) }
             };
-            cells.columns().iter().map(show).collect::<Vec<_>>().join(" ")
+            let counts = |column: &&tdb_array::Column| case.ignored().is_none() || column.name != "b";
+            cells.columns().iter().filter(counts).map(show).collect::<Vec<_>>().join(" ")
         })
         .collect();
     if array.schema().array_type == tdb_array::ArrayType::Sparse {

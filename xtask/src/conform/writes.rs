@@ -31,6 +31,7 @@ use tdb_codec::{FormatVersion, to_u64};
 
 use self::bench::Case;
 use self::judge::{Bench, Job, Tally};
+pub(super) use self::cells::FUTURE;
 pub(super) use self::told::{base64, hex};
 use super::random::Random;
 use super::releases::Releases;

@@ -1,12 +1,13 @@
 //! Histories of arrays, and how both sides are told of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tdb_array::{ArraySchema, CellValNum, Datatype, Stored, TimeWindow};
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::conform::random::Random;
+use crate::conform::writes::FUTURE;
 
 /// When histories begin. Schemas count in the order of their names, so all times have as many digits.
 pub(super) const START: u64 = 1000;
@@ -20,6 +21,8 @@ pub(super) enum Kind {
     Dense,
     /// Sparse, with strings as one of the coordinates.
     Words,
+    /// Sparse, in Hilbert order of reals, with cells at both ends of the domain.
+    Reals,
     /// Encrypted.
     Secret,
     SecretDense,
@@ -64,17 +67,26 @@ pub(super) enum Step {
         key: String,
         value: Option<i32>,
     },
-    /// Attribute "b" is added.
+    /// Attribute "b" is added, of some type, or dropped.
     Evolve {
         time: u64,
+        added: Option<Added>,
     },
+}
+
+/// The types that attribute "b" may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Added {
+    Long,
+    Int,
+    Text,
 }
 
 /// Cells of one write by coordinates; of a dense array a box of them.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
-    cells: BTreeMap<(i32, i32), i32>,
-    pub(super) has_b: bool,
+    pub(super) cells: BTreeMap<(i32, i32), i32>,
+    pub(super) b: Option<Added>,
 }
 
 /// The same as columns.
@@ -85,12 +97,14 @@ pub(super) struct Columns {
     pub(super) words: Vec<u8>,
     pub(super) word_offsets: Vec<u64>,
     pub(super) y: Vec<i32>,
+    /// Both as reals.
+    pub(super) reals: (Vec<f64>, Vec<f64>),
     pub(super) a: Vec<i32>,
     pub(super) s: Vec<u8>,
     pub(super) offsets: Vec<u64>,
     pub(super) valid: Vec<u8>,
-    pub(super) b: Vec<i64>,
-    pub(super) has_b: bool,
+    pub(super) b: Vec<u8>,
+    pub(super) b_offsets: Vec<u64>,
 }
 
 impl Cells {
@@ -110,21 +124,62 @@ impl Cells {
             Kind::Hilbert => cells.sort_by_key(|((x, y), _)| (hilbert(*x, *y), *x, *y)),
             _ => cells.sort_by_key(|((x, y), _)| (x.div_euclid(5), y.div_euclid(2), *x, *y)),
         }
-        let mut columns =
-            Columns { offsets: vec![0], word_offsets: vec![0], has_b: self.has_b, ..Columns::default() };
+        let mut columns = Columns {
+            offsets: vec![0],
+            word_offsets: vec![0],
+            b_offsets: vec![0],
+            ..Columns::default()
+        };
         for ((x, y), a) in cells {
             columns.x.push(*x);
             let word = format!("{x}{}", "w".repeat(usize::try_from(*x).unwrap_or(0) % 3));
             columns.words.extend(word.bytes());
             columns.word_offsets.push(u64::try_from(columns.words.len()).unwrap_or(0));
             columns.y.push(*y);
+            columns.reals.0.push(real(*x, 9));
+            columns.reals.1.push(real(*y, 3));
             columns.a.push(*a);
-            columns.s.extend(std::iter::repeat_n(b'x', usize::try_from(a.rem_euclid(5)).unwrap_or(0)));
+            columns.s.extend(text(*a));
             columns.offsets.push(u64::try_from(columns.s.len()).unwrap_or(0));
-            columns.valid.push(u8::from(a.rem_euclid(3) != 0));
-            columns.b.push(i64::from(*a).saturating_mul(1000));
+            columns.valid.push(u8::from(is_valid(*a)));
+            columns.b.extend(self.b.map(|b| b.value(*a)).unwrap_or_default());
+            columns.b_offsets.push(u64::try_from(columns.b.len()).unwrap_or(0));
         }
         columns
+    }
+}
+
+/// A coordinate as a real number: the ends of its domain are −10 and 10.
+pub(super) fn real(value: i32, high: i32) -> f64 {
+    20.0 * f64::from(value) / f64::from(high) - 10.0
+}
+
+/// What attribute "s" has beside "a".
+pub(super) fn text(a: i32) -> Vec<u8> {
+    vec![b'x'; usize::try_from(a.rem_euclid(5)).unwrap_or(0)]
+}
+
+/// Whether "s" is valid beside "a".
+pub(super) const fn is_valid(a: i32) -> bool {
+    a.rem_euclid(3) != 0
+}
+
+impl Added {
+    pub(super) fn attribute(self) -> Attribute {
+        match self {
+            Self::Long => Attribute::new("b", Datatype::Int64, CellValNum::ONE),
+            Self::Int => Attribute::new("b", Datatype::Int32, CellValNum::ONE),
+            Self::Text => Attribute::new("b", Datatype::StringAscii, CellValNum::Var),
+        }
+    }
+
+    /// What "b" has beside "a".
+    pub(super) fn value(self, a: i32) -> Vec<u8> {
+        match self {
+            Self::Long => i64::from(a).saturating_mul(1000).to_le_bytes().to_vec(),
+            Self::Int => a.saturating_mul(7).to_le_bytes().to_vec(),
+            Self::Text => a.to_string().into_bytes(),
+        }
     }
 }
 
@@ -179,6 +234,7 @@ impl Kind {
             Self::Hilbert => "hilbert",
             Self::Dense => "dense",
             Self::Words => "string dimension",
+            Self::Reals => "hilbert of reals",
             Self::Secret => "encrypted",
             Self::SecretDense => "encrypted dense",
             Self::Group => "group",
@@ -203,11 +259,16 @@ impl Kind {
             let dimension = Dimension::new(name, 0i32..=high);
             if self == Self::Hilbert { dimension } else { dimension.with_tile(tile) }
         };
-        let x = if self == Self::Words { Dimension::string("x") } else { dimension("x", 9, 5) };
-        let builder = builder.dimension(x).dimension(dimension("y", 3, 2)).capacity(3);
+        let real = |name: &str| Dimension::new(name, -10f64..=10f64);
+        let [x, y] = match self {
+            Self::Words => [Dimension::string("x"), dimension("y", 3, 2)],
+            Self::Reals => [real("x"), real("y")],
+            _ => [dimension("x", 9, 5), dimension("y", 3, 2)],
+        };
+        let builder = builder.dimension(x).dimension(y).capacity(3);
         let builder = match self {
             Self::Duplicates => builder.allow_duplicates(),
-            Self::Hilbert => builder.cell_order(tdb_array::Layout::Hilbert),
+            Self::Hilbert | Self::Reals => builder.cell_order(tdb_array::Layout::Hilbert),
             _ => builder,
         };
         let text = Attribute::new("s", Datatype::StringAscii, CellValNum::Var).with_nulls();
@@ -221,20 +282,18 @@ impl Kind {
     }
 }
 
-/// The attribute that an evolution adds.
-pub(super) fn added() -> Attribute {
-    Attribute::new("b", Datatype::Int64, CellValNum::ONE)
-}
-
 /// "a > most".
 pub(super) fn greater(most: i32) -> Condition {
     let operands = vec![most.to_le_bytes().to_vec()];
     Condition::Value { field: "a".into(), comparison: Comparison::Greater, operands }
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 11] = [
     Kind::Sparse,
     Kind::Dense,
+    Kind::Dense,
+    Kind::Reals,
+    Kind::Reals,
     Kind::Duplicates,
     Kind::Hilbert,
     Kind::Words,
@@ -252,32 +311,86 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
         return group(seed, number, random);
     }
     let mut steps = vec![Step::Create];
-    let mut has_b = false;
+    let mut b = None;
+    let mut clock = Clock { next: START + 10, floor: START + 5, used: BTreeSet::new(), future: random.one_in(6) };
     let count = 4 + random.below(9);
     for index in 0..count {
-        let time = START + 10 + 2 * index;
         let draw = random.below(20);
         steps.push(match draw {
-            0..=7 => Step::Write { time, cells: cells(random, kind, has_b) },
-            8 | 9 if !kind.is_dense() => Step::Delete { time, most: drawn(random, -20, 40) },
-            10 if !kind.is_dense() && random.one_in(3) => Step::Purge,
-            8..=12 => Step::Consolidate(pick(random, &STORED)),
-            13..=16 => Step::Vacuum(pick(random, &STORED)),
+            0..=6 => Step::Write { time: clock.any(random), cells: cells(random, kind, b) },
+            7 | 8 if !kind.is_dense() => {
+                // Of all cells, some, or none.
+                Step::Delete { time: clock.any(random), most: drawn(random, -50, 50) }
+            }
+            9 if !kind.is_dense() && random.one_in(3) => Step::Purge,
+            7..=10 => {
+                clock.settle();
+                Step::Consolidate(pick(random, &STORED))
+            }
+            11..=13 => Step::Vacuum(pick(random, &STORED)),
             // libtiledb writes the schema of an evolved encrypted array without encryption, and cannot open it any more.
-            17 if !has_b && kind.key().is_none() => {
-                has_b = true;
-                Step::Evolve { time }
+            14..=17 if kind.key().is_none() => {
+                let types = [Added::Long, Added::Long, Added::Int, Added::Text];
+                b = if b.is_some() { None } else { Some(pick(random, &types)) };
+                Step::Evolve { time: clock.later(), added: b }
             }
             _ => {
                 let key = format!("k{}", random.below(3));
                 let value = (random.below(3) > 0).then(|| drawn(random, -9, 9));
-                Step::Metadata { time, key, value }
+                Step::Metadata { time: clock.later(), key, value }
             }
         });
+        if clock.future && index == count / 2 {
+            clock.jump();
+        }
     }
     // Whatever the draw: something to read.
-    steps.insert(1, Step::Write { time: START + 5, cells: cells(random, kind, false) });
+    steps.insert(1, Step::Write { time: START + 5, cells: cells(random, kind, None) });
     Case { name: format!("h{seed}_{number}"), kind, steps }
+}
+
+/// Times of steps: mostly one after the other, in no order now and then, and late ones in the future.
+struct Clock {
+    next: u64,
+    /// Nothing is older any more: what a consolidation or an evolution left does not begin again.
+    floor: u64,
+    used: BTreeSet<u64>,
+    future: bool,
+}
+
+impl Clock {
+    /// After all that was.
+    fn later(&mut self) -> u64 {
+        let time = self.next;
+        self.next += 2;
+        self.floor = time;
+        time
+    }
+
+    /// Any time at which nothing else is.
+    fn any(&mut self, random: &mut Random) -> u64 {
+        // Odd times are those between others.
+        let between = (self.floor + 1..self.next).filter(|time| time % 2 == 1 && !self.used.contains(time));
+        let between: Vec<u64> = between.collect();
+        let early = random.one_in(3);
+        if let Some(time) = random.pick(&between).filter(|_| early) {
+            self.used.insert(*time);
+            return *time;
+        }
+        let time = self.next;
+        self.next += 2;
+        time
+    }
+
+    /// Nothing is written before what was.
+    const fn settle(&mut self) {
+        self.floor = self.next;
+    }
+
+    const fn jump(&mut self) {
+        self.next += FUTURE;
+        self.floor = self.next;
+    }
 }
 
 /// A group's members and metadata.
@@ -322,7 +435,7 @@ fn pick<T: Copy>(random: &mut Random, of: &[T; 4]) -> T {
     }
 }
 
-fn cells(random: &mut Random, kind: Kind, has_b: bool) -> Cells {
+fn cells(random: &mut Random, kind: Kind, b: Option<Added>) -> Cells {
     let mut cells = BTreeMap::new();
     if kind.is_dense() {
         let (x, y) = (drawn(random, 0, 9), drawn(random, 0, 3));
@@ -337,20 +450,41 @@ fn cells(random: &mut Random, kind: Kind, has_b: bool) -> Cells {
             cells.insert((drawn(random, 0, 9), drawn(random, 0, 3)), drawn(random, -40, 40));
         }
     }
-    Cells { cells, has_b }
+    Cells { cells, b }
 }
 
 impl Case {
-    /// Every time at which something happened, and some windows that begin later.
-    pub(super) fn windows(&self) -> Vec<TimeWindow> {
+    /// Now (`None`), every time at which something happened, and some windows that begin later.
+    pub(super) fn windows(&self) -> Vec<Option<TimeWindow>> {
         let last = START + 12 + 2 * u64::try_from(self.steps.len()).unwrap_or(0);
+        let mut windows = vec![None, Some(TimeWindow::ALL)];
         if self.steps.iter().any(|step| matches!(step, Step::Purge)) {
             // What was deleted is gone at all times, and what it had replaced is libtiledb's own affair.
-            return vec![TimeWindow::until(last), TimeWindow::ALL];
+            return windows;
         }
-        let mut windows: Vec<TimeWindow> = (START + 4..=last).map(TimeWindow::until).collect();
-        windows.extend((START + 6..last).step_by(3).map(|start| TimeWindow::between(start, last)));
-        windows.extend((START + 6..last).step_by(5).map(|start| TimeWindow::between(start, start + 4)));
+        windows.extend((START + 4..=last).map(TimeWindow::until).map(Some));
+        windows.extend((START + 6..last).step_by(3).map(|start| Some(TimeWindow::between(start, last))));
+        windows.extend((START + 6..last).step_by(5).map(|start| Some(TimeWindow::between(start, start + 4))));
         windows
+    }
+
+    /// The writes, in the order of their times.
+    pub(super) fn writes(&self) -> Vec<(u64, &Cells)> {
+        let writes = self.steps.iter().filter_map(|step| match step {
+            Step::Write { time, cells } => Some((*time, cells)),
+            _ => None,
+        });
+        let mut writes: Vec<_> = writes.collect();
+        writes.sort_by_key(|(time, _)| *time);
+        writes
+    }
+
+    /// What the newest schema says of "b".
+    pub(super) fn newest_b(&self) -> Option<Added> {
+        let added = self.steps.iter().filter_map(|step| match step {
+            Step::Evolve { added, .. } => Some(*added),
+            _ => None,
+        });
+        added.last().flatten()
     }
 }

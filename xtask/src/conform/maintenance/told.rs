@@ -1,9 +1,9 @@
 //! How the scripts are told of a history.
 
 use serde_json::{Value, json};
-use tdb_array::Stored;
+use tdb_array::{Stored, TimeWindow};
 
-use super::cases::{Case, Cells, Kind, START, Step};
+use super::cases::{Added, Case, Cells, Kind, START, Step};
 use crate::conform::writes::base64;
 
 impl Kind {
@@ -17,15 +17,25 @@ impl Kind {
         };
         let word = json!({ "name": "x", "type": "STRING_ASCII", "domain": null, "tile_extent": null,
                            "cell_val_num": "var" });
+        let real = |name: &str| {
+            let end = |value: f64| super::super::writes::hex(&value.to_le_bytes());
+            json!({ "name": name, "type": "FLOAT64", "domain": [end(-10.0), end(10.0)], "tile_extent": null,
+                    "cell_val_num": 1 })
+        };
+        let dimensions = match self {
+            Self::Words => [word, dimension("y", 3, 2)],
+            Self::Reals => [real("x"), real("y")],
+            _ => [dimension("x", 9, 5), dimension("y", 3, 2)],
+        };
         json!({
             "array_type": if self.is_dense() { "dense" } else { "sparse" },
-            "dimensions": [if self == Self::Words { word } else { dimension("x", 9, 5) }, dimension("y", 3, 2)],
+            "dimensions": dimensions,
             "attributes": [
                 { "name": "a", "type": "INT32" },
                 { "name": "s", "type": "STRING_ASCII", "cell_val_num": "var", "nullable": true },
             ],
             "capacity": 3,
-            "cell_order": if self == Self::Hilbert { "hilbert" } else { "row-major" },
+            "cell_order": if matches!(self, Self::Hilbert | Self::Reals) { "hilbert" } else { "row-major" },
             "allows_dups": self == Self::Duplicates,
         })
     }
@@ -34,10 +44,12 @@ impl Kind {
 impl Case {
     /// As `xtask/peer/write.py` takes it.
     pub(super) fn json(&self) -> Value {
-        let windows: Vec<[u64; 2]> = self.windows().iter().map(|window| [window.start, window.end]).collect();
+        let window = |window: &Option<TimeWindow>| window.map(|window| [window.start, window.end]);
+        let windows: Vec<Option<[u64; 2]>> = self.windows().iter().map(window).collect();
         let steps: Vec<Value> = self.steps.iter().map(|step| self.step_json(step)).collect();
         json!({ "name": self.name, "schema": self.kind.json(), "steps": steps, "windows": windows,
-                "key": self.kind.key(), "group": self.kind == Kind::Group })
+                "key": self.kind.key(), "group": self.kind == Kind::Group,
+                "ignored": self.ignored().map(|_| "b") })
     }
 
     fn step_json(&self, step: &Step) -> Value {
@@ -95,8 +107,14 @@ impl Case {
                 { "key": key, "type": "INT32", "num": 1, "value": base64(&value.to_le_bytes()) },
             ]}),
             Step::Metadata { time, key, value: None } => json!({ "op": "meta", "t": time, "deletes": [key] }),
-            Step::Evolve { time } => {
-                json!({ "op": "evolve", "t": time, "add": [{ "name": "b", "type": "INT64" }] })
+            Step::Evolve { time, added: None } => json!({ "op": "evolve", "t": time, "drop": ["b"] }),
+            Step::Evolve { time, added: Some(added) } => {
+                let attribute = match added {
+                    Added::Long => json!({ "name": "b", "type": "INT64" }),
+                    Added::Int => json!({ "name": "b", "type": "INT32" }),
+                    Added::Text => json!({ "name": "b", "type": "STRING_ASCII", "cell_val_num": "var" }),
+                };
+                json!({ "op": "evolve", "t": time, "add": [attribute] })
             }
         }
     }
@@ -117,19 +135,30 @@ impl Case {
         } else {
             let starts = columns.word_offsets.split_last().map(|(_, starts)| starts).unwrap_or_default();
             let starts: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
-            let x = match self.kind {
-                Kind::Words => json!({ "data": base64(&columns.words), "offsets": base64(&starts) }),
-                _ => json!({ "data": ints(&columns.x) }),
+            let reals = |values: &[f64]| {
+                base64(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
+            };
+            let (x, y) = match self.kind {
+                Kind::Words => {
+                    (json!({ "data": base64(&columns.words), "offsets": base64(&starts) }), ints(&columns.y))
+                }
+                Kind::Reals => (json!({ "data": reals(&columns.reals.0) }), reals(&columns.reals.1)),
+                _ => (json!({ "data": ints(&columns.x) }), ints(&columns.y)),
             };
             fields.insert("x".into(), x);
-            fields.insert("y".into(), json!({ "data": ints(&columns.y) }));
+            fields.insert("y".into(), json!({ "data": y }));
         }
         fields.insert("a".into(), json!({ "data": ints(&columns.a) }));
         let text = json!({ "data": base64(&columns.s), "offsets": base64(&starts), "validity": base64(&columns.valid) });
         fields.insert("s".into(), text);
-        if columns.has_b {
-            let bytes: Vec<u8> = columns.b.iter().flat_map(|value| value.to_le_bytes()).collect();
-            fields.insert("b".into(), json!({ "data": base64(&bytes) }));
+        let starts = columns.b_offsets.split_last().map(|(_, starts)| starts).unwrap_or_default();
+        let starts: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
+        match cells.b {
+            Some(Added::Text) => {
+                fields.insert("b".into(), json!({ "data": base64(&columns.b), "offsets": base64(&starts) }));
+            }
+            Some(_) => drop(fields.insert("b".into(), json!({ "data": base64(&columns.b) }))),
+            None => {}
         }
         let layout = if self.kind.is_dense() { "row-major" } else { "unordered" };
         json!({ "op": "write", "t": time, "layout": layout, "subarray": subarray, "fields": fields })

@@ -9,7 +9,7 @@ use tdb_array::{
     LocalStorage, MemoryStorage, OpenOptions, Stored, Vacuum, WriteColumn, WriteOptions,
 };
 use tdb_codec::{CellValNum, Gate};
-use tdb_schema::{Attribute, Dimension, MetadataValue};
+use tdb_schema::{Attribute, Dimension, FieldKind, MetadataValue};
 
 use super::answers::{Query, metadata_now};
 use super::model::{self, Act, Columns, How, Step};
@@ -48,6 +48,17 @@ impl Case {
     pub(super) fn key(&self) -> Option<Key> {
         let bytes: Option<[u8; 32]> = KEY.as_bytes().try_into().ok();
         bytes.filter(|_| self.encrypted).map(Key::new)
+    }
+
+    /// Whether a cell of a field is empty.
+    pub(super) fn has_empty(&self, kind: FieldKind) -> bool {
+        let empty = |step: &Step| {
+            step.cells.iter().any(|(at, row)| match kind {
+                FieldKind::Dimension(index) => at.get(index).is_some_and(Vec::is_empty),
+                FieldKind::Attribute(index) => row.get(index).is_some_and(|(value, _)| value.is_empty()),
+            })
+        };
+        self.acts.iter().any(|act| matches!(act, Act::Write(step) if empty(step)))
     }
 
     /// A few words on what it is.

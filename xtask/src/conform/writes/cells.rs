@@ -14,7 +14,7 @@ use super::schemas::EMPTY_CELLS_SINCE;
 use crate::conform::random::Random;
 
 /// When what lies in the future lies: in the year 2100.
-pub(super) const FUTURE: u64 = 4_102_444_800_000;
+pub(in crate::conform) const FUTURE: u64 = 4_102_444_800_000;
 /// Types that values of metadata have had since there is metadata.
 const METADATA_TYPES: [Datatype; 8] = [
     Datatype::Int32,

@@ -1,7 +1,7 @@
 //! A schema as libtiledb's interface tells it (`Reader.schema` of `xtask/peer/expect.py`).
 
 use serde_json::{Map, Value, json};
-use tdb_array::{ArrayType, CellValNum};
+use tdb_array::{ArrayType, CellValNum, Datatype};
 use tdb_codec::{DataOrder, Gate};
 use tdb_filters::{Filter, Pipeline};
 use tdb_schema::{DimensionLabel, Enumeration};
@@ -145,9 +145,9 @@ fn filter(filter: &Filter) -> Value {
         }
         Filter::DoubleDelta { level, reinterpret } | Filter::Delta { level, reinterpret } => {
             told.insert("level".into(), (*level).into());
-            if let Some(datatype) = reinterpret {
-                told.insert("reinterpret_datatype".into(), datatype.code().into());
-            }
+            // ANY stands for none.
+            let datatype = reinterpret.unwrap_or(Datatype::Any);
+            told.insert("reinterpret_datatype".into(), datatype.code().into());
         }
         Filter::ScaleFloat(scale) => {
             told.insert("scale_float_bytewidth".into(), scale.byte_width.bytes().into());
