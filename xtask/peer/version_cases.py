@@ -10,6 +10,7 @@ every bin was filled. It follows from version and seed alone.
 
 import argparse
 import base64
+import bisect
 import json
 import struct
 
@@ -109,9 +110,13 @@ FILLS = {"deletes": "structure/delete ", "array metadata": ("metadata/", "consol
          "upgraded": "structure/schema upgraded", "sorted": "filter/positive_delta on fixed"}
 
 
+def age(version):
+    return tuple(int(x) for x in version.split("."))
+
+
 def able(version, key):
     since, until = CAN.get(key, (NEVER, NEVER))
-    return since <= tuple(int(x) for x in version.split(".")) < until
+    return since <= age(version) < until
 
 
 def supported(version):
@@ -415,7 +420,7 @@ class Maker:
             left = [sum(k.startswith("dimension/" + x) for k in empty) for x in ("dense", "sparse")]
             kind = "dense" if left[0] > left[1] or left[0] == left[1] and self.one_in(2) else "sparse"
         dense = kind == "dense"
-        later = [v for v in VERSIONS if VERSIONS.index(v) > VERSIONS.index(self.version)]
+        later = VERSIONS[bisect.bisect(VERSIONS, age(self.version), key=age):]
         by = None
         if theme in ("continued", "upgraded"):
             # 2.7 is the first that names what it writes by the given time and upgrades schemas
