@@ -424,8 +424,15 @@ def schema_of(case):
     return out
 
 
-def expect(lib, case, uri, own=False):
-    """What a library reads; with `own`, only cells, by a release that does not know all of today's interface."""
+def nulls(reader, entry, count):
+    """The cells of a field, None where null."""
+    validity = entry.get("validity")
+    return [None if validity and not validity[i] else c for i, c in enumerate(reader.cells_of(entry, count))]
+
+
+def expect(lib, case, uri, own=False, note=None):
+    """What a library reads; with `own`, only cells, by a release that does not know all of today's interface. `note` is told
+    of each query: its schema, the query, its columns."""
     reader = Reader(lib)
     if lib.key != case.get("key"):
         lib.set_key(case.get("key"))
@@ -460,6 +467,8 @@ def expect(lib, case, uri, own=False):
             "timestamps": window, "cells": count,
             "fields": {n: {k: b64(v) if isinstance(v, bytes) else v for k, v in e.items()} for n, e in fields.items()},
         })
+        if note:
+            note(schema, queries[-1], {n: nulls(reader, e, count) for n, e in fields.items()})
         return count, fields, size
 
     now = [None, None]

@@ -16,14 +16,14 @@ import sys
 
 import capi
 import fetch
-from cases import (DATETIMES, FLOATS, INTS, LIMITS, READER, TIMES, WORDS, Case, Rng, attr, dim, flt, hx, vt)
+import model
+import wild
+from cases import (DATETIMES, FLOATS, INTS, LIMITS, READER, TIMES, WORDS, Rng, attr, dim, flt, hx, vt)
+from wild import compressor
 
-LEVELS = {"gzip": (1, 9), "zstd": (1, 12), "lz4": (1, 3), "bzip2": (1, 9)}
-
-
-def compressor(rng):
-    kind = rng.pick(sorted(LEVELS))
-    return flt(kind, level=rng.between(*LEVELS[kind]))
+# by default as much memory as there is, all of it cleared
+BUFFERS = {"sm.consolidation.buffer_size": "10000000"}
+STRUCTURAL = ["byteshuffle", "bitshuffle", "rle", "none"]
 
 
 def pipeline(rng, version, datatype, var):
@@ -31,9 +31,13 @@ def pipeline(rng, version, datatype, var):
     n = vt(version)
     integer = datatype in INTS or datatype.startswith(("DATETIME", "TIME_"))
     out = []
-    kind = rng.below(8)
+    kind = rng.below(10)
     if kind == 0:
         return None
+    if kind > 7:
+        kinds = STRUCTURAL + sorted(wild.LEVELS) + (["bit_width_reduction"] if integer else [])
+        # strings of variable length have a run-length encoding of their own, which stands alone up to 2.11
+        return wild.chain(rng, version, [k for k in kinds if k != "rle" or not var or not datatype.startswith("STRING_")])
     if kind == 1 and integer:
         out.append(flt("bit_width_reduction", bit_width_max_window=rng.pick([16, 64, 256])))
     elif kind == 2 and datatype in FLOATS and not var and n >= (2, 17):
@@ -53,35 +57,79 @@ def pipeline(rng, version, datatype, var):
     return out or None
 
 
-def random_case(version, seed, i, times=1):
-    """Case i of a seed; with `times`, of about so many times as many cells."""
+def dimensions(rng, version, dense, times, edges):
+    """Dimensions, and the ends of where cells are: None where a type has no end."""
     n = vt(version)
-    rng = Rng("%s/%d/%d" % (version, seed, i))
-    dense = rng.below(2) == 0
     types = [t for t in INTS + ["DATETIME_DAY", "DATETIME_MS"]] + ([] if dense else FLOATS)
     if times > 1:
         types = [t for t in types if not t.endswith("INT8")]
-    rank = rng.pick([1, 1, 2, 2, 2, 3])
+    if edges and not dense and n >= (2, 0):
+        types = types + FLOATS + ["STRING_ASCII"] * 3
+    rank = rng.pick([1, 1, 2, 2, 2, 3]) if times > 1 or rng.below(5) else rng.pick([3, 4, 4, 6])
     one = rng.pick(types)
-    dims, sizes = [], []
+    dims, ends = [], []
     for k in range(rank):
         t = one if dense or n < (2, 0) or rng.below(2) else rng.pick(types + ["STRING_ASCII"])
-        size = [40, 13, 6][rank - 1] if dense else rng.pick([20, 60, 100])
+        size = [40, 13, 6, 4, 3, 3][rank - 1] if dense else rng.pick([20, 60, 100])
         size = rng.between(max(1, size // 3), size)
         if times > 1:
             size = int(size * times ** (1 / rank))
-        if t in FLOATS:
+        name = "d%d" % k
+        if edges and rng.below(4):
+            d, end = wild.dimension(rng, version, dense, name, t, size)
+        elif t in FLOATS:
             lo = float(rng.between(-20, 20))
-            dims.append(dim("d%d" % k, t, lo, lo + size, max(1.0, size / 4.0)))
+            d, end = dim(name, t, lo, lo + size, max(1.0, size / 4.0)), None
         elif t == "STRING_ASCII":
-            dims.append(dim("d%d" % k, t, 0, 0, None))
+            d, end = dim(name, t, 0, 0, None), None
         else:
             low, _ = LIMITS.get(t, LIMITS["INT64"])
             lo = rng.between(max(low, -30), 20)
             # older releases refuse signed domains that end below zero
             hi = max(lo + size - 1, 0)
-            dims.append(dim("d%d" % k, t, lo, hi, rng.between(1, hi - lo + 1)))
-            sizes.append((lo, hi))
+            d, end = dim(name, t, lo, hi, rng.between(1, hi - lo + 1)), (lo, hi)
+        dims.append(d)
+        ends.append(end)
+    return dims, ends
+
+
+def attributes(rng, version, large):
+    n = vt(version)
+    kinds = INTS + FLOATS + DATETIMES + ["CHAR", "STRING_ASCII", "STRING_UTF8"] + (TIMES if n >= (2, 3) else []) + (
+        ["BLOB", "BOOL"] if n >= (2, 10) else [])
+    attrs = []
+    for k in range(rng.between(1, 2 if large else 4)):
+        t = rng.pick(kinds)
+        cvn = rng.pick([1, 1, 1, 2, 3, "var", "var"]) if t not in ("STRING_ASCII", "STRING_UTF8") else "var"
+        if large and k == 0:
+            # cells wider than a chunk, or nearly as wide
+            cvn = rng.pick(["var", 65536 // capi.size_of(t) - 1, 9000]) if cvn != "var" else cvn
+        a = attr("a%d" % k, t, cvn, n >= (2, 2) and rng.below(3) == 0, pipeline(rng, version, t, cvn == "var"),
+                 profile=rng.pick(["mixed", "small", "runs"]))
+        if n >= (2, 1) and cvn == 1 and (t in INTS) and rng.below(4) == 0 and not a["nullable"]:
+            a["fill"] = hx(t, 7)
+        if any(f["type"] == "double_delta" for f in a.get("filters") or []):
+            a["profile"] = "small"  # it refuses differences of differences that overflow
+        attrs.append(a)
+    return attrs
+
+
+def how_cells_are(rng, large):
+    """What the cells of a write are like: words, lengths, how many are null or empty."""
+    if large:
+        return rng.pick([{"lengths": (0, 30000)}, {"lengths": (66000, 70000)}, {"lengths": (0, 9)}])
+    return rng.pick([{"words": WORDS}, {"words": WORDS}, {}, {}, {}, {"words": [""], "null_rate": 1}, {"null_rate": 1},
+                     {"lengths": (0, 0)}, {"lengths": (0, 90)}])
+
+
+def random_case(version, seed, i, times=1):
+    """Case i of a seed; with `times`, of about so many times as many cells."""
+    n = vt(version)
+    rng = Rng("%s/%d/%d" % (version, seed, i))
+    dense = rng.below(2) == 0
+    edges = times == 1 and rng.below(2) == 0
+    large = times == 1 and rng.below(30) == 0
+    dims, ends = dimensions(rng, version, dense, times, edges)
     schema = {"tile_order": rng.pick(["row-major", "col-major"]), "cell_order": rng.pick(["row-major", "col-major"])}
     if not dense:
         schema["capacity"] = rng.pick([1, 2, 5, 10, 10000])
@@ -90,64 +138,73 @@ def random_case(version, seed, i, times=1):
         if n >= (2, 2) and rng.below(6) == 0:
             schema["cell_order"] = "hilbert"
     for which in ("coords", "offsets", "validity"):
-        if rng.below(3) == 0 and (which != "validity" or n >= (2, 3)):
-            schema[which + "_filters"] = [compressor(rng)]
-    kinds = INTS + FLOATS + DATETIMES + ["CHAR", "STRING_ASCII", "STRING_UTF8"] + (TIMES if n >= (2, 3) else []) + (
-        ["BLOB", "BOOL"] if n >= (2, 10) else [])
-    attrs = []
-    for k in range(rng.between(1, 4)):
-        t = rng.pick(kinds)
-        cvn = rng.pick([1, 1, 1, 2, 3, "var", "var"]) if t not in ("STRING_ASCII", "STRING_UTF8") else "var"
-        a = attr("a%d" % k, t, cvn, n >= (2, 2) and rng.below(3) == 0, pipeline(rng, version, t, cvn == "var"),
-                 profile=rng.pick(["mixed", "small", "runs"]))
-        if n >= (2, 1) and cvn == 1 and (t in INTS) and rng.below(4) == 0 and not a["nullable"]:
-            a["fill"] = hx(t, 7)
-        if any(f["type"] == "double_delta" for f in a.get("filters") or []):
-            a["profile"] = "small"  # it refuses differences of differences that overflow
-        attrs.append(a)
-    c = Case(version, "random_%d_%d" % (seed, i), ["random"], dims, attrs, dense, **schema)
-    c.rng = rng
-    old, t = [], 0
-    for _ in range(rng.between(1, 5)):
+        if rng.below(3) == 0 and (which != "validity" or n >= (2, 6)):
+            schema[which + "_filters"] = wild.chain(rng, version, sorted(wild.LEVELS) + STRUCTURAL[:2] + (
+                ["rle", "bit_width_reduction"] if which != "coords" else []))
+    attrs = attributes(rng, version, large)
+    c = wild.WildCase(version, "random_%d_%d" % (seed, i), ["random"], dims, attrs, dense, **schema)
+    c.rng, c.wild = rng, edges
+    writes(rng, c, ends, times, large)
+    t = max([s.get("t", 0) for s in c.d["steps"]])
+    if n >= (2, 12) and not dense and rng.below(3) == 0:
+        numeric = [a for a in attrs if a["type"] in INTS and a["cell_val_num"] == 1 and not a["nullable"]]
+        if numeric:
+            a = rng.pick(numeric)
+            c.step("delete", t=t + 3, condition=[a["name"], rng.pick(["<", ">=", "=="]), hx(a["type"], rng.below(50))])
+    if n >= (2, 0) and rng.below(4) == 0 and sum(s["op"] == "write" for s in c.d["steps"]) > 1:
+        c.consolidate(**dict(BUFFERS, **({"sm.consolidation.amplification": "100"} if dense else {})))
+        if rng.below(2):
+            c.vacuum()
+    queries(rng, c, ends)
+    return c.done()
+
+
+def writes(rng, c, ends, times, large):
+    """The writes of a case, in a few of which nothing is written."""
+    n, old, t = vt(c.v), [], 0
+    count = rng.between(1, 5) if rng.below(30) else 0
+    for _ in range(count):
         t += rng.between(1, 9)
-        if dense:
+        how = how_cells_are(rng, large)
+        if c.schema["array_type"] == "dense":
             box = []
-            for lo, hi in sizes:
-                a = rng.between(lo, hi)
-                box.append([a, rng.between(a, hi)])
-            c.dense(t, box, rng.pick(["row-major", "col-major"]), words=WORDS if rng.below(2) else None)
+            for lo, hi in ends:
+                if large:
+                    hi = min(hi, lo + (3 if len(ends) == 1 else 1))
+                a = rng.pick([lo, rng.between(lo, hi), rng.between(lo, hi)])
+                box.append([a, rng.pick([hi, rng.between(a, hi), rng.between(a, hi)])])
+            c.dense(t, box, rng.pick(["row-major", "col-major"]), **how)
         else:
-            coords = c.coords(rng.between(1, 40) * times, dups=schema.get("allows_dups", False))
+            dups = c.schema.get("allows_dups", False)
+            coords = c.coords(rng.between(1, 6 if large else 40) * times, dups=dups)
             again = [x for x in rng.sample(old, rng.below(8)) if x not in coords]
-            c.sparse(t, coords + again, words=WORDS if rng.below(2) else None)
+            c.sparse(t, coords + again, **how)
             old += [x for x in coords if x not in old]
         if n >= (1, 7) and rng.below(3) == 0:
             key = "k%d" % rng.below(3)
             c.meta(t + 1, [(key, "INT32", [rng.below(100)])] if rng.below(3) else [], [] if rng.below(2) else ["k9"])
             t += 1
-    if n >= (2, 12) and not dense and rng.below(3) == 0:
-        numeric = [a for a in attrs if a["type"] in INTS and a["cell_val_num"] == 1 and not a["nullable"]]
-        if numeric:
-            t += 3
-            a = rng.pick(numeric)
-            c.step("delete", t=t, condition=[a["name"], rng.pick(["<", ">=", "=="]), hx(a["type"], rng.below(50))])
-    if n >= (2, 0) and rng.below(4) == 0 and sum(s["op"] == "write" for s in c.d["steps"]) > 1:
-        c.consolidate(**({"sm.consolidation.amplification": "100"} if dense else {}))
-        if rng.below(2):
-            c.vacuum()
+
+
+def queries(rng, c, ends):
+    """Three queries with a range of each dimension, between coordinates of cells or anywhere."""
+    dense = c.schema["array_type"] == "dense"
+    known = [w for w in model.Model(c.d).writes if w.box is None]
     for _ in range(3):
         ranges = []
-        for d in dims:
-            k = [x["name"] for x in dims].index(d["name"])
-            if d["type"] in FLOATS or d["domain"] is None:
+        for k, (d, end) in enumerate(zip(c.dims, ends)):
+            own = sorted({x[k] for w in known for x in w.coordinates}, key=lambda x, d=d: model.value(d, x))
+            if own and rng.below(3):
+                near = [x for cell in rng.sample(own, 2) for x in wild.beside(d, cell)]
+                pair = sorted([rng.pick(near or own), rng.pick(near or own)], key=lambda x, d=d: model.value(d, x))
+                ranges.append([x.hex() for x in pair] if all(pair) else None)
+            elif end is None:
                 ranges.append(None)
-                continue
-            lo, hi = sizes[sum(1 for x in dims[:k] if x["type"] not in FLOATS and x["domain"])]
-            a = rng.between(lo, hi)
-            ranges.append((a, rng.between(a, hi)))
+            else:
+                a = rng.between(*end)
+                ranges.append([hx(d["type"], a), hx(d["type"], rng.between(a, end[1]))])
         layouts = ["row-major", "col-major", "global-order"] if dense else ["unordered", "row-major", "global-order"]
-        c.query(rng.pick(layouts), ranges)
-    return c.done()
+        c.d["queries"].append({"kind": "subarray", "ranges": ranges, "layout": rng.pick(layouts)})
 
 
 def run(version, chosen, folder):

@@ -10,10 +10,11 @@ import struct
 
 import capi
 import expect
-from cases import FLOATS, INTS, READER, Rng, attr, b64, hx, pack, vt
-from random_cases import random_case
+import wild
+from cases import FLOATS, INTS, READER, Rng, attr, b64, field, hx, pack, vt
+from model import TEXT, cells
+from random_cases import BUFFERS, random_case
 
-TEXT = ("CHAR", "STRING_ASCII", "STRING_UTF8")
 LEVELS = ["low", "middle", "high", "none", "a", "zz"]
 MORE_LEVELS = ["higher", "", "nil"]
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
@@ -37,6 +38,9 @@ def array(seed, number):
         older(rng, case)
         return case
     dense = schema["array_type"] == "dense"
+    if rng.below(5) == 0:
+        again(rng, case)
+        return case
     if rng.below(3) == 0:
         enumerate_(rng, case)
     if rng.below(4) == 0:
@@ -50,7 +54,27 @@ def array(seed, number):
             delete(rng, case)
     if rng.below(4) == 0:
         consolidate_part(rng, case)
+    if rng.below(4) == 0:
+        times_of_writes(rng, case)
     return case
+
+
+def times_of_writes(rng, case):
+    """Gives writes times that have not come, the same time, or times in another order than they are written in."""
+    written = [case["steps"][i] for i in writes(case)]
+    if any(s["op"] in ("evolve", "delete", "consolidate") for s in case["steps"]) or not written:
+        return
+    kind = rng.below(4)
+    if kind < 2:
+        for k, step in enumerate(written[-rng.between(1, 2):]):
+            step["t"] = wild.FUTURE + 10 * k
+    elif kind == 2:
+        for step, t in zip(written, rng.sample([s["t"] for s in written], len(written))):
+            step["t"] = t
+    else:
+        for step in written[1:]:
+            if rng.below(2):
+                step["t"] = written[0]["t"]
 
 
 def writes(case):
@@ -67,16 +91,6 @@ def cells_of_step(case, step):
     d = case["schema"]["dimensions"][0]
     f = step["fields"][d["name"]]
     return len(base64.b64decode(f.get("offsets", f["data"]))) // (8 if "offsets" in f else capi.size_of(d["type"]))
-
-
-def cells(field, size):
-    """The cells of a field of a write."""
-    data = base64.b64decode(field["data"])
-    if "offsets" in field:
-        starts = base64.b64decode(field["offsets"])
-        starts = list(struct.unpack("<%dQ" % (len(starts) // 8), starts)) + [len(data)]
-        return [data[a:b] for a, b in zip(starts, starts[1:])]
-    return [data[i:i + size] for i in range(0, len(data), size)]
 
 
 def time_before(case, at):
@@ -142,10 +156,42 @@ def evolve(rng, case):
     steps.insert(at, step)
 
 
+def again(rng, case):
+    """An attribute goes between two writes and comes back before a later one, of the same type or of another."""
+    steps, schema = case["steps"], case["schema"]
+    steps[:] = [s for s in steps if s["op"] != "delete"]
+    a = rng.pick(schema["attributes"])
+    at = writes(case)
+    if len(at) < 2 or len(schema["attributes"]) < 2:
+        return
+    gone = rng.between(1, len(at) - 1)
+    back = rng.between(gone, len(at))
+    new = dict(a)
+    kind = rng.below(4)
+    if kind == 0:
+        new = attr(a["name"], rng.pick(["INT16", "FLOAT64", "UINT32", "INT64"]), rng.pick([1, 1, 2]), rng.below(3) == 0)
+    elif kind == 1:
+        new = attr(a["name"], "STRING_ASCII", "var", rng.below(2) == 0)
+    elif kind == 2 and a["type"] in INTS and a["cell_val_num"] == 1 and not a["nullable"]:
+        new["fill"] = hx(a["type"], 9)
+    new.pop("profile", None)
+    for k, i in enumerate(at):
+        if gone <= k < back:
+            del steps[i]["fields"][a["name"]]
+        elif k >= back:
+            steps[i]["fields"][a["name"]] = field(rng, new, cells_of_step(case, steps[i]), nonempty=range(1 << 30))
+    where = lambda k: at[k] if k < len(at) else len(steps)
+    time_of = lambda k: steps[at[k]]["t"] if k < len(at) else max(s.get("t", 0) for s in steps) + 10
+    steps.insert(where(back), {"op": "evolve", "t": time_of(back) - 2, "add": [new]})
+    steps.insert(where(gone), {"op": "evolve", "t": time_of(gone) - 4, "drop": [a["name"]]})
+
+
 def current_domain(rng, case):
     """Gives the array a current domain that holds its first writes, and extends it before those that need more."""
     dimensions = case["schema"]["dimensions"]
     steps = case["steps"]
+    if not writes(case):
+        return
 
     def box(step):
         out = []
@@ -190,10 +236,12 @@ def label(rng, case):
     """Gives the first dimension of a dense array a label, written with the first write that covers all of it."""
     schema = case["schema"]
     d = schema["dimensions"][0]
-    if d["type"] not in INTS:
+    if d["type"] not in INTS or not writes(case):
         return
     lo, hi = (expect.unpack(d["type"], bytes.fromhex(x)) for x in d["domain"])
     count = hi - lo + 1
+    if count > 60:
+        return
     order, kind = rng.pick(["increasing", "decreasing"]), rng.pick(["INT32", "FLOAT64", "STRING_ASCII"])
     if kind == "STRING_ASCII":
         values = sorted({"%s%s" % (rng.pick("abcxyz"), rng.below(10 ** 6)) for _ in range(3 * count)})[:count]
@@ -233,6 +281,8 @@ def label(rng, case):
 def delete(rng, case):
     """Deletes by a condition, at some time between the writes or after them."""
     steps, schema = case["steps"], case["schema"]
+    if not writes(case):
+        return
     gone = {name for s in steps if s["op"] == "evolve" for name in s.get("drop", [])}
     known = {}
     fields = [dict({"cell_val_num": "var" if f["type"] == "STRING_ASCII" else 1}, **f)
@@ -259,7 +309,7 @@ def consolidate_part(rng, case):
     if len(times) < 3:
         return
     first, last = sorted(rng.sample(range(len(times)), 2))
-    config = {"sm.consolidation.mode": "fragments", "sm.consolidation.timestamp_start": str(times[first]),
+    config = {**BUFFERS, "sm.consolidation.mode": "fragments", "sm.consolidation.timestamp_start": str(times[first]),
               "sm.consolidation.timestamp_end": str(times[last])}
     if case["schema"]["array_type"] == "dense":
         config["sm.consolidation.amplification"] = "100"

@@ -16,6 +16,7 @@ import ctypes as C
 import itertools
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -24,12 +25,14 @@ from collections import Counter
 import capi
 import expect
 import fetch
+import model
 import reads_cases
 import reads_queries
 import write
 from cases import READER
 
 expect.BUFFER = 1 << 21
+SECONDS = 40
 OPERATORS = {"sum": "sum", "min": "min", "max": "max", "mean": "mean", "null_count": "null_count"}
 
 
@@ -154,9 +157,20 @@ def written(reader, uri, schema, query, ranges):
     return [any(inside(cell, box) for box in boxes) for cell in itertools.product(*axes)]
 
 
-def truth(reader, array, uri, schema, query, ranges):
-    """The aggregates by the cells that the library returns itself; None where there is no value."""
+def truth(reader, array, uri, schema, query, ranges, told):
+    """The aggregates by what was written, or by the cells that the library returns itself; None where there is no value."""
     sparse = schema["array_type"] == "sparse"
+    table = told.table(schema, dict(query, ranges=ranges, layout="row-major"))
+    right = told.answer(schema, dict(query, ranges=ranges, layout="row-major", names=None, condition=None))
+    if table and right and (not sparse or not query["condition"]):
+        columns, count = right
+        chosen = [s is not None for s in table[1]]
+        if query["condition"]:
+            if told.lacking(schema, query["timestamps"], model.tested(query["condition"])):
+                return None
+            chosen = [c and model.holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
+                      for i, c in enumerate(chosen)]
+        return values(schema, query, columns, count, chosen)
     plain = dict(query, layout="unordered" if sparse else "row-major", names=None)
     if not sparse:
         plain["condition"] = None
@@ -165,18 +179,21 @@ def truth(reader, array, uri, schema, query, ranges):
     count, fields = reader.ask(array, schema, plain, ranges)
     chosen = [True] * count if sparse else written(reader, uri, schema, query, ranges)
     if query["condition"] and not sparse:
-        columns = {n: nulls(reader, e, count) for n, e in fields.items()}
-        chosen = [c and holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
+        columns = {n: expect.nulls(reader, e, count) for n, e in fields.items()}
+        chosen = [c and model.holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
                   for i, c in enumerate(chosen)]
+    return values(schema, query, {n: expect.nulls(reader, e, count) for n, e in fields.items()}, count, chosen)
+
+
+def values(schema, query, columns, count, chosen):
+    """The aggregates of the chosen cells; the count is of all of them."""
     out = []
     for function, name in query["aggregates"]:
         if name is None:
             out.append(struct.pack("<Q", count).hex())
             continue
         f = next(f for f in schema["dimensions"] + schema["attributes"] if f["name"] == name)
-        cells = reader.cells_of(fields[name], count)
-        validity = fields[name].get("validity")
-        some = [c for i, c in enumerate(cells) if chosen[i] and (not validity or validity[i])]
+        some = [c for c, good in zip(columns[name], chosen) if good and c is not None]
         if function == "null_count":
             out.append(struct.pack("<Q", sum(chosen) - len(some)).hex())
         elif not some:
@@ -201,83 +218,16 @@ def truth(reader, array, uri, schema, query, ranges):
     return out
 
 
-NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not-in", "not-in": "in"}
-
-
-def holds(schema, tree, cell, negated=False):
-    """Whether a cell, a dict of bytes or None by field, satisfies a condition. Null cells satisfy no comparison."""
-    if tree[0] == "not":
-        return holds(schema, tree[1], cell, not negated)
-    if tree[0] in ("and", "or"):
-        every = (tree[0] == "and") != negated
-        return (all if every else any)(holds(schema, part, cell, negated) for part in tree[1:])
-    name, op, operand, datatype = tree
-    op, value = NEGATED[op] if negated else op, cell[name]
-    if operand is None:
-        return (value is None) == (op == "==")
-    if value is None:
-        return False
-    enumeration = next((a["enumeration"] for a in schema["attributes"] if a["name"] == name and a.get("enumeration")), None)
-    if enumeration:
-        return among(next(e for e in schema["enumerations"] if e["name"] == enumeration), op, operand, value)
-    if op in ("in", "not-in"):
-        return (value in [bytes.fromhex(x) for x in operand]) == (op == "in")
-    a, b = value, bytes.fromhex(operand)
-    if datatype not in reads_cases.TEXT + ("BOOL",):
-        a, b = number(datatype, a), number(datatype, b)
-    return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[op]
-
-
-def among(enumeration, op, operand, value):
-    """Whether an index of an enumeration satisfies a comparison with its values."""
-    data = base64.b64decode(enumeration["data"])
-    if "offsets" in enumeration:
-        starts = [*struct.unpack("<%dQ" % (len(base64.b64decode(enumeration["offsets"])) // 8),
-                                 base64.b64decode(enumeration["offsets"])), len(data)]
-        values = [data[a:b] for a, b in zip(starts, starts[1:])]
-    else:
-        size = capi.size_of(enumeration["type"]) * enumeration["cell_val_num"]
-        values = [data[at:at + size] for at in range(0, len(data), size)]
-    place = lambda x: values.index(bytes.fromhex(x)) if bytes.fromhex(x) in values else None
-    index = int.from_bytes(value, "little")
-    if op in ("in", "not-in"):
-        return (index in [place(x) for x in operand]) == (op == "in")
-    other = place(operand)
-    if other is None:
-        return op == "!="
-    return {"<": index < other, "<=": index <= other, ">": index > other, ">=": index >= other, "==": index == other,
-            "!=": index != other}[op]
-
-
-def nulls(reader, entry, count):
-    """The cells of a field, None where null."""
-    validity = entry.get("validity")
-    return [None if validity and not validity[i] else c for i, c in enumerate(reader.cells_of(entry, count))]
-
-
-def places(schema, layout, ranges):
-    """The coordinates of a dense query's cells in its order."""
-    dimensions = schema["dimensions"]
-    value = lambda d, x: expect.unpack(d["type"], bytes.fromhex(x))
-    axes = [[v for lo, hi in several for v in range(value(d, lo), value(d, hi) + 1)]
-            for d, several in zip(dimensions, ranges)]
-    turned = lambda order, cell: cell[::-1] if order == "col-major" else cell
-    if layout != "global-order":
-        return [turned(layout, cell) for cell in itertools.product(*turned(layout, axes))]
-    tile = lambda cell: tuple((v - value(d, d["domain"][0])) // value(d, d["tile_extent"]) for d, v in zip(dimensions, cell))
-    key = lambda cell: (turned(schema["tile_order"], tile(cell)), turned(schema["cell_order"], cell))
-    return sorted(itertools.product(*axes), key=key)
-
-
 def one_by_one(reader, array, schema, query, ranges):
     """The columns of a dense query, put together of what the library returns for one range in row-major order."""
     value = lambda d, x: expect.unpack(d["type"], bytes.fromhex(x))
+    values = lambda ranges: [[[value(d, x) for x in r] for r in several] for d, several in zip(schema["dimensions"], ranges)]
     box = [[[min((lo for lo, _ in r), key=lambda x: value(d, x)), max((hi for _, hi in r), key=lambda x: value(d, x))]]
            for d, r in zip(schema["dimensions"], ranges)]
     count, fields = reader.ask(array, schema, dict(query, names=None, condition=None, layout="row-major"), box)
-    at = {cell: i for i, cell in enumerate(places(schema, "row-major", box))}
-    wanted = [at[cell] for cell in places(schema, query["layout"], ranges)]
-    columns = {n: nulls(reader, e, count) for n, e in fields.items()}
+    at = {cell: i for i, cell in enumerate(model.places(schema, "row-major", values(box)))}
+    wanted = [at[cell] for cell in model.places(schema, query["layout"], values(ranges))]
+    columns = {n: expect.nulls(reader, e, count) for n, e in fields.items()}
     return {n: [c[i] for i in wanted] for n, c in columns.items()}, len(wanted)
 
 
@@ -287,9 +237,9 @@ def by_model(reader, array, schema, query, ranges):
         columns, count = one_by_one(reader, array, schema, query, ranges)
     else:
         count, fields = reader.ask(array, schema, dict(query, names=None, condition=None), ranges)
-        columns = {n: nulls(reader, e, count) for n, e in fields.items()}
+        columns = {n: expect.nulls(reader, e, count) for n, e in fields.items()}
     condition = query["condition"]
-    good = [not condition or holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in range(count)]
+    good = [not condition or model.holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in range(count)]
     names = [n for n in columns if query["names"] is None or n in query["names"]]
     if schema["array_type"] == "sparse":
         return {n: [c for c, g in zip(columns[n], good) if g] for n in names}
@@ -305,7 +255,7 @@ def add_model(reader, array, schema, query, ranges, count, fields):
 def say_model(reader, schema, query, right, count, fields):
     """Adds "model", columns, if the library's answer is another."""
     rows = lambda columns: list(zip(*columns))
-    told = [rows(nulls(reader, e, count) for e in fields.values()), rows(right.values())]
+    told = [rows(expect.nulls(reader, e, count) for e in fields.values()), rows(right.values())]
     if schema["array_type"] == "sparse":
         told = [Counter(rows) for rows in told]
     if told[0] == told[1]:
@@ -325,18 +275,27 @@ def say_model(reader, schema, query, right, count, fields):
 
 
 def add_inside(reader, array, schema, query, ranges, count, fields):
-    """Adds "model" and "outside" if the library returns cells of a sparse array that lie in none of several string ranges."""
+    """Adds "model" if the library returns cells of a sparse array that lie in none of several string ranges."""
     several = [i for i, (r, d) in enumerate(zip(ranges, schema["dimensions"])) if d["cell_val_num"] == "var" and len(r) > 1]
     if not several:
         return
     _, whole = reader.ask(array, schema, dict(query, names=None), ranges)
-    columns = {n: nulls(reader, e, count) for n, e in whole.items()}
+    columns = {n: expect.nulls(reader, e, count) for n, e in whole.items()}
     ends = {schema["dimensions"][i]["name"]: [tuple(map(bytes.fromhex, r)) for r in ranges[i]] for i in several}
     good = [all(any(lo <= columns[n][i] <= hi for lo, hi in r) for n, r in ends.items()) for i in range(count)]
-    query["outside"] = not all(good)
-    if query["outside"]:
+    if not all(good):
         right = {n: [c for c, g in zip(columns[n], good) if g] for n in fields}
         say_model(reader, schema, query, right, count, fields)
+
+
+def add_written(reader, schema, query, right, count, fields):
+    """Adds "model", the columns that were written, if the library's answer is another; it may have none."""
+    columns, total = right
+    names = list(fields) if fields else list(columns)
+    if fields and not model.differs(schema, query, columns, {n: expect.nulls(reader, e, count) for n, e in fields.items()}, names):
+        return
+    query["written"] = True
+    query["model"] = {"cells": total, "fields": model.encoded(schema, {n: columns[n] for n in names}, total)}
 
 
 def merged(schema, ranges):
@@ -360,8 +319,7 @@ def closed(schema, ranges):
     """The ranges with ends in the place of open ones."""
     out = []
     for i, (several, d) in enumerate(zip(ranges, schema["dimensions"])):
-        # no string of the arrays lies outside
-        lo, hi = reads_queries.bounds(schema, i) or ("", b"\x7f\x7f".hex())
+        lo, hi = reads_queries.bounds(schema, i) or ("", reads_queries.LAST.hex())
         out.append([[lo if a is None else a, hi if b is None else b] for a, b in several])
     return out
 
@@ -371,33 +329,41 @@ def shown(count, fields):
                                        for n, e in fields.items()}}
 
 
-def ask(reader, uri, query):
+def ask(reader, uri, query, told):
     """Adds to a query what the library answers: "cells" and "fields" in the layout of expect.py, or "values" and
-    "truth" of aggregates, or "refused". "repeats": it returns cells twice that are in several ranges. "model": cells that
-    satisfy the condition among those that it returns without, if they are others; of a dense array with sparse fragments
-    ("mixed"), those that it returns in one range; of a sparse array, those that lie in the ranges, if others do not ("outside")."""
+    "truth" of aggregates, or "refused". "repeats": it returns cells twice that are in several ranges. "model": the right
+    answer, if the library's is another or none. That is what the steps of the case say (`told`, a Model) where these decide;
+    else, cells that satisfy the condition among those that it returns without; of a dense array with sparse fragments
+    ("mixed"), those that it returns in one range; of a sparse array, those that lie in the ranges. "rules": the known
+    faults that the query may meet by schema and history."""
     lib = reader.lib
     start, end = query["timestamps"]
     array = lib.open(uri, capi.READ, end, start)
+    right = schema = None
     try:
         schema = reader.schema(array)
         sparse = schema["array_type"] == "sparse"
         ranges = closed(schema, query["ranges"])
         joined = merged(schema, ranges)
+        query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
+        query["rules"] = model.rules(told, schema, query)
         var = any(a["cell_val_num"] == "var" for a in schema["attributes"]
                   if query["names"] is None or a["name"] in query["names"])
         if query["aggregates"]:
             query["ranges"] = joined
             query["values"] = reader.aggregates(array, schema, query, joined)
-            query["truth"] = truth(reader, array, uri, schema, query, joined)
+            query["truth"] = truth(reader, array, uri, schema, query, joined, told)
             return
         if not sparse and var:
             # cells of variable length are cut in the wrong places when ranges overlap or descend
             query["ranges"] = ranges = joined
+        if not query["labels"]:
+            right = told.answer(schema, dict(query, ranges=joined if sparse else ranges))
         count, fields = reader.ask(array, schema, query, joined if sparse else ranges)
         query.update(shown(count, fields))
-        query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
-        if query["condition"] or query["mixed"]:
+        if right:
+            add_written(reader, schema, query, right, count, fields)
+        elif query["condition"] or query["mixed"]:
             add_model(reader, array, schema, query, joined if sparse else ranges, count, fields)
         elif sparse:
             add_inside(reader, array, schema, query, joined, count, fields)
@@ -405,7 +371,11 @@ def ask(reader, uri, query):
             rows = lambda n, all_: Counter(zip(*[reader.cells_of(e, n) for e in all_.values()]))
             query["repeats"] = rows(*reader.ask(array, schema, query, ranges)) != rows(count, fields)
     except capi.TileDBError as error:
+        if "fields" in query:
+            return
         query["refused"] = str(error)
+        if right:
+            add_written(reader, schema, query, right, 0, None)
     finally:
         lib.close(array)
 
@@ -426,6 +396,46 @@ def begin(lib, case, arrays):
     write.run_case(lib, case, arrays, "reader")
 
 
+def whole(reader, array, schema, told):
+    """The cells of the array, field by field, of which queries are made."""
+    box = schema["view"] = reads_queries.view(told.case, schema)
+    try:
+        count, fields = reader.query(array, schema, "row-major", box)
+        return {n: reader.cells_of(e, count) for n, e in fields.items()}
+    except capi.TileDBError:
+        query = {"ranges": [[r] for r in box] if box else [[] for _ in schema["dimensions"]], "layout": "row-major",
+                 "timestamps": [None, None]}
+        right = told.answer(schema, query)
+        if not right:
+            raise
+        return {n: [c or b"" for c in column] for n, column in right[0].items()}
+
+
+def unread(case, told, args):
+    """A case whose queries are answered by what was written alone."""
+    schema = told.last_schema()
+    schema["view"] = reads_queries.view(case, schema)
+    box = {"ranges": [[r] for r in schema["view"]] if schema["view"] else [[] for _ in schema["dimensions"]],
+           "layout": "row-major", "timestamps": [None, None]}
+    right = told.answer(schema, box)
+    out = {"begun": case["lib"], "schema": schema, "steps": [s["op"] for s in case["steps"]], "queries": []}
+    if right is None:
+        return out
+    known = {n: [c or b"" for c in column] for n, column in right[0].items()}
+    for query in reads_queries.queries(case, schema, args.seed, int(case["name"]), args.queries, known):
+        ranges = merged(schema, closed(schema, query["ranges"]))
+        # in windows, schemas may be others
+        if query["aggregates"] or query["labels"] or told.evolutions and query["timestamps"] != [None, None]:
+            continue
+        query["ranges"] = ranges
+        right = told.answer(schema, query)
+        if right:
+            query["refused"] = "the library crashes"
+            add_written(None, schema, query, right, 0, None)
+            out["queries"].append(query)
+    return out
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lib", required=True)
@@ -435,6 +445,7 @@ def main():
     parser.add_argument("--queries", type=int, default=8)
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--unread", type=int, help="a case that the library crashes on: only what was written is told")
     args = parser.parse_args()
     lib = capi.Lib(args.lib)
     reader = Ranges(lib)
@@ -443,22 +454,27 @@ def main():
         case = reads_cases.array(args.seed, number)
         case["name"] = str(number)
         uri = os.path.join(args.arrays, case["name"])
+        told = model.Model(case)
+        # what a library's own mistake has left hanging ends as a crash
+        signal.alarm(SECONDS)
         say(number, doing="write")
         try:
             begin(lib, case, args.arrays)
+            if number == args.unread:
+                say(number, **unread(case, told, args))
+                continue
             array = lib.open(uri, capi.READ)
             schema = reader.schema(array)
             say(number, doing="read whole")
-            count, fields = reader.query(array, schema, "row-major", reads_queries.whole(schema))
+            known = whole(reader, array, schema, told)
             lib.close(array)
         except capi.TileDBError as error:
             say(number, refused=str(error))
             continue
-        queries = reads_queries.queries(case, schema, args.seed, number, args.queries,
-                                        {n: reader.cells_of(e, count) for n, e in fields.items()})
+        queries = reads_queries.queries(case, schema, args.seed, number, args.queries, known)
         for query in queries:
             say(number, doing=json.dumps({k: v for k, v in query.items() if v}))
-            ask(reader, uri, query)
+            ask(reader, uri, query, told)
         steps = [s["op"] + (" at %s" % s["t"] if s.get("t") else "") for s in case["steps"]]
         say(number, begun=case["lib"], schema=schema, steps=steps, queries=queries)
 

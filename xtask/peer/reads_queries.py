@@ -6,21 +6,36 @@ field]], "ranges": for each dimension [[low, high], ...] in hex, null for an ope
 """
 
 import expect
+import wild
 from cases import FLOATS, Rng, hx
+from model import Model
 from reads_cases import cells, condition, condition_fields, order_of
 
+# no string of the arrays is greater
+LAST = b"\xff" * 16
 
-def whole(schema):
-    """The box of all cells of a dense array."""
+
+def view(case, schema):
+    """The part of a dense array that is looked at: all of it, or what was written and a little more. None of sparse ones."""
     if schema["array_type"] == "sparse":
         return None
-    return schema.get("current_domain") or [d["domain"] for d in schema["dimensions"]]
+    boxes = [w.box for w in Model(case).writes if w.box]
+    out = []
+    for k, d in enumerate(schema["dimensions"]):
+        low, high = schema.get("current_domain", [e["domain"] for e in schema["dimensions"]])[k]
+        lo, hi = (expect.unpack(d["type"], bytes.fromhex(x)) for x in (low, high))
+        if hi - lo < [120, 40, 16, 8, 6, 5][len(schema["dimensions"]) - 1]:
+            out.append([low, high])
+            continue
+        first, last = min([b[k][0] for b in boxes] or [lo]), max([b[k][1] for b in boxes] or [lo])
+        out.append([hx(d["type"], max(lo, first - 2)), hx(d["type"], min(hi, last + 2))])
+    return out
 
 
 def bounds(schema, index):
-    """The ends of a dimension, or of the current domain: hex."""
-    current = schema.get("current_domain")
-    return current[index] if current else schema["dimensions"][index]["domain"]
+    """The ends of what is looked at of a dimension: of its domain, or of the current domain; hex."""
+    seen = schema.get("view") or schema.get("current_domain")
+    return seen[index] if seen else schema["dimensions"][index]["domain"]
 
 
 def range_pool(rng, schema, index, known):
@@ -29,14 +44,16 @@ def range_pool(rng, schema, index, known):
     ends = bounds(schema, index)
     if d["cell_val_num"] == "var":
         pool = [c.hex() for c in sorted(set(known)) if c] + [b"a".hex(), b"m".hex(), b"zebra2".hex(), b"~~".hex()]
+        pool += [x.hex() for c in sorted(set(known))[:12] for x in wild.beside(d, c)]
         inside = [x for x in pool if not ends or bytes.fromhex(ends[0]) <= bytes.fromhex(x) <= bytes.fromhex(ends[1])]
         return inside or [ends[1]]
     lo, hi = (expect.unpack(d["type"], bytes.fromhex(x)) for x in ends)
     own = sorted(set(expect.unpack(d["type"], c) for c in set(known)))
     if d["type"] in FLOATS:
-        near = own + [lo + (hi - lo) * rng.below(100) / 100 for _ in range(8)]
+        near = own + [wild.stored(d["type"], wild.between(lo, hi, rng.below(100) / 100)) for _ in range(8)]
+        near += [expect.unpack(d["type"], x) for v in own for x in wild.beside(d, expect.pack(d["type"], v))]
     else:
-        near = own + [v + 1 for v in own] + [rng.between(lo, hi) for _ in range(12)]
+        near = own + [v + more for v in own for more in (-1, 1)] + [rng.between(lo, hi) for _ in range(12)]
     return [hx(d["type"], v) for v in sorted(set(near)) + [lo, hi] if lo <= v <= hi]
 
 
@@ -122,6 +139,9 @@ def queries(case, schema, seed, number, count, known):
         if rng.below(3) == 0:
             start, end = sorted([rng.pick(times) - rng.below(2), rng.pick(times) + rng.below(2)])
             query["timestamps"] = [rng.pick([None, start]), rng.pick([None, end])]
+            if start > wild.FUTURE // 2 and query["timestamps"][1] is None:
+                # a window that begins after its end is refused by both
+                query["timestamps"][0] = None
         several = query["layout"] != "global-order" and rng.below(3) > 0
         ranged = rng.below(4) > 0
         query["ranges"] = [draw_ranges(rng, d, pool, several) if ranged and rng.below(3) else []
@@ -140,6 +160,8 @@ def queries(case, schema, seed, number, count, known):
         if not sparse:
             # libtiledb wants to know of dense arrays what they are asked for
             query["ranges"] = [r or ([] if i == 0 and query["labels"] else [bounds(schema, i)])
+                               for i, r in enumerate(query["ranges"])]
+            query["ranges"] = [[[lo or bounds(schema, i)[0], hi or bounds(schema, i)[1]] for lo, hi in r]
                                for i, r in enumerate(query["ranges"])]
             bounded(query, dimensions, schema)
             if schema.get("current_domain") and any(t > (query["timestamps"][1] or t) for t in changes):

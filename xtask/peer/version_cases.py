@@ -15,8 +15,10 @@ import json
 import struct
 
 import fetch
-from cases import (DATETIMES, FLOATS, INTS, KEY, LIMITS, READER, TIMES, VERSIONS, WORDS, Case, Rng, attr, b64, dim, flt,
-                   gen, hx, vt)
+import model
+import wild
+from cases import (DATETIMES, FLOATS, INTS, KEY, LIMITS, READER, TIMES, VERSIONS, WORDS, Rng, attr, b64, dim, flt, gen, hx,
+                   vt)
 
 STRINGS = ["CHAR", "STRING_ASCII", "STRING_UTF8", "STRING_UTF16", "STRING_UTF32", "STRING_UCS2", "STRING_UCS4"]
 COMPRESSORS = {"gzip": (1, 9), "zstd": (1, 12), "lz4": (1, 3), "bzip2": (1, 9)}
@@ -56,7 +58,8 @@ can("attribute", ["ANY var"])
 for _place in ("fixed", "var", "coordinates", "offsets"):
     can("filter", ["%s on %s" % (f, _place) for f in PLAIN + ["double_delta", "bit_width_reduction"]])
     can("filter", ["%s on %s" % (f, _place) for f in ("checksum_md5", "checksum_sha256")], (1, 7))
-can("filter", [f + " on validity" for f in PLAIN + ["checksum_md5"]], (2, 7))
+can("filter", [f + " on validity" for f in PLAIN + ["checksum_md5", "checksum_sha256", "bit_width_reduction", "double_delta"]],
+    (2, 6))
 can("filter", ["positive_delta on fixed", "positive_delta on offsets"])
 can("filter", ["dictionary on var"], (2, 9))
 can("filter", ["scale_float on fixed"], (2, 11))
@@ -82,6 +85,15 @@ can("structure", ["enumeration", "enumeration ordered", "enumeration added"], (2
 can("structure", ["enumeration extended"], (2, 19))
 can("structure", ["dimension label increasing", "dimension label decreasing"], (2, 15))
 can("structure", ["current domain", "current domain expanded"], (2, 30))
+can("structure", ["ends of an integer's type", "extent that does not divide", "one coordinate", "many dimensions",
+                  "cell wider than a chunk", "capacity 1"])
+can("structure", ["no extent"], (2, 1))
+can("structure", ["reals without end"], (2, 2))
+can("structure", ["strings of any bytes in one dimension", "strings of any bytes in several dimensions"], (2, 0))
+can("structure", ["attribute again", "attribute again of another type"], (2, 4))
+can("structure", ["in the future", "out of order"], (2, 1))
+for _filter in list(COMPRESSORS) + ["rle", "byteshuffle", "bit_width_reduction"]:
+    can("structure", ["empty cells by " + _filter], (2, 3))
 for _kind in ("dense", "sparse"):
     CAN["structure/%s continued by a newer release" % _kind] = (ALWAYS, (2, 30))
 
@@ -92,7 +104,8 @@ THEMES = [
     ("sparse in dense", "dense"), ("global", None), ("anonymous", None), ("fragments", None), ("fill", "dense"),
     ("evolved", None), ("deletes", "sparse"), ("enumeration", None), ("label", "dense"), ("current domain", None),
     ("commits", None), ("fragment metadata", None), ("array metadata", None), ("webp", "dense"), ("timestamps", "sparse"),
-    ("sorted", "dense"),
+    ("sorted", "dense"), ("edges", "dense"), ("edges", "sparse"), ("edges", "sparse"), ("reals", "sparse"), ("bytes", "sparse"),
+    ("again", "dense"), ("again", "sparse"), ("times", None), ("large", None), ("empty", "dense"), ("empty", "sparse"),
 ]
 NEEDS = {
     "continued": "structure/dense continued by a newer release", "upgraded": "structure/schema upgraded",
@@ -101,10 +114,14 @@ NEEDS = {
     "enumeration": "structure/enumeration", "label": "structure/dimension label increasing",
     "current domain": "structure/current domain", "commits": "consolidation/commits consolidated",
     "fragment metadata": "consolidation/fragment metadata", "array metadata": "metadata/INT8",
-    "webp": "filter/webp on fixed", "timestamps": "consolidation/sparse with timestamps",
+    "webp": "filter/webp on fixed", "timestamps": "consolidation/sparse with timestamps", "reals": "structure/reals without end",
+    "bytes": "structure/strings of any bytes in one dimension", "again": "structure/attribute again",
+    "times": "structure/in the future", "empty": "structure/empty cells by gzip",
 }
 # Theme -> the bins that it alone fills.
-FILLS = {"deletes": "structure/delete ", "array metadata": ("metadata/", "consolidation/array metadata"),
+FILLS = {"empty": "structure/empty cells", "again": "structure/attribute again", "bytes": "structure/strings of any",
+         "times": ("structure/in the future", "structure/out of"), "edges": ("structure/ends", "structure/one coord"),
+         "deletes": "structure/delete ", "array metadata": ("metadata/", "consolidation/array metadata"),
          "commits": "consolidation/commits", "enumeration": "structure/enumeration", "evolved": "structure/attribute",
          "label": "structure/dimension label", "current domain": "structure/current domain", "fill": "structure/nullable fill",
          "upgraded": "structure/schema upgraded", "sorted": "filter/positive_delta on fixed"}
@@ -177,6 +194,7 @@ def bins_of(case):
         add("structure/current domain")
     if case.get("key"):
         add("structure/%s encrypted" % kind)
+    out.update("structure/" + x for x in edges_of(case))
     writes = [x for x in steps if x["op"] == "write"]
     if len(writes) > 7:
         add("structure/many fragments")
@@ -218,6 +236,57 @@ def bins_of(case):
             add("consolidation/%s %s" % (name, "vacuumed" if mode in done["vacuum"] else "consolidated"))
     if "fragment_meta" in done["consolidate"]:
         add("consolidation/fragment metadata")
+    return out
+
+
+def edges_of(case):
+    """What stands at an edge in a case."""
+    s, out = case["schema"], set()
+    for d in s["dimensions"]:
+        if d["domain"] is None:
+            continue
+        lo, hi = (wild.unpacked(d["type"], x) for x in d["domain"])
+        low, high = wild.limits(d["type"])
+        if d["type"] not in FLOATS:
+            if lo == low or hi == high:
+                out.add("ends of an integer's type")
+            if lo == hi:
+                out.add("one coordinate")
+            if d["tile_extent"] and (hi - lo + 1) % wild.unpacked(d["type"], d["tile_extent"]):
+                out.add("extent that does not divide")
+        elif hi - lo == float("inf") or d["type"] == "FLOAT32" and hi - lo > high:
+            out.add("reals without end")
+        if not d["tile_extent"]:
+            out.add("no extent")
+    if len(s["dimensions"]) > 3:
+        out.add("many dimensions")
+    if s.get("capacity") == 1:
+        out.add("capacity 1")
+    fields = [f for step in case["steps"] for f in step.get("fields", {}).items()]
+    for k, d in enumerate(s["dimensions"]):
+        texts = b"".join(base64.b64decode(f["data"]) for n, f in fields if n == d["name"])
+        if d["type"] == "STRING_ASCII" and any(b > 127 for b in texts):
+            out.add("strings of any bytes in %s" % ("one dimension" if len(s["dimensions"]) == 1 else "several dimensions"))
+    told = model.Model(case)
+    for a in s["attributes"]:
+        cells = [c or b"" for w in told.writes for c in w.columns.get(a["name"], [])]
+        if cells and not any(cells):
+            out.update("empty cells by " + f for f in filters_of(a.get("filters")))
+        if any(len(c) > 65536 for c in cells):
+            out.add("cell wider than a chunk")
+    dropped = set()
+    for step in told.evolutions:
+        for a in step.get("add", []):
+            if a["name"] in dropped:
+                old = next(x for x in s["attributes"] if x["name"] == a["name"])
+                same = a["type"] == old["type"] and a["cell_val_num"] == old["cell_val_num"]
+                out.add("attribute again" + ("" if same else " of another type"))
+        dropped |= set(step.get("drop", []))
+    times = [w.time for w in told.writes]
+    if any(t > wild.FUTURE // 2 for t in times):
+        out.add("in the future")
+    if times != sorted(times):
+        out.add("out of order")
     return out
 
 
@@ -279,6 +348,8 @@ class Maker:
         out = [self.filter(kind)]
         if kind not in alone and kind not in COMPRESSORS and self.one_in(2):
             out.append(self.compressor())
+        if kind not in alone and self.one_in(4):
+            out.append(wild.made(self.rng, self.rng.pick(["byteshuffle", "bitshuffle", "none"] + sorted(COMPRESSORS))))
         if kind not in alone and self.n >= (1, 7) and self.one_in(6):
             # in front of what looks at values there would be the checksum's metadata
             first = kind in COMPRESSORS and self.one_in(2)
@@ -342,6 +413,9 @@ class Maker:
         if theme == "webp":
             return [dim("y", "INT32", 1, 12, 6), dim("x", "INT32", 1, 24, 12)], [(1, 12), (1, 24)]
         rank = rng.pick([1, 1, 2, 2, 2, 3])
+        wide = theme in ("edges", "reals", "bytes")
+        if theme == "edges":
+            rank = rng.pick([1, 1, 2, 2, 3, 4, 4, 6])
         if theme in ("global", "label", "sorted"):
             rank = 1
         types = INTS + DATETIMES + TIMES + (FLOATS + ["STRING_ASCII"] if kind == "sparse" else [])
@@ -351,15 +425,26 @@ class Maker:
             types = INTS + FLOATS
         if theme == "current domain":
             types = INTS + DATETIMES
+        if theme == "reals":
+            types = FLOATS
+        if theme == "bytes":
+            types, rank = ["STRING_ASCII"], rng.pick([1, 2, 3])
+            # strings alone, or with numbers
+            types = types if rng.below(2) or rank == 1 else types + INTS + FLOATS
         one = self.least("dimension", ["%s %s" % (kind, t) for t in types]).split(" ")[1]
         mixed = kind == "sparse" and rank > 1 and self.n >= (2, 0) and not self.one_in(3)
         dims, sizes = [], []
         for k in range(rank):
             t = one if k == 0 or not mixed else self.least("dimension", ["%s %s" % (kind, t) for t in types]).split(" ")[1]
-            size = [40, 12, 6][rank - 1] if kind == "dense" else rng.pick([20, 60, 100])
+            size = [40, 12, 6, 4, 3, 3][rank - 1] if kind == "dense" else rng.pick([20, 60, 100])
             size = rng.between(max(2, size // 3), size)
             if t.endswith("INT8"):
                 size = min(size, 60)
+            if wide or theme in ("plain", "hilbert", "duplicates", "encrypted", "fragments") and self.n >= (2, 0) and self.one_in(5):
+                d, end = wild.dimension(rng, self.version, kind == "dense", "d%d" % k, t, size)
+                dims.append(d)
+                sizes.append(end)
+                continue
             # fragments without an extent are a case of their own; Hilbert order needs none
             extent = None if kind == "sparse" and (2, 1) <= self.n and self.one_in(8) else 1
             if t in FLOATS:
@@ -446,7 +531,8 @@ class Maker:
         if not self.one_in(3):
             schema["offsets_filters"] = self.pipeline("offsets", numeric, ["checksum_md5", "checksum_sha256"])
         if self.can("filter/rle on validity") and not self.one_in(3):
-            schema["validity_filters"] = self.pipeline("validity", PLAIN + ["checksum_md5"], ["checksum_md5"])
+            kinds = PLAIN + ["checksum_md5", "checksum_sha256", "bit_width_reduction", "double_delta"]
+            schema["validity_filters"] = self.pipeline("validity", kinds)
         attrs = [self.attribute(k, dense, theme, types_changed=by is None) for k in range(rng.between(2, 5))]
         # 2.30 crashes now and then on dense writes of many var-length attributes
         while dense and sum(a["cell_val_num"] == "var" for a in attrs) > 2:
@@ -457,6 +543,14 @@ class Maker:
             attrs = [attr("a0", "UINT8", filters=[flt("webp", webp_quality=100.0, webp_input_format=1, webp_lossless=1)])]
         if theme == "anonymous":
             attrs[0]["name"] = ""
+        if theme == "large":
+            t = rng.pick(["INT64", "UINT8", "FLOAT32"])
+            attrs = [attr("a0", rng.pick(["CHAR", "STRING_ASCII", "INT32"]), "var", n >= (2, 2) and self.one_in(3),
+                          self.pipeline("var", PLAIN[:5] + PLAIN[6:])),
+                     attr("a1", t, rng.pick([9000, 70000 // (8 if t == "INT64" else 4 if t == "FLOAT32" else 1)]), False,
+                          self.pipeline("fixed", PLAIN))]
+        if theme == "empty":
+            attrs = self.empty_attributes(dense)
         if theme == "fill":
             for a in attrs:
                 count = 2 if a["cell_val_num"] == "var" else a["cell_val_num"]
@@ -485,10 +579,11 @@ class Maker:
                 current.append((lo, hi))
             schema["current_domain"] = [[hx(d["type"], x) for x in r] for d, r in zip(dims, current)]
             sizes = current
-        evolving = theme in ("evolved", "enumeration", "current domain")
-        c = Case(self.version, "v%03d_%s" % (i, theme.replace(" ", "_")), ["conform"], dims, attrs, dense,
+        evolving = theme in ("evolved", "enumeration", "current domain", "again")
+        c = wild.WildCase(self.version, "v%03d_%s" % (i, theme.replace(" ", "_")), ["conform"], dims, attrs, dense,
                  key=KEY if theme == "encrypted" else None, t0=10 if evolving else 1, **schema)
         c.rng = rng
+        c.wild = theme in ("edges", "reals", "bytes", "hilbert") or self.one_in(3)
         self.steps(c, theme, kind, sizes, by)
         self.queries(c, dims, sizes, kind)
         # travelling to before an upgrade, 2.30 takes the filters of the new dimension files from the old schema
@@ -497,6 +592,19 @@ class Maker:
         done["bins"] = sorted(bins_of(done))
         done["oracle"] = self.oracle(done)
         return done
+
+    def empty_attributes(self, dense):
+        """Attributes whose cells are all empty or null, beside one that has values."""
+        out = []
+        for k in range(2 if dense else 3):
+            kind = self.least("structure", ["empty cells by " + f for f in list(COMPRESSORS) + [
+                "rle", "byteshuffle", "bit_width_reduction"]]).split(" by ")[1]
+            t = "INT32" if kind == "bit_width_reduction" else self.rng.pick(["STRING_ASCII", "CHAR", "INT32"] if kind != "rle" else [
+                "CHAR", "INT16"])
+            filters = wild.chain(self.rng, self.version, None, kind) if self.one_in(3) else [self.filter(kind)]
+            nullable = self.can("structure/nullable var") and self.one_in(3) and self.version != "2.2.2"
+            out.append(attr("a%d" % k, t, "var", nullable, filters, profile="void"))
+        return out + [attr("b", "INT32", nullable=self.can("structure/nullable one") and self.version != "2.2.2")]
 
     def enumeration(self, name, ordered):
         words = self.rng.sample(["apple", "fig", "kiwi", "plum", "pear", ""], 4)
@@ -510,12 +618,18 @@ class Maker:
     def write(self, c, t, dense, sizes, old, attrs=None, full=False):
         rng = self.rng
         words = WORDS if rng.below(2) else None
+        how = {"words": words}
+        if c.d["name"].endswith("_large"):
+            how = {"lengths": rng.pick([(0, 30000), (66000, 70000), (0, 9)])}
+        elif c.d["name"].endswith("_empty"):
+            how = {"lengths": (0, 0)}
         if dense:
             box = []
             for lo, hi in sizes:
                 full = full or c.d["name"].endswith("_sorted")
                 a = lo if full else rng.between(lo, hi)
-                box.append([a, hi if full else rng.between(a, hi)])
+                hi = min(hi, a + 2) if c.d["name"].endswith("_large") else hi
+                box.append([a, hi if full else rng.pick([hi, rng.between(a, hi), rng.between(a, hi)])])
             layout = "global-order" if full == "global" else rng.pick(["row-major", "col-major"])
             if len(sizes) == 1 and layout == "col-major":
                 layout = "row-major"
@@ -528,10 +642,10 @@ class Maker:
                     values.reverse()
                 code = {"FLOAT64": "d", "INT32": "i"}.get(d["type"], "q")
                 more = {"label": {"data": b64(struct.pack("<%d%s" % (count, code), *values))}}
-            c.dense(t, box, layout, attrs=attrs, words=words, more=more)
+            c.dense(t, box, layout, attrs=attrs, **how, more=more)
         else:
             dups = c.schema.get("allows_dups", False)
-            coords = c.coords(rng.between(1, 40), dups=dups)
+            coords = c.coords(rng.between(1, 5 if c.d["name"].endswith("_large") else 40), dups=dups)
             if c.schema.get("current_domain"):
                 limits = sizes
                 coords = [x for x in coords if all(lo <= v <= hi for v, (lo, hi) in zip(x, limits))] or [
@@ -540,9 +654,9 @@ class Maker:
             cells = coords + again
             if full == "global":
                 cells = sorted(set(cells))
-                c.sparse(t, cells, "global-order", attrs=attrs, words=words)
+                c.sparse(t, cells, "global-order", attrs=attrs, **how)
             else:
-                c.sparse(t, cells, attrs=attrs, words=words)
+                c.sparse(t, cells, attrs=attrs, **how)
             old += [x for x in coords if x not in old]
         for a in attrs or c.attrs:
             if "positive_delta" in filters_of(a.get("filters")):
@@ -590,8 +704,12 @@ class Maker:
         old, t = [], 10
         attrs = None
         count = rng.between(8, 12) if theme == "fragments" else rng.between(2, 5)
+        if theme == "again":
+            count = rng.between(3, 5)
+        if theme == "plain" and self.one_in(12):
+            count = 0
         many = self.can("metadata/INT8") and (theme == "array metadata" or self.one_in(3))
-        if not dense and c.schema["capacity"] < 10:
+        if not dense and c.schema["capacity"] < 10 and theme != "empty":
             # several releases divide by the size of a tile of nothing but empty cells
             c.nonempty = lambda n, box=None: range(n)
         for k in range(count):
@@ -616,6 +734,9 @@ class Maker:
                 c.step("evolve", t=t + 1, drop=drop, add=new)
                 attrs = [a for a in c.attrs if a["name"] not in drop] + new
                 t += 2
+            if theme == "again" and k in (0, 1):
+                t += 2
+                attrs = self.again(c, t, k == 0)
             if k == 0 and theme == "enumeration":
                 options = ["added"] + (["extended"] if self.can("structure/enumeration extended") else [])
                 options = ["structure/enumeration " + x for x in options]
@@ -640,7 +761,37 @@ class Maker:
             for _ in range(rng.between(1, 3) if theme == "deletes" and k + 1 < count else 0):
                 t += 2
                 c.step("delete", t=t, condition=self.condition(c))
+        if theme == "times":
+            self.times(c)
         self.consolidations(c, theme, kind, count)
+
+    def again(self, c, t, goes):
+        """The first attribute goes, or it comes back: of the same type or of another. The attributes after that."""
+        if goes:
+            c.step("evolve", t=t, drop=[c.attrs[0]["name"]])
+            # a schema without attributes is refused
+            return c.attrs[1:]
+        old = c.attrs[0]
+        same = self.least("structure", ["attribute again", "attribute again of another type"]) == "attribute again"
+        new = dict(old)
+        if not same:
+            new = attr(old["name"], "INT16" if old["type"] != "INT16" else "FLOAT64", self.rng.pick([1, 1, 3]))
+        elif self.one_in(2) and old["type"] in INTS and old["cell_val_num"] == 1 and not old.get("nullable"):
+            new["fill"] = hx(old["type"], 9)
+        c.step("evolve", t=t, add=[new])
+        return [new] + c.attrs[1:]
+
+    def times(self, c):
+        """Times of writes that have not come, or that are in another order than the writes."""
+        written = [s for s in c.d["steps"] if s["op"] == "write"]
+        word = self.least("structure", ["in the future", "out of order"])
+        if word == "in the future":
+            for k, step in enumerate(written[-self.rng.between(1, 2):]):
+                step["t"] = wild.FUTURE + 10 * k
+        else:
+            times = [s["t"] for s in written]
+            for step, t in zip(written, times[1:] + times[:1]):
+                step["t"] = t
 
     def consolidations(self, c, theme, kind, count):
         rng = self.rng
@@ -660,7 +811,7 @@ class Maker:
                 if self.least("consolidation", ["array metadata consolidated", "array metadata vacuumed"]).endswith("vacuumed"):
                     c.vacuum("array_meta")
         # 2.30 reads garbage from what was consolidated after an upgrade when it travels to before it
-        if count < 2 or theme in ("sparse in dense", "label", "upgraded"):
+        if count < 2 or theme in ("sparse in dense", "label", "upgraded", "again", "times"):
             return
         if self.n == (2, 2) and any(a["nullable"] for a in c.attrs):
             return  # "Cannot set buffer"
@@ -679,20 +830,27 @@ class Maker:
             c.vacuum()
 
     def queries(self, c, dims, sizes, kind):
+        """Queries with ranges that begin and end at cells and beside them, or anywhere."""
         rng = self.rng
         dense = kind == "dense"
-        for _ in range(3):
+        known = [w for w in model.Model(c.d).writes if w.box is None]
+        for _ in range(4):
             ranges = []
-            for d, size in zip(dims, sizes):
-                if size is None:
+            for k, (d, size) in enumerate(zip(dims, sizes)):
+                own = sorted({x[k] for w in known for x in w.coordinates}, key=lambda x, d=d: model.value(d, x))
+                if own and not dense and rng.below(3):
+                    near = [x for cell in rng.sample(own, 2) for x in wild.beside(d, cell)] or own
+                    pair = sorted([rng.pick(near), rng.pick(near)], key=lambda x, d=d: model.value(d, x))
+                    ranges.append([x.hex() for x in pair] if all(pair) else None)
+                elif size is None:
                     ranges.append(None)
-                    continue
-                a = rng.between(*size)
-                ranges.append((a, rng.between(a, size[1])))
+                else:
+                    a = rng.between(*size)
+                    ranges.append([hx(d["type"], a), hx(d["type"], rng.between(a, size[1]))])
             layouts = ["row-major", "col-major", "global-order"] if dense else ["unordered", "row-major", "global-order"]
             if c.schema.get("current_domain") and dense:
                 layouts = layouts[:2]
-            c.query(rng.pick(layouts), ranges)
+            c.d["queries"].append({"kind": "subarray", "ranges": ranges, "layout": rng.pick(layouts)})
 
     def oracle(self, case):
         """Who reads the array: 2.30, except where it is known to misread what an older release wrote."""

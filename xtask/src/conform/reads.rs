@@ -75,7 +75,7 @@ struct Counts {
     in_many: u64,
     kinds: BTreeMap<String, Tally>,
     /// Known faults, refusals and crashes of libtiledb, by what they are.
-    known: BTreeMap<&'static str, u64>,
+    known: BTreeMap<String, u64>,
     refused: BTreeMap<String, u64>,
     crashed: Vec<String>,
     failures: Vec<String>,

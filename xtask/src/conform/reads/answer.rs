@@ -7,6 +7,7 @@ use tdb_array::{
     Aggregate, AggregateFunction, AggregateValue, Array, ArrayType, CellValNum, Error, MemoryBudget,
     QueryError,
 };
+use tdb_schema::Dimension;
 
 use super::question;
 use crate::conform::expected::{Cell, compare_rows, hex, list, open, rows, text, wanted_cells};
@@ -26,6 +27,8 @@ const MIXED: &str = "\"Sparse fragments in dense arrays\": several ranges, or an
 const OUTSIDE: &str = "\"Several ranges\": cells outside all ranges of strings";
 /// Null cells of a row- or column-major read differ from what an enumeration does not have.
 const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs from null";
+/// Some schemas of a time window have a smaller current domain, and both refuse ranges outside it.
+const OUTSIDE_CURRENT: &str = "outside of the current domain";
 /// It leaves something in the place of a value of no cells.
 const NO_CELLS: &str = "an aggregate of no cells that is not null has some value";
 
@@ -36,9 +39,9 @@ pub(super) enum Verdict {
         cells: u64,
         batches: u64,
         /// The known fault that libtiledb's answer has, beside which tdb's is right.
-        known: Option<&'static str>,
+        known: Option<String>,
     },
-    /// libtiledb does not answer.
+    /// libtiledb does not answer; what tdb answers is what was written, as far as that is known.
     Refused(String),
     Differs(String),
 }
@@ -59,10 +62,8 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     if !list(query, "aggregates").is_empty() {
         let found = ask()?.aggregate(question::aggregates(query)?);
         if let Some(why) = refused {
-            // Some schemas of a time window have a smaller current domain.
-            let both = why.contains("outside of the current domain");
             match found {
-                Err(Error::Query(QueryError::OutsideDomain { .. })) if both => {}
+                Err(Error::Query(QueryError::OutsideDomain { .. })) if why.contains(OUTSIDE_CURRENT) => {}
                 found => drop(found.map_err(failed)?),
             }
             return Ok(Verdict::Refused(why.to_owned()));
@@ -85,17 +86,39 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
         }
         return values(&array, query, &found);
     }
-    let cells = ask()?.collect().map_err(failed)?;
-    if let Some(why) = refused {
-        return Ok(Verdict::Refused(why.to_owned()));
-    }
-    let wanted = wanted_cells(query)?;
+    let cells = match ask()?.collect() {
+        Err(Error::Query(QueryError::OutsideDomain { .. }))
+            if refused.is_some_and(|why| why.contains(OUTSIDE_CURRENT)) =>
+        {
+            return Ok(Verdict::Refused(refused.unwrap_or_default().to_owned()));
+        }
+        cells => cells.map_err(failed)?,
+    };
+    let (mut order, dimensions) = (text(query, "order"), array.schema().domain.dimensions.len());
+    let mut known = None;
+    let answer = match (refused, query.get("model").filter(|_| is(query, "written"))) {
+        (Some(why), None) => return Ok(Verdict::Refused(why.to_owned())),
+        (_, Some(written)) => {
+            if array.schema().array_type == ArrayType::Sparse && text(query, "layout") == "global-order" {
+                // What was written does not say in which order it comes.
+                order = "canonical";
+            }
+            written
+        }
+        (None, None) => query,
+    };
+    let wanted = wanted_cells(answer)?;
     let count = tdb_codec::to_u64(wanted.len());
-    let (order, dimensions) = (text(query, "order"), array.schema().domain.dimensions.len());
-    let found = rows(&cells, fields(query))?;
-    let mut known = (query.get("repeats").and_then(Value::as_bool) == Some(true)).then_some(REPEATED);
+    let found = rows(&cells, fields(answer))?;
     let wanted = match (compare_rows(order, dimensions, found.clone(), wanted.clone()), query.get("model")) {
+        (Ok(()), Some(_)) if is(query, "written") && refused.is_none() => {
+            known = Some(own_fault(&array, query).ok_or("libtiledb does not return what was written, tdb does")?);
+            wanted
+        }
         (Ok(()), _) => wanted,
+        (Err(error), Some(_)) if is(query, "written") => {
+            return Err(format!("{error}, which was written; libtiledb does not return it either"));
+        }
         (Err(error), Some(model)) => {
             known = Some(own_fault(&array, query).ok_or_else(|| contradicting(&error))?);
             let wanted = wanted_cells(model)?;
@@ -104,27 +127,48 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
         }
         (Err(error), None) => return Err(error),
     };
+    if known.is_none() && is(query, "repeats") {
+        known = Some(REPEATED.to_owned());
+    }
     let bytes: usize = cells.columns().iter().map(|column| column.bytes().len()).sum();
     let mut batches = 0;
     for how in [How::Least, How::Small(tdb_codec::to_u64(bytes))] {
-        let (found, count) = batched(&array, query, how)?;
+        let (found, count) = batched(&array, query, answer, how)?;
         compare_rows(order, dimensions, found, wanted.clone())
             .map_err(|error| format!("in {count} batches ({how:?}), {error}"))?;
         batches = count;
     }
-    Ok(Verdict::Equal { cells: count, batches, known })
+    match refused {
+        Some(why) => Ok(Verdict::Refused(why.to_owned())),
+        None => Ok(Verdict::Equal { cells: count, batches, known }),
+    }
+}
+
+fn is(query: &Value, what: &str) -> bool {
+    query.get(what).and_then(Value::as_bool) == Some(true)
 }
 
 fn contradicting(error: &str) -> String {
     format!("{error} (libtiledb contradicts its own cells)")
 }
 
-/// What libtiledb is known to do wrong with such a query, when its answer is not what follows from its own cells.
-fn own_fault(array: &Array, query: &Value) -> Option<&'static str> {
+/// What libtiledb is known to do wrong with such a query, by schema and history, when its answer is not what was written or
+/// what follows from its own cells.
+fn own_fault(array: &Array, query: &Value) -> Option<String> {
+    let rules: Vec<&str> = list(query, "rules").iter().filter_map(Value::as_str).collect();
+    if rules.is_empty() {
+        return by_query(array, query).map(str::to_owned);
+    }
+    Some(rules.join("; "))
+}
+
+fn by_query(array: &Array, query: &Value) -> Option<&'static str> {
     let schema = array.schema();
     let condition = query.get("condition").unwrap_or(&Value::Null);
-    let is = |what: &str| query.get(what).and_then(Value::as_bool) == Some(true);
-    if is("outside") {
+    let several_of_text = |(dimension, ranges): (&Dimension, &Value)| {
+        dimension.cell_val_num == CellValNum::Var && ranges.as_array().is_some_and(|ranges| ranges.len() > 1)
+    };
+    if schema.domain.dimensions.iter().zip(list(query, "ranges")).any(several_of_text) {
         return Some(OUTSIDE);
     }
     if schema.array_type == ArrayType::Sparse {
@@ -134,7 +178,7 @@ fn own_fault(array: &Array, query: &Value) -> Option<&'static str> {
         return (ordered && question::tests(condition).into_iter().any(|(name, _)| enumerated(name)))
             .then_some(UNKNOWN);
     }
-    if is("mixed") {
+    if is(query, "mixed") {
         return Some(MIXED);
     }
     let tests = question::tests(condition).into_iter();
@@ -167,7 +211,7 @@ enum How {
 }
 
 /// The query's cells in batches, and how many these are.
-fn batched(array: &Array, query: &Value, how: How) -> Result<(Vec<Cell>, u64), String> {
+fn batched(array: &Array, query: &Value, answer: &Value, how: How) -> Result<(Vec<Cell>, u64), String> {
     allowed(how, |budget| {
         let read = question::read(array, query)?;
         let read = match how {
@@ -176,7 +220,7 @@ fn batched(array: &Array, query: &Value, how: How) -> Result<(Vec<Cell>, u64), S
         };
         let (mut found, mut count) = (Vec::new(), 0u64);
         for batch in read.batches()? {
-            found.extend(rows(&batch?, fields(query))?);
+            found.extend(rows(&batch?, fields(answer))?);
             count = count.saturating_add(1);
         }
         Ok((found, count))
@@ -245,9 +289,9 @@ fn values(array: &Array, query: &Value, found: &[AggregateValue]) -> Result<Verd
             && theirs.is_some()
             && truth.as_ref().is_none_or(Option::is_none)
         {
-            known = known.or(Some(NO_CELLS));
+            known = known.or_else(|| Some(NO_CELLS.to_owned()));
         } else if truth.as_ref().is_some_and(|truth| same(mine, truth.as_deref())) {
-            known = Some(AGGREGATES);
+            known = Some(AGGREGATES.to_owned());
         } else {
             let (aggregate, bytes) = (&mine.aggregate, mine.bytes());
             return Err(format!(
@@ -306,7 +350,7 @@ mod tests {
         assert_eq!((cells, known), (query["cells"].as_u64().unwrap(), None));
         assert!(batches >= 1);
         query["repeats"] = true.into();
-        assert!(matches!(judge(&path, &query), Verdict::Equal { known: Some(REPEATED), .. }));
+        assert!(matches!(judge(&path, &query), Verdict::Equal { known: Some(known), .. } if known == REPEATED));
         query["condition"] = json!(["k", "==", "00", "UINT8"]);
         assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
         query["refused"] = "no".into();
@@ -327,7 +371,7 @@ mod tests {
         };
         let equal = |known| Verdict::Equal { cells: 0, batches: 0, known };
         assert_eq!(told(json!([count]), Value::Null), equal(None));
-        assert_eq!(told(json!([hex_of(1)]), json!([count])), equal(Some(AGGREGATES)));
+        assert_eq!(told(json!([hex_of(1)]), json!([count])), equal(Some(AGGREGATES.to_owned())));
         assert!(matches!(told(json!([hex_of(1)]), json!([hex_of(1)])), Verdict::Differs(_)));
         assert!(matches!(told(json!([hex_of(1)]), Value::Null), Verdict::Differs(_)));
         assert!(matches!(told(json!([]), Value::Null), Verdict::Differs(_)));

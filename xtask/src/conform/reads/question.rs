@@ -8,7 +8,7 @@ use crate::conform::expected::{hex, list, text};
 
 /// The query without what came of it.
 pub(super) fn show(query: &Value) -> String {
-    let answers = ["fields", "values", "truth", "cells", "model", "repeats", "refused", "order"];
+    let answers = ["fields", "values", "truth", "cells", "model", "repeats", "refused", "order", "rules"];
     let parts = query.as_object().into_iter().flatten();
     let parts = parts.filter(|(name, value)| !answers.contains(&name.as_str()) && !value.is_null());
     parts.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")

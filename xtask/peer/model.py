@@ -1,0 +1,414 @@
+"""What an array holds by its case alone: what was written, without reading any of it.
+
+A `Model` answers queries from the steps of a case (cases.py), or says nothing (None) where the steps do not decide: deletes,
+consolidation in a window that does not hold all of it, cells of two fragments of the same time. `rules` names the known faults
+of libtiledb (docs/correctness_issues.md) that a query of a case may meet; it looks at schema and history only.
+"""
+
+import base64
+import itertools
+import struct
+import time
+from collections import Counter
+
+import capi
+import expect
+from cases import FLOATS, INTS, READER, vt
+
+TEXT = ("CHAR", "STRING_ASCII", "STRING_UTF8")
+NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not-in", "not-in": "in"}
+# dense boxes of more cells are not put together
+MOST = 60000
+
+
+def now():
+    """The present in milliseconds, which libtiledb opens arrays at."""
+    return int(time.time() * 1000)
+
+
+def cells(field, size):
+    """The cells of a field of a write."""
+    data = base64.b64decode(field["data"])
+    if "offsets" in field:
+        starts = base64.b64decode(field["offsets"])
+        starts = list(struct.unpack("<%dQ" % (len(starts) // 8), starts)) + [len(data)]
+        return [data[a:b] for a, b in zip(starts, starts[1:])]
+    return [data[i:i + size] for i in range(0, len(data), size)]
+
+
+def column(field, size):
+    """The cells of a field of a write, None where null."""
+    out = cells(field, size)
+    if "validity" in field:
+        out = [c if v else None for c, v in zip(out, base64.b64decode(field["validity"]))]
+    return out
+
+
+def width(field):
+    """Bytes of a cell of fixed size, or of a value."""
+    return capi.size_of(field["type"]) * (field["cell_val_num"] if isinstance(field.get("cell_val_num"), int) else 1)
+
+
+def is_text(dimension):
+    return dimension["type"] == "STRING_ASCII"
+
+
+def value(dimension, data):
+    """A coordinate as something that compares as ranges do."""
+    return data if is_text(dimension) else expect.unpack(dimension["type"], data)
+
+
+def signed(text):
+    """Text as something that compares as signed bytes do."""
+    return tuple(b - 256 if b > 127 else b for b in text)
+
+
+def default_fill(attribute):
+    """The fill value that an attribute has if none was chosen."""
+    kind = attribute["type"]
+    if kind in INTS:
+        one = (1 << 8 * capi.size_of(kind) - 1) if kind[0] != "U" else (1 << 8 * capi.size_of(kind)) - 1
+        data = one.to_bytes(capi.size_of(kind), "little")
+    elif kind in FLOATS:
+        data = struct.pack("<" + expect.FORMATS[kind], float("nan"))
+    elif kind.startswith(("DATETIME", "TIME_")):
+        data = (1 << 63).to_bytes(8, "little")
+    else:
+        data = (b"\x80" if kind == "CHAR" else b"\0") * capi.size_of(kind)
+    return data * (attribute["cell_val_num"] if isinstance(attribute.get("cell_val_num"), int) else 1)
+
+
+class Write:
+    """A write step: where its cells are, and what they hold."""
+
+    def __init__(self, step, schema, attributes, release):
+        dimensions = schema["dimensions"]
+        self.release = release
+        self.time, self.box, self.layout = step["t"], None, step["layout"]
+        self.attributes = attributes
+        self.columns = {n: column(step["fields"][n], width(a)) for n, a in attributes.items() if n in step["fields"]}
+        if step["subarray"]:
+            self.box = [[expect.unpack(d["type"], bytes.fromhex(x)) for x in r] for d, r in zip(dimensions, step["subarray"])]
+        else:
+            columns = [cells(step["fields"][d["name"]], capi.size_of(d["type"])) for d in dimensions]
+            self.coordinates = list(zip(*columns))
+
+    def places(self, schema):
+        """Coordinates of its cells, in the order of its columns: values in dense arrays."""
+        if self.box is None:
+            return [tuple(value(d, c) for d, c in zip(schema["dimensions"], cell)) for cell in self.coordinates]
+        return places(schema, self.layout, [[[lo, hi]] for lo, hi in self.box])
+
+
+def places(schema, layout, ranges):
+    """The coordinates of a dense query's cells in its order; ranges are of values."""
+    dimensions = schema["dimensions"]
+    axes = [[v for lo, hi in several for v in range(lo, hi + 1)] for several in ranges]
+    turned = lambda order, cell: cell[::-1] if order == "col-major" else cell
+    if layout != "global-order":
+        return [turned(layout, cell) for cell in itertools.product(*turned(layout, axes))]
+    start = [expect.unpack(d["type"], bytes.fromhex(d["domain"][0])) for d in dimensions]
+    extent = [expect.unpack(d["type"], bytes.fromhex(d["tile_extent"])) if d["tile_extent"] else 1 << 65 for d in dimensions]
+    tile = lambda cell: tuple((v - s) // e for v, s, e in zip(cell, start, extent))
+    key = lambda cell: (turned(schema["tile_order"], tile(cell)), turned(schema["cell_order"], cell))
+    return sorted(itertools.product(*axes), key=key)
+
+
+class Model:
+    """What a case's array holds."""
+
+    def __init__(self, case):
+        self.schema, self.case = case["schema"], case
+        attributes = {a["name"]: a for a in self.schema["attributes"]}
+        self.writes, self.deletes, self.evolutions = [], [], []
+        self.consolidated = self.doubtful = self.upgraded = False
+        for step in case["steps"]:
+            if step["op"] == "write":
+                self.writes.append(Write(step, self.schema, dict(attributes), self.release(step)))
+            elif step["op"] == "evolve":
+                self.evolutions.append(step)
+                for name in step.get("drop", []):
+                    attributes.pop(name, None)
+                attributes.update((a["name"], a) for a in step.get("add", []))
+            elif step["op"] == "delete":
+                self.deletes.append(step["t"])
+            if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
+                self.consolidated = True
+                # some of them stored other cells
+                self.doubtful |= self.schema["array_type"] == "dense" and self.release(step) != vt(READER)
+            self.upgraded |= step["op"] == "upgrade"
+        self.last = attributes
+        self.opened = now()
+
+    def release(self, step):
+        """Who executes a step: (major, minor)."""
+        by = step.get("by", "writer")
+        return vt({"writer": self.case["lib"], "reader": READER}.get(by, by))
+
+    # -- what the steps are like -------------------------------------------------------------------------------------
+
+    def window(self, timestamps):
+        start, end = timestamps
+        return start or 0, self.opened if end is None else end
+
+    def visible(self, timestamps):
+        """The writes in a time window, the oldest first; None if the steps do not decide."""
+        start, end = self.window(timestamps)
+        if any(start <= t <= end for t in self.deletes):
+            return None
+        seen = [w for w in self.writes if start <= w.time <= end]
+        if self.doubtful:
+            return None
+        if self.consolidated and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
+            return None
+        return sorted(seen, key=lambda w: w.time)
+
+    def kind(self, write, attribute):
+        """Whether a write has an attribute: of the same name and type."""
+        own = write.attributes.get(attribute["name"])
+        return own and own["type"] == attribute["type"] and own["cell_val_num"] == attribute["cell_val_num"]
+
+    def fill(self, attribute):
+        if attribute.get("nullable") and not attribute.get("fill_valid"):
+            return None
+        return bytes.fromhex(attribute["fill"]) if attribute.get("fill") is not None else default_fill(attribute)
+
+    # -- answers -----------------------------------------------------------------------------------------------------
+
+    def table(self, schema, query):
+        """(coordinates, writes and places in them) of the cells in a query's ranges; of dense ones, cells that nobody wrote
+        have None. None if the steps do not decide."""
+        writes = self.visible(query["timestamps"])
+        if writes is None:
+            return None
+        return self.dense(schema, query, writes) if schema["array_type"] == "dense" else self.sparse(schema, query, writes)
+
+    def dense(self, schema, query, writes):
+        dimensions = schema["dimensions"]
+        ends = [d["domain"] for d in dimensions]
+        ranges = [[[expect.unpack(d["type"], bytes.fromhex(x)) for x in r] for r in several or [end]]
+                  for d, several, end in zip(dimensions, query["ranges"], ends)]
+        count = 1
+        for several in ranges:
+            count *= sum(hi - lo + 1 for lo, hi in several)
+        if count > MOST:
+            return None
+        order = places(schema, query["layout"], ranges)
+        inside = set(order)
+        found, times = {}, {}
+        for w in writes:
+            for i, place in enumerate(w.places(schema)):
+                if place not in inside:
+                    continue
+                if times.get(place) == w.time:
+                    return None
+                found[place], times[place] = (w, i), w.time
+        return order, [found.get(place) for place in order]
+
+    def sparse(self, schema, query, writes):
+        dimensions = schema["dimensions"]
+        keep = schema["allows_dups"]
+        limits = [[[value(d, bytes.fromhex(x)) for x in r] for r in several] for d, several in
+                  zip(dimensions, query["ranges"])]
+        found, rows = {}, []
+        for w in writes:
+            for i, (raw, place) in enumerate(zip(w.coordinates, w.places(schema))):
+                if not all(not several or any(lo <= v <= hi for lo, hi in several) for v, several in zip(place, limits)):
+                    continue
+                if keep:
+                    rows.append((raw, w, i))
+                    continue
+                if place in found and found[place][1].time == w.time:
+                    return None
+                found[place] = (raw, w, i)
+        rows = rows if keep else list(found.values())
+        one = len(dimensions) == 1
+        compared = lambda raw: [signed(c) if is_text(d) and one else value(d, c) for d, c in zip(dimensions, raw)]
+        if query["layout"] in ("row-major", "col-major"):
+            turn = -1 if query["layout"] == "col-major" else 1
+            rows.sort(key=lambda row: compared(row[0])[::turn])
+        return [row[0] for row in rows], [row[1:] for row in rows]
+
+    def answer(self, schema, query):
+        """The columns of a query, dimensions first: {name: cells or None}, and their number; None if the steps do not
+        decide."""
+        table = self.table(schema, query)
+        if table is None:
+            return None
+        coordinates, sources = table
+        columns = {}
+        if schema["array_type"] == "sparse":
+            for k, d in enumerate(schema["dimensions"]):
+                columns[d["name"]] = [c[k] for c in coordinates]
+        for a in schema["attributes"]:
+            name, fill = a["name"], self.fill(a)
+            if fill is None and not a.get("nullable"):
+                return None
+            has = {id(w): self.kind(w, a) for w in self.writes}
+            columns[name] = [s[0].columns[name][s[1]] if s and has[id(s[0])] else fill for s in sources]
+        good = range(len(sources))
+        condition = query.get("condition")
+        if condition:
+            holding = [holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in good]
+            if self.lacking(schema, query["timestamps"], tested(condition)):
+                return None
+            if schema["array_type"] == "sparse":
+                good = [i for i in good if holding[i]]
+            else:
+                fills = {a["name"]: self.fill(a) for a in schema["attributes"]}
+                columns = {n: [x if h else fills[n] for x, h in zip(c, holding)] for n, c in columns.items()}
+        wanted = query.get("names")
+        return {n: [c[i] for i in good] for n, c in columns.items() if wanted is None or n in wanted}, len(good)
+
+    def domain(self):
+        """The box of all that was written in a dense array: hex; None of none."""
+        boxes = [w.box for w in self.writes if w.box]
+        ends = [[min(b[k][0] for b in boxes), max(b[k][1] for b in boxes)] for k in range(len(self.schema["dimensions"]))] \
+            if boxes else None
+        return ends and [[expect.pack(d["type"], x).hex() for x in r] for d, r in zip(self.schema["dimensions"], ends)]
+
+    def last_schema(self):
+        """The schema that the steps end with."""
+        text = lambda d: "var" if is_text(d) else 1
+        return dict(self.schema, attributes=list(self.last.values()), allows_dups=bool(self.schema.get("allows_dups")),
+                    dimensions=[dict(d, cell_val_num=text(d)) for d in self.schema["dimensions"]])
+
+    def lacking(self, schema, timestamps, names):
+        """Whether a fragment in a window lacks some of the attributes."""
+        return any(not self.kind(w, a) for w in self.visible(timestamps) or self.writes for a in schema["attributes"]
+                   if names is None or a["name"] in names)
+
+
+def encoded(schema, columns, count):
+    """Columns in the layout of expect.py."""
+    fields = {f["name"]: f for f in schema["dimensions"] + schema["attributes"]}
+    out = {}
+    for name, column_ in columns.items():
+        f = fields[name]
+        var = f.get("cell_val_num") == "var" or f["type"] == "STRING_ASCII" and f in schema["dimensions"]
+        cells_ = [c if c is not None else b"" if var else bytes(width(f)) for c in column_]
+        entry = {"type": f["type"], "cell_val_num": "var" if var else f.get("cell_val_num", 1), "data": b"".join(cells_)}
+        if var:
+            starts = itertools.accumulate([0] + [len(c) for c in cells_[:-1]]) if cells_ else []
+            entry["offsets"] = struct.pack("<%dQ" % count, *starts)
+        if f.get("nullable"):
+            entry["validity"] = bytes(c is not None for c in column_)
+        out[name] = {k: expect.b64(v) if isinstance(v, bytes) else v for k, v in entry.items()}
+    return out
+
+
+def rows_of(columns, names):
+    return list(zip(*[columns[n] for n in names]))
+
+
+# -- conditions ------------------------------------------------------------------------------------------------------------
+
+
+def tested(tree):
+    """The fields that a condition is about."""
+    if tree[0] in ("and", "or", "not"):
+        return set().union(*[tested(part) for part in tree[1:]])
+    return {tree[0]}
+
+
+def holds(schema, tree, cell, negated=False):
+    """Whether a cell, a dict of bytes or None by field, satisfies a condition. Null cells satisfy no comparison."""
+    if tree[0] == "not":
+        return holds(schema, tree[1], cell, not negated)
+    if tree[0] in ("and", "or"):
+        every = (tree[0] == "and") != negated
+        return (all if every else any)(holds(schema, part, cell, negated) for part in tree[1:])
+    name, op, operand, datatype = tree
+    op, value_ = NEGATED[op] if negated else op, cell[name]
+    if operand is None:
+        return (value_ is None) == (op == "==")
+    if value_ is None:
+        return False
+    enumeration = next((a["enumeration"] for a in schema["attributes"] if a["name"] == name and a.get("enumeration")), None)
+    if enumeration:
+        return among(next(e for e in schema["enumerations"] if e["name"] == enumeration), op, operand, value_)
+    if op in ("in", "not-in"):
+        return (value_ in [bytes.fromhex(x) for x in operand]) == (op == "in")
+    a, b = value_, bytes.fromhex(operand)
+    if datatype not in TEXT + ("BOOL",):
+        a, b = expect.unpack(datatype, a), expect.unpack(datatype, b)
+    return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[op]
+
+
+def among(enumeration, op, operand, value_):
+    """Whether an index of an enumeration satisfies a comparison with its values."""
+    data = base64.b64decode(enumeration["data"])
+    if "offsets" in enumeration:
+        starts = [*struct.unpack("<%dQ" % (len(base64.b64decode(enumeration["offsets"])) // 8),
+                                 base64.b64decode(enumeration["offsets"])), len(data)]
+        values = [data[a:b] for a, b in zip(starts, starts[1:])]
+    else:
+        size = capi.size_of(enumeration["type"]) * enumeration["cell_val_num"]
+        values = [data[at:at + size] for at in range(0, len(data), size)]
+    place = lambda x: values.index(bytes.fromhex(x)) if bytes.fromhex(x) in values else None
+    index = int.from_bytes(value_, "little")
+    if op in ("in", "not-in"):
+        return (index in [place(x) for x in operand]) == (op == "in")
+    other = place(operand)
+    if other is None:
+        return op == "!="
+    return {"<": index < other, "<=": index <= other, ">": index > other, ">=": index >= other, "==": index == other,
+            "!=": index != other}[op]
+
+
+def differs(schema, query, right, told, names):
+    """Whether columns are not those that were written; the order of sparse cells counts where the steps fix it."""
+    theirs, ours = rows_of(told, names), rows_of(right, names)
+    if schema["array_type"] == "dense":
+        return theirs != ours
+    if Counter(theirs) != Counter(ours):
+        return True
+    dimensions = [d["name"] for d in schema["dimensions"] if d["name"] in names]
+    return (query["layout"] in ("row-major", "col-major") and len(dimensions) == len(schema["dimensions"])
+            and rows_of(told, dimensions) != rows_of(right, dimensions))
+
+
+def note(told, schema, query, columns):
+    """Adds "model" and "rules" to a query of expect.py if it does not return what was written: `columns`, None if nothing."""
+    ranges = [[r] if r else [] for r in query["ranges"] or [None] * len(schema["dimensions"])]
+    asked = dict(query, ranges=ranges)
+    right = told.answer(schema, asked)
+    if right is None:
+        return False
+    names = list(columns or right[0])
+    if columns is None or differs(schema, asked, right[0], columns, names):
+        query["model"] = {"cells": right[1], "fields": encoded(schema, {n: right[0][n] for n in names}, right[1])}
+        query["rules"] = rules(told, schema, asked)
+    return True
+
+
+# -- what libtiledb is known to get wrong ------------------------------------------------------------------------------------
+
+
+def rules(told, schema, query):
+    """Names of the known faults that a query may meet, by schema and history."""
+    return [name for name, meets in RULES if meets(told, schema, query)]
+
+
+def lacks(told, schema, query):
+    return schema["array_type"] == "dense" and told.lacking(schema, query["timestamps"], None)
+
+
+def changed(told, schema, query):
+    """Whether a write has an attribute of the schema's name and of another type."""
+    return any(a["name"] in w.attributes and not told.kind(w, a) for w in told.writes for a in schema["attributes"])
+
+
+def validity(told, schema, query):
+    """Whether a write of 2.6 to 2.8, whose validity tiles have the type of their attribute, filters them by type."""
+    filters = told.schema.get("validity_filters") or []
+    names = {f["type"] for f in (filters["filters"] if isinstance(filters, dict) else filters)}
+    typed = names & {"bit_width_reduction", "double_delta", "positive_delta", "byteshuffle", "bitshuffle", "rle"}
+    return bool(typed) and any((2, 6) <= w.release <= (2, 8) for w in told.writes)
+
+
+RULES = [
+    ("\"Cells of dense fragments without an attribute\"", lacks),
+    ("\"Attributes whose type changed\"", changed),
+    ("\"Validity tiles of 2.6 to 2.8\"", validity),
+]
