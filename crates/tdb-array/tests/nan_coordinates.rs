@@ -1,6 +1,11 @@
 //! An array whose second fragment has a cell at NaN, which comes first in its tile: libtiledb stored NaN as both ends of the
 //! tile's rectangle and of the fragment's domain. Where the other cells are, only they say.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed"
+)]
 
 mod common;
 

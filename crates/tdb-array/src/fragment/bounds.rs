@@ -31,7 +31,9 @@ impl Fragment {
         }
         let mut tree = self.parsed_rtree(context)?;
         let tiles = 0..tree.leaf_count();
-        let wrong = |mbr: Mbr<'_>| mbr.ranges().zip(&self.schema.domain.dimensions).any(|(ends, own)| !ordered(own, ends));
+        let wrong = |mbr: Mbr<'_>| {
+            mbr.ranges().zip(&self.schema.domain.dimensions).any(|(ends, own)| !ordered(own, ends))
+        };
         if self.beyond.is_some() || tiles.clone().filter_map(|tile| tree.leaf(tile)).any(wrong) {
             let stored = tiles.filter_map(|tile| tree.leaf(tile));
             let leaves: Vec<Vec<Range>> = stored
@@ -46,11 +48,11 @@ impl Fragment {
         Ok(tree)
     }
 
-    /// The R-tree as it is stored.
+    /// The R-tree as it is stored. Versions 1 and 2 have it with everything else, and nothing of theirs is replaced.
     pub(crate) fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
         let real = |dimension: &Dimension| dimension.datatype.physical().is_float();
         let replaced = self.beyond.is_some() || self.schema.domain.dimensions.iter().any(real);
-        if replaced { self.parsed_rtree(context).map(Arc::new) } else { self.rtree(context) }
+        if replaced && self.footer.version.has(Gate::FragmentFooter) { self.parsed_rtree(context).map(Arc::new) } else { self.rtree(context) }
     }
 
     fn parsed_rtree(&self, context: &Context) -> Result<RTree> {
@@ -81,11 +83,7 @@ pub(super) fn beyond(footer: &Footer, schema: &ArraySchema) -> Option<Vec<Range>
 }
 
 /// A stored rectangle of a sparse fragment, with the whole domain in place of each interval that cannot be believed.
-fn believable(
-    stored: impl Iterator<Item = Range>,
-    footer: &Footer,
-    schema: &ArraySchema,
-) -> Vec<Range> {
+fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &ArraySchema) -> Vec<Range> {
     let dimensions = &schema.domain.dimensions;
     let dates = dimensions.iter().any(|dimension| dimension.datatype.is_datetime());
     let old_dates = dates && !footer.version.has(Gate::DateRectangles);
