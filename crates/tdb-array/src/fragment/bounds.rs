@@ -52,7 +52,11 @@ impl Fragment {
     pub(crate) fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
         let real = |dimension: &Dimension| dimension.datatype.physical().is_float();
         let replaced = self.beyond.is_some() || self.schema.domain.dimensions.iter().any(real);
-        if replaced && self.footer.version.has(Gate::FragmentFooter) { self.parsed_rtree(context).map(Arc::new) } else { self.rtree(context) }
+        if replaced && self.footer.version.has(Gate::FragmentFooter) {
+            self.parsed_rtree(context).map(Arc::new)
+        } else {
+            self.rtree(context)
+        }
     }
 
     fn parsed_rtree(&self, context: &Context) -> Result<RTree> {
