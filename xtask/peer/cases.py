@@ -854,6 +854,12 @@ def features(v):
                      allows_dups=dups)
             k = c.coords(18)
             out.append(c.sparse(10, k, words=WORDS).sparse(20, k[3:6], words=WORDS))
+    if v == READER:
+        # the first cell of the second fragment's tile has NaN as x, and so has the tile's rectangle
+        nan = float("nan")
+        c = Case(v, "nan_coordinates", ["coords:nan", "hilbert"], [dim("x", "FLOAT64", -1.0, 1.0, None),
+                 dim("y", "FLOAT64", 0.0, 5.0, None)], [attr("a")], dense=False, capacity=8, cell_order="hilbert")
+        out.append(c.sparse(10, [(-0.5, 1.0), (0.25, 2.0), (0.5, 3.5)]).sparse(20, [(nan, 2.5), (0.25, 2.0), (0.75, 4.0)]))
     if n < (2, 3):
         # no dense fragment over an older sparse one's cells: all releases answer that differently for different boxes
         c = Case(v, "sparse_in_dense", ["fragments:sparse-in-dense"], xy((4, 4), (8, 8)), [attr("a", "INT32")])

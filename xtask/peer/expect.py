@@ -305,7 +305,10 @@ class Reader:
 
 
 def false_rectangles(case, schema):
-    """Whether range reads of the library lose cells: rectangles of dates that 1.6 and 1.7 wrote are not those of the cells."""
+    """Whether range reads of the library lose cells: rectangles of dates that 1.6 and 1.7 wrote are not those of the cells, and
+    none with a NaN is."""
+    if "coords:nan" in case["features"]:
+        return True
     dates = any(d["type"].startswith("DATETIME") for d in schema["dimensions"])
     return schema["array_type"] == "sparse" and dates and case["lib"].startswith("1.")
 
@@ -369,6 +372,8 @@ def sparse_boxes(reader, schema, count, fields):
     values = []
     for d in dims:
         cells = set(reader.cells_of(fields[d["name"]], count))
+        if d["cell_val_num"] != "var":
+            cells = {c for c in cells if unpack(d["type"], c) == unpack(d["type"], c)}  # no NaN
         key = None if d["cell_val_num"] == "var" else (lambda c, t=d["type"]: unpack(t, c))
         values.append(sorted(cells, key=key))
     out = []

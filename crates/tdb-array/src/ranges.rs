@@ -370,7 +370,7 @@ pub(crate) fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, Quer
 }
 
 /// Whether the bytes are a value of the dimension's type that can be compared.
-fn is_value(dimension: &Dimension, bytes: &[u8]) -> bool {
+pub(crate) fn is_value(dimension: &Dimension, bytes: &[u8]) -> bool {
     struct IsValue<'a>(&'a [u8]);
     impl PhysicalVisitor for IsValue<'_> {
         type Output = bool;
