@@ -323,14 +323,6 @@ impl ArrayWriter {
         self.options.given_time().or_else(now).ok_or(WriteError::NoClock)
     }
 
-    /// The time of cells or deletes written now. Where the schema comes from a clock that is a little ahead, they do not come
-    /// before it: who sees them shall see their attributes.
-    fn time(&self) -> Result<u64, WriteError> {
-        let schema = names::time_of(&self.schema_key).unwrap_or(0);
-        let now = || clock::for_writing_from(schema);
-        self.options.given_time().or_else(now).ok_or(WriteError::NoClock)
-    }
-
     fn describe(&self, key: &str) -> String {
         self.context.describe(key)
     }
