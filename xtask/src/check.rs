@@ -11,10 +11,12 @@ mod tokens;
 mod unsafe_code;
 mod versions;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{peer, tables};
+use layers::{Exports, Layers, Upward};
 pub(crate) use stack::{Package, Workspace};
 use tokens::Token;
 
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut files = 0usize;
     for package in workspace.packages() {
         let source = root.join(&package.folder).join("src");
+        let mut house = House::of(&package.name, &root, &source)?;
         for path in rust_files(&source)? {
             let name = relative(&root, &path);
             let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
@@ -68,9 +71,20 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             if workspace.is_below(&package.name, FACADE) {
                 violations.extend(purity::check(&name, &code));
             }
-            if package.folder.starts_with("crates/") && name != GATE_TABLE {
-                violations.extend(versions::check(&name, &code));
+            if package.folder.starts_with("crates/") {
+                violations.extend(sizes::check(&name, &code));
+                if name != GATE_TABLE {
+                    violations.extend(versions::check(&name, &code));
+                }
             }
+            if let Some(house) = &mut house {
+                violations.extend(house.check(&name, &relative(&source, &path), &code));
+            }
+        }
+        if let Some(house) = house {
+            violations.extend(house.violations);
+            violations.extend(house.layers.gone(&house.seen));
+            println!("{}", house.layers.text());
         }
     }
     let stale = tables::stale(&root)?;
@@ -85,6 +99,31 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             Ok(())
         }
         count => Err(format!("{count} violations")),
+    }
+}
+
+/// A crate with layers, while its files are looked at.
+struct House {
+    layers: &'static Layers,
+    exports: Exports,
+    seen: BTreeSet<Upward>,
+    /// What the table of its modules lacks.
+    violations: Vec<Violation>,
+}
+
+impl House {
+    fn of(package: &str, root: &Path, source: &Path) -> Result<Option<Self>, String> {
+        let Some(layers) = layers::of(package) else { return Ok(None) };
+        let library = source.join("lib.rs");
+        let name = relative(root, &library);
+        let text = fs::read_to_string(&library).map_err(|error| format!("{name}: {error}"))?;
+        let tokens = tokens::without_tests(tokens::tokenize(&text));
+        let violations = layers.unlisted(&name, &tokens);
+        Ok(Some(Self { layers, exports: layers::exports(&tokens), seen: BTreeSet::new(), violations }))
+    }
+
+    fn check(&mut self, name: &str, inside: &str, code: &[Token<'_>]) -> Vec<Violation> {
+        self.layers.check((name, inside), code, &self.exports, &mut self.seen)
     }
 }
 

@@ -236,7 +236,7 @@ impl Verifier {
                 }
             };
             let Some(payload) = self.generic_tile(fragment.metadata_key(), &bytes, offset) else { continue };
-            self.unused_after_tile(fragment.metadata_key(), &bytes, offset);
+            self.unused_after_section(fragment, &bytes, offset);
             let reader = Reader::new(&payload);
             let domain = &fragment.schema().domain;
             let parsed = match section {

@@ -24,7 +24,7 @@ fn array() -> Array {
 /// The cells of a read by x, those at NaN last.
 fn cells(read: Read<'_>) -> Vec<(f64, i32)> {
     let mut found = Vec::new();
-    for batch in read.fields(["x", "a"]).batch_memory(MemoryBudget::from_bytes(1 << 12)).batches().unwrap() {
+    for batch in read.fields(["x", "a"]).batch_memory(MemoryBudget::from_bytes(1 << 14)).batches().unwrap() {
         let batch = batch.unwrap();
         let (x, a) = (batch.field("x").unwrap(), batch.field("a").unwrap());
         let (x, a): (&[f64], &[i32]) = (x.values().unwrap(), a.values().unwrap());

@@ -16,6 +16,9 @@ use tdb_fragment::{DataFile, DataFilePart, Section, parse_fragment_statistics, p
 use tdb_schema::FieldKind;
 use tdb_tile::{GenericTile, TileChunks};
 
+/// An array with a cell at NaN, which libtiledb writes and tdb refuses.
+const NAN: &str = "2.30.0/nan_coordinates";
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures")
 }
@@ -301,6 +304,10 @@ fn fragments_of_libtiledb_written_again_are_the_same_files() {
                 Ok(written) => written,
                 Err(Error::Unsupported { what, .. }) => {
                     skipped.push(format!("{id}: {what}"));
+                    continue;
+                }
+                Err(error @ Error::Write(_)) if id == NAN => {
+                    skipped.push(format!("{id}: {error}"));
                     continue;
                 }
                 Err(error) => panic!("{id}: {error}"),

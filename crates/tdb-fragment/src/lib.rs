@@ -58,7 +58,7 @@ pub use legacy::LegacyMetadata;
 pub use location::FooterLocation;
 pub use name::{NameError, TimestampedName, is_plain_name};
 pub use rtree::{Level, Mbr, RTree};
-pub use sections::{Section, SectionOffsets};
+pub use sections::{Section, SectionOffsets, has_unlisted_conditions};
 pub use slots::Slots;
 pub use stats::{
     FieldStatistics, TileValues, parse_fragment_statistics, parse_names, parse_u64_list, parse_words,

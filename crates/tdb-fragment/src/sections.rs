@@ -103,6 +103,13 @@ const TABLE: [Row; 11] = [
     (|_| Section::ProcessedConditions, Gate::DeleteFiles, Count::Once),
 ];
 
+/// Whether metadata files of a version end in the section of processed conditions without a field in the footer that says
+/// where it is: it follows all other sections.
+#[must_use]
+pub const fn has_unlisted_conditions(version: FormatVersion) -> bool {
+    version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles)
+}
+
 /// Every section of a file with its offset, in the footer's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionOffsets {

@@ -1,21 +1,101 @@
 //! Inside a crate, imports point down its layers, as dependencies between crates point down the stack.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens::{Token, first_segments};
 use super::{Violation, matches};
+
+/// Where this table stands.
+const FILE: &str = "xtask/src/check/layers.rs";
 
 /// The modules of a crate that has layers, lowest first: a module may use those before it, and none after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layers {
     /// The crate.
-    pub(super) package: &'static str,
+    package: &'static str,
     /// Its top-level modules.
-    pub(super) modules: &'static [&'static str],
+    modules: &'static [&'static str],
+    /// Imports that still point up: the module, and the one above that it uses. None may be added, and those that are gone go
+    /// from this list.
+    upward: &'static [Upward],
 }
 
+/// An import that points up: the module that has it, and the one that it uses.
+pub(super) type Upward = (&'static str, &'static str);
+
 /// The crates with layers.
-pub(super) const LAYERS: [Layers; 0] = [];
+const LAYERS: [Layers; 1] = [Layers {
+    package: "tdb-array",
+    modules: &[
+        "storage",
+        "error",
+        "parallel",
+        "worker",
+        "large",
+        "clock",
+        "stats",
+        "context",
+        "window",
+        "cells",
+        "coordinate",
+        "grid",
+        "ranges",
+        "gather",
+        "object",
+        "timed",
+        "directory",
+        "schemas",
+        "statistics",
+        "consolidated",
+        "fragment",
+        "tiles",
+        "group",
+        "array",
+        "enumerations",
+        "condition",
+        "sparse",
+        "dense",
+        "aggregate",
+        "labels",
+        "stream",
+        "explain",
+        "query",
+        "history",
+        "write",
+        "maintain",
+        "verify",
+    ],
+    upward: &[
+        ("error", "stream"),
+        ("error", "condition"),
+        ("error", "aggregate"),
+        ("worker", "gather"),
+        ("worker", "tiles"),
+        ("ranges", "query"),
+        ("gather", "fragment"),
+        ("gather", "tiles"),
+        ("schemas", "array"),
+        ("statistics", "fragment"),
+        ("statistics", "write"),
+        ("group", "array"),
+        ("array", "query"),
+        ("condition", "stream"),
+        ("sparse", "query"),
+        ("sparse", "stream"),
+        ("dense", "query"),
+        ("dense", "stream"),
+        ("aggregate", "query"),
+        ("aggregate", "write"),
+        ("stream", "query"),
+        ("explain", "query"),
+        ("maintain", "verify"),
+    ],
+}];
+
+/// The layers of a crate, if it has some.
+pub(super) fn of(package: &str) -> Option<&'static Layers> {
+    LAYERS.iter().find(|layers| layers.package == package)
+}
 
 /// What `lib.rs` re-exports at its root, and of which module it is.
 pub(super) type Exports = BTreeMap<String, String>;
@@ -66,13 +146,14 @@ impl Layers {
         unknown.chain(gone).collect()
     }
 
-    /// Looks at the tokens of one source file of the crate, tests left out. `inside` is its path below `src`.
+    /// Looks at the tokens of one source file of the crate, tests left out. `inside` is its path below `src`; `seen` collects
+    /// the imports that are still allowed to point up.
     pub(super) fn check(
         &self,
-        file: &str,
-        inside: &str,
+        (file, inside): (&str, &str),
         tokens: &[Token<'_>],
         exports: &Exports,
+        seen: &mut BTreeSet<Upward>,
     ) -> Vec<Violation> {
         let Some((module, depth)) = place(inside) else { return Vec::new() };
         let Some(own) = self.position(module) else { return Vec::new() };
@@ -81,13 +162,33 @@ impl Layers {
             let Some(path) = root_path(tokens, at, depth) else { continue };
             for segment in first_segments(tokens, path) {
                 let target = exports.get(segment.text).map_or(segment.text, String::as_str);
-                if self.position(target).is_some_and(|other| other > own) {
+                if self.position(target).is_none_or(|other| other <= own) {
+                    continue;
+                }
+                if let Some(known) = self.upward.iter().find(|known| **known == (module, target)) {
+                    seen.insert(*known);
+                } else {
                     let what = format!("{module} uses {target} ({}), which is above it", segment.text);
                     violations.push(Violation::new(file, token.line, what));
                 }
             }
         }
         violations
+    }
+
+    /// Imports that are allowed to point up, and that no file has any more.
+    pub(super) fn gone(&self, seen: &BTreeSet<Upward>) -> Vec<Violation> {
+        let gone = self.upward.iter().filter(|known| !seen.contains(*known));
+        gone.map(|(from, to)| {
+            Violation::new(FILE, 1, format!("{from} uses {to} no more: take it out of the list"))
+        })
+        .collect()
+    }
+
+    /// The layers, highest first, in one line, and how many imports still point up.
+    pub(super) fn text(&self) -> String {
+        let modules: Vec<&str> = self.modules.iter().rev().copied().collect();
+        format!("{}: {} ({} imports point up)", self.package, modules.join(" > "), self.upward.len())
     }
 }
 
@@ -120,13 +221,14 @@ mod tests {
     use super::super::tokens::tokenize;
     use super::*;
 
-    const HOUSE: Layers = Layers { package: "house", modules: &["cellar", "hall", "roof"] };
+    const HOUSE: Layers =
+        Layers { package: "house", modules: &["cellar", "hall", "roof"], upward: &[("cellar", "hall")] };
     const LIBRARY: &str =
         "mod cellar; mod hall; mod roof; pub use roof::{Tile, Gutter}; pub use cellar::Wine;";
 
     fn found(inside: &str, source: &str) -> Vec<String> {
         let exports = exports(&tokenize(LIBRARY));
-        let violations = HOUSE.check(inside, inside, &tokenize(source), &exports);
+        let violations = HOUSE.check((inside, inside), &tokenize(source), &exports, &mut BTreeSet::new());
         violations.into_iter().map(|violation| violation.what).collect()
     }
 
@@ -152,6 +254,17 @@ mod tests {
         }
         assert_eq!(found("hall/stairs.rs", "use super::super::roof;").len(), 1);
         assert_eq!(found("hall/mod.rs", "use super::Gutter;").len(), 1);
+    }
+
+    #[test]
+    fn an_import_that_is_known_to_point_up_is_allowed_until_it_is_gone() {
+        let mut seen = BTreeSet::new();
+        assert_eq!(HOUSE.gone(&seen).len(), 1);
+        let tokens = tokenize("use crate::hall::Door;");
+        let place = ("cellar.rs", "cellar.rs");
+        assert!(HOUSE.check(place, &tokens, &exports(&tokenize(LIBRARY)), &mut seen).is_empty());
+        assert!(HOUSE.gone(&seen).is_empty());
+        assert_eq!(found("cellar.rs", "use crate::roof::Tile;").len(), 1);
     }
 
     #[test]

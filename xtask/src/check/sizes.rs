@@ -8,17 +8,21 @@ const FILE_LINES: usize = 500;
 /// Lines that a function may have.
 const FUNCTION_LINES: usize = 80;
 
-/// Looks at one source file: its text, and its tokens without tests.
+/// Functions and files that are still larger: the file, and the function's name or nothing. None may be added.
+const LARGER: &[(&str, &str)] = &[];
+
+/// Looks at the tokens of one source file, tests left out.
 pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
+    let known = |name: &str| LARGER.contains(&(file, name));
     let mut violations: Vec<Violation> = functions(tokens)
-        .filter(|(_, _, lines)| *lines > FUNCTION_LINES)
+        .filter(|(name, _, lines)| *lines > FUNCTION_LINES && !known(name))
         .map(|(name, line, lines)| {
             let what = format!("function {name} has {lines} lines; {FUNCTION_LINES} are the most");
             Violation::new(file, line, what)
         })
         .collect();
     let lines = tokens.last().map_or(0, |token| token.line);
-    if lines > FILE_LINES {
+    if lines > FILE_LINES && !known("") {
         let what = format!("the file has {lines} lines without its tests; {FILE_LINES} are the most");
         violations.push(Violation::new(file, lines, what));
     }

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tdb_array::{
-    ArrayWriter, Consolidation, GroupMember, Key, Layout, MetadataChanges, ObjectType, SchemaEvolution, Stored,
-    TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions,
+    ArrayWriter, Consolidation, GroupMember, Key, Layout, MetadataChanges, ObjectType, SchemaEvolution,
+    Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions,
 };
 
 use self::cases::{Added, Case, Cells, Kind, Step};
@@ -82,7 +82,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let root = repository_root()?;
     let library = libraries(&root, &[READER.to_owned()])?.remove(READER).ok_or("no library")?;
     let numbers = 0..options.only.map_or(options.count, |only| only + 1);
-    let numbers: Vec<u64> = numbers.filter(|number| options.only.is_none_or(|only| only == *number)).collect();
+    let numbers: Vec<u64> =
+        numbers.filter(|number| options.only.is_none_or(|only| only == *number)).collect();
     let mut report = Report::default();
     for numbers in numbers.chunks(usize::try_from(BATCH).unwrap_or(1)) {
         let cases: Vec<Case> = numbers.iter().map(|number| cases::random(options.seed, *number)).collect();
@@ -90,7 +91,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         let in_turns = |case: &Case, number: u64| number % 2 == 1 && case.kind != Kind::Group;
         let (turns, twice): (Vec<_>, Vec<_>) =
             cases.into_iter().zip(numbers).partition(|(case, number)| in_turns(case, **number));
-        let [turns, twice] = [turns, twice].map(|of| of.into_iter().map(|(case, _)| case).collect::<Vec<_>>());
+        let [turns, twice] =
+            [turns, twice].map(|of| of.into_iter().map(|(case, _)| case).collect::<Vec<_>>());
         let before = report.failures.len();
         let batch = Batch { root: &root, library: &library, folder: &options.folder, seed: options.seed };
         batch.twice(&twice, &mut report)?;

@@ -34,7 +34,8 @@ impl Fragment {
         let wrong = |mbr: Mbr<'_>| {
             mbr.ranges().zip(&self.schema.domain.dimensions).any(|(ends, own)| !ordered(own, ends))
         };
-        if self.beyond.is_some() || tiles.clone().filter_map(|tile| tree.leaf(tile)).any(wrong) {
+        let replaced = old_dates(&self.footer, &self.schema);
+        if replaced || tiles.clone().filter_map(|tile| tree.leaf(tile)).any(wrong) {
             let stored = tiles.filter_map(|tile| tree.leaf(tile));
             let leaves: Vec<Vec<Range>> = stored
                 .map(|mbr| mbr.ranges().map(|(low, high)| Range::new(low, high)))
@@ -51,7 +52,8 @@ impl Fragment {
     /// The R-tree as it is stored. Versions 1 and 2 have it with everything else, and nothing of theirs is replaced.
     pub(crate) fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
         let real = |dimension: &Dimension| dimension.datatype.physical().is_float();
-        let replaced = self.beyond.is_some() || self.schema.domain.dimensions.iter().any(real);
+        let replaced =
+            old_dates(&self.footer, &self.schema) || self.schema.domain.dimensions.iter().any(real);
         if replaced && self.footer.version.has(Gate::FragmentFooter) {
             self.parsed_rtree(context).map(Arc::new)
         } else {
@@ -86,11 +88,17 @@ pub(super) fn beyond(footer: &Footer, schema: &ArraySchema) -> Option<Vec<Range>
     (bounds != *stored).then_some(bounds)
 }
 
+/// Whether no rectangle of a sparse fragment can be believed, because the array has dates and the fragment is old.
+fn old_dates(footer: &Footer, schema: &ArraySchema) -> bool {
+    let mut dimensions = schema.domain.dimensions.iter();
+    let dates = dimensions.any(|dimension| dimension.datatype.is_datetime());
+    dates && !footer.dense && !footer.version.has(Gate::DateRectangles)
+}
+
 /// A stored rectangle of a sparse fragment, with the whole domain in place of each interval that cannot be believed.
 fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &ArraySchema) -> Vec<Range> {
     let dimensions = &schema.domain.dimensions;
-    let dates = dimensions.iter().any(|dimension| dimension.datatype.is_datetime());
-    let old_dates = dates && !footer.version.has(Gate::DateRectangles);
+    let old_dates = old_dates(footer, schema);
     let of = |(stored, dimension): (Range, &Dimension)| {
         let believed = !old_dates && ordered(dimension, (&stored.low, &stored.high));
         let domain = dimension.domain.clone().filter(|_| !believed);

@@ -1,7 +1,7 @@
 //! Bytes that nothing refers to: harmless, but of no use, and not what anybody wrote there on purpose.
 
-use tdb_codec::{Gate, to_u64};
-use tdb_fragment::{TimestampedName, vacuum_target};
+use tdb_codec::{Gate, Reader, to_u64, to_usize};
+use tdb_fragment::{TimestampedName, has_unlisted_conditions, parse_names, vacuum_target};
 use tdb_tile::GenericTile;
 
 use super::Verifier;
@@ -21,6 +21,21 @@ impl Verifier {
             let end = |len: u64| offset.saturating_add(len);
             self.unused(key, end(tile.total_len()), end(to_u64(bytes.len())));
         }
+    }
+
+    /// Notes what follows the section that `bytes`, from `offset` of a fragment's metadata file, begin with.
+    pub(super) fn unused_after_section(&mut self, fragment: &Fragment, bytes: &[u8], offset: u64) {
+        let key = fragment.metadata_key();
+        let tile = GenericTile::parse(bytes, offset).map_or(0, |tile| tile.total_len());
+        let rest = to_usize(tile).and_then(|tile| bytes.get(tile..)).unwrap_or_default();
+        if has_unlisted_conditions(fragment.version()) && !rest.is_empty() {
+            let rest_offset = offset.saturating_add(tile);
+            let conditions = self.context.generic_tile(key, rest, rest_offset);
+            if conditions.is_ok_and(|list| parse_names(Reader::new(&list), "processed conditions").is_ok()) {
+                return self.unused_after_tile(key, rest, rest_offset);
+            }
+        }
+        self.unused_after_tile(key, bytes, offset);
     }
 
     /// Notes what stands before the sections of a fragment's metadata file, and what follows those of versions 1 and 2.

@@ -3,8 +3,8 @@
 use tdb_codec::{Datatype, Gate, to_u64};
 use tdb_filters::{Key, Scratch};
 use tdb_fragment::{
-    FieldStatistics, Footer, RTree, Section, SectionOffsets, Slots, TileValues, write_fragment_statistics,
-    write_names, write_u64_list, write_words,
+    FieldStatistics, Footer, RTree, Section, SectionOffsets, Slots, TileValues, has_unlisted_conditions,
+    write_fragment_statistics, write_names, write_u64_list, write_words,
 };
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
@@ -150,8 +150,7 @@ impl FragmentSummary {
             file.extend(generic_tile_in(writer, &payload, key, scratch)?);
             Ok(offset)
         })?;
-        // One version has the section of processed conditions, but no field that points at it.
-        if version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles) {
+        if has_unlisted_conditions(version) {
             file.extend(generic_tile_in(writer, &write_names(&self.marks.processed), key, scratch)?);
         }
         let offset = to_u64(file.len());

@@ -11,11 +11,14 @@ type Row = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Cells that a newer fragment wrote without the attribute have its fill value; libtiledb has it where the fragment covers a
 /// space tile, and older values elsewhere.
-const HIDDEN: &str = "\"A dense fragment without an attribute\": values of an attribute that was dropped and added again";
+const HIDDEN: &str =
+    "\"A dense fragment without an attribute\": values of an attribute that was dropped and added again";
 /// libtiledb consolidates fragments of several schemas even if earlier times then lose the values of an attribute that is gone.
-const FORGOTTEN: &str = "\"Vacuum\": values of an attribute that was dropped before fragments were consolidated";
+const FORGOTTEN: &str =
+    "\"Vacuum\": values of an attribute that was dropped before fragments were consolidated";
 /// libtiledb reads what was written under another type as if it were of the new one.
-const RETYPED: &str = "\"Attributes whose type changed\": values of an attribute that was added again with another type";
+const RETYPED: &str =
+    "\"Attributes whose type changed\": values of an attribute that was added again with another type";
 
 impl Case {
     /// The rule by which libtiledb's values of "b" do not count, if one fits the history.
@@ -83,7 +86,9 @@ impl Case {
             match step {
                 Step::Evolve { added, .. } => now = *added,
                 Step::Write { cells, .. } => written.extend(cells.b),
-                Step::Consolidate(Stored::Fragments) | Step::Purge if written.iter().any(|b| Some(*b) != now) => {
+                Step::Consolidate(Stored::Fragments) | Step::Purge
+                    if written.iter().any(|b| Some(*b) != now) =>
+                {
                     return true;
                 }
                 _ => {}

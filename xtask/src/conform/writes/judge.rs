@@ -25,7 +25,8 @@ const EXCUSED: [Excuse; 2] = [
     Excuse {
         library: READER,
         fits: |case| {
-            let first = |field: &Field<'_>| matches!(field.filters.filters.as_slice(), [.., Filter::Rle { .. }, _]);
+            let first =
+                |field: &Field<'_>| matches!(field.filters.filters.as_slice(), [.., Filter::Rle { .. }, _]);
             let mut var = case.made.schema.fields().filter(Field::is_var);
             var.any(|field| first(&field) && case.has_empty(field.kind))
         },
@@ -95,8 +96,16 @@ impl Bench<'_> {
         cases: usize,
     ) -> Result<Peer, String> {
         let library = self.releases.path(reader)?;
-        Peer { script: self.script.to_owned(), library, batch: list.to_owned(), op, arrays, cases, child: None }
-            .start()
+        Peer {
+            script: self.script.to_owned(),
+            library,
+            batch: list.to_owned(),
+            op,
+            arrays,
+            cases,
+            child: None,
+        }
+        .start()
     }
 
     /// What a library answers that makes the arrays of some cases itself and then reads them.
@@ -118,7 +127,9 @@ impl Bench<'_> {
         for (number, case, why) in &made.failures {
             let (described, again) = (case.describe(), (self.again)(*number));
             let version = case.made.schema.version;
-            tally.failures.push(format!("version {version} case {number}, tdb: {why}\n    {described}\n    {again}"));
+            tally
+                .failures
+                .push(format!("version {version} case {number}, tdb: {why}\n    {described}\n    {again}"));
         }
         for pair in jobs.chunks(2) {
             let mut peers = Vec::new();
@@ -181,14 +192,7 @@ impl Bench<'_> {
 }
 
 impl Counts {
-    fn add(
-        &mut self,
-        job: &Job,
-        good: &Good,
-        answer: &Answer,
-        own: Option<&(Answer, Answer)>,
-        again: &str,
-    ) {
+    fn add(&mut self, job: &Job, good: &Good, answer: &Answer, own: Option<&(Answer, Answer)>, again: &str) {
         let Job { version, reader, .. } = job;
         let Good { number, case, cells } = good;
         if answer.outcome == Outcome::Equal {
@@ -244,7 +248,9 @@ impl Tally {
 
     /// The table of counts; an error if anything differs.
     pub(super) fn print(&self, what: &str) -> Result<(), String> {
-        println!("{what}\nversion  libtiledb   cases   equal   cells compared  own fault  excused  refused  FAILED");
+        println!(
+            "{what}\nversion  libtiledb   cases   equal   cells compared  own fault  excused  refused  FAILED"
+        );
         let (mut failures, mut equal, mut shown) = (self.failures.len(), 0, Vec::new());
         shown.extend(self.failures.iter().take(4 * SHOWN));
         let mut excuses: BTreeMap<(&str, &str), usize> = BTreeMap::new();
