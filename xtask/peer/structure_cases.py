@@ -6,6 +6,7 @@ objects.py executes; such a case has "object": "group" or "kv".
 
 import struct
 
+import limit_cases
 from cases import READER, WORDS, Case, attr, b64, flt, hx, pack, plus, string_type, vt, xy
 
 def eras():
@@ -258,4 +259,4 @@ def cases(v):
         out += groups(v)
     if v == "1.6.3":
         out += key_values(v)
-    return out
+    return out + limit_cases.cases(v)

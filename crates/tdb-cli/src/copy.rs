@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as Group;
 use tdb_array::{
     Array, ArraySchema, ArrayType, ArrayWriter, Cells, Column, Error, FragmentWriter, Layout, MemoryBudget,
-    MetadataChanges, QueryError, SparseStream, WriteColumn, WriteOptions,
+    MetadataChanges, QueryError, SparseStream, WriteColumn, WriteError, WriteOptions,
 };
 use tdb_codec::{FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::Pipeline;
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
         copy_metadata(&array, &writer)?;
         match schema.array_type {
             ArrayType::Dense => copy_dense(&array, &writer, start, memory),
-            ArrayType::Sparse => copy_sparse(&array, &writer, asked, memory),
+            ArrayType::Sparse => copy_sparse(&array, &writer, &asked, memory),
         }
     };
     let cells = copied().map_err(failed_there)?;
@@ -185,22 +185,34 @@ enum Sink<'w> {
     Any(Box<SparseStream<'w>>),
 }
 
-/// Copies sparse cells batch by batch; returns how many.
+/// Copies sparse cells; returns how many.
 fn copy_sparse(
     array: &Array,
     writer: &ArrayWriter,
-    asked: Asked,
+    asked: &Asked,
     memory: MemoryBudget,
 ) -> tdb_array::Result<u64> {
-    // Fragments of 1.x may be in another order than the one that is global today.
-    let is_sorted = array.fragments().iter().all(|fragment| fragment.version().has(Gate::DimensionFiles));
     let half = MemoryBudget::from_bytes(memory.bytes() / 2);
-    let mut sink = if is_sorted {
-        Sink::Sorted(Box::new(writer.sparse_fragment()?))
-    } else {
-        Sink::Any(Box::new(writer.sparse_stream(to_usize(half.bytes()).unwrap_or(usize::MAX))?))
-    };
-    let read = asked.apply(array.read(), array.schema()).order(Layout::GlobalOrder).memory(half);
+    // Fragments of 1.x may be in another order than the one that is global today.
+    if array.fragments().iter().all(|fragment| fragment.version().has(Gate::DimensionFiles)) {
+        match copy_cells(array, Sink::Sorted(Box::new(writer.sparse_fragment()?)), asked, half) {
+            // So may those of later releases, which only their cells tell: a fragment alone is read as it is stored.
+            Err(Error::Write(WriteError::NotSorted { .. })) => {}
+            done => return done,
+        }
+    }
+    let stream = writer.sparse_stream(to_usize(half.bytes()).unwrap_or(usize::MAX))?;
+    copy_cells(array, Sink::Any(Box::new(stream)), asked, half)
+}
+
+/// Copies sparse cells batch by batch; returns how many.
+fn copy_cells(
+    array: &Array,
+    mut sink: Sink<'_>,
+    asked: &Asked,
+    memory: MemoryBudget,
+) -> tdb_array::Result<u64> {
+    let read = asked.clone().apply(array.read(), array.schema()).order(Layout::GlobalOrder).memory(memory);
     let mut batches = read.batches()?;
     let mut cells = 0u64;
     // Not a for loop: that would keep the batch before while the next one is made.

@@ -1,6 +1,6 @@
 //! Making a schema.
 
-use tdb_codec::{ArrayType, FormatVersion, Layout, Native, Physical, PhysicalVisitor, to_u64};
+use tdb_codec::{ArrayType, FormatVersion, Layout, to_u64};
 use tdb_filters::{Filter, Pipeline};
 
 use crate::{
@@ -160,33 +160,20 @@ impl SchemaBuilder {
 
 /// Makes the whole domain the tile extent of a dimension that has none: its number of cells, or the difference of real ends.
 fn fill_extent(dimension: &mut Dimension) -> Result<(), SchemaProblem> {
-    struct Difference<'a>(&'a [u8], &'a [u8]);
-    impl PhysicalVisitor for Difference<'_> {
-        type Output = Option<Vec<u8>>;
-        fn visit<T: Native>(self) -> Option<Vec<u8>> {
-            let difference = T::from_le(self.1)?.to_f64() - T::from_le(self.0)?.to_f64();
-            #[expect(clippy::cast_possible_truncation, reason = "the ends are of the same type")]
-            match T::PHYSICAL {
-                Physical::F32 => Some((difference as f32).to_le_bytes().to_vec()),
-                Physical::F64 => Some(difference.to_le_bytes().to_vec()),
-                _ => None,
-            }
-        }
+    if dimension.tile_extent.is_some() {
+        return Ok(());
     }
-    let (Some((low, high)), None) = (&dimension.domain, &dimension.tile_extent) else { return Ok(()) };
-    let physical = dimension.datatype.physical();
-    dimension.tile_extent = match dimension.last_ordinal() {
-        Some(last) => {
-            let size = dimension.datatype.size();
-            let bits = to_u64(size).saturating_mul(8).saturating_sub(u64::from(physical.is_signed_integer()));
-            let cells = u128::from(last).saturating_add(1);
-            if cells >> bits != 0 {
-                return Err(SchemaProblem::WholeType(dimension.name.clone()));
-            }
-            cells.to_le_bytes().get(..size).map(<[u8]>::to_vec)
-        }
-        None => physical.visit(Difference(low, high)),
+    let Some(last) = dimension.last_ordinal() else {
+        dimension.tile_extent = dimension.real_length();
+        return Ok(());
     };
+    let size = dimension.datatype.size();
+    let cells = u128::from(last).saturating_add(1);
+    if cells >> to_u64(size).saturating_mul(8) != 0 {
+        return Err(SchemaProblem::WholeType(dimension.name.clone()));
+    }
+    // Without a sign, in signed types too, as libtiledb stores it.
+    dimension.tile_extent = cells.to_le_bytes().get(..size).map(<[u8]>::to_vec);
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use crate::{ArraySchema, Attribute, CurrentDomain, Dimension, Range};
 mod new;
 
 /// Largest number of dimensions a Hilbert order can have.
-const MAX_HILBERT_DIMENSIONS: usize = 16;
+pub const MAX_HILBERT_DIMENSIONS: usize = 16;
 
 /// Why a schema is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
@@ -36,7 +36,7 @@ pub enum SchemaProblem {
     #[error("dimension \"{dimension}\" has the inverted or undefined domain [{low}, {high}]")]
     DimensionDomain { dimension: String, low: String, high: String },
     #[error(
-        "dimension \"{dimension}\" has the tile extent {extent}, which is not positive, exceeds the domain, or makes the last tile end past the largest number"
+        "dimension \"{dimension}\" has the tile extent {extent}, which is not positive, exceeds the domain or its type, or makes the last tile end past the largest number of 64 bits"
     )]
     TileExtent { dimension: String, extent: String },
     #[error("dimension \"{0}\" of a dense array has another type than the first one")]
@@ -279,9 +279,10 @@ fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
         let fits = match (dimension.extent_cells(), dimension.last_ordinal()) {
             // An extent may be one more than the distance between the ends.
             (Some(cells), Some(last)) => cells > 0 && cells.wrapping_sub(1) <= last,
-            _ => Range::compare(dimension.datatype, extent, &vec![0; size]) == Ordering::Greater,
+            // Of reals it may be infinite, 0 or no number: all cells are then in few tiles, or in one.
+            _ => Range::compare(dimension.datatype, extent, &vec![0; size]) != Ordering::Less,
         };
-        if extent.len() != size || !fits || !is_finite(dimension.datatype, extent) {
+        if extent.len() != size || !fits {
             return Err(wrong_extent(dimension));
         }
     }

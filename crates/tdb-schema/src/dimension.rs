@@ -44,7 +44,8 @@ pub struct Dimension {
     pub filters: Pipeline,
     /// Little-endian `low, high`, inclusive; `None` for strings.
     pub domain: Option<(Vec<u8>, Vec<u8>)>,
-    /// Little-endian tile extent; `None` if the array has none in this dimension.
+    /// Little-endian tile extent; `None` if the array has none in this dimension. That of reals may be infinite, 0 or no number:
+    /// libtiledb takes the length of the domain for one that is not given, and that overflows, or is 0 for a single point.
     pub tile_extent: Option<Vec<u8>>,
 }
 
@@ -220,6 +221,18 @@ impl Dimension {
         let (low, _) = self.domain.as_ref()?;
         let bits = integer_bits(self, low)?.wrapping_add(ordinal);
         Some(bits.to_le_bytes().get(..self.datatype.size())?.to_vec())
+    }
+
+    /// Distance between the ends of a real domain, in the dimension's own precision: infinite where it is more than the largest
+    /// number. `None` for other types.
+    #[must_use]
+    pub(crate) fn real_length(&self) -> Option<Vec<u8>> {
+        let (low, high) = self.domain.as_ref()?;
+        match self.datatype.physical() {
+            Physical::F32 => Some((f32::from_le(high)? - f32::from_le(low)?).to_le_bytes().to_vec()),
+            Physical::F64 => Some((f64::from_le(high)? - f64::from_le(low)?).to_le_bytes().to_vec()),
+            _ => None,
+        }
     }
 
     /// Distance between the ends of an integral domain: its number of cells less one.

@@ -61,7 +61,7 @@ mod schema;
 
 pub use attribute::Attribute;
 pub use builder::SchemaBuilder;
-pub use check::SchemaProblem;
+pub use check::{MAX_HILBERT_DIMENSIONS, SchemaProblem};
 pub use current_domain::CurrentDomain;
 pub use dimension::Dimension;
 pub use domain::Domain;

@@ -9,7 +9,7 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::gather::zeroed;
-use crate::sparse::hilbert;
+use crate::sparse::hilbert::{self, Curve};
 use crate::sparse::order::{self, CellOrder, Part};
 use crate::tiles::{FieldTiles, VarTile};
 use crate::worker::Worker;
@@ -50,8 +50,8 @@ pub(super) struct Keyer<'a> {
     dimensions: &'a [Dimension],
     /// With the bits of each; `None` for strings.
     parts: Vec<(Part, Option<u32>)>,
-    /// Bits a dimension of the Hilbert curve, if cells are ordered by it.
-    curve: Option<u32>,
+    /// The Hilbert curve, if cells are ordered by it.
+    curve: Option<Curve<'a>>,
     /// Real dimensions: zeros of both signs stand equal in them, and are different coordinates, which a last part tells.
     reals: Vec<usize>,
 }
@@ -69,8 +69,6 @@ pub(super) enum KeyWidth {
 
 /// Parts that [`KeyWidth::Words`] holds.
 const WORDS: usize = 5;
-/// Bits of a place on the Hilbert curve.
-const CURVE_BITS: u32 = 63;
 
 impl<'a> Keyer<'a> {
     pub(super) fn new(schema: &'a ArraySchema) -> Self {
@@ -81,11 +79,11 @@ impl<'a> Keyer<'a> {
         let reals = dimensions.iter().enumerate();
         let reals = reals.filter(|(_, dimension)| dimension.datatype.physical().is_float());
         let reals = reals.map(|(index, _)| index).collect();
-        Self { dimensions, parts, curve: hilbert.then(|| hilbert::bits(dimensions.len())), reals }
+        Self { dimensions, parts, curve: hilbert.then(|| Curve::new(dimensions)), reals }
     }
 
     pub(super) fn width(&self) -> KeyWidth {
-        let start = if self.curve.is_some() { CURVE_BITS } else { 0 };
+        let start = if self.curve.is_some() { hilbert::BITS } else { 0 };
         let start = self.sign_bits().saturating_add(start);
         let bits = self.parts.iter().try_fold(start, |sum, (_, bits)| sum.checked_add((*bits)?));
         let more = usize::from(self.curve.is_some()).saturating_add(usize::from(!self.reals.is_empty()));
@@ -102,11 +100,8 @@ impl<'a> Keyer<'a> {
     }
 
     fn place(&self, coordinates: &[Coordinates], cell: usize) -> Option<u64> {
-        let bits = self.curve?;
-        let buckets = self.dimensions.iter().zip(coordinates);
-        let mut point: Vec<u64> =
-            buckets.map(|(dimension, own)| hilbert::bucket(dimension, own.cell(cell), bits)).collect();
-        Some(hilbert::value(&mut point, bits))
+        let coordinate = |dimension: usize| coordinates.get(dimension).map_or(&[][..], |own| own.cell(cell));
+        Some(self.curve?.place(coordinate))
     }
 
     /// Calls `word` with each part's number and bits, or `string` with its bytes.
@@ -118,7 +113,7 @@ impl<'a> Keyer<'a> {
         mut string: impl FnMut(&[u8]),
     ) -> Option<()> {
         if let Some(place) = self.place(coordinates, cell) {
-            word(place, CURVE_BITS);
+            word(place, hilbert::BITS);
         }
         for (part, bits) in &self.parts {
             let (Part::Tile(index) | Part::Cell(index)) = *part;

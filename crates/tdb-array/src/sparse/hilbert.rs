@@ -1,15 +1,41 @@
 //! Hilbert values of cells (reference, part 2 §18). They are not stored: readers recompute them.
 
-use tdb_codec::{Native, PhysicalVisitor};
-use tdb_schema::Dimension;
+use tdb_codec::{Native, PhysicalVisitor, to_u32};
+use tdb_schema::{Dimension, MAX_HILBERT_DIMENSIONS};
 
-/// Bits a dimension contributes to the value.
-pub(crate) fn bits(dimensions: usize) -> u32 {
-    u32::try_from(63usize.checked_div(dimensions).unwrap_or(63)).unwrap_or(0)
+use super::reals;
+
+/// Bits of a place on the curve.
+pub(crate) const BITS: u32 = 63;
+
+/// The Hilbert curve of an array: the one way to a cell's place on it, for reading, writing, consolidating and verifying.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Curve<'a> {
+    dimensions: &'a [Dimension],
+    /// Bits that a dimension contributes.
+    bits: u32,
+}
+
+impl<'a> Curve<'a> {
+    pub(crate) fn new(dimensions: &'a [Dimension]) -> Self {
+        let bits = to_u32(dimensions.len()).and_then(|count| BITS.checked_div(count));
+        Self { dimensions, bits: bits.unwrap_or(BITS) }
+    }
+
+    /// The place of a cell, which takes [`BITS`] bits; `coordinate` is the cell's in each dimension.
+    pub(crate) fn place<'c>(&self, coordinate: impl Fn(usize) -> &'c [u8]) -> u64 {
+        let mut point = [0; MAX_HILBERT_DIMENSIONS];
+        let slots = point.iter_mut().zip(self.dimensions).enumerate();
+        for (index, (slot, dimension)) in slots {
+            *slot = bucket(dimension, coordinate(index), self.bits);
+        }
+        let dimensions = self.dimensions.len().min(point.len());
+        value(point.get_mut(..dimensions).unwrap_or_default(), self.bits)
+    }
 }
 
 /// The bucket of a coordinate: its place along the dimension's domain, in `bits` bits.
-pub(crate) fn bucket(dimension: &Dimension, value: &[u8], bits: u32) -> u64 {
+fn bucket(dimension: &Dimension, value: &[u8], bits: u32) -> u64 {
     let Some((low, high)) = &dimension.domain else { return string_bucket(value, bits) };
     struct ToF64<'a>(&'a [u8]);
     impl PhysicalVisitor for ToF64<'_> {
@@ -20,15 +46,12 @@ pub(crate) fn bucket(dimension: &Dimension, value: &[u8], bits: u32) -> u64 {
     }
     let number = |bytes: &[u8]| dimension.datatype.physical().visit(ToF64(bytes));
     let (low, high, value) = (number(low), number(high), number(value));
-    let buckets = ((1u64 << bits) - 1) as f64;
-    let place = (value - low) / (high - low) * buckets;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "truncation is the definition; NaN (a domain of one cell) becomes 0"
-    )]
-    let bucket = place as u64;
-    bucket
+    reals::truncated((value - low) / (high - low) * most(bits) as f64)
+}
+
+/// The largest number of so many bits.
+const fn most(bits: u32) -> u64 {
+    (1 << bits) - 1
 }
 
 /// The first 8 bytes, most significant first. On x86 libtiledb sign-extends bytes of 0x80 and above, which sets all
@@ -49,10 +72,13 @@ fn string_bucket(value: &[u8], bits: u32) -> u64 {
 /// The Hilbert value of a point of `point.len()` buckets of `bits` bits each. Overwrites the point.
 ///
 /// J. Skilling, "Programming the Hilbert curve" (2004), with TileDB's form of the last step.
-pub(crate) fn value(point: &mut [u64], bits: u32) -> u64 {
-    let Some((last, _)) = point.split_last() else { return 0 };
-    if point.len() == 1 {
-        return *last;
+fn value(point: &mut [u64], bits: u32) -> u64 {
+    // A single dimension's largest bucket is rounded up to one more than its bits hold, and so is what is no number, in a domain
+    // of one point or wider than the largest number.
+    match point {
+        [] => return 0,
+        [only] => return (*only).min(most(bits)),
+        _ => {}
     }
     let mut q = 1u64 << bits.saturating_sub(1);
     while q > 1 {

@@ -5,6 +5,7 @@ pub(crate) mod filter;
 pub(crate) mod hilbert;
 pub(crate) mod order;
 mod pick;
+pub(crate) mod reals;
 pub(crate) mod select;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};

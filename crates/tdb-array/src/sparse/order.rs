@@ -13,6 +13,7 @@ use self::keys::{Keys, Packing};
 use self::sort::{Finish, Key, Keyed, Sink, Sorted};
 use self::table::CellTable;
 pub(crate) use self::table::CoordinatesRef;
+use super::reals;
 use super::select::TileSelection;
 use crate::context::Context;
 use crate::{Column, Result};
@@ -323,23 +324,6 @@ fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec()
 }
 
-/// The index of the space tile of a real coordinate, computed in the dimension's own precision as libtiledb does.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "truncation is the definition of a real dimension's tile index; out-of-domain values saturate"
-)]
-fn float_tile(dimension: &Dimension, value: &[u8]) -> u64 {
-    let (Some((low, _)), Some(extent)) = (&dimension.domain, &dimension.tile_extent) else { return 0 };
-    match (f32::from_le(value), f32::from_le(low), f32::from_le(extent)) {
-        (Some(value), Some(low), Some(extent)) => ((value - low) / extent) as u64,
-        _ => match (f64::from_le(value), f64::from_le(low), f64::from_le(extent)) {
-            (Some(value), Some(low), Some(extent)) => ((value - low) / extent) as u64,
-            _ => 0,
-        },
-    }
-}
-
 /// The coordinate of a selected cell.
 pub(crate) fn coordinate<'a>(
     selection: &'a TileSelection,
@@ -378,7 +362,7 @@ pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]
 pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
         return Some(match part {
-            Part::Tile(_) => float_tile(dimension, value),
+            Part::Tile(_) => reals::tile(dimension, value),
             Part::Cell(_) => float_bits(value),
         });
     }

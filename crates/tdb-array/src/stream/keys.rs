@@ -11,7 +11,7 @@ use tdb_codec::to_u64;
 use tdb_schema::{ArraySchema, Dimension};
 
 use super::runs::TileSet;
-use crate::sparse::hilbert;
+use crate::sparse::hilbert::Curve;
 use crate::sparse::order::{CellOrder, Part, compare_part, coordinate, parts};
 use crate::sparse::select::TileSelection;
 
@@ -48,11 +48,7 @@ impl KeyOrder {
         if !self.hilbert {
             return 0;
         }
-        let bits = hilbert::bits(self.dimensions.len());
-        let buckets = self.dimensions.iter().enumerate();
-        let mut point: Vec<u64> =
-            buckets.map(|(index, dimension)| hilbert::bucket(dimension, cell(index), bits)).collect();
-        hilbert::value(&mut point, bits)
+        Curve::new(&self.dimensions).place(cell)
     }
 
     fn compare<'a, 'b>(

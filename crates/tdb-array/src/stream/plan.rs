@@ -16,8 +16,8 @@ use super::runs::{Limit, Run, Runs, TileSet};
 use super::share::{Room, Share, too_small};
 use crate::fragment::Fragment;
 use crate::query::Plan;
-use crate::sparse::Sorting;
-use crate::sparse::order::CellOrder;
+use crate::sparse::order::{CellOrder, Part as OrderPart, parts};
+use crate::sparse::{Sorting, reals};
 use crate::{Error, Result};
 
 /// The parts of a query that are still to be read.
@@ -81,7 +81,7 @@ impl Parts {
         let mut progress = Progress::default();
         let kind = match lines {
             _ if !dense && !sorts => Kind::Runs(Runs::default()),
-            Some(lines) if order != CellOrder::Hilbert => match Boxes::new(plan, &cost, lines, order)? {
+            Some(lines) if has_boxes(schema, order) => match Boxes::new(plan, &cost, lines, order)? {
                 Some(boxes) => {
                     (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
                     Kind::Boxes(Box::new(boxes))
@@ -352,6 +352,15 @@ fn order_of(plan: &Plan<'_>) -> CellOrder {
         return CellOrder::of(plan.order, schema);
     }
     CellOrder::of(dense_order(plan), schema)
+}
+
+/// Whether the cells between two coordinates of a dimension follow each other in an order.
+fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
+    let ascends = |part: &OrderPart| match part {
+        OrderPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
+        OrderPart::Cell(_) => true,
+    };
+    order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
 }
 
 /// The order of a dense result. Unordered means whatever is cheapest: the order cells have in their tiles.

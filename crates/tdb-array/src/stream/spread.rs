@@ -270,7 +270,7 @@ impl Spread {
             let mut ends = Vec::with_capacity(self.spans.len().saturating_mul(2));
             for span in &self.spans {
                 let (low, high) = span.bounds.get(dimension).copied().unwrap_or_default();
-                let share = (line.grain() / (high - low + line.grain())).min(1.0);
+                let share = (line.grain() / 2.0 / half(low, high, line)).min(1.0);
                 let bytes = span.touch + span.bytes * share;
                 // What ends at a place still lies over what begins there.
                 ends.extend([(low, false, bytes), (high, true, -bytes)]);
@@ -295,8 +295,7 @@ impl Spread {
             if from > to {
                 return None;
             }
-            // An interval of integers has one more than its length.
-            let part = (to - from + line.grain()) / (high - low + line.grain());
+            let part = half(from, to, line) / half(*low, *high, line);
             if part < 1.0 {
                 share *= part;
             }
@@ -325,6 +324,11 @@ fn spread_box(lines: &[Line], tree: &RTree, tile: usize) -> Option<Bounds> {
     let mbr = tree.leaf(tile)?;
     let lines = lines.iter().zip(mbr.ranges());
     lines.map(|(line, (low, high))| Some((line.number(low)?, line.number(high)?))).collect()
+}
+
+/// Half of what an interval holds: one more than its length, of integers. A whole real one may be longer than the largest number.
+fn half(low: f64, high: f64, line: &Line) -> f64 {
+    (high / 2.0 - low / 2.0) + line.grain() / 2.0
 }
 
 /// Bytes that a tile's values of variable length take.

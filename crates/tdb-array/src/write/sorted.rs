@@ -9,8 +9,9 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use super::column::CheckedColumn;
 use super::coordinates::{Bounds, bands, of_dimensions};
-use crate::sparse::hilbert;
+use crate::sparse::hilbert::Curve;
 use crate::sparse::order::{self, CellOrder, Part};
+use crate::sparse::reals;
 use crate::{Result, WriteError, parallel};
 
 /// The global order of an array's cells, and the last cell that was seen.
@@ -39,7 +40,7 @@ impl GlobalOrder {
         let dimensions = schema.domain.dimensions.clone();
         let mut parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
         // Tiles that cannot differ, or that follow the only dimension anyway.
-        let alone = dimensions.len() == 1;
+        let alone = dimensions.len() == 1 && dimensions.iter().all(reals::tiles_ascend);
         parts.retain(|part| match *part {
             Part::Tile(index) => !alone && dimensions.get(index).is_none_or(has_many_tiles),
             Part::Cell(_) => true,
@@ -157,21 +158,17 @@ fn has_many_tiles(dimension: &Dimension) -> bool {
 }
 
 /// The Hilbert values of a run of cells.
-pub(super) fn curve(
+pub(super) fn curve<'a>(
     dimensions: &[Dimension],
-    coordinates: &[CheckedColumn<'_>],
+    coordinates: &[CheckedColumn<'a>],
     run: Cells<usize>,
 ) -> Vec<u64> {
-    let bits = hilbert::bits(dimensions.len());
-    let mut point = Vec::with_capacity(dimensions.len());
-    run.map(|cell| {
-        point.clear();
-        point.extend(dimensions.iter().zip(coordinates).map(|(dimension, column)| {
-            hilbert::bucket(dimension, column.cell(cell).unwrap_or_default(), bits)
-        }));
-        hilbert::value(&mut point, bits)
-    })
-    .collect()
+    let curve = Curve::new(dimensions);
+    let place = |cell: usize| {
+        let of = |column: &CheckedColumn<'a>| column.cell(cell).unwrap_or_default();
+        curve.place(|dimension| coordinates.get(dimension).map_or(&[][..], of))
+    };
+    run.map(place).collect()
 }
 
 /// Neighbours that are being compared.

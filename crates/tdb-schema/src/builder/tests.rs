@@ -106,28 +106,53 @@ fn domains_and_extents_stay_inside_their_type() {
     let whole = Err(P::WholeType("x".into()));
     assert_eq!(build(Dimension::new("x", u8::MIN..=u8::MAX).with_tile(1u8)), whole);
     assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX).with_tile(1i64)), whole);
-    // An open extent is a number of cells, which must fit the type.
-    assert_eq!(build(Dimension::new("x", 0i8..=127)), whole);
-    assert_eq!(build(Dimension::new("x", 1i8..=127)), Ok(()));
+    assert_eq!(build(Dimension::new("x", u8::MIN..=u8::MAX)), whole);
     let extent = |extent: &str| Err(P::TileExtent { dimension: "x".into(), extent: extent.into() });
+    // An open extent is a number of cells, without a sign. libtiledb takes none like that where it is given, unless it is the
+    // whole domain of 64 bits or a number of these.
+    assert_eq!(build(Dimension::new("x", 0i8..=127)), Ok(()));
+    assert_eq!(build(Dimension::new("x", -128i8..=126)), Ok(()));
+    assert_eq!(build(Dimension::new("x", -128i8..=126).with_tile(-127i8)), extent("-127"));
+    assert_eq!(build(Dimension::new("x", -1i8..=126).with_tile(-128i8)), Ok(()), "the whole domain");
+    assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX - 1).with_tile(i64::MIN)), Ok(()));
+    assert_eq!(build(Dimension::new("x", 0i32..=i32::MAX).with_tile(4_000_000i32)), Ok(()));
     assert_eq!(build(Dimension::new("x", 1i32..=9).with_tile(0i32)), extent("0"));
     assert_eq!(build(Dimension::new("x", 1i32..=9).with_tile(10i32)), extent("10"));
     assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 1).with_tile(10u64)), extent("10"));
     assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 6).with_tile(10u64)), Ok(()));
     assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX - 2).with_tile(1000i64)), extent("1000"));
-    // Tiles of dense arrays are written whole; those of sparse ones are only counted.
+    // The last tile may end past the largest number of the type, but not of 64 bits.
     let last_tile = || Dimension::new("x", 0u8..=253).with_tile(10u8);
-    assert_eq!(
-        ArraySchema::dense().dimension(last_tile()).attribute(cells()).build().map(drop),
-        extent("10")
-    );
+    let dense = ArraySchema::dense().dimension(last_tile()).attribute(cells());
+    assert_eq!(dense.build().map(drop), Ok(()));
     assert_eq!(build(last_tile()), Ok(()));
     assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(2.5f64)), extent("2.5"));
     assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(2.0f64)), Ok(()));
+    assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(f64::INFINITY)), extent("inf"));
+    assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(0.0f64)), extent("0.0"));
+    assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(-1.0f64)), extent("-1.0"));
+    assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(f64::NAN)), Ok(()), "as in libtiledb");
     let inverted = build(Dimension::new("x", 0.0f64..=f64::NAN));
     assert!(matches!(inverted, Err(P::DimensionDomain { .. })), "{inverted:?}");
     let string = Dimension::string("x").with_extent([1]);
     assert_eq!(build(string), Err(P::StringDimension("x".into())));
+}
+
+#[test]
+fn a_real_dimension_without_an_extent_has_the_length_of_its_domain_in_its_own_precision() {
+    fn extent<T: tdb_codec::Native>(dimension: Dimension) -> T {
+        let schema = ArraySchema::sparse().dimension(dimension).build().unwrap();
+        let again = ArraySchema::parse(&schema.to_bytes(schema.version).unwrap()).unwrap();
+        T::from_le(again.domain.dimensions[0].tile_extent.as_ref().unwrap()).unwrap()
+    }
+    assert_eq!(extent::<f64>(Dimension::new("x", -f64::MAX..=f64::MAX)), f64::INFINITY);
+    assert_eq!(extent::<f32>(Dimension::new("x", -f32::MAX..=f32::MAX)), f32::INFINITY);
+    assert_eq!(extent::<f64>(Dimension::new("x", 0.0..=f64::MAX)), f64::MAX);
+    assert_eq!(extent::<f64>(Dimension::new("x", 5.0f64..=5.0)), 0.0);
+    assert_eq!(extent::<f32>(Dimension::new("x", 0.0..=f32::from_bits(3))), f32::from_bits(3));
+    let infinite = Dimension::new("x", f64::NEG_INFINITY..=0.0);
+    let infinite = ArraySchema::sparse().dimension(infinite).build();
+    assert!(matches!(infinite, Err(P::DimensionDomain { .. })), "{infinite:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Rules for schemas that are made: more than reading one needs, as in libtiledb.
 
-use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, Gate, Physical, to_u64};
+use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, Gate, Native, Physical, to_u64};
 use tdb_filters::{Filter, Pipeline, TileContext};
 
 use super::{SchemaProblem, is_single, wrong_extent};
@@ -19,8 +19,7 @@ impl ArraySchema {
         self.check()?;
         self.check_version(self.version)?;
         self.check_shared_names()?;
-        let dense = self.array_type == ArrayType::Dense;
-        self.domain.dimensions.iter().try_for_each(|dimension| check_dimension(dimension, dense))?;
+        self.domain.dimensions.iter().try_for_each(check_dimension)?;
         self.attributes.iter().try_for_each(check_attribute)?;
         self.labels.iter().try_for_each(check_label)?;
         self.fields().try_for_each(|field| self.check_filters(field))?;
@@ -137,7 +136,8 @@ const fn largest(physical: Physical) -> Option<u128> {
     })
 }
 
-fn check_dimension(dimension: &Dimension, dense: bool) -> Result<(), SchemaProblem> {
+/// The rules of libtiledb for domains and extents, dense and sparse.
+fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
     let Some(last) = dimension.last_ordinal() else { return check_real_extent(dimension) };
     let signed = dimension.datatype.physical().is_signed_integer();
     let bits = u32::try_from(dimension.datatype.size().saturating_mul(8)).unwrap_or(64);
@@ -145,10 +145,13 @@ fn check_dimension(dimension: &Dimension, dense: bool) -> Result<(), SchemaProbl
         return Err(SchemaProblem::WholeType(dimension.name.clone()));
     }
     let Some(extent) = dimension.extent_cells() else { return Ok(()) };
-    // The last tile may stick out of the domain, and its end must still be a number: of the type where tiles are written
-    // whole (libtiledb makes such arrays and crashes on writing to them), else of 64 bits.
-    let bits = if dense { bits } else { u64::BITS };
-    let most = (1i128 << bits.saturating_sub(u32::from(signed))).saturating_sub(1);
+    // An extent without a sign, where the type has one, is only that of the whole domain: what stands for none.
+    let whole = extent.wrapping_sub(1) == last;
+    if signed && !whole && bits < u64::BITS && extent >> bits.saturating_sub(1) != 0 {
+        return Err(wrong_extent(dimension));
+    }
+    // The last tile may stick out of the domain, and out of the type as far as 64 bits go.
+    let most = (1i128 << u64::BITS.saturating_sub(u32::from(signed))).saturating_sub(1);
     let low = match &dimension.domain {
         Some((low, _)) if signed => self::signed(low),
         Some((low, _)) => unsigned(low),
@@ -184,14 +187,19 @@ fn check_real_extent(dimension: &Dimension) -> Result<(), SchemaProblem> {
         let plain = dimension.domain.is_none() && dimension.tile_extent.is_none();
         return if plain { Ok(()) } else { Err(SchemaProblem::StringDimension(dimension.name.clone())) };
     }
-    let (Some((low, high)), Some(extent)) = (&dimension.domain, &dimension.tile_extent) else {
+    let (Some(length), Some(extent)) = (dimension.real_length(), &dimension.tile_extent) else {
         return Ok(());
     };
-    let number = |bytes: &[u8]| super::to_f64(dimension.datatype, bytes);
-    match (number(low), number(high), number(extent)) {
-        (Some(low), Some(high), Some(extent)) if extent <= high - low + 1.0 => Ok(()),
-        _ => Err(wrong_extent(dimension)),
-    }
+    let number = |bytes: &[u8]| super::to_f64(dimension.datatype, bytes).unwrap_or(f64::NAN);
+    let most = match (f32::from_le(&length), f64::from_le(&length)) {
+        (Some(length), _) => f64::from(length + 1.0),
+        (None, Some(length)) => length + 1.0,
+        (None, None) => return Ok(()),
+    };
+    // libtiledb takes an extent that is no number: all cells are in one tile. So they are in the extent 0 of a single point.
+    let (length, extent) = (number(&length), number(extent));
+    let fits = extent.is_nan() || (extent <= most && (extent > 0.0 || length == 0.0));
+    if fits { Ok(()) } else { Err(wrong_extent(dimension)) }
 }
 
 fn check_attribute(attribute: &Attribute) -> Result<(), SchemaProblem> {

@@ -11,9 +11,10 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
 use super::table::{CellTable, CoordinatesRef, Piece};
-use super::{CellOrder, Part, float_bits, float_from_bits, float_tile, integer, is_negative_zero, parts};
+use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_zero, parts};
 use crate::gather::split_lengths;
-use crate::sparse::hilbert;
+use crate::sparse::hilbert::{self, Curve};
+use crate::sparse::reals;
 use crate::{Result, parallel};
 
 /// What a part of a key is made from.
@@ -73,8 +74,8 @@ impl<'a> Packing<'a> {
         let dimensions = schema.domain.dimensions.as_slice();
         let wanted = parts(schema, order);
         if order == CellOrder::Hilbert {
-            let slot = Slot { dimension: 0, source: Source::Hilbert, base: 0, bits: 64, shift: 0 };
-            return Ok(Self { slots: vec![slot], dimensions, bits: 64, exact: false });
+            let slot = Slot { dimension: 0, source: Source::Hilbert, base: 0, bits: hilbert::BITS, shift: 0 };
+            return Ok(Self { slots: vec![slot], dimensions, bits: hilbert::BITS, exact: false });
         }
         let declared: Vec<Spread> = dimensions
             .iter()
@@ -251,15 +252,9 @@ impl<'a> Packing<'a> {
     }
 
     fn fill_hilbert<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) {
-        let bits = hilbert::bits(self.dimensions.len());
-        let mut point = Vec::with_capacity(self.dimensions.len());
+        let curve = Curve::new(self.dimensions);
         for (index, key) in out.iter_mut().enumerate() {
-            point.clear();
-            let buckets = self.dimensions.iter().enumerate();
-            point.extend(
-                buckets.map(|(d, dimension)| hilbert::bucket(dimension, table.value(piece, d, index), bits)),
-            );
-            *key = K::place(hilbert::value(&mut point, bits), 0);
+            *key = K::place(curve.place(|dimension| table.value(piece, dimension, index)), 0);
         }
     }
 }
@@ -297,7 +292,7 @@ impl<K: Key> KeySource<K> for Keys<'_> {
 /// The tile of a value as [`Spread`] has it: an ordinal, or a real's ordered bits.
 fn tile_of(dimension: &Dimension, value: u64) -> u64 {
     if dimension.datatype.physical().is_float() {
-        float_tile(dimension, &float_from_bits(value, dimension.datatype.size()))
+        reals::tile(dimension, &float_from_bits(value, dimension.datatype.size()))
     } else {
         value.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0)
     }
@@ -431,7 +426,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
             let mut negative_zero = false;
             for (key, value) in cells {
                 let word = match slot.source {
-                    Source::Tile => float_tile(dimension, value),
+                    Source::Tile => reals::tile(dimension, value),
                     _ => float_bits(value),
                 };
                 negative_zero |= is_negative_zero(value);

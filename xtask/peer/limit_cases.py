@@ -1,0 +1,73 @@
+"""Cases of domains and tile extents at the limits of their types, and of cells at both ends of domains.
+
+structure_cases.py adds them to its own.
+"""
+
+import struct
+
+from cases import READER, WORDS, Case, attr, dim, hx, xy
+
+DOUBLE = struct.unpack("<d", bytes.fromhex("ffffffffffffef7f"))[0]
+SINGLE = struct.unpack("<f", bytes.fromhex("ffff7f7f"))[0]
+
+
+def reals(v):
+    """Real dimensions without an extent: what is stored is the length of the domain, infinite or 0 as it may be."""
+    out = []
+    c = Case(v, "real_no_extent", ["dim:no-extent"], [dim("x", "FLOAT64", -DOUBLE, DOUBLE, None),
+             dim("y", "FLOAT32", -SINGLE, SINGLE, None)], [attr("a")], dense=False, capacity=4)
+    xs, ys = (-DOUBLE, -1.5, 0.0, 1e300, DOUBLE), (-SINGLE, -0.25, 7.0, SINGLE / 2, SINGLE)
+    k = [(x, y) for x in xs for y in ys]
+    out.append(c.sparse(10, k[::-2]).sparse(20, k[1::3]))
+    c = Case(v, "real_one_point", ["dim:no-extent"], [dim("x", "FLOAT64", 5.0, 5.0, None), dim("y", "INT32", -3, 3, None)],
+             [attr("a")], dense=False, capacity=2)
+    return out + [c.sparse(10, [(5.0, 3), (5.0, -3), (5.0, 0)]).sparse(20, [(5.0, 0), (5.0, 1)])]
+
+
+def hilbert(v):
+    """Cells at both ends of every dimension of a Hilbert array, in two fragments that meet there."""
+    out = []
+    ends = {"float64": ("FLOAT64", -10.0, 10.0, (-10.0, -8.0, 0.0, 8.0, 9.5, 10.0)),
+            "open": ("FLOAT64", -DOUBLE, DOUBLE, (-DOUBLE, -1.0, 0.0, 1e300, DOUBLE)),
+            "int64": ("INT64", -2 ** 63, 2 ** 63 - 2, (-2 ** 63, -1, 0, 2 ** 63 - 3, 2 ** 63 - 2)),
+            "uint64": ("UINT64", 1, 2 ** 64 - 1, (1, 2, 2 ** 63, 2 ** 64 - 2, 2 ** 64 - 1)),
+            "days": ("DATETIME_DAY", -20000, 20000, (-20000, -1, 0, 19999, 20000))}
+    for name, (kind, lo, hi, values) in ends.items():
+        c = Case(v, "hilbert_ends_" + name, ["hilbert", "dim:ends"], [dim("x", kind, lo, hi, None)], [attr("a")], dense=False,
+                 capacity=3, cell_order="hilbert")
+        k = [(x,) for x in values]
+        out.append(c.sparse(10, k[::2]).sparse(20, k[1::2]).sparse(30, k[-2:]))
+    return out
+
+
+def clipped(v):
+    """Arrays whose last tile ends past the largest number of its type. 2.30 crashes where it reads that tile of a dense one."""
+    c = Case(v, "dense_past_the_type", ["dim:past-type", "current-domain"], [dim("x", "INT8", 0, 127, 50)],
+             [attr("a"), attr("s", "STRING_ASCII", "var")], current_domain=[[hx("INT8", 0), hx("INT8", 99)]])
+    out = [c.dense(10, [[3, 99]], words=WORDS).dense(20, [[40, 60]], words=WORDS)]
+    c = Case(v, "sparse_past_the_type", ["dim:past-type"], [dim("x", "INT32", 0, 2 ** 31 - 1, 4000000),
+             dim("y", "INT8", -127, 127, 100)], [attr("a")], dense=False, capacity=3)
+    k = [(x, y) for x in (0, 2143999999, 2144000000, 2 ** 31 - 1) for y in (-127, 72, 73, 127)]
+    return out + [c.sparse(10, k[::2]).sparse(20, k[1:])]
+
+
+def alone(v):
+    """Hilbert arrays of one fragment, which 2.2 stores in another order than the one of later releases."""
+    out = []
+    for name, dims in (("int32", xy((10, 10), (100, 100))), ("days", [dim("x", "DATETIME_DAY", -50, 50, None),
+                                                                      dim("y", "INT8", -5, 5, None)])):
+        c = Case(v, "hilbert_alone_" + name, ["hilbert"], dims, [attr("a"), attr("s", "STRING_ASCII", "var")], dense=False,
+                 capacity=4, cell_order="hilbert")
+        out.append(c.sparse(10, c.coords(40), words=WORDS))
+    return out
+
+
+def cases(v):
+    out = []
+    if v in ("2.2.9", READER):
+        out += reals(v)
+    if v == READER:
+        out += hilbert(v) + clipped(v)
+    if v == "2.2.9":
+        out += alone(v)
+    return out
