@@ -34,8 +34,8 @@ macro_rules! integers {
         let (low, high) = (<$type>::MIN, <$type>::MAX - 1);
         let ends = [low, low + 1, low / 2 + high / 2, high - 1, high];
         [line(Dimension::new("d", low..=high), &ends),
-         line(length(Dimension::new("d", low + 1..=<$type>::MAX), 85), &[low + 1, low + 2, 0.max(low + 1) + 3, <$type>::MAX]),
-         line(Dimension::new("d", 3..=9), &[3, 4, 8, 9 as $type])]
+         line(length(Dimension::new("d", low + 1..=<$type>::MAX), 85 as $type), &[low + 1, low + 2, 0.max(low + 1) + 3, <$type>::MAX]),
+         line(Dimension::new("d", 3..=9 as $type), &[3, 4, 8, 9 as $type])]
     }),*].concat()};
 }
 
@@ -44,12 +44,12 @@ macro_rules! reals {
         let (least, most) = (<$type>::from_bits(1), <$type>::MAX);
         [line(Dimension::new("d", -10.0..=10.0 as $type), &[-10.0, -8.0, 0.5, 8.0, 10.0 as $type]),
          line(Dimension::new("d", -most..=most), &[-most, -most / 2.0, -1.0, -least, least, 1.0, most / 2.0, most]),
-         line(length(Dimension::new("d", -most..=most), 1.0), &[-most, -1.0, 0.5, 1.0, most]),
+         line(length(Dimension::new("d", -most..=most), 1.0 as $type), &[-most, -1.0, 0.5, 1.0, most]),
          line(length(Dimension::new("d", -most..=most), most), &[-most, -1.0, 0.5, 1.0, most]),
-         line(length(Dimension::new("d", 0.0..=1e30), 1.0), &[0.0, 1.0, 9e18, 1e19, 1.9e19, 1e30 as $type]),
-         line(length(Dimension::new("d", 0.0..=1.0), <$type>::NAN), &[0.0, 0.5, 1.0 as $type]),
+         line(length(Dimension::new("d", 0.0..=1e30 as $type), 1.0 as $type), &[0.0, 1.0, 9e18, 1e19, 1.9e19, 1e30 as $type]),
+         line(length(Dimension::new("d", 0.0..=1.0 as $type), <$type>::NAN), &[0.0, 0.5, 1.0 as $type]),
          line(Dimension::new("d", 0.0..=least * 3.0), &[0.0, least, least * 2.0, least * 3.0]),
-         line(Dimension::new("d", 5.0..=5.0), &[5.0 as $type])]
+         line(Dimension::new("d", 5.0..=5.0 as $type), &[5.0 as $type])]
     }),*].concat()};
 }
 
@@ -57,9 +57,9 @@ fn lines() -> Vec<Line> {
     let mut lines = integers!(i8 u8 i16 u16 i32 u32 i64 u64);
     lines.extend(reals!(f32 f64));
     // The last tile ends past the largest number of the type.
-    lines.push(line(length(Dimension::new("d", -127..=127i8), 100), &[-127, -28, -27, 72, 73, 127]));
+    lines.push(line(length(Dimension::new("d", -127..=127i8), 100i8), &[-127, -28, -27, 72, 73, 127]));
     lines.push(line(
-        length(Dimension::new("d", 0..=i32::MAX), 4_000_000),
+        length(Dimension::new("d", 0..=i32::MAX), 4_000_000i32),
         &[0, 3_999_999, 4_000_000, i32::MAX],
     ));
     let ends = [i64::MIN, -1, 0, 1, i64::MAX - 5000];

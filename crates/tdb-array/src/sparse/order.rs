@@ -6,7 +6,7 @@ mod table;
 
 use core::cmp::{Ordering, Reverse};
 
-use tdb_codec::{Layout, Native, to_u32, to_usize};
+use tdb_codec::{Layout, to_u32, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
 use self::keys::{Keys, Packing};

@@ -75,10 +75,7 @@ fn naive(
     let parts = parts(schema, order);
     let dimensions = &schema.domain.dimensions;
     let curve = |cell: &Vec<Vec<u8>>| {
-        let bits = super::super::hilbert::bits(dimensions.len());
-        let mut point: Vec<u64> =
-            dimensions.iter().zip(cell).map(|(d, v)| super::super::hilbert::bucket(d, v, bits)).collect();
-        super::super::hilbert::value(&mut point, bits)
+        super::super::hilbert::Curve::new(dimensions).place(|dimension| &cell[dimension])
     };
     let compare = |a: u32, b: u32| {
         let ((_, a), (_, b)) = (cells[a as usize], cells[b as usize]);
@@ -169,6 +166,34 @@ fn integers_sort_as_their_definition_says() {
             for sorted in [true, false] {
                 let mut value = || (low.max(-400) + random.next(below).cast_signed()).to_le_bytes().to_vec();
                 check(&schema, &fragments(&schema, &[3000, 10, 2500], sorted, || vec![value(), value()]));
+            }
+        }
+    }
+}
+
+#[test]
+fn reals_sort_as_their_definition_says_where_tiles_are_infinite_or_too_many_to_count() {
+    let mut random = Random(4);
+    let wide = |name: &str| Dimension::new(name, -f64::MAX..=f64::MAX);
+    let lines = [
+        (wide("x").with_tile(f64::INFINITY), wide("y").with_tile(1.0f64)),
+        (Dimension::new("x", 0.0f64..=1e30).with_tile(1.0f64), wide("y").with_tile(f64::INFINITY)),
+        (Dimension::new("x", 0.0f64..=f64::MAX).with_tile(1e280f64), wide("y").with_tile(f64::NAN)),
+    ];
+    for (x, y) in lines {
+        for cell_order in [Layout::RowMajor, Layout::ColMajor, Layout::Hilbert] {
+            let schema = schema(vec![x.clone(), y.clone()], Layout::RowMajor, cell_order);
+            for sorted in [true, false] {
+                let mut value = |dimension: &Dimension| {
+                    let (low, high) = dimension.domain.clone().unwrap();
+                    let end = f64::from_le_bytes(high.try_into().unwrap());
+                    let magnitude = 2f64.powi(i32::try_from(random.next(2040)).unwrap() - 1016).min(end);
+                    let signed = if random.next(2) == 0 { magnitude } else { -magnitude };
+                    let inside = signed.max(f64::from_le_bytes(low.try_into().unwrap()));
+                    inside.to_le_bytes().to_vec()
+                };
+                let (x, y) = (&x, &y);
+                check(&schema, &fragments(&schema, &[3000, 10, 2500], sorted, || vec![value(x), value(y)]));
             }
         }
     }
