@@ -1,6 +1,7 @@
 //! Cells at the ends of domains, and domains and tile extents at the ends of their types: in every type and order, written,
 //! consolidated, and read whole and in batches.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
 
 use core::ops::ControlFlow;
 

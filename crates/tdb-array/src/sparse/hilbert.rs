@@ -152,4 +152,20 @@ mod tests {
             assert_eq!(distance, 1, "{pair:?}");
         }
     }
+
+    #[test]
+    fn places_at_both_ends_of_a_domain_fit_their_bits() {
+        let place = |dimension: &Dimension, value: f64| {
+            let bytes = value.to_le_bytes();
+            Curve::new(core::slice::from_ref(dimension)).place(|_| &bytes)
+        };
+        let last = (1 << BITS) - 1;
+        let line = Dimension::new("x", -10.0f64..=10.0);
+        assert_eq!([-10.0, 0.0, 10.0].map(|value| place(&line, value)), [0, 1 << 62, last]);
+        assert!(place(&line, 8.0) < place(&line, 9.5) && place(&line, 9.5) < last);
+        // The distance from the low end overflows, or there is none.
+        let open = Dimension::new("x", -f64::MAX..=f64::MAX);
+        assert_eq!([-f64::MAX, 1.0, f64::MAX].map(|value| place(&open, value)), [0, 0, last]);
+        assert_eq!(place(&Dimension::new("x", 5.0f64..=5.0), 5.0), last);
+    }
 }

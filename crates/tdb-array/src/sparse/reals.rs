@@ -28,14 +28,15 @@ pub(crate) fn tile(dimension: &Dimension, value: &[u8]) -> u64 {
     quotient(dimension, value).map_or(0, truncated)
 }
 
-/// Whether the index of the space tile grows with the coordinate, as it does in all but real dimensions, where it starts anew when
-/// it gets too large.
+/// Whether the index of the space tile grows with the coordinate, as it does in all but real dimensions, where it starts
+/// anew when it gets too large.
 pub(crate) fn tiles_ascend(dimension: &Dimension) -> bool {
     let high = dimension.domain.as_ref().map_or(&[][..], |(_, high)| high);
     !quotient(dimension, high).is_some_and(|last| last >= TOO_LARGE)
 }
 
-/// How many tile extents a coordinate is from the low end of its domain; `None` in a dimension that is not real or has no extent.
+/// How many tile extents a coordinate is from the low end of its domain; `None` in a dimension that is not real or has no
+/// extent.
 fn quotient(dimension: &Dimension, value: &[u8]) -> Option<f64> {
     if !dimension.datatype.physical().is_float() {
         return None;
