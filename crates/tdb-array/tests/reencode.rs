@@ -283,7 +283,8 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
             let cells = Cells::Fixed { size: 1 };
             // Of those releases that filtered some validity tiles as values of the attribute's type.
             let typed = context.typed_validity(field.datatype).filter(|_| source.fragment.is_dense());
-            let context = typed.filter(|typed| decodes(&schema.validity_filters, *typed, &tile)).unwrap_or(context);
+            let context =
+                typed.filter(|typed| decodes(&schema.validity_filters, *typed, &tile)).unwrap_or(context);
             check(
                 source,
                 &format!("{what} validity"),
