@@ -41,9 +41,8 @@ impl ArraySchema {
             require(version, Gate::HilbertOrder, "order of cells", "hilbert")?;
         }
         for dimension in &self.domain.dimensions {
-            if self.array_type == ArrayType::Dense && is_wide(dimension) {
-                let what = "domain, longer than the largest number of its type, of dimension";
-                require(version, Gate::WideDomains, what, &dimension.name)?;
+            if self.array_type == ArrayType::Dense {
+                check_domain_known(dimension, version)?;
             }
             require_datatype(version, dimension.datatype, &dimension.name)?;
             let (filters, name) = match dimension.filters.filters.as_slice() {
@@ -112,6 +111,20 @@ impl Attribute {
         require_datatype(version, self.datatype, &self.name)?;
         require_filters(version, &self.filters, self.datatype, &self.name)
     }
+}
+
+/// Whether libraries can compute with the domain of a dense dimension.
+fn check_domain_known(dimension: &Dimension, version: FormatVersion) -> Result<(), SchemaProblem> {
+    if is_wide(dimension) {
+        let what = "domain, longer than the largest number of its type, of dimension";
+        require(version, Gate::WideDomains, what, &dimension.name)?;
+    }
+    let negative = |(low, _): &(Vec<u8>, Vec<u8>)| low.first().is_some_and(|low| low & 0x80 != 0);
+    let negative = dimension.datatype == Datatype::Int8 && dimension.domain.as_ref().is_some_and(negative);
+    if negative && version.has(Gate::BrokenInt8) {
+        require(version, Gate::MendedInt8, "negative coordinates of dimension", &dimension.name)?;
+    }
+    Ok(())
 }
 
 /// Whether the distance between the ends of a dimension is more than its signed type holds.

@@ -149,6 +149,23 @@ fn what_came_after_the_libraries_of_a_version_is_refused_by_name() {
 }
 
 #[test]
+fn negative_dense_int8_coordinates_are_refused_where_libraries_hang_over_them() {
+    for version in FormatVersion::all() {
+        let build = |builder: SchemaBuilder, low: i8| {
+            builder.dimension(Dimension::new("x", low..=49).with_tile(9i8)).attribute(cells()).version(version).build()
+        };
+        let built = build(ArraySchema::dense(), -50);
+        if (9..14).contains(&version.number()) {
+            let what = "negative coordinates of dimension";
+            assert_eq!(built, Err(P::NotInVersion { what, name: "x".into(), version }));
+        } else {
+            assert!(built.is_ok(), "version {version}: {built:?}");
+        }
+        assert!(build(ArraySchema::dense(), 0).is_ok() && build(ArraySchema::sparse(), -50).is_ok());
+    }
+}
+
+#[test]
 fn the_attribute_without_a_name_has_one_in_files_of_1_x() {
     let anonymous =
         || ArraySchema::sparse().dimension(rows()).attribute(Attribute { name: String::new(), ..cells() });
