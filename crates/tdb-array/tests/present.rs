@@ -239,16 +239,20 @@ fn members_are_opened_as_of_the_time_of_their_group() {
 fn what_this_process_wrote_is_seen_at_once() {
     for dense in [true, false] {
         let storage = created(dense, 1_000_000_000_000);
-        for round in 0..40 {
+        for round in 0..40i32 {
             let name = format!("b{round}");
             at(None)
                 .evolve_storage(storage.clone(), &SchemaEvolution::new().add_attribute(int(&name)))
                 .unwrap();
             let array = open(&storage);
-            assert_eq!(attributes(&array).len(), round + 2, "an evolution of this moment");
-            write(&storage, None, (1, 8), round as i32);
+            assert_eq!(
+                attributes(&array).len(),
+                usize::try_from(round).unwrap() + 2,
+                "an evolution of this moment"
+            );
+            write(&storage, None, (1, 8), round);
             let found = open(&storage).read().fields([&name]).collect().unwrap();
-            assert_eq!(found.field(&name).unwrap().values::<i32>().unwrap(), [round as i32; 8]);
+            assert_eq!(found.field(&name).unwrap().values::<i32>().unwrap(), [round; 8]);
         }
     }
 }

@@ -13,7 +13,13 @@ use crate::{
 
 const ROWS: i32 = 7;
 const COLUMNS: i32 = 5;
+const CELLS: usize = 35;
 const FILL: i32 = i32::MIN;
+
+/// The number of a cell.
+fn number(y: i32, x: i32) -> usize {
+    usize::try_from((y - 1) * COLUMNS + x - 1).unwrap()
+}
 
 /// A cell of all attributes, as a reader sees it: `a`, `text` and `maybe` are fill values where the newest fragment lacks them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,19 +57,19 @@ impl History {
             .unwrap();
         let storage = MemoryStorage::default();
         WriteOptions::new().timestamp(1000).create_storage(&storage, &schema).unwrap();
-        let cells = vec![Cell::default(); (ROWS * COLUMNS) as usize];
+        let cells = vec![Cell::default(); CELLS];
         let (has, is_int) = ([true; 3], true);
         Self { storage, has, is_int, cells, states: Vec::new(), time: 1000, random: seed * 2 + 1 }
     }
 
-    fn draw(&mut self, below: u64) -> u64 {
+    fn draw(&mut self, below: i32) -> i32 {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.random >> 33) % below
+        i32::try_from(self.random >> 33).unwrap() % below
     }
 
     fn side(&mut self, end: i32) -> RangeInclusive<i32> {
-        let mut draw = || 1 + self.draw(end as u64) as i32;
+        let mut draw = || 1 + self.draw(end);
         let (a, b) = (draw(), draw());
         a.min(b)..=a.max(b)
     }
@@ -71,7 +77,7 @@ impl History {
     /// Drops or adds an attribute, `a` sometimes as another type.
     fn evolve(&mut self) {
         self.time += 1;
-        let which = self.draw(3) as usize;
+        let which = usize::try_from(self.draw(3)).unwrap();
         let mut evolution = SchemaEvolution::new();
         if self.has[which] {
             evolution = evolution.drop_attribute(["a", "text", "maybe"][which]);
@@ -98,13 +104,12 @@ impl History {
         self.time += 1;
         let (rows, columns) = (self.side(ROWS), self.side(COLUMNS));
         let (rows, columns) = if self.draw(4) == 0 { (1..=ROWS, columns) } else { (rows, columns) };
-        let places: Vec<usize> = rows
-            .clone()
-            .flat_map(|y| columns.clone().map(move |x| ((y - 1) * COLUMNS + x - 1) as usize))
-            .collect();
-        let values: Vec<i32> = places.iter().map(|_| self.draw(100) as i32).collect();
+        let places: Vec<usize> =
+            rows.clone().flat_map(|y| columns.clone().map(move |x| number(y, x))).collect();
+        let values: Vec<i32> = places.iter().map(|_| self.draw(100)).collect();
         let reals: Vec<f32> = values.iter().map(|value| *value as f32).collect();
-        let texts: Vec<String> = values.iter().map(|value| "t".repeat(*value as usize % 4) + "!").collect();
+        let texts: Vec<String> =
+            values.iter().map(|value| "t".repeat(usize::try_from(*value).unwrap() % 4) + "!").collect();
         let mut offsets = vec![0u64];
         texts.iter().for_each(|text| offsets.push(offsets.last().unwrap() + text.len() as u64));
         let joined = texts.concat();
@@ -178,7 +183,7 @@ fn compare(cells: &Cells, expected: &[&Cell], has: [bool; 3], what: &str) {
         let found: Vec<&[u8]> = (0..cells.len()).map(|at| column.cell(at).unwrap()).collect();
         let fill = b"\0".as_slice();
         let wanted: Vec<&[u8]> =
-            expected.iter().map(|cell| cell.text.as_ref().map_or(fill, |text| text.as_bytes())).collect();
+            expected.iter().map(|cell| cell.text.as_ref().map_or(fill, String::as_bytes)).collect();
         assert_eq!(found, wanted, "text: {what}");
     }
     if has[2] {
@@ -199,7 +204,7 @@ fn compare(cells: &Cells, expected: &[&Cell], has: [bool; 3], what: &str) {
 fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &str) {
     let array = history.at(time);
     let what = format!("{what}, read at {time}");
-    let place = |y: i32, x: i32| &cells[((y - 1) * COLUMNS + x - 1) as usize];
+    let place = |y: i32, x: i32| &cells[number(y, x)];
     for (rows, columns) in [(1..=ROWS, 1..=COLUMNS), (2..=6, 2..=4), (4..=4, 1..=5)] {
         let read = || array.read().range("y", rows.clone()).range("x", columns.clone());
         let by_row: Vec<&Cell> = rows
