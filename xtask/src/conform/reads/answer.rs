@@ -132,7 +132,8 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     let found = rows(&cells, fields(answer))?;
     let wanted = match (compare_rows(order, dimensions, found.clone(), wanted.clone()), query.get("model")) {
         (Ok(()), Some(_)) if is(query, "written") && refused.is_none() => {
-            known = Some(own_fault(&array, query).ok_or("libtiledb does not return what was written, tdb does")?);
+            known =
+                Some(own_fault(&array, query).ok_or("libtiledb does not return what was written, tdb does")?);
             wanted
         }
         (Ok(()), _) => wanted,
@@ -370,7 +371,9 @@ mod tests {
         assert_eq!((cells, known), (query["cells"].as_u64().unwrap(), None));
         assert!(batches >= 1);
         query["repeats"] = true.into();
-        assert!(matches!(judge(&path, &query), Verdict::Equal { known: Some(known), .. } if known == REPEATED));
+        assert!(
+            matches!(judge(&path, &query), Verdict::Equal { known: Some(known), .. } if known == REPEATED)
+        );
         query["condition"] = json!(["k", "==", "00", "UINT8"]);
         assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
         query["refused"] = "no".into();
@@ -386,7 +389,9 @@ mod tests {
         query["model"] = query.clone();
         assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
         query["rules"] = json!(["a known fault"]);
-        assert!(matches!(judge(&path, &query), Verdict::Equal { known: Some(why), .. } if why == "a known fault"));
+        assert!(
+            matches!(judge(&path, &query), Verdict::Equal { known: Some(why), .. } if why == "a known fault")
+        );
         query["refused"] = "no".into();
         assert_eq!(judge(&path, &query), Verdict::Refused("no".into()));
         query["model"]["cells"] = 1.into();
