@@ -347,18 +347,22 @@ def ask(reader, uri, query, told):
         joined = merged(schema, ranges)
         query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
         query["rules"] = model.rules(told, schema, query)
+        if model.BYTES in query["rules"]:
+            query["order"] = "canonical"
+        query["consolidated"] = told.consolidated
         var = any(a["cell_val_num"] == "var" for a in schema["attributes"]
                   if query["names"] is None or a["name"] in query["names"])
-        if query["aggregates"]:
-            query["ranges"] = joined
-            query["values"] = reader.aggregates(array, schema, query, joined)
-            query["truth"] = truth(reader, array, uri, schema, query, joined, told)
-            return
         if not sparse and var:
             # cells of variable length are cut in the wrong places when ranges overlap or descend
             query["ranges"] = ranges = joined
         if not query["labels"]:
             right = told.answer(schema, dict(query, ranges=joined if sparse else ranges))
+        query["decided"] = bool(right)
+        if query["aggregates"]:
+            query["ranges"] = joined
+            query["values"] = reader.aggregates(array, schema, query, joined)
+            query["truth"] = truth(reader, array, uri, schema, query, joined, told)
+            return
         count, fields = reader.ask(array, schema, query, joined if sparse else ranges)
         query.update(shown(count, fields))
         if right:
@@ -374,7 +378,7 @@ def ask(reader, uri, query, told):
         if "fields" in query:
             return
         query["refused"] = str(error)
-        if right:
+        if right and not query["aggregates"]:
             add_written(reader, schema, query, right, 0, None)
     finally:
         lib.close(array)

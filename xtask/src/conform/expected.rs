@@ -27,7 +27,7 @@ pub(crate) struct Outcome {
     pub(crate) facts: Vec<String>,
     /// Queries that libtiledb does not answer with what was written, and tdb does: the rules whose conditions they meet.
     pub(crate) written: Vec<Vec<String>>,
-    /// Queries that neither answers with what was written, or that meet no rule.
+    /// Queries that tdb does not answer with what was written, nor does libtiledb.
     pub(crate) unlike: Vec<String>,
 }
 
@@ -39,9 +39,10 @@ pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
             let rules: Vec<String> =
                 list(query, "rules").iter().filter_map(Value::as_str).map(str::to_owned).collect();
             match check_written(array, expected, query, model) {
-                Ok(()) if rules.is_empty() => outcome.unlike.push(format!(
-                    "query {index}: libtiledb does not return what was written, tdb does, and no rule says why"
-                )),
+                Ok(()) if rules.is_empty() => {
+                    let error = "libtiledb does not return what was written, tdb does, and no rule says why";
+                    outcome.differing.push((index, error.to_owned()));
+                }
                 Ok(()) => outcome.written.push(rules),
                 Err(error) => outcome.unlike.push(format!("query {index}: not what was written: {error}")),
             }
@@ -373,6 +374,21 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
         let expected = std::fs::read(root.join("expected/2.8.2/base_nullable_sparse.json")).unwrap();
         (root.join("arrays/2.8.2/base_nullable_sparse"), serde_json::from_slice(&expected).unwrap())
+    }
+
+    #[test]
+    fn what_was_written_counts_more_than_what_libtiledb_returns_and_a_rule_must_say_why() {
+        let (array, mut expected) = fixture();
+        let right = expected["queries"][0].clone();
+        expected["queries"] = serde_json::json!([right.clone()]);
+        expected["queries"][0]["model"] = right.clone();
+        let outcome = compare(&array, &expected);
+        assert_eq!((outcome.equal, outcome.differing.len(), outcome.written.len()), (0, 1, 0));
+        expected["queries"][0]["rules"] = serde_json::json!(["a known fault"]);
+        assert_eq!(compare(&array, &expected).written, [["a known fault"]]);
+        expected["queries"][0]["model"]["cells"] = 1.into();
+        let outcome = compare(&array, &expected);
+        assert_eq!((outcome.unlike.len(), outcome.written.len()), (1, 0));
     }
 
     #[test]

@@ -29,6 +29,8 @@ const OUTSIDE: &str = "\"Several ranges\": cells outside all ranges of strings";
 const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs from null";
 /// Some schemas of a time window have a smaller current domain, and both refuse ranges outside it.
 const OUTSIDE_CURRENT: &str = "outside of the current domain";
+/// Fragments of strings with bytes from 0x80 are merged in an order that they are not stored in.
+const MERGED: &str = "\"Order of string coordinates\"";
 /// It leaves something in the place of a value of no cells.
 const NO_CELLS: &str = "an aggregate of no cells that is not null has some value";
 
@@ -58,6 +60,9 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     let array = open(path, &Value::Null, query)?;
     let failed = |error: Error| format!("tdb fails: {error}");
     let refused = query.get("refused").map(|_| text(query, "refused"));
+    // Neither the steps nor libtiledb say what is right.
+    let merged = list(query, "rules").iter().filter_map(Value::as_str).any(|rule| rule == MERGED);
+    let undecided = merged && refused.is_none() && !is(query, "decided");
     let ask = || question::read(&array, query);
     if !list(query, "aggregates").is_empty() {
         let found = ask()?.aggregate(question::aggregates(query)?);
@@ -69,6 +74,13 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
             return Ok(Verdict::Refused(why.to_owned()));
         }
         let found = found.map_err(failed)?;
+        if undecided {
+            return Ok(Verdict::Equal {
+                cells: 0,
+                batches: 0,
+                known: Some(format!("{MERGED}: not decided")),
+            });
+        }
         for how in [How::Least, How::Small(64)] {
             let again = allowed(how, |budget| {
                 let read = question::read(&array, query)?;
@@ -92,8 +104,16 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
         {
             return Ok(Verdict::Refused(refused.unwrap_or_default().to_owned()));
         }
+        // What libtiledb has consolidated it does not always read itself.
+        Err(Error::Corrupt { .. }) if refused.is_some() && is(query, "consolidated") => {
+            return Ok(Verdict::Refused(format!("consolidated by itself: {}", refused.unwrap_or_default())));
+        }
         cells => cells.map_err(failed)?,
     };
+    if undecided {
+        let cells = tdb_codec::to_u64(cells.len());
+        return Ok(Verdict::Equal { cells, batches: 0, known: Some(format!("{MERGED}: not decided")) });
+    }
     let (mut order, dimensions) = (text(query, "order"), array.schema().domain.dimensions.len());
     let mut known = None;
     let answer = match (refused, query.get("model").filter(|_| is(query, "written"))) {
@@ -359,6 +379,22 @@ mod tests {
         query["refused"] = "no".into();
         assert_eq!(judge(&path, &query), Verdict::Refused("no".into()));
         query["condition"] = json!(["none", "==", "00", "UINT8"]);
+        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+    }
+
+    #[test]
+    fn what_was_written_must_come_and_a_rule_says_why_libtiledb_returns_something_else() {
+        let (path, mut query) = whole();
+        query["written"] = true.into();
+        query["model"] = query.clone();
+        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+        query["rules"] = json!(["a known fault"]);
+        assert!(
+            matches!(judge(&path, &query), Verdict::Equal { known: Some(why), .. } if why == "a known fault")
+        );
+        query["refused"] = "no".into();
+        assert_eq!(judge(&path, &query), Verdict::Refused("no".into()));
+        query["model"]["cells"] = 1.into();
         assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
     }
 
