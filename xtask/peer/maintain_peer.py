@@ -231,6 +231,8 @@ def main():
         take_turns(lib, cases, args.ours)
         return
     for case in cases[args.skip:]:
+        signal.setitimer(signal.ITIMER_PROF, 6 * batches.MOST)
+        signal.alarm(2 * batches.MOST_WAITING)
         answer = {"name": case["name"], "outcome": "equal", "what": "", "skipped": []}
         if lib.key != case["key"]:
             lib.set_key(case["key"])

@@ -37,6 +37,8 @@ const EXCUSED: [Excuse; 2] = [
 const REORDERED: &str = "in another order, ";
 /// Failures of a version and library that are printed in full.
 const SHOWN: usize = 5;
+/// Most letters of a failure that is told of at once.
+const LONGEST: usize = 400;
 
 /// A rule by which a difference is the library's fault. It looks at schema and history, never at the answer.
 struct Excuse {
@@ -118,7 +120,7 @@ impl Bench<'_> {
         for (number, case, why) in &made.failures {
             let (described, again) = (case.describe(), (self.again)(*number));
             let version = case.made.schema.version;
-            tally.failures.push(format!("version {version} case {number}, tdb: {why}\n    {described}\n    {again}"));
+            tally.failures.push(tell(format!("version {version} case {number}, tdb: {why}\n    {described}\n    {again}")));
         }
         for pair in jobs.chunks(2) {
             let mut peers = Vec::new();
@@ -161,16 +163,16 @@ impl Bench<'_> {
                 counts.cases += 1;
                 if able.outcome == Outcome::Equal && read.outcome == Outcome::Equal {
                     let (number, described) = (good.number, good.case.describe());
-                    counts.failures.push(format!(
+                    counts.failures.push(tell(format!(
                         "version {} case {number}: tdb refuses what libtiledb {} makes, writes and reads: {why}\n    {described}\n    {}",
                         job.version, job.reader, (self.again)(number)
-                    ));
+                    )));
                 } else if job.reader == READER && !able.what.starts_with("create: ") {
                     let (number, described) = (good.number, good.case.describe());
-                    counts.failures.push(format!(
+                    counts.failures.push(tell(format!(
                         "version {} case {number}: tdb refuses what libtiledb {} makes, though it is not able to go on ({:?} {}): {why}\n    {described}\n    {}",
                         job.version, job.reader, able.outcome, able.what, (self.again)(number)
-                    ));
+                    )));
                 } else {
                     counts.refused += 1;
                 }
@@ -178,6 +180,13 @@ impl Bench<'_> {
         }
         Ok(())
     }
+}
+
+/// Tells of a failure as soon as it is found: runs are long.
+fn tell(failure: String) -> String {
+    let first = failure.lines().next().unwrap_or_default();
+    eprintln!("FAILED {}", first.chars().take(LONGEST).collect::<String>());
+    failure
 }
 
 impl Counts {
@@ -219,12 +228,12 @@ impl Counts {
             }
             _ => "writes and reads it right".to_owned(),
         };
-        self.failures.push(format!(
+        self.failures.push(tell(format!(
             "version {version} case {number}, libtiledb {reader}: {:?}: {}\n    by itself it {own}\n    {}\n    {again}",
             answer.outcome,
             answer.what,
             case.describe(),
-        ));
+        )));
     }
 }
 
@@ -232,7 +241,7 @@ impl Tally {
     /// A failure that no library was asked about.
     pub(super) fn failed(&mut self, case: &Case, number: usize, what: &str, again: &str) {
         let (version, described) = (case.made.schema.version, case.describe());
-        self.failures.push(format!("version {version} case {number}: {what}\n    {described}\n    {again}"));
+        self.failures.push(tell(format!("version {version} case {number}: {what}\n    {described}\n    {again}")));
     }
 
     /// A library that does not make what tdb was to copy, or makes it wrong.
