@@ -290,7 +290,9 @@ impl Pure {
             .iter()
             .map(|column| (column.name.clone(), field_of_column(column, blob)))
             .collect();
-        Ok(Some(json!({ "layout": "row-major", "until": null, "box": sides, "order": "exact", "fields": fields })))
+        Ok(Some(
+            json!({ "layout": "row-major", "until": null, "box": sides, "order": "exact", "fields": fields }),
+        ))
     }
 }
 

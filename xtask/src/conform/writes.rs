@@ -30,8 +30,8 @@ use tdb_array::ArrayType;
 use tdb_codec::{FormatVersion, to_u64};
 
 use self::bench::Case;
-use self::judge::{Bench, Job, Tally};
 pub(super) use self::cells::FUTURE;
+use self::judge::{Bench, Job, Tally};
 pub(super) use self::told::{base64, hex};
 use super::random::Random;
 use super::releases::Releases;
@@ -186,7 +186,9 @@ impl Run<'_> {
     /// The command that makes a case again.
     fn again(&self, part: &str, version: u32, number: usize) -> String {
         let seed = self.options.seed;
-        format!("cargo xtask conform writes --part {part} --seed {seed} --at {version} --only {number} --dir DIR")
+        format!(
+            "cargo xtask conform writes --part {part} --seed {seed} --at {version} --only {number} --dir DIR"
+        )
     }
 
     /// Has tdb make arrays of a version, and releases of its age, taking turns, and the newest read them.
@@ -208,8 +210,7 @@ impl Run<'_> {
                 add(reader, at);
             }
         }
-        let bench =
-            Bench { releases: self.releases, script: self.script, folder: self.folder, again };
+        let bench = Bench { releases: self.releases, script: self.script, folder: self.folder, again };
         bench.read(&made, &jobs, tally)?;
         let refused = (made.good.len()..).take(made.refused.len()).collect();
         let oldest = self.releases.of(version).first().copied().unwrap_or(READER);

@@ -124,12 +124,8 @@ impl Cells {
             Kind::Hilbert => cells.sort_by_key(|((x, y), _)| (hilbert(*x, *y), *x, *y)),
             _ => cells.sort_by_key(|((x, y), _)| (x.div_euclid(5), y.div_euclid(2), *x, *y)),
         }
-        let mut columns = Columns {
-            offsets: vec![0],
-            word_offsets: vec![0],
-            b_offsets: vec![0],
-            ..Columns::default()
-        };
+        let mut columns =
+            Columns { offsets: vec![0], word_offsets: vec![0], b_offsets: vec![0], ..Columns::default() };
         for ((x, y), a) in cells {
             columns.x.push(*x);
             let word = format!("{x}{}", "w".repeat(usize::try_from(*x).unwrap_or(0) % 3));
@@ -312,7 +308,8 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
     }
     let mut steps = vec![Step::Create];
     let mut b = None;
-    let mut clock = Clock { next: START + 10, floor: START + 5, used: BTreeSet::new(), future: random.one_in(6) };
+    let mut clock =
+        Clock { next: START + 10, floor: START + 5, used: BTreeSet::new(), future: random.one_in(6) };
     let count = 4 + random.below(9);
     for index in 0..count {
         let draw = random.below(20);

@@ -75,8 +75,7 @@ impl Case {
                 .iter()
                 .map(|(key, value)| (String::from_utf8_lossy(key).into_owned(), value.clone()))
                 .collect();
-            let expected: Vec<_> =
-                metadata(&self.acts, until.unwrap_or_else(now)).into_iter().collect();
+            let expected: Vec<_> = metadata(&self.acts, until.unwrap_or_else(now)).into_iter().collect();
             if keys != expected {
                 return Err(format!("{at}: tdb reads metadata {keys:?}, not {expected:?}"));
             }
@@ -89,7 +88,8 @@ impl Case {
     pub(super) fn by_model(&self) -> Vec<Query> {
         let schema = self.schema();
         let model = Model::new(schema, &self.acts, now());
-        let sides = if schema.version.has(Gate::FillValues) { model.sides(schema) } else { self.last_sides(now()) };
+        let sides =
+            if schema.version.has(Gate::FillValues) { model.sides(schema) } else { self.last_sides(now()) };
         let dense = schema.array_type == ArrayType::Dense;
         if dense && sides.is_none() {
             return Vec::new();

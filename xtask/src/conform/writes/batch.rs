@@ -32,10 +32,7 @@ pub(super) struct Batch {
 }
 
 /// Has tdb do something with cases, on two threads; the answers are in the order of the cases.
-pub(super) fn each<T: Send, U: Send>(
-    cases: Vec<T>,
-    run: &(dyn Fn(T) -> U + Sync),
-) -> Result<Vec<U>, String> {
+pub(super) fn each<T: Send, U: Send>(cases: Vec<T>, run: &(dyn Fn(T) -> U + Sync)) -> Result<Vec<U>, String> {
     let count = cases.len();
     let queue = Mutex::new(cases.into_iter().enumerate());
     let results = Mutex::new(Vec::with_capacity(count));
@@ -75,9 +72,9 @@ pub(super) fn write(folder: &Path, cases: Vec<(usize, Case)>) -> Result<Batch, S
     fresh(&arrays)?;
     let made = each(cases, &|(number, case): (usize, Case)| {
         let path = arrays.join(number.to_string());
-        let came = case.write(&path).and_then(|verified| {
-            Ok((verified, case.queries(&path).map_err(Failed::Wrong)?))
-        });
+        let came = case
+            .write(&path)
+            .and_then(|verified| Ok((verified, case.queries(&path).map_err(Failed::Wrong)?)));
         (number, case, came)
     })?;
     let mut batch = Batch::default();

@@ -60,7 +60,8 @@ pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
         if again {
             time = last;
         }
-        let step = if dense { self::dense(random, schema, time, &anchors) } else { sparse(random, schema, time) };
+        let step =
+            if dense { self::dense(random, schema, time, &anchors) } else { sparse(random, schema, time) };
         let Some(mut step) = step else { continue };
         if !dense {
             if again && !schema.allows_duplicates {
@@ -377,4 +378,3 @@ fn one(random: &mut Random, datatype: Datatype, few: bool, bytes: &mut Vec<u8>) 
     };
     bytes.extend(word.to_le_bytes().into_iter().take(datatype.size()));
 }
-

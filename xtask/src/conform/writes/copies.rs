@@ -162,9 +162,9 @@ fn sources(
 fn listed(folder: &Path, release: &str, copies: &[&Copy]) -> Result<PathBuf, String> {
     let part = folder.join(format!("from-{release}"));
     let mut blob = Vec::new();
-    let list = copies.iter().map(|copy| {
-        without_schema(copy.case.for_peer(copy.number, &copy.case.by_model(), &mut blob))
-    });
+    let list = copies
+        .iter()
+        .map(|copy| without_schema(copy.case.for_peer(copy.number, &copy.case.by_model(), &mut blob)));
     let list = list.collect();
     batch::store(&part, list, blob)?;
     Ok(part)
@@ -189,7 +189,11 @@ fn unread(
             tally.failed(&copy.case, copy.number, &what, &(bench.again)(copy.number));
         } else {
             let said = read.first().map_or("", |answer| answer.what.as_str());
-            tally.own(version, &copy.source, format!("copy {}: it reads its own array as {said}", copy.number));
+            tally.own(
+                version,
+                &copy.source,
+                format!("copy {}: it reads its own array as {said}", copy.number),
+            );
         }
     }
     Ok(())

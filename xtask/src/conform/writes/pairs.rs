@@ -163,14 +163,14 @@ pub(super) fn run(run: &Run<'_>, tally: &mut Tally) -> Result<(), String> {
         });
         let made = batch::write(run.folder, cases.collect())?;
         let again = |number| run.again("pairs", version, number);
-        let bench =
-            Bench { releases: run.releases, script: run.script, folder: run.folder, again: &again };
+        let bench = Bench { releases: run.releases, script: run.script, folder: run.folder, again: &again };
         let all: Vec<usize> = (0..made.good.len()).collect();
         let mut readers = run.releases.of(version);
         if !readers.contains(&READER) {
             readers.push(READER);
         }
-        let job = |reader: &str, cases: &[usize]| Job { version, reader: reader.to_owned(), cases: cases.to_vec() };
+        let job =
+            |reader: &str, cases: &[usize]| Job { version, reader: reader.to_owned(), cases: cases.to_vec() };
         let jobs: Vec<Job> = readers.iter().map(|reader| job(reader, &all)).collect();
         bench.read(&made, &jobs, tally)?;
         let refused: Vec<usize> = (made.good.len()..).take(made.refused.len()).collect();
@@ -209,8 +209,12 @@ fn case(thing: &Thing, version: FormatVersion) -> Option<Case> {
                     x = Dimension::new("x", 1i32..=6).with_tile(6i32);
                     attribute = plain(Datatype::Uint8, CellValNum::ONE).with_filters(pipeline);
                 }
-                Tile::Values(datatype) => attribute = plain(*datatype, CellValNum::ONE).with_filters(pipeline),
-                Tile::Strings(datatype) => attribute = plain(*datatype, CellValNum::Var).with_filters(pipeline),
+                Tile::Values(datatype) => {
+                    attribute = plain(*datatype, CellValNum::ONE).with_filters(pipeline)
+                }
+                Tile::Strings(datatype) => {
+                    attribute = plain(*datatype, CellValNum::Var).with_filters(pipeline)
+                }
                 Tile::Offsets => {
                     attribute = plain(Datatype::StringAscii, CellValNum::Var);
                     schema.offsets_filters = pipeline;
