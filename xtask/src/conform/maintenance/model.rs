@@ -19,6 +19,9 @@ const FORGOTTEN: &str =
 /// libtiledb reads what was written under another type as if it were of the new one.
 const RETYPED: &str =
     "\"Attributes whose type changed\": values of an attribute that was added again with another type";
+/// It divides by a size that no fragment has when it consolidates what was written before an attribute of variable length came.
+const ADDED: &str =
+    "\"Consolidation after an attribute of variable length was added\": libtiledb dies of SIGFPE";
 
 impl Case {
     /// The rule by which libtiledb's values of "b" do not count, if one fits the history.
@@ -38,6 +41,30 @@ impl Case {
         } else {
             None
         }
+    }
+
+    /// Why libtiledb may crash when it consolidates, if a rule fits the history.
+    pub(super) fn may_crash(&self) -> Option<&'static str> {
+        let (mut now, mut without, mut other) = (None, false, false);
+        for step in &self.steps {
+            match step {
+                Step::Evolve { added, .. } => {
+                    other |= added.is_some() && now.is_some_and(|of: Option<Added>| of != *added);
+                    if added.is_some() {
+                        now = Some(*added);
+                    }
+                }
+                Step::Write { cells, .. } => without |= cells.b.is_none(),
+                Step::Consolidate(Stored::Fragments) | Step::Purge if other => return Some(RETYPED),
+                Step::Consolidate(Stored::Fragments) | Step::Purge
+                    if without && now == Some(Some(Added::Text)) =>
+                {
+                    return Some(ADDED);
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// The array as it must be when all times are seen, or how it differs.

@@ -12,6 +12,9 @@ use super::{key, take};
 use crate::conform::random::Random;
 use crate::conform::writes::hex;
 
+/// How a failure begins that is a crash of libtiledb.
+pub(super) const ENDED: &str = "libtiledb ended in ";
+
 /// libtiledb in a process of its own, which is told one step after the other.
 pub(super) struct Turns {
     script: PathBuf,
@@ -80,7 +83,7 @@ impl Turns {
             return serde_json::from_str(&line).map_err(|error| format!("{error}: {line}"));
         }
         let status = child.wait().map_err(|error| error.to_string())?;
-        Err(format!("libtiledb ended in {question}: {status}"))
+        Err(format!("{ENDED}{question}: {status}"))
     }
 
     /// Takes a history's steps in turns and compares what both read.

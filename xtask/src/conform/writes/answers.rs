@@ -195,13 +195,16 @@ fn read(
     let attributes = schema.attributes.iter().map(|attribute| attribute.name.clone());
     let fields: Vec<String> =
         if sparse { dimensions.chain(attributes).collect() } else { attributes.collect() };
-    let mut read = array.read().fields(fields.iter().map(String::as_str)).order(layout);
+    // What libtiledb 1.x stored for an attribute without a name.
+    let old = array.schema().attribute("__attr").is_some();
+    let stored = |name: &String| if old && name.is_empty() { "__attr".to_owned() } else { name.clone() };
+    let mut read = array.read().fields(fields.iter().map(stored)).order(layout);
     for ((low, high), dimension) in sides.unwrap_or_default().iter().zip(&schema.domain.dimensions) {
         read = read.range_bytes(&dimension.name, dimension.coordinate(*low), dimension.coordinate(*high));
     }
     let cells = read.collect().map_err(text)?;
     let columns = fields.iter().map(|name| {
-        let column = cells.field(name).map_err(text)?;
+        let column = cells.field(&stored(name)).map_err(text)?;
         Ok(Columns {
             name: name.clone(),
             data: column.bytes().to_vec(),

@@ -177,6 +177,7 @@ pub(super) fn run(run: &Run<'_>, tally: &mut Tally) -> Result<(), String> {
         let current = version == FormatVersion::CURRENT.number();
         let oldest = run.releases.of(version).first().copied().unwrap_or(READER);
         bench.refusals(&made, &[job(if current { READER } else { oldest }, &refused)], tally)?;
+        eprintln!("pairs of version {version} done, {:.0} s", run.started.elapsed().as_secs_f64());
     }
     Ok(())
 }
