@@ -152,7 +152,11 @@ fn what_came_after_the_libraries_of_a_version_is_refused_by_name() {
 fn negative_dense_int8_coordinates_are_refused_where_libraries_hang_over_them() {
     for version in FormatVersion::all() {
         let build = |builder: SchemaBuilder, low: i8| {
-            builder.dimension(Dimension::new("x", low..=49).with_tile(9i8)).attribute(cells()).version(version).build()
+            builder
+                .dimension(Dimension::new("x", low..=49).with_tile(9i8))
+                .attribute(cells())
+                .version(version)
+                .build()
         };
         let built = build(ArraySchema::dense(), -50);
         if (9..14).contains(&version.number()) {
