@@ -254,7 +254,7 @@ impl Case<'_> {
     }
 
     fn is_var(&self) -> bool {
-        self.field(|field| field.is_var())
+        self.field.is_some_and(Field::is_var)
     }
 
     fn field(&self, is: impl Fn(&Field<'_>) -> bool) -> bool {
