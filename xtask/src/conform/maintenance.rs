@@ -222,12 +222,7 @@ impl Batch<'_> {
         let script = self.root.join("xtask/peer/maintain_peer.py");
         let mut peer = Turns::new(&script, self.library, &list, &arrays);
         for (number, case) in cases.iter().enumerate() {
-            let came = peer.run(case, number).and_then(|came| {
-                let array = case.options(Some(TimeWindow::ALL)).open(arrays.join(&case.name));
-                case.check(&array.map_err(|error| error.to_string())?)?;
-                Ok(came)
-            });
-            match came {
+            match peer.run(case, number) {
                 Ok(came) => {
                     report.count(format!("{} in turns, equal", case.kind.name()), 1);
                     report.count("arrays verified", came.verified);

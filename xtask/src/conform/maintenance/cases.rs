@@ -311,8 +311,18 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
     let mut clock =
         Clock { next: START + 10, floor: START + 5, used: BTreeSet::new(), future: random.one_in(6) };
     let count = 4 + random.below(9);
+    // Some histories have little but attributes that come and go, some little but deletes.
+    let few: &[u64] = match random.below(4) {
+        0 => &[0, 0, 0, 14, 14, 19],
+        1 if kind.is_dense() => &[0, 0, 0, 14, 14],
+        1 => &[0, 0, 0, 7, 7, 9, 19],
+        _ => &[],
+    };
     for index in 0..count {
-        let draw = random.below(20);
+        let draw = match few {
+            [] => random.below(20),
+            few => random.pick(few).copied().unwrap_or(0),
+        };
         steps.push(match draw {
             0..=6 => Step::Write { time: clock.any(random), cells: cells(random, kind, b) },
             7 | 8 if !kind.is_dense() => {
@@ -327,14 +337,18 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
             11..=13 => Step::Vacuum(pick(random, &STORED)),
             // libtiledb writes the schema of an evolved encrypted array without encryption, and cannot open it any more.
             14..=17 if kind.key().is_none() => {
-                let types = [Added::Long, Added::Long, Added::Int, Added::Text];
+                let types = if few.is_empty() {
+                    [Added::Long, Added::Long, Added::Int, Added::Text]
+                } else {
+                    [Added::Long; 4]
+                };
                 b = if b.is_some() { None } else { Some(pick(random, &types)) };
                 Step::Evolve { time: clock.later(), added: b }
             }
             _ => {
                 let key = format!("k{}", random.below(3));
                 let value = (random.below(3) > 0).then(|| drawn(random, -9, 9));
-                Step::Metadata { time: clock.later(), key, value }
+                Step::Metadata { time: clock.any(random), key, value }
             }
         });
         if clock.future && index == count / 2 {
@@ -451,17 +465,19 @@ fn cells(random: &mut Random, kind: Kind, b: Option<Added>) -> Cells {
 }
 
 impl Case {
-    /// Now (`None`), every time at which something happened, and some windows that begin later.
+    /// Every time at which something happened, some windows that begin later, and now (`None`).
     pub(super) fn windows(&self) -> Vec<Option<TimeWindow>> {
         let last = START + 12 + 2 * u64::try_from(self.steps.len()).unwrap_or(0);
-        let mut windows = vec![None, Some(TimeWindow::ALL)];
+        let mut windows = vec![Some(TimeWindow::ALL)];
         if self.steps.iter().any(|step| matches!(step, Step::Purge)) {
             // What was deleted is gone at all times, and what it had replaced is libtiledb's own affair.
+            windows.push(None);
             return windows;
         }
         windows.extend((START + 4..=last).map(TimeWindow::until).map(Some));
         windows.extend((START + 6..last).step_by(3).map(|start| Some(TimeWindow::between(start, last))));
         windows.extend((START + 6..last).step_by(5).map(|start| Some(TimeWindow::between(start, start + 4))));
+        windows.push(None);
         windows
     }
 

@@ -110,6 +110,11 @@ impl Turns {
                 }
             }
         }
+        // What libtiledb consolidates has its own values where a rule says so.
+        if case.ignored().is_none() {
+            let array = case.options(Some(TimeWindow::ALL)).open(&path).map_err(|error| error.to_string())?;
+            case.check(&array)?;
+        }
         self.compare(case, number, &path, &mut came)?;
         Ok(came)
     }
