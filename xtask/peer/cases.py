@@ -843,6 +843,15 @@ def features(v):
         out.append(c.dense(10, [[1, 8], [1, 6]]).sparse(20, [(2, 3), (7, 7), (8, 8), (1, 1)]).dense(30, [[6, 8], [5, 6]]))
         c = Case(v, "sparse_in_dense_only", ["fragments:sparse-in-dense"], xy((4, 4), (8, 8)), ab)
         out.append(c.sparse(10, [(2, 3), (7, 7), (8, 8), (1, 1)], words=WORDS))
+    if n < (2, 0):
+        # rectangles of dates that their cells do not lie in
+        days = [dim("x", "DATETIME_DAY", -1000, 20000, 365), dim("y", "DATETIME_DAY", -300, 300, 25)]
+        c = Case(v, "sparse_dates", ["dim:datetime_day", "fragments:overlapping"], days, [attr("a")], dense=False, capacity=3)
+        k = c.coords(14)
+        out.append(c.sparse(10, k[:11]).sparse(20, k[6:]))
+        c = Case(v, "sparse_dates_in_dense", ["dim:datetime_day", "fragments:sparse-in-dense"], [
+            dim("x", "DATETIME_DAY", -12, 12, 4), dim("y", "DATETIME_DAY", -6, 6, 3)], [attr("a")], capacity=2)
+        out.append(c.dense(10, [[-12, 12], [-6, 6]]).sparse(20, [(-11, 5), (-3, -6), (0, 0), (4, -1), (7, 2), (-12, -5), (12, 6)]))
     if n >= (1, 7):
         c = Case(v, "meta_types", ["meta"], xy((5,), (10,)), [attr("a")])
         allt = INTS + FLOATS + ["CHAR", "STRING_ASCII", "STRING_UTF8", "STRING_UTF16", "STRING_UTF32", "DATETIME_DAY", "DATETIME_NS"]
@@ -970,7 +979,8 @@ def cases(v):
             "meta_types")]
     if v in ("1.7.7", "2.1.6", "2.2.2", "2.2.9"):
         out += [c for c in features(v) if c.d["name"] in ("sparse_in_dense", "anonymous_sparse", "hilbert_int32",
-                                                          "fill_custom", "meta_types")]
+                                                          "fill_custom", "meta_types", "sparse_dates",
+                                                          "sparse_dates_in_dense")]
     if v in ("2.0.8", "2.8.2", "2.12.3"):
         out += encrypted(v)
     if v in ("1.6.3", "1.7.7", "2.0.8", "2.1.6", "2.2.9", "2.4.3", "2.7.2", "2.8.2"):

@@ -304,6 +304,30 @@ class Reader:
                 e["validity"] = bytes(e["validity"][i] for i in order)
 
 
+def false_rectangles(case, schema):
+    """Whether range reads of the library lose cells: rectangles of dates that 1.6 and 1.7 wrote are not those of the cells."""
+    dates = any(d["type"].startswith("DATETIME") for d in schema["dimensions"])
+    return schema["array_type"] == "sparse" and dates and case["lib"].startswith("1.")
+
+
+def inside(reader, schema, ranges, count, fields):
+    """Of a whole read of fixed-size fields the cells that lie in the ranges."""
+    columns = {n: reader.cells_of(e, count) for n, e in fields.items()}
+
+    def lies(cell):
+        for d, r in zip(schema["dimensions"], ranges):
+            if r is not None:
+                low, high = (unpack(d["type"], bytes.fromhex(x)) for x in r)
+                if not low <= unpack(d["type"], columns[d["name"]][cell]) <= high:
+                    return False
+        return True
+
+    kept = [i for i in range(count) if lies(i)]
+    for n, e in fields.items():
+        e["data"] = b"".join(columns[n][i] for i in kept)
+    return len(kept), fields
+
+
 def dense_boxes(schema, ned):
     """The box of the full query and a few smaller ones, as lists of (lo, hi) integers."""
     dims = schema["dimensions"]
@@ -419,7 +443,10 @@ def expect(lib, case, uri, own=False):
     queries = out["queries"]
 
     def record(array, schema, kind, ranges, layout, window):
-        count, fields = reader.query(array, schema, layout, ranges)
+        if ranges is not None and false_rectangles(case, schema):
+            count, fields = inside(reader, schema, ranges, *reader.query(array, schema, layout, None))
+        else:
+            count, fields = reader.query(array, schema, layout, ranges)
         order = "exact" if not sparse else "canonical" if layout == "unordered" else "layout"
         if order == "canonical":
             reader.canonical(count, fields)

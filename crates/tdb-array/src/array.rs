@@ -283,10 +283,23 @@ impl Array {
         paths.filter(|path| path.ends_with(CommitKind::Update.suffix()))
     }
 
-    /// What the visible fragments cover, one interval a dimension; `None` if there are none.
+    /// What the visible fragments say that they cover, one interval a dimension; `None` if there are none. See
+    /// [`Self::bounds`].
     #[must_use]
     pub fn non_empty_domain(&self) -> Option<Vec<Range>> {
-        let mut domains = self.fragments.iter().filter_map(Fragment::non_empty_domain);
+        self.union(Fragment::non_empty_domain)
+    }
+
+    /// Where the visible fragments' cells are, one interval a dimension; `None` if there are none. It differs from the
+    /// non-empty domain where [`Fragment::bounds`] does.
+    #[must_use]
+    pub fn bounds(&self) -> Option<Vec<Range>> {
+        self.union(Fragment::bounds)
+    }
+
+    /// The smallest box that holds one box of each fragment.
+    fn union(&self, of: fn(&Fragment) -> Option<&[Range]>) -> Option<Vec<Range>> {
+        let mut domains = self.fragments.iter().filter_map(of);
         let mut union = domains.next()?.to_vec();
         for domain in domains {
             for ((range, other), dimension) in

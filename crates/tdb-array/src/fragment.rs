@@ -1,5 +1,7 @@
 //! An open fragment: its footer, and its sections as they are needed.
 
+mod bounds;
+
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range as ByteRangeOf;
@@ -13,6 +15,7 @@ use tdb_fragment::{
 };
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
+use self::bounds::beyond;
 use crate::context::Context;
 use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
 use crate::stats::Stage;
@@ -28,6 +31,8 @@ pub struct Fragment {
     entry: FragmentEntry,
     schema: Arc<ArraySchema>,
     footer: Footer,
+    /// Where its cells may be, if the footer does not say it right.
+    beyond: Option<Vec<Range>>,
     metadata_key: String,
     /// Its metadata file, once that was looked at: the footer may come from elsewhere.
     own: OnceLock<Arc<MetadataFile>>,
@@ -119,6 +124,7 @@ impl Fragment {
         let footer = Footer::parse(bytes, own.footer.start, &schema).map_err(corrupt)?;
         Ok(Self {
             entry,
+            beyond: beyond(&footer, &schema),
             schema,
             footer,
             metadata_key,
@@ -145,7 +151,8 @@ impl Fragment {
         footer.offset = ELSEWHERE;
         let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
         let (own, lists, rtree) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Some(Self { entry: entry.clone(), schema, footer, metadata_key, own, lists, rtree })
+        let beyond = beyond(&footer, &schema);
+        Some(Self { entry: entry.clone(), schema, footer, beyond, metadata_key, own, lists, rtree })
     }
 
     /// Versions 1 and 2: one generic tile holds everything, so all sections are known at once.
@@ -200,6 +207,8 @@ impl Fragment {
         let rtree = RTree::build(&legacy.mbrs, &schema.domain).map_err(corrupt)?;
         Ok(Self {
             entry,
+            // There were no dates yet.
+            beyond: None,
             schema,
             footer,
             metadata_key,
@@ -251,7 +260,7 @@ impl Fragment {
         self.footer.dense
     }
 
-    /// What it covers, one interval a dimension; `None` if it is empty.
+    /// What it says that it covers, one interval a dimension; `None` if it is empty. See [`Self::bounds`].
     #[must_use]
     pub fn non_empty_domain(&self) -> Option<&[Range]> {
         self.footer.non_empty_domain.as_deref()
@@ -341,32 +350,6 @@ impl Fragment {
         let list = Arc::new(list);
         cache().insert(section, list.clone());
         Ok(list)
-    }
-
-    /// The R-tree, read once.
-    pub(crate) fn rtree(&self, context: &Context) -> Result<Arc<RTree>> {
-        let cache = || self.rtree.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tree) = &*cache() {
-            return Ok(tree.clone());
-        }
-        let payload = self.section(context, Section::RTree)?.unwrap_or_default();
-        let tree = RTree::parse(&payload, self.footer.version, &self.schema.domain).map_err(|error| {
-            let offset = self.footer.sections.get(Section::RTree).unwrap_or(0);
-            let detail = format!("{error} (of the section's payload)");
-            Error::inconsistent(context.describe(&self.metadata_key), "R-tree", offset, detail)
-        })?;
-        if to_u64(tree.leaf_count()) != self.footer.sparse_tile_num {
-            let detail = format!(
-                "the R-tree has {} leaves, but the fragment has {} tiles",
-                tree.leaf_count(),
-                self.footer.sparse_tile_num
-            );
-            let path = context.describe(&self.metadata_key);
-            return Err(Error::inconsistent(path, "R-tree", self.footer.offset, detail));
-        }
-        let tree = Arc::new(tree);
-        *cache() = Some(tree.clone());
-        Ok(tree)
     }
 
     /// Gives back the memory of sections that were read; they are read again when they are needed.

@@ -323,7 +323,7 @@ fn name_of(key: &str) -> &str {
 /// Whether one fragment's domain holds the other's.
 fn covers(newer: &Fragment, older: &Fragment) -> bool {
     let schema: &ArraySchema = newer.schema();
-    let (Some(outer), Some(inner)) = (newer.non_empty_domain(), older.non_empty_domain()) else {
+    let (Some(outer), Some(inner)) = (newer.non_empty_domain(), older.bounds()) else {
         return false;
     };
     let pairs = outer.iter().zip(inner).zip(&schema.domain.dimensions);

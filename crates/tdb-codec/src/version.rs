@@ -118,6 +118,7 @@ gates! {
     FragmentFooter = 3, "Fragment metadata is a run of generic tiles and a raw footer; names are `__t1_t2_uuid`; R-tree";
     ArrayMetadata = 4, "Arrays have metadata of their own, in `__meta`";
     DimensionFiles = 5, "One data file a dimension; heterogeneous and string dimensions; domain types move into dimensions";
+    DateRectangles = 5, "Bounding rectangles and non-empty domains of date dimensions hold their cells";
     CommitFiles = 5, "A fragment counts once its commit file exists (`.ok`, later `.wrt`); names end in the version";
     AllowsDuplicates = 5, "The schema says whether coordinates may repeat";
     FillValues = 6, "Attributes store their fill value";

@@ -25,7 +25,7 @@ pub(super) fn run(
     let context = &array.context;
     let count = to_u64(Space::new(plan)?.cells());
     let mut tallies: Vec<Tally> = wanted.iter().map(WantedField::nothing).collect();
-    let Some(written) = array.non_empty_domain().filter(|_| !wanted.is_empty()) else {
+    let Some(written) = array.bounds().filter(|_| !wanted.is_empty()) else {
         return Ok((count, tallies));
     };
     // Only where something was written is there something to look at.

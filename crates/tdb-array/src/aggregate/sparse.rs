@@ -57,7 +57,7 @@ pub(super) fn run(
         };
         let alone = contests.as_ref().is_none_or(|contests| contests.fragment_is_alone(index));
         // A fragment without a domain holds nothing.
-        let Some(domain) = fragment.non_empty_domain() else { continue };
+        let Some(domain) = fragment.bounds() else { continue };
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
         if alone && inside && !deletes && !filters_time(plan, fragment) {
@@ -263,7 +263,7 @@ impl Contests {
             .fragments
             .iter()
             .enumerate()
-            .filter_map(|(index, fragment)| Some((index, fragment.non_empty_domain()?)))
+            .filter_map(|(index, fragment)| Some((index, fragment.bounds()?)))
             .collect();
         let low = |domain: &[Range]| domain.first().map_or(Vec::new(), |range| range.low.clone());
         sorted.sort_by(|(_, a), (_, b)| compare(0, &low(a), &low(b)));

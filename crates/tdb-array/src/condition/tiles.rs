@@ -86,7 +86,7 @@ impl<'a> Sources<'a> {
             match own {
                 Some((_, None)) => FieldFacts::Missing,
                 Some((_, Some(FieldKind::Dimension(dimension)))) => {
-                    let range = fragment.non_empty_domain().and_then(|domain| domain.get(dimension));
+                    let range = fragment.bounds().and_then(|domain| domain.get(dimension));
                     FieldFacts::Known(range.map_or(Facts::UNKNOWN, |range| Facts {
                         extremes: Extremes::Within((&range.low).into(), (&range.high).into()),
                         nulls: Nulls::None,

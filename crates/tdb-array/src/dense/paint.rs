@@ -147,7 +147,7 @@ impl<'a> FieldSources<'a> {
     ) -> Result<Self> {
         let all: Vec<_> = fragments.iter().zip(overlays).enumerate().collect();
         let open = |(index, (fragment, overlay)): &(usize, (&Fragment, &'a Option<Overlay>))| {
-            let Some(domain) = fragment.non_empty_domain() else { return Ok(None) };
+            let Some(domain) = fragment.bounds() else { return Ok(None) };
             let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
             // A fragment outside the query costs nothing.
             if intersect(&domain, query).is_none() {

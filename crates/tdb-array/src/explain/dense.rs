@@ -115,7 +115,7 @@ pub(super) fn explain(plan: &Plan<'_>) -> Result<Explain> {
     let mut fragments = Vec::new();
     for (fragment, (tiles, ruled_out)) in array_fragments.iter().zip(read.into_iter().zip(ruled_out)) {
         let domain =
-            fragment.non_empty_domain().and_then(|domain| domain_box(&schema.domain.dimensions, domain));
+            fragment.bounds().and_then(|domain| domain_box(&schema.domain.dimensions, domain));
         let inside = domain.is_some_and(|domain| intersect(&domain, space.query()).is_some());
         let outcome = match (tiles, inside) {
             (0, false) => Outcome::OutsideRanges,

@@ -125,7 +125,7 @@ pub(super) fn blocked(
     let mut union: Option<Vec<Range>> = None;
     let mut cells = 0u128;
     for (_, fragment) in fragments.iter().enumerate().filter(|(index, _)| chosen(*index)) {
-        let Some(domain) = fragment.non_empty_domain() else { continue };
+        let Some(domain) = fragment.bounds() else { continue };
         match &mut union {
             None => union = Some(domain.to_vec()),
             Some(union) => {
@@ -138,7 +138,7 @@ pub(super) fn blocked(
     }
     let union = union?;
     let overlaps = |fragment: &Fragment| {
-        let domain = fragment.non_empty_domain().unwrap_or_default();
+        let domain = fragment.bounds().unwrap_or_default();
         domain.iter().zip(&union).zip(dimensions).all(|((a, b), dimension)| {
             let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
             compare(&a.low, &b.high).is_le() && compare(&b.low, &a.high).is_le()

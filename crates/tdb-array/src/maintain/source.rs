@@ -121,7 +121,7 @@ impl<'a> Keyer<'a> {
             word(place, CURVE_BITS);
         }
         for (part, bits) in &self.parts {
-            let (Part::Tile(index) | Part::Cell(index)) = *part;
+            let index = part.dimension();
             let (dimension, own) = (self.dimensions.get(index)?, coordinates.get(index)?);
             let value = own.cell(cell);
             match bits {

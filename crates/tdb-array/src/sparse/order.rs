@@ -22,8 +22,18 @@ use crate::{Column, Result};
 pub(crate) enum Part {
     /// The space tile's index along a dimension.
     Tile(usize),
-    /// The coordinate in a dimension.
+    /// The coordinate in a dimension; strings as signed bytes.
     Cell(usize),
+    /// The coordinate in a dimension of strings, as unsigned bytes.
+    Bytes(usize),
+}
+
+impl Part {
+    /// The dimension it is about.
+    pub(crate) const fn dimension(self) -> usize {
+        let (Self::Tile(dimension) | Self::Cell(dimension) | Self::Bytes(dimension)) = self;
+        dimension
+    }
 }
 
 /// How the cells of a result must be ordered.
@@ -233,6 +243,9 @@ impl Ties<'_> {
 }
 
 /// The parts of an order's keys, most significant first; ties of a Hilbert order are broken row by row.
+///
+/// Strings are as libtiledb has them: stored as signed bytes, in row- and column-major order as unsigned ones. Of one
+/// dimension these orders are the stored one.
 pub(crate) fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
     let count = schema.domain.dimensions.len();
     let directed = |layout: Layout, part: fn(usize) -> Part| -> Vec<Part> {
@@ -241,16 +254,24 @@ pub(crate) fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
             _ => (0..count).map(part).collect(),
         }
     };
+    let unsigned = |mut parts: Vec<Part>| {
+        let is_text = |index: usize| schema.domain.dimensions.get(index).is_some_and(Dimension::is_var);
+        for part in parts.iter_mut().filter(|part| count > 1 && is_text(part.dimension())) {
+            *part = Part::Bytes(part.dimension());
+        }
+        parts
+    };
     match order {
-        CellOrder::RowMajor | CellOrder::Hilbert => directed(Layout::RowMajor, Part::Cell),
-        CellOrder::ColMajor => directed(Layout::ColMajor, Part::Cell),
+        CellOrder::RowMajor => unsigned(directed(Layout::RowMajor, Part::Cell)),
+        CellOrder::ColMajor => unsigned(directed(Layout::ColMajor, Part::Cell)),
+        CellOrder::Hilbert => directed(Layout::RowMajor, Part::Cell),
         CellOrder::Global => {
             let mut parts = directed(schema.tile_order, Part::Tile);
             parts.retain(|part| match part {
                 Part::Tile(index) => {
                     schema.domain.dimensions.get(*index).is_some_and(|d| d.tile_extent.is_some())
                 }
-                Part::Cell(_) => true,
+                Part::Cell(_) | Part::Bytes(_) => true,
             });
             parts.extend(directed(schema.cell_order, Part::Cell));
             parts
@@ -260,17 +281,16 @@ pub(crate) fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
 
 /// Bits of a part; `None` for strings.
 pub(crate) fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
-    let (Part::Tile(index) | Part::Cell(index)) = part;
-    let dimension = dimensions.get(index)?;
+    let dimension = dimensions.get(part.dimension())?;
     if dimension.is_var() {
         return None;
     }
     let bits_of = |most: u64| u64::BITS.saturating_sub(most.leading_zeros());
     match (part, dimension.last_ordinal()) {
-        (Part::Cell(_), Some(last)) => Some(bits_of(last)),
         (Part::Tile(_), Some(last)) => Some(bits_of(last.checked_div(dimension.extent_cells()?)?)),
+        (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bits_of(last)),
         // Reals: order-preserving bits, and tile indices that may be anything.
-        (Part::Cell(_), None) => u32::try_from(dimension.datatype.size().checked_mul(8)?).ok(),
+        (Part::Cell(_) | Part::Bytes(_), None) => u32::try_from(dimension.datatype.size().checked_mul(8)?).ok(),
         (Part::Tile(_), None) => Some(64),
     }
 }
@@ -363,8 +383,11 @@ pub(crate) fn coordinate<'a>(
 
 /// Orders two coordinates of a dimension by one part of a key.
 pub(crate) fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
+    if matches!(part, Part::Bytes(_)) {
+        return a.cmp(b);
+    }
     if dimension.is_var() {
-        // The reference implementation compares cells of string dimensions as signed characters.
+        // The reference implementation stores cells of string dimensions in the order of signed characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
     if dimension.datatype.physical().is_float() && matches!(part, Part::Cell(_)) {
@@ -379,13 +402,13 @@ pub(crate) fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Opti
     if dimension.datatype.physical().is_float() {
         return Some(match part {
             Part::Tile(_) => float_tile(dimension, value),
-            Part::Cell(_) => float_bits(value),
+            Part::Cell(_) | Part::Bytes(_) => float_bits(value),
         });
     }
     let ordinal = dimension.ordinal(value)?;
     Some(match part {
         Part::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
-        Part::Cell(_) => ordinal,
+        Part::Cell(_) | Part::Bytes(_) => ordinal,
     })
 }
 

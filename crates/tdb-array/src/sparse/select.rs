@@ -194,7 +194,7 @@ pub(crate) fn candidates(plan: &Plan<'_>, index: usize, fragment: &Fragment) -> 
         set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
     };
     // A fragment outside the query costs nothing.
-    let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
+    let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
     if domain.into_iter().any(|(dimension, range)| !overlaps(dimension, &range.low, &range.high)) {
         return Ok(candidates);
     }
@@ -227,7 +227,7 @@ pub(crate) fn tiles_meeting(plan: &Plan<'_>, mbr: &Mbr<'_>, fragment: &Fragment)
         compare(low, own_high).is_le() && compare(own_low, high).is_le()
     };
     // A fragment elsewhere need not even have its tree read.
-    let domain = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
+    let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
     if !domain.into_iter().all(|(dimension, range)| overlaps(dimension, &range.low, &range.high)) {
         return Ok(Vec::new());
     }

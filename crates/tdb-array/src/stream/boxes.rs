@@ -278,7 +278,7 @@ pub(super) fn bounds_of(plan: &Plan<'_>, lines: &[Line]) -> Option<Bounds> {
     }
     let stored = match schema.array_type {
         ArrayType::Dense => None,
-        ArrayType::Sparse => Some(plan.array.non_empty_domain()?),
+        ArrayType::Sparse => Some(plan.array.bounds()?),
     };
     let mut bounds = Vec::with_capacity(lines.len());
     for (index, (line, dimension)) in lines.iter().zip(&schema.domain.dimensions).enumerate() {

@@ -122,12 +122,12 @@ impl Cutter {
     }
 
     fn line(&self, part: &Part) -> Option<&Line> {
-        let (Part::Tile(dimension) | Part::Cell(dimension)) = *part;
+        let dimension = part.dimension();
         self.lines.get(dimension)
     }
 
     fn span(&self, bounds: &Bounds, part: usize) -> Option<(usize, u64, u64)> {
-        let (Part::Tile(dimension) | Part::Cell(dimension)) = *self.parts.get(part)?;
+        let dimension = self.parts.get(part)?.dimension();
         let (low, high) = *bounds.get(dimension)?;
         Some((dimension, low, high))
     }
@@ -167,7 +167,7 @@ mod tests {
     fn key(parts: &[Part], extents: (u64, u64), cell: (u64, u64)) -> Vec<u64> {
         let of = |d: usize| if d == 0 { (cell.0, extents.0) } else { (cell.1, extents.1) };
         let part = |part: &Part| match *part {
-            Part::Cell(d) => of(d).0,
+            Part::Cell(d) | Part::Bytes(d) => of(d).0,
             Part::Tile(d) => of(d).0 / of(d).1,
         };
         parts.iter().map(part).collect()

@@ -62,7 +62,7 @@ impl KeyOrder {
     ) -> Ordering {
         self.parts.iter().fold(a.0.cmp(&b.0), |ordering, part| {
             ordering.then_with(|| {
-                let (Part::Tile(index) | Part::Cell(index)) = *part;
+                let index = part.dimension();
                 let dimension = self.dimensions.get(index);
                 dimension.map_or(Ordering::Equal, |dimension| {
                     compare_part(*part, dimension, a.1(index), b.1(index))

@@ -299,7 +299,7 @@ impl Parts {
 /// How many fragments overlap along the first dimension, at most.
 fn overlapping(plan: &Plan<'_>) -> u64 {
     let Some(dimension) = plan.array.schema().domain.dimensions.first() else { return 1 };
-    let first = |fragment: &Fragment| fragment.non_empty_domain().and_then(<[_]>::first).cloned();
+    let first = |fragment: &Fragment| fragment.bounds().and_then(<[_]>::first).cloned();
     let domains: Vec<Range> = plan.array.fragments.iter().filter_map(first).collect();
     let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let (mut lows, mut highs): (Vec<&[u8]>, Vec<&[u8]>) =

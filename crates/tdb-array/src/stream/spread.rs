@@ -76,7 +76,7 @@ impl Spread {
         let mut spread = Self { spans: Vec::new(), lines, volume: cost.per_cell() };
         let context = &plan.array.context;
         for (number, fragment) in plan.array.fragments.iter().enumerate() {
-            let Some(domain) = fragment.non_empty_domain().and_then(|domain| spread.box_of(domain)) else {
+            let Some(domain) = fragment.bounds().and_then(|domain| spread.box_of(domain)) else {
                 continue;
             };
             if !overlap(&domain, query) {
@@ -150,7 +150,7 @@ impl Spread {
         let mut spread = Self { spans: Vec::new(), lines, volume: 0 };
         let context = &plan.array.context;
         for (number, fragment) in plan.array.fragments.iter().enumerate() {
-            let Some(domain) = fragment.non_empty_domain().and_then(|domain| spread.box_of(domain)) else {
+            let Some(domain) = fragment.bounds().and_then(|domain| spread.box_of(domain)) else {
                 continue;
             };
             if !overlap(&domain, query) {
@@ -161,7 +161,7 @@ impl Spread {
                 let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
                 set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
             };
-            let ranges = fragment.non_empty_domain().unwrap_or_default().iter().enumerate();
+            let ranges = fragment.bounds().unwrap_or_default().iter().enumerate();
             if !ranges.into_iter().all(|(dimension, range)| wanted(dimension, &range.low, &range.high)) {
                 continue;
             }

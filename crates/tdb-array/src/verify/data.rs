@@ -33,7 +33,7 @@ impl Verifier {
                 return names;
             }
         };
-        let rtree = if fragment.is_dense() { None } else { self.check(fragment.rtree(&self.context)).0 };
+        let rtree = if fragment.is_dense() { None } else { self.check(fragment.stored_rtree(&self.context)).0 };
         for field in fragment.schema().fields() {
             if fragment.is_dense() && matches!(field.kind, FieldKind::Dimension(_)) {
                 continue;
@@ -212,7 +212,7 @@ impl Verifier {
         if outside {
             let what = format!("tile {tile} of dimension {:?} has cells outside {what}", field.name);
             // libtiledb 1.6 and 1.7 left rectangles and domains of dates as the first cell made them.
-            if field.datatype.is_datetime() && !fragment.version().has(Gate::DimensionFiles) {
+            if field.datatype.is_datetime() && !fragment.version().has(Gate::DateRectangles) {
                 return self.note(fragment.metadata_key(), &what);
             }
             let offset = fragment.footer().sections.get(Section::RTree);

@@ -42,7 +42,7 @@ impl GlobalOrder {
         let alone = dimensions.len() == 1;
         parts.retain(|part| match *part {
             Part::Tile(index) => !alone && dimensions.get(index).is_none_or(has_many_tiles),
-            Part::Cell(_) => true,
+            Part::Cell(_) | Part::Bytes(_) => true,
         });
         Self {
             bounds: Bounds::new(schema),
@@ -106,7 +106,7 @@ impl GlobalOrder {
             pairs.compare(|before, cell| value(before).cmp(&value(cell)));
         }
         for part in &self.parts {
-            let (Part::Tile(index) | Part::Cell(index)) = *part;
+            let index = part.dimension();
             let (Some(dimension), Some(column)) = (self.dimensions.get(index), coordinates.get(index)) else {
                 continue;
             };

@@ -45,7 +45,7 @@ impl DenseBox {
         if let Some((label, _)) = asked.labels.first() {
             return Err(format!("--range {label}: a part of a dense array is copied by its dimensions"));
         }
-        let Some(written) = array.non_empty_domain() else { return Ok(None) };
+        let Some(written) = array.bounds() else { return Ok(None) };
         let mut sides = Vec::with_capacity(written.len());
         for (index, (dimension, written)) in schema.domain.dimensions.iter().zip(&written).enumerate() {
             let whole = Ends::default();

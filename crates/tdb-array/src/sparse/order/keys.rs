@@ -26,7 +26,7 @@ enum Source {
     /// The coordinate.
     Cell,
     /// Characters after the common prefix, and their number if all fit.
-    Text { prefix: usize, bytes: usize, length_bits: u32 },
+    Text { prefix: usize, bytes: usize, length_bits: u32, signed: bool },
     /// The place on the Hilbert curve.
     Hilbert,
 }
@@ -104,7 +104,7 @@ impl<'a> Packing<'a> {
         let mut slots: Vec<Slot> = Vec::with_capacity(wanted.len());
         let (mut bits, mut exact) = (0u32, true);
         for part in wanted {
-            let (Part::Tile(index) | Part::Cell(index)) = *part;
+            let index = part.dimension();
             let (Some(dimension), Some(spread)) = (dimensions.get(index), spreads.get(index)) else {
                 continue;
             };
@@ -120,7 +120,8 @@ impl<'a> Packing<'a> {
                 let bytes = if fits { text.longest } else { to_usize(u64::from(left / 8)).unwrap_or(0) };
                 let length_bits = if fits { length_bits } else { 0 };
                 let width = u32::try_from(bytes).unwrap_or(0).saturating_mul(8).saturating_add(length_bits);
-                let source = Source::Text { prefix: text.prefix, bytes, length_bits };
+                let signed = !matches!(part, Part::Bytes(_));
+                let source = Source::Text { prefix: text.prefix, bytes, length_bits, signed };
                 slots.push(Slot { dimension: index, source, base: 0, bits: width, shift: 0 });
                 bits = bits.saturating_add(width);
                 if !fits {
@@ -143,11 +144,11 @@ impl<'a> Packing<'a> {
                     let first = tile(spread.least);
                     (Source::Tile, first, bits_of(tile(spread.most).saturating_sub(first)))
                 }
-                Part::Cell(_) if has_tile && !real => {
+                Part::Cell(_) | Part::Bytes(_) if has_tile && !real => {
                     let extent = dimension.extent_cells().unwrap_or(1).max(1);
                     (Source::Within, 0, bits_of(extent.saturating_sub(1).min(spread.most)))
                 }
-                Part::Cell(_) => {
+                Part::Cell(_) | Part::Bytes(_) => {
                     (Source::Cell, spread.least, bits_of(spread.most.saturating_sub(spread.least)))
                 }
             };
@@ -213,15 +214,11 @@ impl<'a> Packing<'a> {
             }
             let Some(dimension) = self.dimensions.get(slot.dimension) else { continue };
             let coordinates = table.coordinates(piece, slot.dimension);
-            if let Source::Text { prefix, bytes, length_bits } = slot.source {
+            if let Source::Text { prefix, bytes, length_bits, signed } = slot.source {
+                let flip = if signed { 0x80 } else { 0 };
                 for (index, key) in out.iter_mut().enumerate() {
-                    *key = key.with(text_key(
-                        table.value(piece, slot.dimension, index),
-                        prefix,
-                        bytes,
-                        length_bits,
-                        slot.shift,
-                    ));
+                    let value = table.value(piece, slot.dimension, index);
+                    *key = key.with(text_key(value, prefix, bytes, length_bits, (slot.shift, flip)));
                 }
                 continue;
             }
@@ -303,8 +300,14 @@ fn tile_of(dimension: &Dimension, value: u64) -> u64 {
     }
 }
 
-/// Characters as the reference implementation orders them, signed, followed by the number of those after the prefix.
-fn text_key<K: Key>(value: &[u8], prefix: usize, bytes: usize, length_bits: u32, shift: u32) -> K {
+/// Characters behind the prefix, each with the bits of `flip` turned over, followed by their number.
+fn text_key<K: Key>(
+    value: &[u8],
+    prefix: usize,
+    bytes: usize,
+    length_bits: u32,
+    (shift, flip): (u32, u8),
+) -> K {
     let rest = value.get(prefix..).unwrap_or_default();
     let mut key = K::place(to_u64(rest.len()), shift);
     if length_bits == 0 {
@@ -313,7 +316,7 @@ fn text_key<K: Key>(value: &[u8], prefix: usize, bytes: usize, length_bits: u32,
     let top =
         u32::try_from(bytes).unwrap_or(0).saturating_mul(8).saturating_add(shift).saturating_add(length_bits);
     for (byte, place) in rest.iter().take(bytes).zip(1u32..) {
-        key = key.with(K::place(u64::from(*byte ^ 0x80), top.saturating_sub(place.saturating_mul(8))));
+        key = key.with(K::place(u64::from(*byte ^ flip), top.saturating_sub(place.saturating_mul(8))));
     }
     key
 }

@@ -199,7 +199,7 @@ impl<'a> CellTable<'a> {
         let (a, b) = (self.place(a), self.place(b));
         parts.iter().fold(Ordering::Equal, |ordering, part| {
             ordering.then_with(|| {
-                let (Part::Tile(index) | Part::Cell(index)) = *part;
+                let index = part.dimension();
                 let Some(dimension) = dimensions.get(index) else { return Ordering::Equal };
                 compare_part(*part, dimension, self.value_at(a, index), self.value_at(b, index))
             })

@@ -84,7 +84,7 @@ fn naive(
         let ((_, a), (_, b)) = (cells[a as usize], cells[b as usize]);
         let first = if order == CellOrder::Hilbert { curve(a).cmp(&curve(b)) } else { Ordering::Equal };
         parts.iter().fold(first, |ordering, part| {
-            let (Part::Tile(d) | Part::Cell(d)) = *part;
+            let d = part.dimension();
             ordering.then_with(|| compare_part(*part, &dimensions[d], &a[d], &b[d]))
         })
     };
