@@ -104,8 +104,9 @@ pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, Obje
 pub use verify::{Problem, Verification, verify, verify_with};
 pub use window::TimeWindow;
 pub use write::{
-    ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, SchemaEvolution,
-    SparseStream, Write, WriteBatch, WriteColumn, WriteOptions, enumeration_file_name,
+    ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
+    SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions, enumeration_file_name,
+    is_free,
 };
 
 /// The README's example, compiled.

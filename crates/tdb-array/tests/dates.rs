@@ -1,6 +1,11 @@
 //! Arrays of dates that libtiledb 1.6 and 1.7 wrote: no rectangle in them says where cells are, so every range is held against
 //! the cells of a whole read.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed"
+)]
 
 mod common;
 
@@ -70,7 +75,9 @@ fn every_range_of_dates_holds_the_cells_that_a_whole_read_has_there() {
 
 #[test]
 fn streams_counts_and_conditions_on_dates_agree_with_a_whole_read() {
-    for (id, array) in arrays().into_iter().filter(|(_, array)| array.schema().array_type == ArrayType::Sparse) {
+    for (id, array) in
+        arrays().into_iter().filter(|(_, array)| array.schema().array_type == ArrayType::Sparse)
+    {
         let whole = cells_of(&array, &read(&array).order(Layout::RowMajor).collect().unwrap());
         let count = |read: Read<'_>| read.aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
         assert_eq!(count(array.read()), u64::try_from(whole.len()).unwrap(), "{id}");
@@ -85,9 +92,13 @@ fn streams_counts_and_conditions_on_dates_agree_with_a_whole_read() {
                 let condition = field(*name).ge(low).and(field(*name).le(high));
                 let found = read(&array).order(Layout::RowMajor).condition(condition).collect().unwrap();
                 let found = cells_of(&array, &found);
-                assert_eq!(found.iter().map(|(_, text)| text).collect::<Vec<_>>(), expected, "{what} as condition");
+                assert_eq!(
+                    found.iter().map(|(_, text)| text).collect::<Vec<_>>(),
+                    expected,
+                    "{what} as condition"
+                );
                 let mut found = Vec::new();
-                for batch in asked().batch_memory(MemoryBudget::from_bytes(1 << 12)).batches().unwrap() {
+                for batch in asked().batch_memory(MemoryBudget::from_bytes(20_000)).batches().unwrap() {
                     found.extend(cells_of(&array, &batch.unwrap()).into_iter().map(|(_, text)| text));
                 }
                 assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{what} as a stream");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as Group;
 use tdb_array::{
     Array, ArraySchema, ArrayType, ArrayWriter, Cells, Column, Error, FragmentWriter, Layout, MemoryBudget,
-    MetadataChanges, QueryError, SparseStream, WriteColumn, WriteOptions,
+    MetadataChanges, NewArray, QueryError, SparseStream, WriteColumn, WriteOptions,
 };
 use tdb_codec::{FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::Pipeline;
@@ -35,7 +35,8 @@ const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 Filters are written as tdb info shows them: 'byteshuffle, zstd(level 9)', or none. With FIELD= before them they are of one \
 attribute or dimension (or of offsets or validity), without of all attributes and dimensions. Ranges are written as for tdb read.
 
-A dense array that does not fit the memory becomes several fragments. Where a copy fails, what it has written so far stays.
+A dense array that does not fit the memory becomes several fragments. The new array is there once all of it is: where a copy \
+fails, nothing is, and what a killed one leaves is replaced by the next.
 
 Examples:
   tdb copy weather small --filters 'zstd(level 19)' --filters 'temperature=byteshuffle, zstd(level 19)'
@@ -88,21 +89,27 @@ pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
             labels.push((label.name.as_str(), values, all));
         }
     }
-    let options = args.change.options()?;
-    create(&array, &schema, target, options.clone()).map_err(failed_there)?;
-    let writer = options.open(target).map_err(failed_there)?;
+    let made = begin(&array, &schema, target, args.change.options()?).map_err(failed_there)?;
+    let writer = made.writer();
     let memory = args.memory.unwrap_or(MEMORY);
     let copied = || -> tdb_array::Result<u64> {
         for (name, values, all) in labels {
             copy_dense(&values, &writer.label(name)?, all, memory)?;
         }
-        copy_metadata(&array, &writer)?;
+        copy_metadata(&array, writer)?;
         match schema.array_type {
-            ArrayType::Dense => copy_dense(&array, &writer, start, memory),
-            ArrayType::Sparse => copy_sparse(&array, &writer, asked, memory),
+            ArrayType::Dense => copy_dense(&array, writer, start, memory),
+            ArrayType::Sparse => copy_sparse(&array, writer, asked, memory),
         }
     };
-    let cells = copied().map_err(failed_there)?;
+    let cells = copied().map_err(|error| match error {
+        Error::Query(QueryError::BudgetTooSmall { budget, least }) => {
+            usage(format!("--memory: a copy of this array takes at least {least}, and may have {budget}"))
+        }
+        Error::Query(error) => usage(error.to_string()),
+        other => failed_there(other),
+    })?;
+    made.finish().map_err(failed_there)?;
     writeln!(out, "{cells} cells copied")?;
     Ok(())
 }
@@ -150,19 +157,19 @@ fn set_filters(schema: &mut ArraySchema, name: Option<&str>, filters: &Pipeline)
     }
 }
 
-/// Makes the new array, without cells.
-fn create(
+/// Begins the new array.
+fn begin(
     array: &Array,
     schema: &ArraySchema,
     target: &Path,
     mut options: WriteOptions,
-) -> tdb_array::Result<()> {
+) -> tdb_array::Result<NewArray> {
     for entry in &schema.enumerations {
         if let Some(enumeration) = array.enumeration(&entry.name)? {
             options = options.enumeration(enumeration);
         }
     }
-    options.create(target, schema)
+    options.begin(target, schema)
 }
 
 fn copy_metadata(array: &Array, writer: &ArrayWriter) -> tdb_array::Result<()> {
@@ -185,16 +192,36 @@ enum Sink<'w> {
     Any(Box<SparseStream<'w>>),
 }
 
-/// Copies sparse cells batch by batch; returns how many.
+/// Copies sparse cells; returns how many. Half of the memory is the reader's, the other half the writer's.
 fn copy_sparse(
     array: &Array,
     writer: &ArrayWriter,
     asked: Asked,
     memory: MemoryBudget,
 ) -> tdb_array::Result<u64> {
+    let half = MemoryBudget::from_bytes(memory.bytes() / 2);
+    copy_cells(array, writer, asked, half).map_err(|error| match error {
+        Error::Query(QueryError::BudgetTooSmall { least, .. }) => {
+            too_small(memory, least.bytes().saturating_mul(2))
+        }
+        other => other,
+    })
+}
+
+/// The error of a copy that takes more than its memory.
+fn too_small(memory: MemoryBudget, least: u64) -> Error {
+    QueryError::BudgetTooSmall { budget: memory, least: MemoryBudget::from_bytes(least) }.into()
+}
+
+/// Copies sparse cells batch by batch.
+fn copy_cells(
+    array: &Array,
+    writer: &ArrayWriter,
+    asked: Asked,
+    half: MemoryBudget,
+) -> tdb_array::Result<u64> {
     // Fragments of 1.x may be in another order than the one that is global today.
     let is_sorted = array.fragments().iter().all(|fragment| fragment.version().has(Gate::DimensionFiles));
-    let half = MemoryBudget::from_bytes(memory.bytes() / 2);
     let mut sink = if is_sorted {
         Sink::Sorted(Box::new(writer.sparse_fragment()?))
     } else {
@@ -239,19 +266,24 @@ fn copy_dense(
             left.extend([second, first]);
             continue;
         }
-        let (mut read, mut write) = (array.read().memory(memory), writer.write());
+        let mut write = writer.write();
         for (dimension, (low, high)) in dimensions.iter().zip(part.ends(dimensions)) {
-            read = read.range_bytes(&dimension.name, Some(low.clone()), Some(high.clone()));
             write = write.range_bytes(&dimension.name, Some(low), Some(high));
         }
-        let read = match read.collect() {
+        let read = match part.read(array).memory(memory).collect() {
             Ok(read) => read,
             Err(error) => {
                 let over = matches!(
                     error,
                     Error::Query(QueryError::OverBudget { .. } | QueryError::BudgetTooSmall { .. })
                 );
-                let Some((first, second)) = part.split().filter(|_| over) else { return Err(error) };
+                if !over {
+                    return Err(error);
+                }
+                let Some((first, second)) = part.split() else {
+                    left.push(part);
+                    return Err(too_small(memory, enough(array, left)?));
+                };
                 left.extend([second, first]);
                 continue;
             }
@@ -261,4 +293,24 @@ fn copy_dense(
         columns.iter().fold(write, |write, column| write.column(column.into())).commit()?;
     }
     Ok(cells)
+}
+
+/// A memory that each of some boxes can be copied in, cut as small as they can be.
+fn enough(array: &Array, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
+    let mut most = 0u64;
+    while let Some(part) = boxes.pop() {
+        if let Some((first, second)) = part.split() {
+            boxes.extend([second, first]);
+            continue;
+        }
+        // What a read holds whatever its cells: it is told before anything is read.
+        let least = match part.read(array).memory(MemoryBudget::from_bytes(1)).collect() {
+            Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) => least.bytes(),
+            other => other.map(|_| 0)?,
+        };
+        // Its columns and the widest of them once more, values of variable length twice; a quarter is spare.
+        let cells = part.read(array).explain()?.result_bytes.saturating_mul(4);
+        most = most.max(least.saturating_add(cells));
+    }
+    Ok(most)
 }

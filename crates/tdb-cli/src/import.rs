@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 use serde_json::Value;
-use tdb_array::ArrayWriter;
+use tdb_array::{ArraySchema, ArrayWriter, LocalStorage, is_free};
 
 use self::npy::Npy;
 use self::table::Table;
@@ -28,7 +28,8 @@ use crate::schema::{self, At};
 #[command(after_help = "\
 An empty cell of a CSV file is null, \"\" an empty string. A column holds integers, truth values, numbers or dates if all of its \
 cells do, else text. An array that is there gives the types itself: a sparse one takes CSV files, a dense one NPY files of its \
-shape, from the low end of its domain on. A file is read whole.
+shape, from the low end of its domain on. A file is read whole. A new array is there once all its cells are: where an import \
+fails, nothing is, and what a killed one leaves is replaced by the next.
 
 Examples:
   tdb import weather weather.csv --dims station,time --dry-run
@@ -74,9 +75,12 @@ enum Source {
 pub(crate) fn run(args: &ImportArgs, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
     let source = Source::read(args)?;
-    if args.array.exists() {
+    if !is_free(&LocalStorage::new(&args.array)).unwrap_or(false) {
         let writer = args.change.options()?.open(&args.array).map_err(failed)?;
-        return source.write(args, &writer, out);
+        args.refuse_what_is_for_new_arrays(writer.schema())?;
+        let cells = source.write(args, &writer)?;
+        writeln!(out, "{cells} cells {}", if args.dry_run { "would be written" } else { "written" })?;
+        return Ok(());
     }
     let json = source.schema(args)?;
     let described = schema::parse(&At::root(&json), None).map_err(|error| Failure::at(&args.file, error))?;
@@ -84,9 +88,31 @@ pub(crate) fn run(args: &ImportArgs, out: &mut dyn Write) -> Result {
         writeln!(out, "{json:#}")?;
         return Ok(());
     }
-    args.change.options()?.create(&args.array, &described.schema).map_err(failed)?;
-    let writer = args.change.options()?.open(&args.array).map_err(failed)?;
-    source.write(args, &writer, out)
+    let array = args.change.options()?.begin(&args.array, &described.schema).map_err(failed)?;
+    let cells = source.write(args, array.writer())?;
+    array.finish().map_err(failed)?;
+    writeln!(out, "{cells} cells written")?;
+    Ok(())
+}
+
+impl ImportArgs {
+    /// Refuses options about the schema of a new array where there is one that they do not agree with. Letting coordinates
+    /// repeat is refused in any case: after an import that was done, and killed before it said so, the same words would
+    /// write its cells a second time.
+    fn refuse_what_is_for_new_arrays(&self, schema: &ArraySchema) -> Result {
+        let refuse = |option: &str, why: String| {
+            Err(Failure::Usage(format!("{}: {option} is for a new array, and {why}", self.array.display())))
+        };
+        let names: Vec<&str> = schema.domain.dimensions.iter().map(|own| own.name.as_str()).collect();
+        if self.dims.as_deref().map(parse_names).is_some_and(|dims| dims != names) {
+            return refuse("--dims", format!("this one has the dimensions {}", names.join(", ")));
+        }
+        match (self.allow_duplicates, schema.allows_duplicates) {
+            (false, _) => Ok(()),
+            (true, true) => refuse("--allow-duplicates", "this one allows them already".to_owned()),
+            (true, false) => refuse("--allow-duplicates", "this one does not allow them".to_owned()),
+        }
+    }
 }
 
 impl Source {
@@ -119,14 +145,18 @@ impl Source {
                 let schema = table.schema(&dims, args.allow_duplicates);
                 schema.map_err(|error| Failure::Usage(format!("{}: {error}", args.file.display())))
             }
+            Self::Npy(_) if args.dims.is_some() || args.allow_duplicates => {
+                let option = if args.dims.is_some() { "--dims" } else { "--allow-duplicates" };
+                Err(Failure::Usage(format!("{}: {option} is for CSV files", args.file.display())))
+            }
             Self::Npy(npy) => Ok(npy.schema()),
         }
     }
 
-    /// Writes the cells, or says how many it would write.
-    fn write(&self, args: &ImportArgs, writer: &ArrayWriter, out: &mut dyn Write) -> Result {
+    /// Writes the cells, unless that is not wanted; returns how many there are.
+    fn write(&self, args: &ImportArgs, writer: &ArrayWriter) -> Result<u64> {
         let wrong = |error: String| Failure::at(&args.file, error);
-        let cells = match self {
+        match self {
             Self::Csv(table) => {
                 let columns = table.columns(writer.schema()).map_err(wrong)?;
                 if !args.dry_run {
@@ -134,17 +164,15 @@ impl Source {
                         columns.iter().fold(writer.write(), |write, column| write.column(column.column()));
                     write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
                 }
-                table.len()
+                Ok(table.len())
             }
             Self::Npy(npy) => {
                 let write = npy.write(writer).map_err(wrong)?;
                 if !args.dry_run {
                     write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
                 }
-                npy.len()
+                Ok(npy.len())
             }
-        };
-        writeln!(out, "{cells} cells {}", if args.dry_run { "would be written" } else { "written" })?;
-        Ok(())
+        }
     }
 }

@@ -114,8 +114,7 @@ pub(super) fn explain(plan: &Plan<'_>) -> Result<Explain> {
     plans.extend(looked_at.into_iter().filter(|field| field.tiles > 0));
     let mut fragments = Vec::new();
     for (fragment, (tiles, ruled_out)) in array_fragments.iter().zip(read.into_iter().zip(ruled_out)) {
-        let domain =
-            fragment.bounds().and_then(|domain| domain_box(&schema.domain.dimensions, domain));
+        let domain = fragment.bounds().and_then(|domain| domain_box(&schema.domain.dimensions, domain));
         let inside = domain.is_some_and(|domain| intersect(&domain, space.query()).is_some());
         let outcome = match (tiles, inside) {
             (0, false) => Outcome::OutsideRanges,

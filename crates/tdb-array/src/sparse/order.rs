@@ -290,7 +290,9 @@ pub(crate) fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
         (Part::Tile(_), Some(last)) => Some(bits_of(last.checked_div(dimension.extent_cells()?)?)),
         (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bits_of(last)),
         // Reals: order-preserving bits, and tile indices that may be anything.
-        (Part::Cell(_) | Part::Bytes(_), None) => u32::try_from(dimension.datatype.size().checked_mul(8)?).ok(),
+        (Part::Cell(_) | Part::Bytes(_), None) => {
+            u32::try_from(dimension.datatype.size().checked_mul(8)?).ok()
+        }
         (Part::Tile(_), None) => Some(64),
     }
 }

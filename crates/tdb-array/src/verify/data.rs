@@ -33,7 +33,8 @@ impl Verifier {
                 return names;
             }
         };
-        let rtree = if fragment.is_dense() { None } else { self.check(fragment.stored_rtree(&self.context)).0 };
+        let rtree =
+            if fragment.is_dense() { None } else { self.check(fragment.stored_rtree(&self.context)).0 };
         for field in fragment.schema().fields() {
             if fragment.is_dense() && matches!(field.kind, FieldKind::Dimension(_)) {
                 continue;

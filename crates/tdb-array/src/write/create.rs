@@ -4,7 +4,7 @@ use std::io;
 
 use tdb_codec::{FormatVersion, Gate};
 use tdb_filters::{Key, Pipeline, Scratch};
-use tdb_fragment::TimestampedName;
+use tdb_fragment::{CommitKind, TimestampedName};
 use tdb_schema::{
     ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, EnumerationName, SchemaProblem,
 };
@@ -12,104 +12,147 @@ use tdb_tile::GenericTile;
 
 use super::WriteOptions;
 use super::names::{self, Nonces};
-use super::put::{lock, put};
+use super::put::{lock, put, sync_folder};
 use crate::directory::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, OLD_SCHEMA, SCHEMA_FOLDER,
 };
-use crate::storage::{Below, Durability, Entry, WriteStorage, join};
-use crate::timed::METADATA;
+use crate::storage::{Below, Durability, Entry, Storage, StorageLock, WriteStorage, join};
+use crate::timed::{METADATA, PARTIAL};
 use crate::{Error, Result, WriteError};
 
 /// Makes the folders of an array of the schema's version, what the schema names, then its schema file: only that makes it
 /// an array. What an interrupted creation left behind is no obstacle to another one.
 pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: &WriteOptions) -> Result<()> {
-    create_in(storage, schema, options, true)
+    let files = Files::of(storage, schema, options)?;
+    let _lock = claim(storage)?;
+    files.begin(storage)?;
+    files.finish(storage)
 }
 
-/// The arrays of labels lie inside their array, which is locked already.
-fn create_in(
-    storage: &dyn WriteStorage,
-    schema: &ArraySchema,
-    options: &WriteOptions,
-    outermost: bool,
-) -> Result<()> {
-    let version = schema.version;
-    if !version.has(Gate::FragmentFooter) {
-        let what = format!("creating arrays of version {version} is not supported");
-        return Err(Error::unsupported(storage.describe(""), what));
-    }
-    schema.check_new().map_err(|problem| WriteError::Schema(Box::new(problem.into())))?;
-    let enumerations = enumerations(schema, &options.enumerations)?;
-    let payload = schema.to_bytes(version).map_err(|error| WriteError::Schema(Box::new(error)))?;
+/// Makes the folder of a new array and keeps others from creating one there: of two, one finds what the other made.
+pub(super) fn claim(storage: &dyn WriteStorage) -> Result<StorageLock> {
     clear(storage)?;
-    let make = |folder: &str| {
-        storage.create_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
-    };
-    make("")?;
-    // Of two that create an array in one folder, one finds what the other made.
-    let _lock = outermost.then(|| lock(storage)).transpose()?;
-    if outermost {
-        clear(storage)?;
-    }
+    make(storage, "")?;
+    let lock = lock(storage)?;
+    clear(storage)?;
+    Ok(lock)
+}
 
-    let in_folder = version.has(Gate::SchemaFolder);
-    let mut folders = vec!["".to_owned()];
-    if in_folder {
-        folders.push(SCHEMA_FOLDER.to_owned());
-    }
-    if version.has(Gate::Enumerations) {
-        folders.push(join(SCHEMA_FOLDER, ENUMERATIONS));
-    }
-    if version.has(Gate::ArrayMetadata) {
-        folders.push(METADATA.to_owned());
-    }
-    if version.has(Gate::FragmentFolders) {
-        folders.extend([COMMITS, FRAGMENTS, FRAGMENT_META].map(str::to_owned));
-    }
-    if version.has(Gate::DimensionLabels) {
-        folders.push(LABELS.to_owned());
-    }
-    folders.iter().skip(1).try_for_each(|folder| make(folder))?;
+fn make(storage: &dyn WriteStorage, folder: &str) -> Result<()> {
+    storage.create_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
+}
 
-    let mut scratch = Nonces::new()?.scratch();
-    let write = |key: &str, bytes: &[u8]| write_file(storage, key, bytes, options.durability);
-    // Without the empty lock file libtiledb 1.7 to 2.5 refuse the array.
-    let locked = || storage.list("").is_ok_and(|there| there.iter().any(|entry| entry.name == LOCK_FILE));
-    if !version.has(Gate::NoLockFile) && !locked() {
-        write(LOCK_FILE, &[])?;
-    }
-    for enumeration in enumerations {
-        let payload = enumeration.to_bytes(version);
-        let payload = payload.map_err(|error| WriteError::Schema(Box::new(error.into())))?;
-        let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &enumeration.file_name);
-        write(&key, &generic_tile(&payload, options.key.as_ref(), &mut scratch)?)?;
-    }
-    for label in schema.labels.iter().filter(|label| label.relative && !label.external) {
-        let array = Below::new(storage, label.uri.as_str());
-        let options = WriteOptions { enumerations: Vec::new(), ..options.clone() };
-        create_in(&array, &label_schema(schema, label)?, &options, false)?;
-    }
-    let bytes = generic_tile_in(version, &payload, options.key.as_ref(), &mut scratch)?;
-    let key = if in_folder {
-        join(SCHEMA_FOLDER, &names::unique(options.time(), None)?.to_string())
-    } else {
-        OLD_SCHEMA.to_owned()
-    };
-    // What the schema names must be there when it is.
-    let sync = || -> Result<()> {
-        if options.durability == Durability::Buffered {
-            return Ok(());
+/// The files of a new array that are there before it has cells, and those that make it an array.
+#[derive(Debug)]
+pub(super) struct Files {
+    version: FormatVersion,
+    durability: Durability,
+    /// Keys and bytes.
+    enumerations: Vec<(String, Vec<u8>)>,
+    schema: (String, Vec<u8>),
+    /// The arrays of labels, and where they lie.
+    labels: Vec<(String, Files)>,
+}
+
+impl Files {
+    /// The files of an array with this schema. Refuses schemas that cannot be stored.
+    pub(super) fn of(
+        storage: &dyn WriteStorage,
+        schema: &ArraySchema,
+        options: &WriteOptions,
+    ) -> Result<Self> {
+        let version = schema.version;
+        if !version.has(Gate::FragmentFooter) {
+            let what = format!("creating arrays of version {version} is not supported");
+            return Err(Error::unsupported(storage.describe(""), what));
         }
-        let sync = |folder: &String| {
-            storage.sync_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
+        schema.check_new().map_err(|problem| WriteError::Schema(Box::new(problem.into())))?;
+        let given = enumerations(schema, &options.enumerations)?;
+        let payload = schema.to_bytes(version).map_err(|error| WriteError::Schema(Box::new(error)))?;
+        let mut scratch = Nonces::new()?.scratch();
+        let mut enumerations = Vec::with_capacity(given.len());
+        for enumeration in given {
+            let payload = enumeration.to_bytes(version);
+            let payload = payload.map_err(|error| WriteError::Schema(Box::new(error.into())))?;
+            let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &enumeration.file_name);
+            enumerations.push((key, generic_tile(&payload, options.key.as_ref(), &mut scratch)?));
+        }
+        let mut labels = Vec::new();
+        for label in schema.labels.iter().filter(|label| label.relative && !label.external) {
+            let options = WriteOptions { enumerations: Vec::new(), ..options.clone() };
+            let schema = label_schema(schema, label)?;
+            labels.push((label.uri.clone(), Self::of(storage, &schema, &options)?));
+        }
+        let bytes = generic_tile_in(version, &payload, options.key.as_ref(), &mut scratch)?;
+        let key = if version.has(Gate::SchemaFolder) {
+            join(SCHEMA_FOLDER, &names::unique(options.time(), None)?.to_string())
+        } else {
+            OLD_SCHEMA.to_owned()
         };
-        folders.iter().rev().try_for_each(sync)
-    };
-    if !schema.enumerations.is_empty() || !schema.labels.is_empty() {
-        sync()?;
+        Ok(Self { version, durability: options.durability, enumerations, schema: (key, bytes), labels })
     }
-    put(storage, &key, &bytes, options.durability)?;
-    sync()
+
+    /// The key of the schema file.
+    pub(super) fn schema_key(&self) -> &str {
+        &self.schema.0
+    }
+
+    /// Folders that are made first, and those that only an array has.
+    fn folders(&self) -> (Vec<String>, Vec<String>) {
+        let version = self.version;
+        let (mut of_data, mut of_schemas) = (Vec::new(), Vec::new());
+        if version.has(Gate::SchemaFolder) {
+            of_schemas.push(SCHEMA_FOLDER.to_owned());
+        }
+        if version.has(Gate::Enumerations) {
+            of_schemas.push(join(SCHEMA_FOLDER, ENUMERATIONS));
+        }
+        if version.has(Gate::ArrayMetadata) {
+            of_data.push(METADATA.to_owned());
+        }
+        if version.has(Gate::FragmentFolders) {
+            of_data.extend([COMMITS, FRAGMENTS, FRAGMENT_META].map(str::to_owned));
+        }
+        if version.has(Gate::DimensionLabels) {
+            of_data.push(LABELS.to_owned());
+        }
+        (of_data, of_schemas)
+    }
+
+    /// Makes what cells are written into, which is no array yet.
+    pub(super) fn begin(&self, storage: &dyn WriteStorage) -> Result<()> {
+        self.folders().0.iter().try_for_each(|folder| make(storage, folder))?;
+        // Without the empty lock file libtiledb 1.7 to 2.5 refuse the array.
+        let locked = || storage.list("").is_ok_and(|there| there.iter().any(|entry| entry.name == LOCK_FILE));
+        if !self.version.has(Gate::NoLockFile) && !locked() {
+            write_file(storage, LOCK_FILE, &[], self.durability)?;
+        }
+        for (place, files) in &self.labels {
+            let array = Below::new(storage, place.as_str());
+            make(&array, "")?;
+            files.begin(&array)?;
+            files.finish(&array)?;
+        }
+        Ok(())
+    }
+
+    /// Makes it an array: all that it has must be there.
+    pub(super) fn finish(&self, storage: &dyn WriteStorage) -> Result<()> {
+        let (mut folders, of_schemas) = self.folders();
+        of_schemas.iter().try_for_each(|folder| make(storage, folder))?;
+        for (key, bytes) in &self.enumerations {
+            write_file(storage, key, bytes, self.durability)?;
+        }
+        folders.extend(of_schemas);
+        let sync = || -> Result<()> {
+            let folders = folders.iter().rev().map(String::as_str).chain([""]);
+            folders.into_iter().try_for_each(|folder| sync_folder(storage, folder, self.durability))
+        };
+        sync()?;
+        let (key, bytes) = &self.schema;
+        put(storage, key, bytes, self.durability)?;
+        sync()
+    }
 }
 
 /// The enumerations that the schema names, which must be those that are given.
@@ -183,44 +226,113 @@ pub(super) fn generic_tile_in(
     Ok(tile.map_err(|error| WriteError::Filter { field: "metadata".to_owned(), error: error.into() })?)
 }
 
-/// Refuses a folder with an array or a group in it. Of an array that was never finished, what would be in the way is
-/// removed: a schema file that is cut off, as long as there is no fragment, and the labels.
-fn clear(storage: &dyn WriteStorage) -> Result<()> {
-    let list = |folder: &str| match storage.list(folder) {
-        Ok(entries) => Ok(entries),
+/// A file of an array that is not finished: cells may be there, and no schema makes them count.
+pub(super) const UNFINISHED: &str = "__unfinished.tdb";
+
+/// The names in a folder; none if it is not there.
+fn names_in(storage: &dyn Storage, folder: &str) -> io::Result<Vec<Entry>> {
+    match storage.list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Error::io(storage.describe(folder), error)),
+        listed => listed,
+    }
+}
+
+/// The keys of schema files, and whether they are whole.
+fn schema_files(storage: &dyn Storage, root: &[Entry]) -> io::Result<Vec<(String, bool)>> {
+    let folder = names_in(storage, SCHEMA_FOLDER)?;
+    let in_folder = folder.iter().filter(|entry| !entry.is_folder);
+    let mut keys: Vec<String> = in_folder.map(|entry| join(SCHEMA_FOLDER, &entry.name)).collect();
+    keys.extend(root.iter().any(|entry| entry.name == OLD_SCHEMA).then(|| OLD_SCHEMA.to_owned()));
+    let whole = |key: &str| {
+        let read = storage.read_tail(key, u64::MAX);
+        !read.is_ok_and(|(_, bytes)| GenericTile::parse(&bytes, 0).is_err())
     };
+    let files = keys.into_iter().map(|key| (whole(&key), key));
+    Ok(files.map(|(whole, key)| (key, whole)).collect())
+}
+
+/// Whether a storage holds a new array that was begun ([`WriteOptions::begin`]) and never finished, or nothing at all: a
+/// place for a new one.
+///
+/// # Errors
+/// Whatever the system says.
+pub fn is_free(storage: &dyn Storage) -> io::Result<bool> {
+    let root = names_in(storage, "")?;
+    if root.is_empty() {
+        return Ok(true);
+    }
+    let whole = schema_files(storage, &root)?.iter().any(|(_, whole)| *whole);
+    Ok(!whole && root.iter().any(|entry| entry.name == UNFINISHED))
+}
+
+/// Whether a name in an array's folder is one of those that arrays have.
+fn is_of_an_array(name: &str) -> bool {
+    let name = name.strip_suffix(PARTIAL).unwrap_or(name);
+    let own = [SCHEMA_FOLDER, OLD_SCHEMA, COMMITS, FRAGMENTS, FRAGMENT_META, METADATA, LABELS, LOCK_FILE];
+    let fragment = name.strip_suffix(CommitKind::Ok.suffix()).unwrap_or(name);
+    own.contains(&name) || TimestampedName::parse(fragment).is_ok()
+}
+
+/// Removes what there is of an array that is not finished; what says so goes last.
+pub(super) fn remove_unfinished(storage: &dyn WriteStorage) -> Result<()> {
+    let fail = |key: &str, error| Error::io(storage.describe(key), error);
+    let root = names_in(storage, "").map_err(|error| fail("", error))?;
+    let mut found: Vec<&Entry> = root.iter().filter(|entry| is_of_an_array(&entry.name)).collect();
+    // Without its schema nothing else counts.
+    found.sort_by_key(|entry| ![SCHEMA_FOLDER, OLD_SCHEMA].contains(&entry.name.as_str()));
+    for entry in found {
+        let key = &entry.name;
+        let removed = if entry.is_folder { storage.remove_folder(key) } else { storage.remove_file(key) };
+        removed.map_err(|error| fail(key, error))?;
+    }
+    if root.iter().any(|entry| entry.name == UNFINISHED) {
+        storage.remove_file(UNFINISHED).map_err(|error| fail(UNFINISHED, error))?;
+    }
+    Ok(())
+}
+
+/// Whether there are fragments.
+pub(super) fn has_fragments(storage: &dyn WriteStorage) -> Result<bool> {
+    let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
+    let is_fragment = |entry: &Entry| entry.is_folder && TimestampedName::parse(&entry.name).is_ok();
+    let root = names_in(storage, "").map_err(|error| fail("", error))?;
+    let commits = names_in(storage, COMMITS).map_err(|error| fail(COMMITS, error))?;
+    Ok(root.iter().any(is_fragment) || !commits.is_empty())
+}
+
+/// Refuses a folder with an array or a group in it. Of an array that was never finished, what would be in the way is
+/// removed: all of it if a file says that it was not, else a schema file that is cut off, as long as there is no fragment,
+/// and the labels.
+fn clear(storage: &dyn WriteStorage) -> Result<()> {
+    let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
+    let list = |folder: &str| names_in(storage, folder).map_err(|error| fail(folder, error));
     let root = list("")?;
     let taken = ["__group", "__tiledb_group.tdb", "__kv_schema.tdb"];
     if root.iter().any(|entry| taken.contains(&entry.name.as_str())) {
         return Err(WriteError::Exists.into());
     }
-    let mut schemas: Vec<String> = list(SCHEMA_FOLDER)?
-        .iter()
-        .filter(|entry| !entry.is_folder)
-        .map(|entry| join(SCHEMA_FOLDER, &entry.name))
-        .collect();
-    schemas.extend(root.iter().any(|entry| entry.name == OLD_SCHEMA).then(|| OLD_SCHEMA.to_owned()));
-    let is_fragment = |entry: &Entry| entry.is_folder && TimestampedName::parse(&entry.name).is_ok();
-    let has_fragments = root.iter().any(is_fragment) || !list(COMMITS)?.is_empty();
-    for schema in schemas {
-        let cut_off = storage
-            .read_tail(&schema, u64::MAX)
-            .is_ok_and(|(_, bytes)| GenericTile::parse(&bytes, 0).is_err());
-        if has_fragments || !cut_off {
-            return Err(WriteError::Exists.into());
-        }
-        storage.remove_file(&schema).map_err(|error| Error::io(storage.describe(&schema), error))?;
+    let schemas = schema_files(storage, &root).map_err(|error| fail(SCHEMA_FOLDER, error))?;
+    if schemas.iter().any(|(_, whole)| *whole) {
+        return Err(WriteError::Exists.into());
+    }
+    if root.iter().any(|entry| entry.name == UNFINISHED) {
+        return remove_unfinished(storage);
+    }
+    let has_fragments = has_fragments(storage)?;
+    if has_fragments && !schemas.is_empty() {
+        return Err(WriteError::Exists.into());
+    }
+    for (schema, _) in schemas {
+        storage.remove_file(&schema).map_err(|error| fail(&schema, error))?;
     }
     // No schema names what an attempt put there.
     let unnamed = if has_fragments { Vec::new() } else { list(&join(SCHEMA_FOLDER, ENUMERATIONS))? };
     for entry in unnamed.iter().filter(|entry| !entry.is_folder) {
         let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.name);
-        storage.remove_file(&key).map_err(|error| Error::io(storage.describe(&key), error))?;
+        storage.remove_file(&key).map_err(|error| fail(&key, error))?;
     }
     if !list(LABELS)?.is_empty() {
-        storage.remove_folder(LABELS).map_err(|error| Error::io(storage.describe(LABELS), error))?;
+        storage.remove_folder(LABELS).map_err(|error| fail(LABELS, error))?;
     }
     Ok(())
 }

@@ -26,6 +26,7 @@ mod keys;
 mod merged;
 mod metadata;
 mod names;
+mod new;
 mod ordered;
 mod part;
 mod put;
@@ -60,12 +61,14 @@ use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
 use crate::{Error, Result, WriteError, parallel};
 
 pub use column::{WriteBatch, WriteColumn};
+pub use create::is_free;
 pub use dense_stream::DenseStream;
 pub use evolve::SchemaEvolution;
 pub use fragment::FragmentWriter;
 pub use group::GroupWriter;
 pub use keys::MetadataChanges;
 pub use names::enumeration_file_name;
+pub use new::NewArray;
 pub use query::Write;
 pub(crate) use statistics::Rule;
 pub use stream::SparseStream;
@@ -194,7 +197,13 @@ impl WriteOptions {
             let what = format!("writing into an array of version {} is not supported", schema.version);
             return Err(Error::unsupported(context.describe(&schema_key), what));
         }
-        Ok(ArrayWriter { context, storage, options: self, schema, schema_key })
+        Ok(self.writer(storage, schema, schema_key))
+    }
+
+    /// A writer of an array with this schema.
+    fn writer(self, storage: Arc<dyn WriteStorage>, schema: ArraySchema, schema_key: String) -> ArrayWriter {
+        let context = self.context(storage.clone());
+        ArrayWriter { context, storage, options: self, schema, schema_key, is_new: false }
     }
 
     /// What reading a storage with these options needs.
@@ -246,6 +255,8 @@ pub struct ArrayWriter {
     pub(crate) options: WriteOptions,
     schema: ArraySchema,
     schema_key: String,
+    /// Whether it is not finished: nobody else writes, and its place is locked.
+    is_new: bool,
 }
 
 impl ArrayWriter {
@@ -288,13 +299,13 @@ impl ArrayWriter {
         if !label.uri.split('/').all(tdb_fragment::is_plain_name) {
             return Err(Error::unsupported(self.describe(&self.schema_key), "a label outside the array"));
         }
-        self.options.clone().open_storage(Below::new(self.storage.clone(), label.uri.as_str()))
+        let own = Below::new(self.storage.clone(), label.uri.as_str());
+        Ok(Self { is_new: self.is_new, ..self.options.clone().open_storage(own)? })
     }
 
     /// The same array, written with another of its schemas.
     pub(crate) fn with_schema(&self, schema: ArraySchema, schema_key: String) -> Self {
-        let context = self.options.context(self.storage.clone());
-        Self { context, storage: self.storage.clone(), options: self.options.clone(), schema, schema_key }
+        self.options.clone().writer(self.storage.clone(), schema, schema_key)
     }
 
     fn describe(&self, key: &str) -> String {

@@ -17,7 +17,7 @@ use super::names::{self, Nonces};
 use super::put::{lock, never_put};
 use super::tile::{EncodedTile, FieldEncoder};
 use crate::directory::{COMMITS, Directory, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry};
-use crate::storage::{Durability, FileWriter, join};
+use crate::storage::{Durability, FileWriter, StorageLock, join};
 use crate::{Error, Result, WriteError};
 
 /// The fragments of one write: one, or several where their size is limited.
@@ -409,12 +409,13 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
     if in_folders && finished.len() > 1 {
         // Of fragments with the same first timestamp libtiledb takes those for older that such a list has. Those that are
         // there already are listed too, so that it goes by the names, as it does with markers. None is vacuumed meanwhile.
-        let _lock = lock(storage)?;
-        let directory = Directory::load(storage)?;
+        // A new array has none, and is locked.
+        let _lock = if array.is_new { StorageLock::none() } else { lock(storage)? };
+        let there = if array.is_new { Vec::new() } else { Directory::load(storage)?.fragments };
         let same = |entry: &&FragmentEntry| {
             entry.parsed.timestamps.0 == time && entry.version().has(Gate::FragmentFolders)
         };
-        let older = directory.fragments.iter().filter(same).map(|entry| &entry.parsed);
+        let older = there.iter().filter(same).map(|entry| &entry.parsed);
         let records: Vec<CommitRecord<'_>> = older
             .chain(finished.iter().map(|fragment| &fragment.name))
             .map(|name| CommitRecord { path: marker(name), delete: None })

@@ -7,9 +7,9 @@ mod groups;
 use core::ops::ControlFlow;
 
 use tdb_array::{
-    Array, ArraySchema, CellValNum, Column, Consolidation, Datatype, Error, Key, Layout, MemoryStorage,
-    MetadataChanges, OpenOptions, Result, SchemaEvolution, Stored, TimeWindow, Vacuum, WriteColumn,
-    WriteOptions, WriteStorage, verify_with,
+    Array, ArraySchema, ArrayWriter, CellValNum, Column, Consolidation, Datatype, Error, Key, Layout,
+    MemoryStorage, MetadataChanges, OpenOptions, Result, SchemaEvolution, Stored, TimeWindow, Vacuum,
+    WriteColumn, WriteOptions, WriteStorage, verify_with,
 };
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension, Enumeration};
@@ -66,7 +66,10 @@ impl Kind {
 
     /// Cells `first..=last`, or of a sparse array every second one of them.
     fn write(self, storage: impl WriteStorage + 'static, time: u64, first: i32, last: i32) -> Result<()> {
-        let writer = self.at(time).open_storage(storage)?;
+        self.write_into(&self.at(time).open_storage(storage)?, time, first, last)
+    }
+
+    fn write_into(self, writer: &ArrayWriter, time: u64, first: i32, last: i32) -> Result<()> {
         let step = if self == Self::Dense { 1 } else { 2 };
         let x: Vec<i32> = (first..=last).step_by(step).collect();
         let a: Vec<i32> = x.iter().map(|x| x * 10_000 + i32::try_from(time).unwrap()).collect();
@@ -291,6 +294,21 @@ fn leftovers(kind: Kind, storage: &MemoryStorage) -> Vec<String> {
 }
 
 const ARRAYS: [Kind; 4] = [Kind::Sparse, Kind::Duplicates, Kind::Dense, Kind::Secret];
+
+#[test]
+fn arrays_with_their_first_cells_stop_anywhere() {
+    for kind in ARRAYS {
+        // What an import or a copy does.
+        array(kind, "new array", &MemoryStorage::default(), &|storage| {
+            let (schema, colours) = kind.schema();
+            let array = kind.at(1002).enumeration(colours).begin_storage(storage, &schema)?;
+            array.writer().write_metadata(&MetadataChanges::new().put_text("k", "v"))?;
+            kind.write_into(array.writer(), 1002, 2, 9)?;
+            kind.write_into(array.writer(), 1002, 10, 15)?;
+            array.finish()
+        });
+    }
+}
 
 #[test]
 fn creations_stop_anywhere() {

@@ -1,6 +1,6 @@
 //! Boxes of a dense array, cut at its tiles.
 
-use tdb_array::{Array, ArraySchema, MemoryBudget};
+use tdb_array::{Array, ArraySchema, MemoryBudget, Read};
 use tdb_schema::{Dimension, Range};
 
 use crate::ranges::{Asked, Ends};
@@ -73,6 +73,14 @@ impl DenseBox {
         let end = |dimension: &Dimension, at| dimension.coordinate(at).unwrap_or_default();
         let ends = |(side, dimension): (&Side, _)| (end(dimension, side.low), end(dimension, side.high));
         self.sides.iter().zip(dimensions).map(ends).collect()
+    }
+
+    /// A read of its cells.
+    pub(super) fn read<'a>(&self, array: &'a Array) -> Read<'a> {
+        let dimensions = &array.schema().domain.dimensions;
+        dimensions.iter().zip(self.ends(dimensions)).fold(array.read(), |read, (dimension, (low, high))| {
+            read.range_bytes(&dimension.name, Some(low), Some(high))
+        })
     }
 
     /// Two halves, if even what is known beforehand of its cells does not fit half of the memory: the rest is the writer's.

@@ -106,6 +106,46 @@ fn a_copy_in_little_memory_has_the_same_cells() {
 }
 
 #[test]
+fn the_least_memory_that_a_copy_names_is_enough() {
+    let mut named = 0;
+    for id in open_fixtures().iter().filter(|id| !id.contains("webp")).step_by(11) {
+        let scratch = Scratch::new();
+        let (array, copy) = (fixture(id), scratch.path().join("copy"));
+        let within = |memory: &str| tdb(&["copy", text(&array), text(&copy), "--memory", memory]);
+        let outcome = within("1");
+        if outcome.code == 0 {
+            continue;
+        }
+        assert!(!copy.exists(), "{id}");
+        let least = outcome.err.split("takes at least ").nth(1).and_then(|rest| rest.split(", and").next());
+        let least = least.unwrap_or_else(|| panic!("{id}: {}", outcome.err));
+        assert!(
+            outcome.err.contains("may have 1 B") && outcome.err.contains(text(&array)),
+            "{id}: {}",
+            outcome.err
+        );
+        let outcome = within(least);
+        assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id} in {least}");
+        named += 1;
+    }
+    assert!(named > 20, "{named}");
+}
+
+#[test]
+fn a_failed_copy_leaves_nothing() {
+    let scratch = Scratch::new();
+    let (array, copy) = (fixture("2.30.0/sparse2d_rr"), scratch.path().join("copy"));
+    refused(
+        &["copy", text(&array), text(&copy), "--memory", "100KiB"],
+        2,
+        "--memory: a copy of this array takes",
+    );
+    assert!(!copy.exists());
+    said(&["copy", text(&array), text(&copy)]);
+    assert!(csv(&copy, &[]) == csv(&array, &[]));
+}
+
+#[test]
 fn keys_of_array_and_copy_may_differ() {
     let scratch = Scratch::new();
     let (array, copy) = (scratch.path().join("array"), scratch.path().join("copy"));

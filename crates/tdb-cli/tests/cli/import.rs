@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{Scratch, fixture, refused, said, schema_json, text};
+use crate::common::{Scratch, fixture, refused, said, schema_json, tdb, text};
 use serde_json::{Value, json};
 
 const WEATHER: &str = "\
@@ -90,6 +90,59 @@ fn what_a_table_does_not_fit_is_named_with_its_line() {
     );
     refused(&["import", text(&scratch.path().join("y")), text(scratch.path())], 2, "--format csv or npy");
     refused(&["import", text(&fixture("2.30.0/quickstart")), text(&table)], 1, "sparse array");
+}
+
+#[test]
+fn a_failed_import_leaves_nothing_and_the_obvious_retry_has_each_cell_once() {
+    let scratch = Scratch::new();
+    let array = scratch.path().join("array");
+    let twice = file(&scratch, "twice.csv", "x,a\n1,2\n3,4\n1,5\n");
+    let import = ["import", text(&array), text(&twice), "--dims", "x"];
+    refused(&import, 1, "coordinates");
+    assert!(!array.exists());
+    assert_eq!(said(&[&import[..], &["--allow-duplicates"]].concat()), "3 cells written\n");
+    assert_eq!(csv(text(&array)).lines().count(), 4);
+    // A folder that is empty stays, and is as good as none.
+    let empty = scratch.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let import = ["import", text(&empty), text(&twice), "--dims", "x"];
+    refused(&import, 1, "coordinates");
+    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+    said(&[&import[..], &["--allow-duplicates"]].concat());
+    assert_eq!(csv(text(&empty)), csv(text(&array)));
+}
+
+#[test]
+fn what_a_killed_import_left_is_replaced() {
+    let scratch = Scratch::new();
+    let (left, table) = (scratch.path().join("left"), file(&scratch, "t.csv", "x,a\n1,2\n3,4\n"));
+    said(&["import", text(&left), text(&table), "--dims", "x", "--allow-duplicates"]);
+    // Everything but the end: cells that are committed, a schema that is not there yet.
+    let schema = fs::read_dir(left.join("__schema")).unwrap().map(|entry| entry.unwrap().path());
+    schema.filter(|path| path.is_file()).for_each(|path| fs::remove_file(path).unwrap());
+    refused(&["read", text(&left)], 1, "no schema");
+    refused(&["import", text(&left), text(&table)], 1, "no schema");
+    fs::write(left.join("__unfinished.tdb"), []).unwrap();
+    said(&["import", text(&left), text(&table), "--dims", "x", "--allow-duplicates"]);
+    assert_eq!(csv(text(&left)), "x,a\n1,2\n3,4\n");
+    assert!(!left.join("__unfinished.tdb").exists());
+    assert_eq!(tdb(&["verify", text(&left)]).err, "");
+}
+
+#[test]
+fn options_about_a_new_array_are_refused_where_there_is_one() {
+    let scratch = Scratch::new();
+    let (array, table) = (scratch.path().join("array"), file(&scratch, "t.csv", "x,y,a\n1,2,3\n"));
+    said(&["import", text(&array), text(&table), "--dims", "x,y"]);
+    let import = ["import", text(&array), text(&table)];
+    refused(
+        &[&import[..], &["--dims", "x"]].concat(),
+        2,
+        "--dims is for a new array, and this one has the dimensions x, y",
+    );
+    refused(&[&import[..], &["--allow-duplicates"]].concat(), 2, "--allow-duplicates");
+    said(&[&import[..], &["--dims", "x,y"]].concat());
+    assert_eq!(csv(text(&array)), "x,y,a\n1,2,3\n");
 }
 
 #[test]
