@@ -125,11 +125,13 @@ fn filters() -> String {
     document("Filters", intro, &head, rows)
 }
 
-/// Contexts for every datatype with fixed-size cells.
+/// Contexts for every datatype, with cells of fixed size and of variable length.
 fn contexts() -> impl Iterator<Item = TileContext> {
-    Datatype::all().map(|datatype| {
-        TileContext::new(datatype, tdb_codec::to_u64(datatype.size()), FormatVersion::CURRENT)
-    })
+    let version = FormatVersion::CURRENT;
+    let fixed = move |datatype: Datatype| {
+        TileContext::new(datatype, tdb_codec::to_u64(datatype.size()), version)
+    };
+    Datatype::all().flat_map(move |datatype| [fixed(datatype), TileContext::values(datatype, version)])
 }
 
 fn decodes(row: &registry::Row) -> bool {
@@ -145,7 +147,9 @@ fn encodes(row: &registry::Row) -> bool {
     let mut scratch = Scratch::new().with_nonces(|| [0; 12]);
     contexts().any(|context| {
         row.pipeline().encoder_with_key(context, key).is_ok_and(|encoder| {
-            encoder.encode_chunk(&[0; 16 * 48], &mut scratch, &mut Vec::new(), &mut Vec::new()).is_ok()
+            let (zeros, metadata, data) = ([0; 16 * 48], &mut Vec::new(), &mut Vec::new());
+            let strings = encoder.encode_string_chunk(&zeros, &[0, 16], &mut scratch, metadata, data).is_ok();
+            strings || encoder.encode_chunk(&zeros, &mut scratch, metadata, data).is_ok()
         })
     })
 }
@@ -172,6 +176,13 @@ mod tests {
             "same" => "same.md",
             "changed" => "changed.md",
             _ => "missing.md",
+        }
+    }
+
+    #[test]
+    fn every_filter_of_this_build_decodes_and_encodes_something() {
+        for row in registry::all().iter().filter(|row| row.available) {
+            assert!(decodes(row) && encodes(row), "{}", row.name);
         }
     }
 
