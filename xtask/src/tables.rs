@@ -128,9 +128,8 @@ fn filters() -> String {
 /// Contexts for every datatype, with cells of fixed size and of variable length.
 fn contexts() -> impl Iterator<Item = TileContext> {
     let version = FormatVersion::CURRENT;
-    let fixed = move |datatype: Datatype| {
-        TileContext::new(datatype, tdb_codec::to_u64(datatype.size()), version)
-    };
+    let fixed =
+        move |datatype: Datatype| TileContext::new(datatype, tdb_codec::to_u64(datatype.size()), version);
     Datatype::all().flat_map(move |datatype| [fixed(datatype), TileContext::values(datatype, version)])
 }
 

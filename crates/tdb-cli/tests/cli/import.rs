@@ -1,10 +1,14 @@
 //! `tdb import`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Instant;
 
 use crate::common::{Scratch, fixture, refused, said, schema_json, tdb, text};
 use serde_json::{Value, json};
+use tdb_array::Array;
 
 const WEATHER: &str = "\
 station,day,t,rain,note
@@ -127,6 +131,32 @@ fn what_a_killed_import_left_is_replaced() {
     assert_eq!(csv(text(&left)), "x,a\n1,2\n3,4\n");
     assert!(!left.join("__unfinished.tdb").exists());
     assert_eq!(tdb(&["verify", text(&left)]).err, "");
+}
+
+#[test]
+fn an_import_that_is_killed_can_be_made_again_and_has_each_cell_once() {
+    let scratch = Scratch::new();
+    let rows: Vec<String> = (0..2000).map(|row| format!("{},{row},{}\n", row % 7, row * 3)).collect();
+    let table = file(&scratch, "t.csv", format!("x,y,a\n{}", rows.concat()));
+    let start = |array: &Path| {
+        let import = ["import", text(array), text(&table), "--dims", "x", "--allow-duplicates"];
+        Command::new(env!("CARGO_BIN_EXE_tdb")).args(import).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let begun = Instant::now();
+    assert!(start(&scratch.path().join("whole")).wait().unwrap().success());
+    let whole = begun.elapsed();
+    for step in 0..10 {
+        let array = scratch.path().join(step.to_string());
+        let mut child = start(&array);
+        sleep(whole * step / 9);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // An import that was done is not made a second time.
+        let done = Array::open(&array).is_ok();
+        let again = tdb(&["import", text(&array), text(&table), "--dims", "x", "--allow-duplicates"]);
+        assert_eq!(again.code, if done { 2 } else { 0 }, "step {step}: {}", again.err);
+        assert_eq!(csv(text(&array)).lines().count(), 2001, "step {step}");
+    }
 }
 
 #[test]
