@@ -1,5 +1,6 @@
 //! A new array that is filled before it is there.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl WriteOptions {
     ) -> Result<NewArray> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let files = Files::of(&*storage, schema, &self)?;
-        let made = storage.list("").map_or(true, |root| root.is_empty());
+        let made = storage.list("").is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         let lock = claim(&*storage)?;
         if has_fragments(&*storage)? {
             return Err(WriteError::Exists.into());
@@ -106,7 +107,6 @@ impl Drop for NewArray {
         let storage = &*self.writer.storage;
         if !self.finished && remove_unfinished(storage).is_ok() && self.made {
             let empty = storage.list("").is_ok_and(|root| root.is_empty());
-            // An empty folder is as good as none.
             let _ = if empty { storage.remove_folder("") } else { Ok(()) };
         }
     }
