@@ -104,7 +104,7 @@ pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
     };
     let cells = copied().map_err(|error| match error {
         Error::Query(QueryError::BudgetTooSmall { budget, least }) => {
-            usage(format!("--memory: a copy of this array takes at least {least}, and may have {budget}"))
+            usage(format!("--memory: {budget} is too little for this copy, which needs at least {least}"))
         }
         Error::Query(error) => usage(error.to_string()),
         other => failed_there(other),
@@ -210,7 +210,8 @@ fn copy_sparse(
 
 /// The error of a copy that takes more than its memory.
 fn too_small(memory: MemoryBudget, least: u64) -> Error {
-    QueryError::BudgetTooSmall { budget: memory, least: MemoryBudget::from_bytes(least) }.into()
+    let least = MemoryBudget::from_bytes(least.next_multiple_of(1 << 10));
+    QueryError::BudgetTooSmall { budget: memory, least }.into()
 }
 
 /// Copies sparse cells batch by batch.
