@@ -210,7 +210,7 @@ fn copy_sparse(
 
 /// The error of a copy that takes more than its memory.
 fn too_small(memory: MemoryBudget, least: u64) -> Error {
-    let least = MemoryBudget::from_bytes(least.next_multiple_of(1 << 10));
+    let least = MemoryBudget::from_bytes(least.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX));
     QueryError::BudgetTooSmall { budget: memory, least }.into()
 }
 
