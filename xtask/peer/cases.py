@@ -41,7 +41,7 @@ KEY = "0123456789abcdeF0123456789abcdeF"
 READER = "2.30.0"
 # cases recorded with all layouts, several boxes and time windows; the others with fewer
 HEAVY = ("base_", "dense1d", "dense2d", "dense3d", "dense_global", "sparse2d", "sparse3d", "fragments", "hilbert", "sparse_dups",
-         "sparse_dims_mixed", "current_domain", "sparse_in_dense")
+         "sparse_dims_mixed", "current_domain", "sparse_in_dense", "sparse_bytes")
 FULL = ("1.6.3", READER)  # one array per feature; the other releases get a selection
 VERSIONS = ["1.6.3", "1.7.7", "2.0.8", "2.1.6", "2.2.2", "2.2.9", "2.3.3", "2.4.3", "2.7.2", "2.8.2", "2.9.5",
             "2.10.4", "2.11.3", "2.12.3", "2.14.0", "2.15.4", "2.16.3", "2.17.4", "2.19.2", "2.30.0"]
@@ -912,8 +912,18 @@ def upgraded(v):
 
 
 def newest(v):
-    """What only the newest format has."""
+    """What only the newest format has, or only the reader's own files show."""
     out = []
+    # stored as signed bytes, in row- and column-major order unsigned where there are several dimensions
+    texts = [b"", b"a", b"\x7f", b"\x80", b"\xff", b"a\x80", b"a\x7f", b"\xffz"]
+    s, t = dim("s", "STRING_ASCII", 0, 0, None), dim("t", "STRING_ASCII", 0, 0, None)
+    i = dim("i", "INT32", 0, 9, 5)
+    for name, dims, cells in [
+            ("1d", [s], [(x,) for x in texts]),
+            ("2d", [s, t], [(x, y) for n, x in enumerate(texts) for y in texts[n % 3::3]]),
+            ("mixed", [s, i, t], [(x, (3 * n + m) % 10, texts[-m - 1]) for n, x in enumerate(texts) for m in range(3)])]:
+        c = Case(v, "sparse_bytes_" + name, ["dim:string"], dims, [attr("a")], dense=False, capacity=4)
+        out.append(c.sparse(10, cells))
     c = Case(v, "current_domain_dense", ["current-domain"], xy((5, 5), (1000, 1000)), [attr("a")],
              current_domain=[[hx("INT32", 1), hx("INT32", 8)], [hx("INT32", 3), hx("INT32", 9)]])
     out.append(c.dense(10, [[1, 8], [3, 9]]).dense(20, [[2, 4], [5, 6]]))
