@@ -412,7 +412,14 @@ def whole(reader, array, schema, told):
         right = told.answer(schema, query)
         if not right:
             raise
-        return {n: [c or b"" for c in column] for n, column in right[0].items()}
+        return known_of(schema, right[0])
+
+
+def known_of(schema, columns):
+    """The cells of columns, zeros or nothing in the place of null."""
+    var = {f["name"] for f in schema["dimensions"] + schema["attributes"] if f["cell_val_num"] == "var"}
+    size = {f["name"]: model.width(f) for f in schema["dimensions"] + schema["attributes"]}
+    return {n: [c if c is not None else b"" if n in var else bytes(size[n]) for c in column] for n, column in columns.items()}
 
 
 def unread(case, told, args):
@@ -425,7 +432,7 @@ def unread(case, told, args):
     out = {"begun": case["lib"], "schema": schema, "steps": [s["op"] for s in case["steps"]], "queries": []}
     if right is None:
         return out
-    known = {n: [c or b"" for c in column] for n, column in right[0].items()}
+    known = known_of(schema, right[0])
     for query in reads_queries.queries(case, schema, args.seed, int(case["name"]), args.queries, known):
         ranges = merged(schema, closed(schema, query["ranges"]))
         # in windows, schemas may be others
