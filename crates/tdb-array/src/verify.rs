@@ -214,7 +214,8 @@ impl Verifier {
                 continue;
             };
             let domain = Range::new(first, last);
-            let inside = |end: &Vec<u8>| domain.contains(dimension.datatype, end) || !is_value(dimension, end);
+            let inside =
+                |end: &Vec<u8>| domain.contains(dimension.datatype, end) || !is_value(dimension, end);
             if ![&range.low, &range.high].into_iter().all(inside) {
                 let what = format!(
                     "the non-empty domain of dimension {:?} is not within the domain",
