@@ -18,6 +18,7 @@ use super::rectangles::{self, dimensions, leaf};
 use super::report::{Check, Problem};
 use crate::fragment::Fragment;
 use crate::query::show_value;
+use crate::ranges::is_value;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::write::{CheckedColumn, GlobalOrder};
@@ -224,11 +225,17 @@ impl Verifier {
                 (Check::Domain, whole, "the fragment's non-empty domain"),
             ] {
                 let (Some(range), Some(column)) = (range, tile.coordinates.get(index)) else { continue };
-                let known = known(check, &Case { fragment, field: Some(&field), values: Values::default() });
                 let value = |cell: usize| column.cell(cell).unwrap_or_default();
+                let is_nan = |value: &[u8]| {
+                    let dimension = fragment.schema().domain.dimensions.get(index);
+                    dimension.is_some_and(|own| !own.is_var() && !is_value(own, value))
+                };
+                let undefined = is_nan(&range.low) || is_nan(&range.high);
                 for cell in (0..tile.cells).filter(|cell| !range.contains(field.datatype, value(*cell))) {
                     let path = self.context.describe(fragment.metadata_key());
                     let offset = fragment.footer().sections.get(Section::RTree);
+                    let values = Values { nan: undefined || is_nan(value(cell)), ..Values::default() };
+                    let known = known(check, &Case { fragment, field: Some(&field), values });
                     self.findings.add(check, known, || {
                         let what = format!(
                             "tile {}, cell {cell}, {}: lies outside {what}, which is {} in dimension {:?}",
