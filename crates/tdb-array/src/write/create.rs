@@ -49,6 +49,8 @@ pub(super) struct Files {
     durability: Durability,
     /// Keys and bytes.
     enumerations: Vec<(String, Vec<u8>)>,
+    /// The schema as readers of its file see it.
+    stored: ArraySchema,
     schema: (String, Vec<u8>),
     /// The arrays of labels, and where they lie.
     labels: Vec<(String, Files)>,
@@ -83,13 +85,21 @@ impl Files {
             let schema = label_schema(schema, label)?;
             labels.push((label.uri.clone(), Self::of(storage, &schema, &options)?));
         }
+        // Old versions store some names otherwise than the caller's schema has them.
+        let stored = ArraySchema::parse(&payload).map_err(|error| WriteError::Schema(Box::new(error)))?;
         let bytes = generic_tile_in(version, &payload, options.key.as_ref(), &mut scratch)?;
         let key = if version.has(Gate::SchemaFolder) {
             join(SCHEMA_FOLDER, &names::unique(options.time()?, None)?.to_string())
         } else {
             OLD_SCHEMA.to_owned()
         };
-        Ok(Self { version, durability: options.durability, enumerations, schema: (key, bytes), labels })
+        let durability = options.durability;
+        Ok(Self { version, durability, enumerations, stored, schema: (key, bytes), labels })
+    }
+
+    /// The schema as it is stored.
+    pub(super) const fn stored(&self) -> &ArraySchema {
+        &self.stored
     }
 
     /// The key of the schema file.

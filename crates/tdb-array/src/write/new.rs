@@ -70,7 +70,7 @@ impl WriteOptions {
             return Err(WriteError::Exists.into());
         }
         let durability = self.durability;
-        let mut writer = self.writer(storage.clone(), schema.clone(), files.schema_key().to_owned());
+        let mut writer = self.writer(storage.clone(), files.stored().clone(), files.schema_key().to_owned());
         writer.is_new = true;
         let array = NewArray { writer, files, made, finished: false, _lock: lock };
         // Nothing may be there without it.

@@ -218,6 +218,11 @@ pub(crate) fn created_like(array: &Path, scratch: &Scratch, name: &str) -> (Path
     (copy, outcome)
 }
 
+/// An array with a cell at NaN, which libtiledb writes and tdb refuses to write.
+pub(crate) const NAN: &str = "2.30.0/nan_coordinates";
+/// An array whose filters fit each other only as libraries before 2.17 understood them.
+pub(crate) const OLD_TYPES: &str = "2.12.3/continued_types";
+
 /// The fixtures that can be opened without a key.
 pub(crate) fn open_fixtures() -> Vec<String> {
     let open = manifest().into_iter().filter(|entry| {

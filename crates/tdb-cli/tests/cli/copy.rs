@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Scratch, fixture, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text};
+use crate::common::{
+    NAN, Scratch, fixture, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text,
+};
 use serde_json::json;
 use tdb_array::{Array, ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
@@ -24,6 +26,11 @@ fn a_copy_holds_the_cells_the_labels_and_the_metadata() {
         let scratch = Scratch::new();
         let (array, copy) = (fixture(id), scratch.path().join("copy"));
         let outcome = tdb(&["copy", text(&array), text(&copy)]);
+        if id == NAN {
+            assert!(outcome.err.contains("the coordinate NaN"), "{}", outcome.err);
+            assert!(!copy.exists());
+            continue;
+        }
         assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id}");
         // What 1.x called __attr has no name since.
         let expected = csv(&array, &[]).replacen("__attr", "\"\"", 1);
@@ -86,8 +93,8 @@ fn a_copy_of_cells_stored_out_of_order_is_in_order_in_every_version() {
             let copy = scratch.path().join("copy");
             let outcome = tdb(&["copy", text(&array), text(&copy), "--version", &version]);
             if outcome.code != 0 {
-                let unsaid = outcome.err.contains("version") && !outcome.err.contains("order");
-                assert!(unsaid, "{id}, {version}: {}", outcome.err);
+                assert!(outcome.err.contains("version"), "{id}, {version}: {}", outcome.err);
+                assert!(!outcome.err.contains("stands before"), "{id}, {version}: {}", outcome.err);
                 continue;
             }
             assert!(csv(&copy, &[]) == expected, "{id}, {version}");

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::common::{Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb, text};
+use crate::common::{
+    OLD_TYPES, Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb, text,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -13,6 +15,10 @@ fn the_schema_that_info_shows_makes_the_same_schema() {
         let shown = schema_json(&fixture(&id));
         let (copy, outcome) = created_like(&fixture(&id), &scratch, &format!("copy{index}"));
         if outcome.code == 1 && shown["version"].as_u64().unwrap() < 7 {
+            continue;
+        }
+        if id == OLD_TYPES {
+            assert!(outcome.err.contains("do not fit"), "{}", outcome.err);
             continue;
         }
         assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id}");

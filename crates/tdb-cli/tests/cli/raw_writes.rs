@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Scratch, created_like, fixture, open_fixtures, refused, said, schema, tdb, text};
+use crate::common::{NAN, Scratch, created_like, fixture, open_fixtures, refused, said, schema, tdb, text};
 use serde_json::{Value, json};
 use tdb_array::ArrayType;
 
@@ -44,6 +44,10 @@ fn what_was_read_as_raw_buffers_writes_the_same_cells() {
             let (copy, outcome) = created_like(&fixture(id), &scratch, order);
             assert_eq!(outcome.code, 0, "{id}: {}", outcome.err);
             let outcome = tdb(&["write", text(&copy), text(&first)]);
+            if id == NAN {
+                assert!(outcome.err.contains("the coordinate NaN"), "{}", outcome.err);
+                continue;
+            }
             assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id}, {order}");
             assert!(raw(&copy, &second, order) == cells, "{id}, {order}");
         }
