@@ -53,7 +53,7 @@ pub(super) struct Files {
     stored: ArraySchema,
     schema: (String, Vec<u8>),
     /// The arrays of labels, and where they lie.
-    labels: Vec<(String, Files)>,
+    labels: Vec<(String, Self)>,
 }
 
 impl Files {
