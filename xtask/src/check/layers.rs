@@ -66,7 +66,10 @@ const LAYERS: [Layers; 1] = [Layers {
         "verify",
     ],
     upward: &[
+        ("aggregate", "stream"),
         ("error", "stream"),
+        ("object", "directory"),
+        ("statistics", "condition"),
         ("error", "condition"),
         ("error", "aggregate"),
         ("worker", "gather"),

@@ -86,10 +86,11 @@ impl Verifier {
             group: BTreeMap::new(),
         };
         let mut complete = true;
-        let count = rtree
-            .as_ref()
-            .map_or(fragment.footer().sparse_tile_num, |rtree| tdb_codec::to_u64(rtree.leaf_count()));
-        for tile in 0..to_usize(count).unwrap_or(0) {
+        // A damaged footer may claim any number of tiles: no more are looked at than are listed.
+        let listed = columns.iter().flatten().map(|column| column.tiles.tile_count()).max().unwrap_or(0);
+        let claimed = to_usize(fragment.footer().sparse_tile_num).unwrap_or(usize::MAX);
+        let count = rtree.as_ref().map_or(claimed.min(listed), |rtree| rtree.leaf_count());
+        for tile in 0..count {
             let (Some(cells), _) = self.check(fragment.tile_cells(&self.context, tile)) else {
                 complete = false;
                 continue;

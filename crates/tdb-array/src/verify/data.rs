@@ -29,7 +29,7 @@ pub(super) struct Decoded {
 #[derive(Debug)]
 pub(super) struct Column<'f> {
     pub(super) subject: Subject<'f>,
-    tiles: FieldTiles,
+    pub(super) tiles: FieldTiles,
     pub(super) decoded: Decoded,
     pub(super) claims: Option<Claims>,
     /// Whether further tiles are worth reading.

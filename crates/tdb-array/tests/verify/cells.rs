@@ -216,3 +216,17 @@ fn a_non_empty_domain_that_is_not_that_of_the_tiles_is_named() {
         assert_eq!(named.count(), outside, "{found:?}");
     }
 }
+
+#[test]
+fn no_more_tiles_are_looked_at_than_are_listed_whatever_a_damaged_footer_claims() {
+    let storage = sparse(false, &CELLS);
+    let cut = |section: Section, payload: &mut Vec<u8>| {
+        if section == Section::RTree {
+            payload.clear();
+        }
+    };
+    metadata(&storage, cut, |footer| footer.sparse_tile_num = u64::MAX / 2);
+    let found = crate::problems(&storage);
+    assert!(found.len() < 20, "{found:?}");
+    assert!(found.iter().any(|what| what.contains("lists 2 tiles")), "{found:?}");
+}
