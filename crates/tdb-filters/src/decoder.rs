@@ -66,7 +66,7 @@ impl Decoder {
     }
 
     /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original length. Of a chunk without
-    /// cells nothing is read: some libraries stored what they cannot read again.
+    /// cells, what a compressor cannot decode does not matter: some libraries stored what they cannot read again.
     ///
     /// Intermediate buffers live in `scratch`; their sizes come from the chunk's metadata and are charged to
     /// `budget` for the time of the call.
@@ -86,10 +86,11 @@ impl Decoder {
         if self.decodes_strings() {
             return Err(self.error(ErrorKind::StringMode));
         }
-        if out.is_empty() {
-            return Ok(());
-        }
+        let nothing = out.is_empty();
         match (self.run(metadata, data, out, scratch, budget), &self.otherwise) {
+            (Err(error), _) if nothing && self.plan.steps.iter().any(|step| step.compresses(&error)) => {
+                Ok(())
+            }
             (Err(error), Some(other)) => {
                 other.decode_chunk(metadata, data, out, scratch, budget).map_err(|_| error)
             }

@@ -26,6 +26,11 @@ pub(crate) struct Step {
 }
 
 impl Step {
+    /// Whether the error is this step's, and the step a compressor.
+    pub(crate) const fn compresses(&self, error: &Error) -> bool {
+        matches!(self.op, Op::Compress(_)) && self.position == error.position
+    }
+
     /// Whether libtiledb hands the data that comes to this step on as it is, so that empty data is lost on its way back.
     pub(crate) const fn views(&self) -> bool {
         self.behind_idle || matches!(self.op, Op::Checksum(_))
