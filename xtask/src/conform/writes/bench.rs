@@ -61,6 +61,40 @@ impl Case {
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if empty(step)))
     }
 
+    /// Whether a dense write reaches, with what is read around it, a last tile that ends past the largest number of the type.
+    pub(super) fn writes_past_the_type(&self) -> bool {
+        let schema = self.schema();
+        let mut dimensions = schema.domain.dimensions.iter().enumerate();
+        schema.array_type == ArrayType::Dense
+            && dimensions.any(|(index, dimension)| {
+                let bits = u32::try_from(dimension.datatype.size() * 8).unwrap_or(64);
+                let numbers = 1u128 << bits;
+                let bottom = match dimension.datatype.physical().is_signed_integer() {
+                    true => numbers / 2,
+                    false => 0,
+                };
+                let low = dimension.domain.as_ref().and_then(|(low, _)| {
+                    let mut wide = [0; 16];
+                    wide.get_mut(..low.len())?.copy_from_slice(low);
+                    // The distance from the least number of the type.
+                    Some(u128::from_le_bytes(wide).wrapping_add(bottom) % numbers)
+                });
+                let last_tile =
+                    dimension.last_ordinal().zip(dimension.extent_cells()).map(|(last, extent)| {
+                        let extent = u128::from(extent.max(1));
+                        (u128::from(last) / extent * extent, extent)
+                    });
+                let Some((low, (first, extent))) = low.zip(last_tile) else { return false };
+                let reaches = |act: &Act| match act {
+                    Act::Write(step) => {
+                        step.sides.get(index).is_some_and(|(_, high)| u128::from(*high) + 2 >= first)
+                    }
+                    _ => false,
+                };
+                low + first + extent > numbers && self.acts.iter().any(reaches)
+            })
+    }
+
     /// A few words on what it is.
     pub(super) fn describe(&self) -> String {
         let schema = self.schema();
@@ -259,7 +293,7 @@ impl Case {
         json!({
             "number": number, "key": if self.encrypted { KEY.into() } else { Value::Null }, "sparse": sparse,
             "dimensions": dimensions, "queries": asked, "schema": schema, "steps": steps,
-            "metadata": metadata_now(&self.acts),
+            "metadata": metadata_now(&self.acts), "needs": super::told::needs(&self.made.schema),
         })
     }
 
