@@ -9,7 +9,7 @@ use tdb_array::{
     LocalStorage, MemoryStorage, OpenOptions, Stored, Vacuum, WriteColumn, WriteOptions,
 };
 use tdb_codec::{CellValNum, Gate};
-use tdb_schema::{Attribute, Dimension, FieldKind, MetadataValue};
+use tdb_schema::{Attribute, Dimension, FieldKind, MetadataValue, SchemaProblem};
 
 use super::answers::{Query, metadata_now};
 use super::model::{self, Act, Columns, How, Step};
@@ -59,6 +59,30 @@ impl Case {
             })
         };
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if empty(step)))
+    }
+
+    /// Whether its schema has a dense domain with which libraries of the version's age cannot compute wherever cells lie.
+    pub(super) fn is_beyond_old_libraries(&self) -> bool {
+        let schema = self.schema();
+        let known = schema.check_known(schema.version);
+        matches!(known, Err(SchemaProblem::NotInVersion { what, .. }) if what.starts_with("domain, longer") || what.starts_with("negative coordinates"))
+    }
+
+    /// Whether string coordinates have bytes from 0x80, in more than one fragment.
+    pub(super) fn merges_wide_strings(&self) -> bool {
+        let dimensions = &self.schema().domain.dimensions;
+        let wide = |(at, _): &(Vec<Vec<u8>>, model::Row)| {
+            let mut values = at.iter().zip(dimensions).filter(|(_, dimension)| dimension.is_var());
+            values.any(|(value, _)| !value.is_ascii())
+        };
+        let steps = || {
+            self.acts.iter().filter_map(|act| match act {
+                Act::Write(step) => Some(step),
+                _ => None,
+            })
+        };
+        let several = steps().count() > 1 || steps().any(|step| matches!(step.how, How::Stream(_)));
+        several && steps().any(|step| step.cells.iter().any(wide))
     }
 
     /// Whether a dense write reaches, with what is read around it, a last tile that ends past the largest number of the type.
