@@ -124,7 +124,7 @@ gates! {
     SplitCoordinates = 2, "A `__coords` tile always holds all values of dimension 0, then of dimension 1, …";
     FragmentFooter = 3, "Fragment metadata is a run of generic tiles and a raw footer; names are `__t1_t2_uuid`; R-tree";
     ArrayMetadata = 4, "Arrays have metadata of their own, in `__meta`";
-    Checksums = 4, "MD5 and SHA-256 filters";
+    Checksums = 5, "MD5 and SHA-256 filters (of the libraries that write version 4, 1.7.0 does not know them)";
     DimensionFiles = 5, "One data file a dimension; heterogeneous and string dimensions; domain types move into dimensions";
     DateRectangles = 5, "Bounding rectangles and non-empty domains of date dimensions hold their cells";
     CommitFiles = 5, "A fragment counts once its commit file exists (`.ok`, later `.wrt`); names end in the version";
@@ -132,6 +132,7 @@ gates! {
     FillValues = 6, "Attributes store their fill value";
     Nullable = 7, "Nullable attributes, validity files and validity filters";
     HilbertOrder = 7, "Cells in Hilbert order";
+    WideTiles = 7, "Tile extents past the largest number of a signed type, which whole domains have (libraries before take them for negative)";
     PercentEncodedFileNames = 8, "Data files are named after the percent-encoded field";
     IndexedFileNames = 9, "Data files are named after the field's index (`a0.tdb`, `d1_var.tdb`, …)";
     RelativeConsolidatedNames = 9, "Consolidated fragment metadata holds bare fragment names";

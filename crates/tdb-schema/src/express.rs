@@ -44,6 +44,10 @@ impl ArraySchema {
             if self.array_type == ArrayType::Dense {
                 check_domain_known(dimension, version)?;
             }
+            if is_past_sign(dimension, dimension.extent_cells()) {
+                let what = "tile extent, longer than the largest number of its type, of dimension";
+                require(version, Gate::WideTiles, what, &dimension.name)?;
+            }
             require_datatype(version, dimension.datatype, &dimension.name)?;
             let (filters, name) = match dimension.filters.filters.as_slice() {
                 [] => (&self.coords_filters, "coords"),
@@ -51,6 +55,7 @@ impl ArraySchema {
             };
             require_filters(version, filters, dimension.datatype, name)?;
         }
+        self.check_file_names(version)?;
         self.attributes.iter().try_for_each(|attribute| attribute.check_known(version))?;
         if self.fields().any(|field| field.is_var()) {
             require_filters(version, &self.offsets_filters, Datatype::Uint64, "offsets")?;
@@ -59,6 +64,17 @@ impl ArraySchema {
             require_filters(version, &self.validity_filters, Datatype::Uint8, "validity")?;
         }
         self.labels.iter().try_for_each(|label| require_datatype(version, label.datatype, &label.name))
+    }
+
+    /// Whether fields can have files named after them.
+    fn check_file_names(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
+        let sparse = self.array_type == ArrayType::Sparse && version.has(Gate::DimensionFiles);
+        let dimensions = self.domain.dimensions.iter().filter(|_| sparse).map(|dimension| &dimension.name);
+        let mut names = dimensions.chain(self.attributes.iter().map(|attribute| &attribute.name));
+        match names.find(|name| name.contains(['/', '\0'])) {
+            Some(name) => require(version, Gate::PercentEncodedFileNames, "field name", name),
+            None => Ok(()),
+        }
     }
 
     fn check_dimension_version(
@@ -115,7 +131,7 @@ impl Attribute {
 
 /// Whether libraries can compute with the domain of a dense dimension.
 fn check_domain_known(dimension: &Dimension, version: FormatVersion) -> Result<(), SchemaProblem> {
-    if is_wide(dimension) {
+    if is_past_sign(dimension, dimension.last_ordinal()) {
         let what = "domain, longer than the largest number of its type, of dimension";
         require(version, Gate::WideDomains, what, &dimension.name)?;
     }
@@ -127,12 +143,11 @@ fn check_domain_known(dimension: &Dimension, version: FormatVersion) -> Result<(
     Ok(())
 }
 
-/// Whether the distance between the ends of a dimension is more than its signed type holds.
-fn is_wide(dimension: &Dimension) -> bool {
+/// Whether a number of cells is more than the signed type of a dimension holds.
+fn is_past_sign(dimension: &Dimension, cells: Option<u64>) -> bool {
     let bits = dimension.datatype.size().saturating_mul(8).saturating_sub(1);
     let past = u32::try_from(bits).ok().and_then(|bits| 1u64.checked_shl(bits));
-    dimension.datatype.physical().is_signed_integer()
-        && past.is_some_and(|past| dimension.last_ordinal() >= Some(past))
+    dimension.datatype.physical().is_signed_integer() && past.is_some_and(|past| cells >= Some(past))
 }
 
 fn require(version: FormatVersion, gate: Gate, what: &'static str, name: &str) -> Result<(), SchemaProblem> {

@@ -109,8 +109,21 @@ fn what_came_after_the_libraries_of_a_version_is_refused_by_name() {
     let scale = Filter::scale_float(0.5, 0.0, tdb_filters::ByteWidth::Four).unwrap();
     let dictionary = || Filter::Dictionary { level: -1 };
     let late: Vec<(u32, &str, Make)> = vec![
-        (4, "the filter 'checksum-md5' of \"late\"", filtered(Datatype::Int32, one, Filter::ChecksumMd5)),
+        (5, "the filter 'checksum-md5' of \"late\"", filtered(Datatype::Int32, one, Filter::ChecksumMd5)),
         (7, "the order of cells \"hilbert\"", Box::new(|| sparse().cell_order(Layout::Hilbert))),
+        (
+            7,
+            "dimension \"wide\"",
+            Box::new(|| {
+                let wide = Dimension::new("wide", i16::MIN + 1..=i16::MAX - 30);
+                ArraySchema::sparse().dimension(wide).attribute(cells())
+            }),
+        ),
+        (
+            8,
+            "the field name \"a/b\"",
+            Box::new(|| sparse().attribute(Attribute { name: "a/b".into(), ..cells() })),
+        ),
         (9, "the datatype TIME_SEC of \"late\"", typed(Datatype::TimeSec)),
         (
             9,

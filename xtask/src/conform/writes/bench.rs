@@ -9,7 +9,7 @@ use tdb_array::{
     LocalStorage, MemoryStorage, OpenOptions, Stored, Vacuum, WriteColumn, WriteOptions,
 };
 use tdb_codec::{CellValNum, Gate};
-use tdb_schema::{Attribute, Dimension, FieldKind, MetadataValue};
+use tdb_schema::{Attribute, Dimension, FieldKind, MetadataValue, SchemaProblem};
 
 use super::answers::{Query, metadata_now};
 use super::model::{self, Act, Columns, How, Step};
@@ -59,6 +59,64 @@ impl Case {
             })
         };
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if empty(step)))
+    }
+
+    /// Whether its schema has a dense domain with which libraries of the version's age cannot compute wherever cells lie.
+    pub(super) fn is_beyond_old_libraries(&self) -> bool {
+        let schema = self.schema();
+        let known = schema.check_known(schema.version);
+        matches!(known, Err(SchemaProblem::NotInVersion { what, .. }) if what.starts_with("domain, longer") || what.starts_with("negative coordinates"))
+    }
+
+    /// Whether string coordinates have bytes from 0x80, in more than one fragment.
+    pub(super) fn merges_wide_strings(&self) -> bool {
+        let dimensions = &self.schema().domain.dimensions;
+        let wide = |(at, _): &(Vec<Vec<u8>>, model::Row)| {
+            let mut values = at.iter().zip(dimensions).filter(|(_, dimension)| dimension.is_var());
+            values.any(|(value, _)| !value.is_ascii())
+        };
+        let steps = || {
+            self.acts.iter().filter_map(|act| match act {
+                Act::Write(step) => Some(step),
+                _ => None,
+            })
+        };
+        let several = steps().count() > 1 || steps().any(|step| matches!(step.how, How::Stream(_)));
+        several && steps().any(|step| step.cells.iter().any(wide))
+    }
+
+    /// Whether a dense write reaches, with what is read around it, a last tile that ends past the largest number of the type.
+    pub(super) fn writes_past_the_type(&self) -> bool {
+        let schema = self.schema();
+        let mut dimensions = schema.domain.dimensions.iter().enumerate();
+        schema.array_type == ArrayType::Dense
+            && dimensions.any(|(index, dimension)| {
+                let bits = u32::try_from(dimension.datatype.size() * 8).unwrap_or(64);
+                let numbers = 1u128 << bits;
+                let bottom = match dimension.datatype.physical().is_signed_integer() {
+                    true => numbers / 2,
+                    false => 0,
+                };
+                let low = dimension.domain.as_ref().and_then(|(low, _)| {
+                    let mut wide = [0; 16];
+                    wide.get_mut(..low.len())?.copy_from_slice(low);
+                    // The distance from the least number of the type.
+                    Some(u128::from_le_bytes(wide).wrapping_add(bottom) % numbers)
+                });
+                let last_tile =
+                    dimension.last_ordinal().zip(dimension.extent_cells()).map(|(last, extent)| {
+                        let extent = u128::from(extent.max(1));
+                        (u128::from(last) / extent * extent, extent)
+                    });
+                let Some((low, (first, extent))) = low.zip(last_tile) else { return false };
+                let reaches = |act: &Act| match act {
+                    Act::Write(step) => {
+                        step.sides.get(index).is_some_and(|(_, high)| u128::from(*high) + 2 >= first)
+                    }
+                    _ => false,
+                };
+                low + first + extent > numbers && self.acts.iter().any(reaches)
+            })
     }
 
     /// A few words on what it is.
@@ -259,7 +317,7 @@ impl Case {
         json!({
             "number": number, "key": if self.encrypted { KEY.into() } else { Value::Null }, "sparse": sparse,
             "dimensions": dimensions, "queries": asked, "schema": schema, "steps": steps,
-            "metadata": metadata_now(&self.acts),
+            "metadata": metadata_now(&self.acts), "needs": super::told::needs(&self.made.schema),
         })
     }
 

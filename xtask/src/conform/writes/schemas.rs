@@ -54,7 +54,7 @@ const TIMES_SINCE: u32 = 9;
 const HILBERT_SINCE: u32 = 7;
 const BLOBS_SINCE: u32 = 14;
 const GEOMETRIES_SINCE: u32 = 22;
-const CHECKSUMS_SINCE: u32 = 4;
+const CHECKSUMS_SINCE: u32 = 5;
 const DATE_DIMENSIONS_SINCE: u32 = 5;
 /// Libraries of before cannot have cells of variable length without values.
 pub(super) const EMPTY_CELLS_SINCE: u32 = 7;

@@ -1,7 +1,7 @@
 //! A schema as libtiledb's interface tells it (`Reader.schema` of `xtask/peer/expect.py`).
 
 use serde_json::{Map, Value, json};
-use tdb_array::{ArrayType, CellValNum, Datatype};
+use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout};
 use tdb_codec::{DataOrder, Gate};
 use tdb_filters::{Filter, Pipeline};
 use tdb_schema::{DimensionLabel, Enumeration};
@@ -82,6 +82,26 @@ pub(super) fn schema(made: &Made) -> Value {
         set("enumerations", made.enumerations.iter().map(enumeration).collect());
     }
     told
+}
+
+/// What a library would leave out without a word that does not know it.
+pub(super) fn needs(schema: &ArraySchema) -> Value {
+    let filtered = schema.domain.dimensions.iter().any(|dimension| !dimension.filters.filters.is_empty());
+    let filled = schema.attributes.iter().any(|attribute| {
+        let default = attribute.datatype.default_fill();
+        attribute.fill_validity != 0
+            || attribute.fill_value.chunks(default.len().max(1)).any(|value| value != default)
+    });
+    let ordered = schema.attributes.iter().any(|attribute| attribute.order != DataOrder::Unordered);
+    let nullable = schema.attributes.iter().any(|attribute| attribute.nullable);
+    let needs = [
+        ("dimension filters", filtered),
+        ("fill values", filled),
+        ("Hilbert order", schema.cell_order == Layout::Hilbert),
+        ("ordered attributes", ordered),
+        ("validity filters", nullable && schema.validity_filters.filters != [Filter::Rle { level: -1 }]),
+    ];
+    needs.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect()
 }
 
 fn enumeration(enumeration: &Enumeration) -> Value {
