@@ -1,7 +1,7 @@
 """What an array holds by its case alone: what was written, without reading any of it.
 
-A `Model` answers queries from the steps of a case (cases.py), or says nothing (None) where the steps do not decide: deletes,
-consolidation in a window that does not hold all of it, cells of two fragments of the same time. `rules` names the known faults
+A `Model` answers queries from the steps of a case (cases.py), or says nothing (None) where the steps do not decide, and then `why`
+they do not: deletes, consolidation in a window that does not hold all of it, cells of two fragments of the same time. `rules` names the known faults
 of libtiledb (docs/correctness_issues.md) that a query of a case may meet; it looks at schema and history only.
 """
 
@@ -18,6 +18,8 @@ from cases import FLOATS, INTS, READER, vt
 TEXT = ("CHAR", "STRING_ASCII", "STRING_UTF8")
 NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not-in", "not-in": "in"}
 BYTES = "\"Order of string coordinates\""
+# dense fragments that 2.30 consolidates within a current domain which cuts their space tiles hold tiles of fewer cells
+CUT = "\"Consolidation within a current domain\""
 # dense boxes of more cells are not put together
 MOST = 60000
 
@@ -132,7 +134,10 @@ class Model:
         self.schema, self.case = case["schema"], case
         attributes = {a["name"]: a for a in self.schema["attributes"]}
         self.writes, self.deletes, self.evolutions = [], [], []
-        self.consolidated = self.doubtful = self.upgraded = False
+        self.consolidated = self.upgraded = False
+        # why nothing that was consolidated is known; why the last query was not decided
+        self.doubt = self.why = None
+        current = self.schema.get("current_domain")
         for step in case["steps"]:
             if step["op"] == "write":
                 self.writes.append(Write(step, self.schema, dict(attributes), self.release(step)))
@@ -141,12 +146,15 @@ class Model:
                 for name in step.get("drop", []):
                     attributes.pop(name, None)
                 attributes.update((a["name"], a) for a in step.get("add", []))
+                current = step.get("current_domain", current)
             elif step["op"] == "delete":
                 self.deletes.append(step["t"])
             if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
                 self.consolidated = True
-                # some of them stored other cells
-                self.doubtful |= self.schema["array_type"] == "dense" and self.release(step) != vt(READER)
+                if self.schema["array_type"] == "dense":
+                    # some of them stored other cells
+                    older = None if self.release(step) == vt(READER) else "consolidated by an older release"
+                    self.doubt = self.doubt or (CUT if current and self.cut(step, current) else older)
             self.upgraded |= step["op"] == "upgrade"
         self.last = attributes
         self.opened = now()
@@ -155,6 +163,21 @@ class Model:
         """Who executes a step: (major, minor)."""
         by = step.get("by", "writer")
         return vt({"writer": self.case["lib"], "reader": READER}.get(by, by))
+
+    def cut(self, step, current):
+        """Whether a current domain cuts the space tiles of what a step consolidates."""
+        config = step["config"]
+        start, end = (config.get("sm.consolidation.timestamp_" + x) for x in ("start", "end"))
+        boxes = [w.box for w in self.writes if w.box and int(start or 0) <= w.time <= int(end or w.time)]
+        for k, d in enumerate(self.schema["dimensions"] if boxes else []):
+            number = lambda x, d=d: expect.unpack(d["type"], bytes.fromhex(x))
+            (first, last), (low, high) = map(number, d["domain"]), map(number, current[k])
+            extent = number(d["tile_extent"]) if d["tile_extent"] else last - first + 1
+            lo, hi = min(b[k][0] for b in boxes), max(b[k][1] for b in boxes)
+            lo, hi = lo - (lo - first) % extent, hi + extent - 1 - (hi - first) % extent
+            if lo < low or min(hi, last) > high:
+                return True
+        return False
 
     # -- what the steps are like -------------------------------------------------------------------------------------
 
@@ -166,13 +189,16 @@ class Model:
         """The writes in a time window, the oldest first; None if the steps do not decide."""
         start, end = self.window(timestamps)
         if any(start <= t <= end for t in self.deletes):
-            return None
+            return self.undecided("deletes")
         seen = [w for w in self.writes if start <= w.time <= end]
-        if self.doubtful:
-            return None
+        if self.doubt:
+            return self.undecided(self.doubt)
         if self.consolidated and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
-            return None
+            return self.undecided("a window of a consolidated array")
         return sorted(seen, key=lambda w: w.time)
+
+    def undecided(self, why):
+        self.why = why
 
     def kind(self, write, attribute):
         """Whether a write has an attribute: of the same name and type."""
@@ -203,7 +229,7 @@ class Model:
         for several in ranges:
             count *= sum(hi - lo + 1 for lo, hi in several)
         if count > MOST:
-            return None
+            return self.undecided("many cells")
         order = places(schema, query["layout"], ranges)
         inside = set(order)
         found, times = {}, {}
@@ -212,7 +238,7 @@ class Model:
                 if place not in inside:
                     continue
                 if times.get(place) == w.time:
-                    return None
+                    return self.undecided("a cell written twice at a time")
                 found[place], times[place] = (w, i), w.time
         return order, [found.get(place) for place in order]
 
@@ -230,7 +256,7 @@ class Model:
                     rows.append((raw, w, i))
                     continue
                 if place in found and found[place][1].time == w.time:
-                    return None
+                    return self.undecided("a cell written twice at a time")
                 found[place] = (raw, w, i)
         rows = rows if keep else list(found.values())
         one = len(dimensions) == 1
@@ -254,7 +280,7 @@ class Model:
         for a in schema["attributes"]:
             name, fill = a["name"], self.fill(a)
             if fill is None and not a.get("nullable"):
-                return None
+                return self.undecided("no fill value")
             has = {id(w): self.kind(w, a) for w in self.writes}
             columns[name] = [s[0].columns[name][s[1]] if s and has[id(s[0])] else fill for s in sources]
         good = range(len(sources))
@@ -262,7 +288,7 @@ class Model:
         if condition:
             holding = [holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in good]
             if self.lacking(schema, query["timestamps"], tested(condition)):
-                return None
+                return self.undecided("a condition on what a fragment lacks")
             if schema["array_type"] == "sparse":
                 good = [i for i in good if holding[i]]
             else:

@@ -14,6 +14,9 @@ use tdb_schema::Range;
 /// A cell as the bytes of its fields; `None` is null.
 pub(crate) type Cell = Vec<Option<Vec<u8>>>;
 
+/// How a query differs whose cells tdb returns as they were written.
+pub(crate) const NO_RULE: &str = "libtiledb does not return what was written, tdb does, and no rule says why";
+
 /// What was compared, and what differed.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -40,8 +43,7 @@ pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
                 list(query, "rules").iter().filter_map(Value::as_str).map(str::to_owned).collect();
             match check_written(array, expected, query, model) {
                 Ok(()) if rules.is_empty() => {
-                    let error = "libtiledb does not return what was written, tdb does, and no rule says why";
-                    outcome.differing.push((index, error.to_owned()));
+                    outcome.differing.push((index, NO_RULE.to_owned()));
                 }
                 Ok(()) => outcome.written.push(rules),
                 Err(error) => outcome.unlike.push(format!("query {index}: not what was written: {error}")),
