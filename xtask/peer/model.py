@@ -137,6 +137,8 @@ class Model:
         self.consolidated = self.upgraded = False
         # why nothing that was consolidated is known; why the last query was not decided
         self.doubt = self.why = None
+        # the attributes that were consolidated, the times that were, and whether what was there before is gone
+        self.kept, self.spans, self.vacuumed = attributes, [], False
         current = self.schema.get("current_domain")
         for step in case["steps"]:
             if step["op"] == "write":
@@ -150,11 +152,14 @@ class Model:
             elif step["op"] == "delete":
                 self.deletes.append(step["t"])
             if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
-                self.consolidated = True
+                self.consolidated, self.kept = True, dict(attributes)
+                self.vacuumed |= self.release(step) < (2, 0)
+                self.spans.append(self.span(step))
                 if self.schema["array_type"] == "dense":
                     # some of them stored other cells
                     older = None if self.release(step) == vt(READER) else "consolidated by an older release"
                     self.doubt = self.doubt or (CUT if current and self.cut(step, current) else older)
+            self.vacuumed |= step["op"] == "vacuum" and step["config"].get("sm.vacuum.mode", "fragments") == "fragments"
             self.upgraded |= step["op"] == "upgrade"
         self.last = attributes
         self.opened = now()
@@ -164,16 +169,26 @@ class Model:
         by = step.get("by", "writer")
         return vt({"writer": self.case["lib"], "reader": READER}.get(by, by))
 
+    def span(self, step):
+        """The first and the last time of what a step consolidates."""
+        start, end = (step["config"].get("sm.consolidation.timestamp_" + x) for x in ("start", "end"))
+        times = [w.time for w in self.writes if int(start or 0) <= w.time <= int(end or w.time)]
+        return min(times, default=0), max(times, default=0)
+
     def cut(self, step, current):
-        """Whether a current domain cuts the space tiles of what a step consolidates."""
-        config = step["config"]
-        start, end = (config.get("sm.consolidation.timestamp_" + x) for x in ("start", "end"))
-        boxes = [w.box for w in self.writes if w.box and int(start or 0) <= w.time <= int(end or w.time)]
+        """Whether a current domain cuts the space tiles of what a step consolidates. Where an older write overlaps it, nothing is
+        consolidated."""
+        first, last = self.span(step)
+        boxes = [w.box for w in self.writes if w.box and first <= w.time <= last]
+        union = [(min(lo for lo, _ in ends), max(hi for _, hi in ends)) for ends in zip(*boxes)]
+        older = [w.box for w in self.writes if w.box and w.time < first]
+        if any(all(a <= hi and b >= lo for (a, b), (lo, hi) in zip(box, union)) for box in older):
+            return False
         for k, d in enumerate(self.schema["dimensions"] if boxes else []):
             number = lambda x, d=d: expect.unpack(d["type"], bytes.fromhex(x))
             (first, last), (low, high) = map(number, d["domain"]), map(number, current[k])
             extent = number(d["tile_extent"]) if d["tile_extent"] else last - first + 1
-            lo, hi = min(b[k][0] for b in boxes), max(b[k][1] for b in boxes)
+            lo, hi = union[k]
             lo, hi = lo - (lo - first) % extent, hi + extent - 1 - (hi - first) % extent
             if lo < low or min(hi, last) > high:
                 return True
@@ -191,9 +206,12 @@ class Model:
         if any(start <= t <= end for t in self.deletes):
             return self.undecided("deletes")
         seen = [w for w in self.writes if start <= w.time <= end]
-        if self.doubt:
+        # a dense array shows what it held before where a window does not hold all that was consolidated
+        before = self.schema["array_type"] == "dense" and not self.vacuumed and not any(
+            start <= first and last <= end for first, last in self.spans)
+        if self.doubt and not before:
             return self.undecided(self.doubt)
-        if self.consolidated and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
+        if self.consolidated and not before and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
             return self.undecided("a window of a consolidated array")
         return sorted(seen, key=lambda w: w.time)
 
@@ -202,7 +220,10 @@ class Model:
 
     def kind(self, write, attribute):
         """Whether a write has an attribute: of the same name and type."""
-        own = write.attributes.get(attribute["name"])
+        return self.same(write.attributes.get(attribute["name"]), attribute)
+
+    @staticmethod
+    def same(own, attribute):
         return own and own["type"] == attribute["type"] and own["cell_val_num"] == attribute["cell_val_num"]
 
     def fill(self, attribute):
@@ -272,6 +293,8 @@ class Model:
         table = self.table(schema, query)
         if table is None:
             return None
+        if self.consolidated and not all(self.same(self.kept.get(a["name"]), a) for a in schema["attributes"]):
+            return self.undecided("an attribute that was not consolidated")
         coordinates, sources = table
         columns = {}
         if schema["array_type"] == "sparse":
@@ -439,11 +462,15 @@ def changed(told, schema, query):
 
 
 def validity(told, schema, query):
-    """Whether a write of 2.6 to 2.8, whose validity tiles have the type of their attribute, filters them by type."""
+    """Whether a dense write of 2.6 to 2.10, whose validity tiles have the type of their attribute unless it is in global order,
+    filters them by type."""
     filters = told.schema.get("validity_filters") or []
     names = {f["type"] for f in (filters["filters"] if isinstance(filters, dict) else filters)}
     typed = names & {"bit_width_reduction", "double_delta", "positive_delta", "byteshuffle", "bitshuffle", "rle"}
-    return bool(typed) and any((2, 6) <= w.release <= (2, 8) for w in told.writes)
+    wide = lambda a: a.get("nullable") and (a["cell_val_num"] == "var" or capi.size_of(a["type"]) > 1)
+    return bool(typed) and any(
+        w.box and w.layout != "global-order" and (2, 6) <= w.release <= (2, 10) and any(map(wide, w.attributes.values()))
+        for w in told.writes)
 
 
 def bytes_in_order(told, schema, query):
@@ -468,9 +495,9 @@ def old_dates(told, schema, query):
 
 
 RULES = [
-    ("\"Cells of dense fragments without an attribute\"", lacks),
+    ("\"Dense fragments without an attribute\"", lacks),
     ("\"Attributes whose type changed\"", changed),
-    ("\"Validity tiles of 2.6 to 2.8\"", validity),
+    ("\"Validity tiles of dense arrays, libtiledb 2.6 to 2.10\"", validity),
     (BYTES, merged),
     ("\"Rectangles of date dimensions, libtiledb 1.6 and 1.7\"", old_dates),
 ]
