@@ -435,6 +435,9 @@ def note(told, schema, query, columns):
     right = told.answer(schema, asked)
     if columns is not None and BYTES in rules(told, schema, asked):
         query["order"] = "canonical"
+        if right is None:
+            # neither the steps nor the library say what is right
+            query["undecided"] = BYTES + ": not decided"
     if right is None:
         return False
     names = list(columns or right[0])
