@@ -1,7 +1,7 @@
 """What an array holds by its case alone: what was written, without reading any of it.
 
-A `Model` answers queries from the steps of a case (cases.py), or says nothing (None) where the steps do not decide: deletes,
-consolidation in a window that does not hold all of it, cells of two fragments of the same time. `rules` names the known faults
+A `Model` answers queries from the steps of a case (cases.py), or says nothing (None) where the steps do not decide, and then `why`
+they do not: deletes, consolidation in a window that does not hold all of it, cells of two fragments of the same time. `rules` names the known faults
 of libtiledb (docs/correctness_issues.md) that a query of a case may meet; it looks at schema and history only.
 """
 
@@ -18,6 +18,8 @@ from cases import FLOATS, INTS, READER, vt
 TEXT = ("CHAR", "STRING_ASCII", "STRING_UTF8")
 NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not-in", "not-in": "in"}
 BYTES = "\"Order of string coordinates\""
+# dense fragments that 2.30 consolidates within a current domain which cuts their space tiles hold tiles of fewer cells
+CUT = "\"Consolidation within a current domain\""
 # dense boxes of more cells are not put together
 MOST = 60000
 
@@ -132,7 +134,12 @@ class Model:
         self.schema, self.case = case["schema"], case
         attributes = {a["name"]: a for a in self.schema["attributes"]}
         self.writes, self.deletes, self.evolutions = [], [], []
-        self.consolidated = self.doubtful = self.upgraded = False
+        self.consolidated = self.upgraded = False
+        # why nothing that was consolidated is known; why the last query was not decided
+        self.doubt = self.why = None
+        # the attributes that were consolidated, the times that were, and whether what was there before is gone
+        self.kept, self.spans, self.vacuumed = attributes, [], False
+        current = self.schema.get("current_domain")
         for step in case["steps"]:
             if step["op"] == "write":
                 self.writes.append(Write(step, self.schema, dict(attributes), self.release(step)))
@@ -141,12 +148,18 @@ class Model:
                 for name in step.get("drop", []):
                     attributes.pop(name, None)
                 attributes.update((a["name"], a) for a in step.get("add", []))
+                current = step.get("current_domain", current)
             elif step["op"] == "delete":
                 self.deletes.append(step["t"])
             if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
-                self.consolidated = True
-                # some of them stored other cells
-                self.doubtful |= self.schema["array_type"] == "dense" and self.release(step) != vt(READER)
+                self.consolidated, self.kept = True, dict(attributes)
+                self.vacuumed |= self.release(step) < (2, 0)
+                self.spans.append(self.span(step))
+                if self.schema["array_type"] == "dense":
+                    # some of them stored other cells
+                    older = None if self.release(step) == vt(READER) else "consolidated by an older release"
+                    self.doubt = self.doubt or (CUT if current and self.cut(step, current) else older)
+            self.vacuumed |= step["op"] == "vacuum" and step["config"].get("sm.vacuum.mode", "fragments") == "fragments"
             self.upgraded |= step["op"] == "upgrade"
         self.last = attributes
         self.opened = now()
@@ -155,6 +168,31 @@ class Model:
         """Who executes a step: (major, minor)."""
         by = step.get("by", "writer")
         return vt({"writer": self.case["lib"], "reader": READER}.get(by, by))
+
+    def span(self, step):
+        """The first and the last time of what a step consolidates."""
+        start, end = (step["config"].get("sm.consolidation.timestamp_" + x) for x in ("start", "end"))
+        times = [w.time for w in self.writes if int(start or 0) <= w.time <= int(end or w.time)]
+        return min(times, default=0), max(times, default=0)
+
+    def cut(self, step, current):
+        """Whether a current domain cuts the space tiles of what a step consolidates. Where an older write overlaps it, nothing is
+        consolidated."""
+        first, last = self.span(step)
+        boxes = [w.box for w in self.writes if w.box and first <= w.time <= last]
+        union = [(min(lo for lo, _ in ends), max(hi for _, hi in ends)) for ends in zip(*boxes)]
+        older = [w.box for w in self.writes if w.box and w.time < first]
+        if any(all(a <= hi and b >= lo for (a, b), (lo, hi) in zip(box, union)) for box in older):
+            return False
+        for k, d in enumerate(self.schema["dimensions"] if boxes else []):
+            number = lambda x, d=d: expect.unpack(d["type"], bytes.fromhex(x))
+            (first, last), (low, high) = map(number, d["domain"]), map(number, current[k])
+            extent = number(d["tile_extent"]) if d["tile_extent"] else last - first + 1
+            lo, hi = union[k]
+            lo, hi = lo - (lo - first) % extent, hi + extent - 1 - (hi - first) % extent
+            if lo < low or min(hi, last) > high:
+                return True
+        return False
 
     # -- what the steps are like -------------------------------------------------------------------------------------
 
@@ -166,17 +204,26 @@ class Model:
         """The writes in a time window, the oldest first; None if the steps do not decide."""
         start, end = self.window(timestamps)
         if any(start <= t <= end for t in self.deletes):
-            return None
+            return self.undecided("deletes")
         seen = [w for w in self.writes if start <= w.time <= end]
-        if self.doubtful:
-            return None
-        if self.consolidated and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
-            return None
+        # a dense array shows what it held before where a window does not hold all that was consolidated
+        before = self.schema["array_type"] == "dense" and not self.vacuumed and not any(
+            start <= first and last <= end for first, last in self.spans)
+        if self.doubt and not before:
+            return self.undecided(self.doubt)
+        if self.consolidated and not before and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
+            return self.undecided("a window of a consolidated array")
         return sorted(seen, key=lambda w: w.time)
+
+    def undecided(self, why):
+        self.why = why
 
     def kind(self, write, attribute):
         """Whether a write has an attribute: of the same name and type."""
-        own = write.attributes.get(attribute["name"])
+        return self.same(write.attributes.get(attribute["name"]), attribute)
+
+    @staticmethod
+    def same(own, attribute):
         return own and own["type"] == attribute["type"] and own["cell_val_num"] == attribute["cell_val_num"]
 
     def fill(self, attribute):
@@ -203,7 +250,7 @@ class Model:
         for several in ranges:
             count *= sum(hi - lo + 1 for lo, hi in several)
         if count > MOST:
-            return None
+            return self.undecided("many cells")
         order = places(schema, query["layout"], ranges)
         inside = set(order)
         found, times = {}, {}
@@ -212,7 +259,7 @@ class Model:
                 if place not in inside:
                     continue
                 if times.get(place) == w.time:
-                    return None
+                    return self.undecided("a cell written twice at a time")
                 found[place], times[place] = (w, i), w.time
         return order, [found.get(place) for place in order]
 
@@ -230,7 +277,7 @@ class Model:
                     rows.append((raw, w, i))
                     continue
                 if place in found and found[place][1].time == w.time:
-                    return None
+                    return self.undecided("a cell written twice at a time")
                 found[place] = (raw, w, i)
         rows = rows if keep else list(found.values())
         one = len(dimensions) == 1
@@ -246,6 +293,8 @@ class Model:
         table = self.table(schema, query)
         if table is None:
             return None
+        if self.consolidated and not all(self.same(self.kept.get(a["name"]), a) for a in schema["attributes"]):
+            return self.undecided("an attribute that was not consolidated")
         coordinates, sources = table
         columns = {}
         if schema["array_type"] == "sparse":
@@ -254,7 +303,7 @@ class Model:
         for a in schema["attributes"]:
             name, fill = a["name"], self.fill(a)
             if fill is None and not a.get("nullable"):
-                return None
+                return self.undecided("no fill value")
             has = {id(w): self.kind(w, a) for w in self.writes}
             columns[name] = [s[0].columns[name][s[1]] if s and has[id(s[0])] else fill for s in sources]
         good = range(len(sources))
@@ -262,7 +311,7 @@ class Model:
         if condition:
             holding = [holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in good]
             if self.lacking(schema, query["timestamps"], tested(condition)):
-                return None
+                return self.undecided("a condition on what a fragment lacks")
             if schema["array_type"] == "sparse":
                 good = [i for i in good if holding[i]]
             else:
@@ -386,6 +435,9 @@ def note(told, schema, query, columns):
     right = told.answer(schema, asked)
     if columns is not None and BYTES in rules(told, schema, asked):
         query["order"] = "canonical"
+        if right is None:
+            # neither the steps nor the library say what is right
+            query["undecided"] = BYTES + ": not decided"
     if right is None:
         return False
     names = list(columns or right[0])
@@ -413,11 +465,15 @@ def changed(told, schema, query):
 
 
 def validity(told, schema, query):
-    """Whether a write of 2.6 to 2.8, whose validity tiles have the type of their attribute, filters them by type."""
+    """Whether a dense write of 2.6 to 2.10, whose validity tiles have the type of their attribute unless it is in global order,
+    filters them by type."""
     filters = told.schema.get("validity_filters") or []
     names = {f["type"] for f in (filters["filters"] if isinstance(filters, dict) else filters)}
     typed = names & {"bit_width_reduction", "double_delta", "positive_delta", "byteshuffle", "bitshuffle", "rle"}
-    return bool(typed) and any((2, 6) <= w.release <= (2, 8) for w in told.writes)
+    wide = lambda a: a.get("nullable") and (a["cell_val_num"] == "var" or capi.size_of(a["type"]) > 1)
+    return bool(typed) and any(
+        w.box and w.layout != "global-order" and (2, 6) <= w.release <= (2, 10) and any(map(wide, w.attributes.values()))
+        for w in told.writes)
 
 
 def bytes_in_order(told, schema, query):
@@ -442,9 +498,9 @@ def old_dates(told, schema, query):
 
 
 RULES = [
-    ("\"Cells of dense fragments without an attribute\"", lacks),
+    ("\"Dense fragments without an attribute\"", lacks),
     ("\"Attributes whose type changed\"", changed),
-    ("\"Validity tiles of 2.6 to 2.8\"", validity),
+    ("\"Validity tiles of dense arrays, libtiledb 2.6 to 2.10\"", validity),
     (BYTES, merged),
     ("\"Rectangles of date dimensions, libtiledb 1.6 and 1.7\"", old_dates),
 ]

@@ -14,6 +14,9 @@ use tdb_schema::Range;
 /// A cell as the bytes of its fields; `None` is null.
 pub(crate) type Cell = Vec<Option<Vec<u8>>>;
 
+/// How a query differs whose cells tdb returns as they were written.
+pub(crate) const NO_RULE: &str = "libtiledb does not return what was written, tdb does, and no rule says why";
+
 /// What was compared, and what differed.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -25,7 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) facts_equal: usize,
     /// Array metadata and non-empty domains that are not equal.
     pub(crate) facts: Vec<String>,
-    /// Queries that libtiledb does not answer with what was written, and tdb does: the rules whose conditions they meet.
+    /// Queries that libtiledb does not answer with what was written, and tdb does, or that nothing decides: the rules whose
+    /// conditions they meet.
     pub(crate) written: Vec<Vec<String>>,
     /// Queries that tdb does not answer with what was written, nor does libtiledb.
     pub(crate) unlike: Vec<String>,
@@ -40,8 +44,7 @@ pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
                 list(query, "rules").iter().filter_map(Value::as_str).map(str::to_owned).collect();
             match check_written(array, expected, query, model) {
                 Ok(()) if rules.is_empty() => {
-                    let error = "libtiledb does not return what was written, tdb does, and no rule says why";
-                    outcome.differing.push((index, error.to_owned()));
+                    outcome.differing.push((index, NO_RULE.to_owned()));
                 }
                 Ok(()) => outcome.written.push(rules),
                 Err(error) => outcome.unlike.push(format!("query {index}: not what was written: {error}")),
@@ -50,6 +53,9 @@ pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
         }
         match check(array, expected, query) {
             Ok(()) => outcome.equal = outcome.equal.saturating_add(1),
+            Err(_) if query.get("undecided").is_some() => {
+                outcome.written.push(vec![text(query, "undecided").to_owned()]);
+            }
             Err(error) => outcome.differing.push((index, error)),
         }
     }
