@@ -31,8 +31,15 @@ import capi
 import expect
 import objects
 import write
+from random_cases import BUFFERS
 
 MAINTENANCE = ("consolidate", "vacuum", "group_consolidate", "group_vacuum")
+
+
+def take_step(lib, uri, case, step):
+    if step["op"] == "consolidate":
+        step = dict(step, config={**BUFFERS, **step["config"]})
+    write.run_step(lib, uri, case, step)
 
 
 def take_steps(lib, case, out):
@@ -41,7 +48,7 @@ def take_steps(lib, case, out):
     skipped = []
     for step in case["steps"]:
         try:
-            write.run_step(lib, uri, case, step)
+            take_step(lib, uri, case, step)
         except capi.TileDBError as error:
             if step["op"] not in MAINTENANCE:
                 raise
@@ -84,7 +91,7 @@ def turn(lib, cases, arrays, question):
         lib.set_key(case["key"])
     uri = os.path.join(arrays, case["name"])
     if "step" in question:
-        write.run_step(lib, uri, case, case["steps"][question["step"]])
+        take_step(lib, uri, case, case["steps"][question["step"]])
         return {}
     reader, window = expect.Reader(lib), question["window"]
     array = lib.open(uri, capi.READ, *([] if window is None else [window[1], window[0]]))

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use tdb_array::{Stored, TimeWindow};
 
-use super::cases::{Added, Case, Cells, Kind, START, Step};
+use super::cases::{Case, Kind, START, Step};
+use super::cells::{Added, Cells, TILE};
 use crate::conform::writes::base64;
 
 impl Kind {
@@ -23,9 +24,9 @@ impl Kind {
                     "cell_val_num": 1 })
         };
         let dimensions = match self {
-            Self::Words => [word, dimension("y", 3, 2)],
+            Self::Words => [word, dimension("y", 3, TILE.1)],
             Self::Reals => [real("x"), real("y")],
-            _ => [dimension("x", 9, 5), dimension("y", 3, 2)],
+            _ => [dimension("x", 9, TILE.0), dimension("y", 3, TILE.1)],
         };
         json!({
             "array_type": if self.is_dense() { "dense" } else { "sparse" },

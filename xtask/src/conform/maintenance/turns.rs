@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tdb_array::{Array, ArrayType, Layout, TimeWindow};
 
 use super::cases::{Case, Kind, Step};
-use super::{key, take};
+use super::steps::{key, take};
 use crate::conform::random::Random;
 use crate::conform::writes::hex;
 

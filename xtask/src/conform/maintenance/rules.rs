@@ -1,0 +1,117 @@
+//! What libtiledb is known to make of a history otherwise. Each rule has a paragraph in docs/correctness_issues.md, and was seen
+//! with libtiledb alone; whether it holds is asked of the history, never of an answer.
+
+use tdb_array::Stored;
+
+use super::cases::{Case, Step};
+use super::cells::{Added, Cells};
+
+/// Cells that a newer fragment wrote without the attribute have its fill value; libtiledb has it where the fragment covers a
+/// space tile, and older values elsewhere.
+const HIDDEN: &str =
+    "\"Dense fragments without an attribute\": values of an attribute that was dropped and added again";
+/// libtiledb consolidates fragments of several schemas even if earlier times then lose the values of an attribute that is gone.
+const FORGOTTEN: &str =
+    "\"Vacuum\": values of an attribute that was dropped before fragments were consolidated";
+/// libtiledb reads numbers as if they were of the attribute's new type, those behind them from memory that is not the file's.
+const RETYPED: &str =
+    "\"Attributes whose type changed\": values of an attribute that was added again with another type";
+/// It divides by the cells of fragments that have the attribute, and none has.
+const ADDED: &str =
+    "\"Consolidation after an attribute of variable length was added\": libtiledb dies of SIGFPE";
+
+impl Case {
+    /// The rule by which libtiledb's values of "b" do not count, if one fits the history.
+    pub(super) fn ignored(&self) -> Option<&'static str> {
+        if self.retypes() {
+            Some(RETYPED)
+        } else if self.hides() {
+            Some(HIDDEN)
+        } else if self.forgets() {
+            Some(FORGOTTEN)
+        } else {
+            None
+        }
+    }
+
+    /// Why libtiledb may crash when it consolidates, if a rule fits the history: two fragments without "b", which is now a text.
+    pub(super) fn may_crash(&self) -> Option<&'static str> {
+        let (mut now, mut without) = (None, 0);
+        for step in &self.steps {
+            match step {
+                Step::Evolve { added, .. } => now = *added,
+                Step::Write { cells, .. } if cells.b.is_none() => without += 1,
+                Step::Consolidate(Stored::Fragments) | Step::Purge
+                    if without > 1 && now == Some(Added::Text) =>
+                {
+                    return Some(ADDED);
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether "b" was written as a number, and added again as another kind of number.
+    fn retypes(&self) -> bool {
+        let mut written = Vec::new();
+        self.steps.iter().any(|step| match step {
+            Step::Write { cells, .. } => {
+                written.extend(cells.b.filter(|b| *b != Added::Text));
+                false
+            }
+            Step::Evolve { added: Some(added), .. } if *added != Added::Text => {
+                written.iter().any(|b| b != added)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether cells of a dense array were written with "b", then by fragments that have no such attribute and do not fill the
+    /// cells' space tiles, and "b" was added again.
+    fn hides(&self) -> bool {
+        if !self.kind.is_dense() {
+            return false;
+        }
+        let mut writes: Vec<&Cells> = Vec::new();
+        self.steps.iter().any(|step| match step {
+            Step::Write { cells, .. } => {
+                writes.push(cells);
+                false
+            }
+            Step::Evolve { added: Some(added), .. } => {
+                let had = |cells: &&&Cells| cells.b == Some(*added);
+                let mut older: Vec<&Cells> = Vec::new();
+                writes.iter().any(|cells| {
+                    if had(&cells) {
+                        older.push(cells);
+                        return false;
+                    }
+                    older.iter().any(|older| older.cells.keys().any(|at| cells.lies_in_part_of_tile(*at)))
+                })
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether fragments were consolidated while "b" was not what it was when one of them was written.
+    fn forgets(&self) -> bool {
+        let (mut now, mut written, mut count) = (None, Vec::new(), 0);
+        for step in &self.steps {
+            match step {
+                Step::Evolve { added, .. } => now = *added,
+                Step::Write { cells, .. } => {
+                    written.extend(cells.b);
+                    count += 1;
+                }
+                Step::Consolidate(Stored::Fragments) | Step::Purge
+                    if count > 1 && written.iter().any(|b| Some(*b) != now) =>
+                {
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+}
