@@ -367,10 +367,10 @@ impl Case {
 
     /// What the newest schema says of "b".
     pub(super) fn newest_b(&self) -> Option<Added> {
-        let added = self.steps.iter().filter_map(|step| match step {
+        let mut added = self.steps.iter().filter_map(|step| match step {
             Step::Evolve { added, .. } => Some(*added),
             _ => None,
         });
-        added.last().flatten()
+        added.next_back().flatten()
     }
 }

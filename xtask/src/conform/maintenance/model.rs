@@ -10,6 +10,9 @@ use super::cells::{Added, is_valid, real, text};
 /// Values of a cell by field; `None` is null.
 type Row = BTreeMap<String, Option<Vec<u8>>>;
 
+/// A cell that was written: its coordinates, when, "a", and "b" if it had one.
+type Written = ((i32, i32), u64, i32, Option<Added>);
+
 impl Case {
     /// The array as it must be when all times are seen, or how it differs.
     pub(super) fn check(&self, array: &Array) -> Result<(), String> {
@@ -44,7 +47,7 @@ impl Case {
 
     fn rows(&self) -> Vec<Row> {
         let newest = self.newest_b();
-        let mut cells: Vec<((i32, i32), u64, i32, Option<Added>)> = Vec::new();
+        let mut cells: Vec<Written> = Vec::new();
         for (time, written) in self.writes() {
             for (at, a) in &written.cells {
                 if self.kind != Kind::Duplicates {

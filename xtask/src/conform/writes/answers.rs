@@ -102,11 +102,11 @@ impl Case {
 
     /// The box of the last dense write until a time.
     fn last_sides(&self, until: u64) -> Option<Vec<(u64, u64)>> {
-        let steps = self.acts.iter().filter_map(|act| match act {
+        let mut steps = self.acts.iter().filter_map(|act| match act {
             Act::Write(step) if step.time <= until => Some(&step.sides),
             _ => None,
         });
-        steps.last().filter(|sides| !sides.is_empty()).cloned()
+        steps.next_back().filter(|sides| !sides.is_empty()).cloned()
     }
 
     fn queries_at(&self, array: &Array, until: Option<u64>) -> Result<Vec<Query>, String> {

@@ -210,10 +210,10 @@ fn case(thing: &Thing, version: FormatVersion) -> Option<Case> {
                     attribute = plain(Datatype::Uint8, CellValNum::ONE).with_filters(pipeline);
                 }
                 Tile::Values(datatype) => {
-                    attribute = plain(*datatype, CellValNum::ONE).with_filters(pipeline)
+                    attribute = plain(*datatype, CellValNum::ONE).with_filters(pipeline);
                 }
                 Tile::Strings(datatype) => {
-                    attribute = plain(*datatype, CellValNum::Var).with_filters(pipeline)
+                    attribute = plain(*datatype, CellValNum::Var).with_filters(pipeline);
                 }
                 Tile::Offsets => {
                     attribute = plain(Datatype::StringAscii, CellValNum::Var);
