@@ -1,5 +1,6 @@
 //! `verify` on arrays that were damaged on purpose: what is wrong is found, and named.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::indexing_slicing, reason = "of results and files whose length the test knows")]
 
 mod cells;
 #[path = "../common/mod.rs"]

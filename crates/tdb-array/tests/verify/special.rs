@@ -40,7 +40,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn soon<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(run()));
-    receiver.recv_timeout(Duration::from_secs(60)).expect("it waits")
+    receiver.recv_timeout(Duration::from_secs(60)).unwrap()
 }
 
 /// Everything there is to read of an array.
@@ -89,9 +89,9 @@ fn a_special_file_in_place_of_any_file_is_an_error_and_no_wait() {
                 assert!(found.problems.iter().any(|problem| named(&problem)), "{name}, {what}: {found:?}");
             }
             if what == "a folder" {
-                fs::remove_dir(&file).unwrap()
+                fs::remove_dir(&file).unwrap();
             } else {
-                fs::remove_file(&file).unwrap()
+                fs::remove_file(&file).unwrap();
             }
             fs::write(&file, bytes).unwrap();
         }

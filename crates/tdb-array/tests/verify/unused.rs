@@ -42,9 +42,14 @@ fn about<'v>(found: &'v [tdb_array::Problem], key: &str) -> Vec<&'v str> {
     found.iter().filter(|problem| problem.path.ends_with(key)).map(|problem| problem.what.as_str()).collect()
 }
 
+/// A release, a kind of file, and whether the array is encrypted.
+type Place = (String, String, bool);
+/// An array that has such a file, its key, and the file's.
+type Example = (String, Option<Key>, String);
+
 #[test]
 fn appended_bytes_are_noticed_in_every_kind_of_file_of_every_release() {
-    let mut kinds: BTreeMap<(String, String, bool), (String, Option<Key>, String)> = BTreeMap::new();
+    let mut kinds: BTreeMap<Place, Example> = BTreeMap::new();
     for (id, key) in fixtures() {
         let storage = load(&common::fixtures().join("arrays").join(&id));
         let release = id.split('/').next().unwrap().to_owned();
