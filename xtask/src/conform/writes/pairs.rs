@@ -338,7 +338,8 @@ fn cells(schema: &ArraySchema) -> Option<Step> {
     let dense = schema.array_type == ArrayType::Dense;
     let dimensions = &schema.domain.dimensions;
     let sides: Vec<(u64, u64)> = match dimensions.len() {
-        1 => vec![(0, CELLS - 1)],
+        // A current domain ends one cell before the domain.
+        1 => vec![(0, CELLS - 1 - u64::from(schema.current_domain.is_some()))],
         _ => dimensions.iter().map(|dimension| (0, dimension.last_ordinal().unwrap_or(0))).collect(),
     };
     let count = if dense { sides.iter().map(|(_, high)| high + 1).product() } else { CELLS };

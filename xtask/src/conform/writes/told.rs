@@ -16,7 +16,6 @@ pub(in crate::conform) fn hex(bytes: &[u8]) -> String {
 /// A schema: to be compared, or to be made.
 pub(super) fn schema(made: &Made) -> Value {
     let schema = &made.schema;
-    let values = |values: CellValNum| if values.is_var() { "var".into() } else { Value::from(values.code()) };
     let dimensions: Vec<Value> = schema
         .domain
         .dimensions
@@ -84,6 +83,11 @@ pub(super) fn schema(made: &Made) -> Value {
     told
 }
 
+/// The number of values of a cell.
+fn values(values: CellValNum) -> Value {
+    if values.is_var() { "var".into() } else { Value::from(values.code()) }
+}
+
 /// What a library would leave out without a word that does not know it.
 pub(super) fn needs(schema: &ArraySchema) -> Value {
     let filtered = schema.domain.dimensions.iter().any(|dimension| !dimension.filters.filters.is_empty());
@@ -106,7 +110,7 @@ pub(super) fn needs(schema: &ArraySchema) -> Value {
 
 fn enumeration(enumeration: &Enumeration) -> Value {
     let mut told = json!({
-        "name": enumeration.name, "type": enumeration.datatype.name(), "cell_val_num": "var",
+        "name": enumeration.name, "type": enumeration.datatype.name(), "cell_val_num": values(enumeration.cell_val_num),
         "ordered": enumeration.ordered, "data": base64(&enumeration.data),
     });
     let starts: Vec<u8> =
