@@ -151,9 +151,7 @@ impl Boxes {
                 self.keyed = None;
             }
             if self.barren >= most {
-                let most = self.most_notes(room.bytes());
-                let notes = |bounds: &Bounds| self.spread.tiles(bounds) * keyed::STRETCH as f64;
-                let Some(bounds) = self.cutter.take(notes, most as f64) else { return Ok(None) };
+                let Some(bounds) = self.cutter.take() else { return Ok(None) };
                 let narrowed = self.narrowed(plan, &bounds)?;
                 let order = KeyOrder::new(plan.array.schema(), self.order);
                 let stretches = keyed::note(&narrow(plan, &narrowed), cost, order, room.bytes())?;
@@ -183,15 +181,6 @@ impl Boxes {
             return Err(smallest(error).into());
         }
         Ok(Some(Part { what: What::Box(piece), narrowed, room, tiles, touched }))
-    }
-
-    /// How much of a room notes of keys may take, so that any window has enough of the rest.
-    fn most_notes(&self, room: u64) -> u64 {
-        let half = room / 2;
-        match room.saturating_sub(self.least()) {
-            0 => half,
-            spare => half.min(spare),
-        }
     }
 
     fn narrowed(&self, plan: &Plan<'_>, bounds: &Bounds) -> Result<Arc<Vec<Narrowed>>> {

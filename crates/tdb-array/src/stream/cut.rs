@@ -48,21 +48,9 @@ impl Cutter {
         }
     }
 
-    /// The next box as it is, all that was cut off with it and is still left, if it weighs no more than `most`. Else half of it,
-    /// and so on, unless halves together weigh far more than the whole.
-    pub(crate) fn take(&mut self, weight: impl Fn(&Bounds) -> f64, most: f64) -> Option<Bounds> {
-        loop {
-            let (bounds, part) = self.left.pop()?;
-            let (whole, before) = (weight(&bounds), self.left.len());
-            if whole <= most || !self.put_back(Piece { bounds: bounds.clone(), part }) {
-                return Some(bounds);
-            }
-            let halves = self.left.iter().skip(before).map(|(half, _)| weight(half));
-            if halves.sum::<f64>() > whole * 1.5 {
-                self.left.truncate(before);
-                return Some(bounds);
-            }
-        }
+    /// The next box as it is: all that was cut off with it and is still left.
+    pub(crate) fn take(&mut self) -> Option<Bounds> {
+        self.left.pop().map(|(bounds, _)| bounds)
     }
 
     /// Puts a box back that turned out too dear, cut in two at least. Fails if it is a single cell.
@@ -244,24 +232,6 @@ mod tests {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [4, 9, 14, 19], "a tile that does not fit is cut into equal pieces");
-    }
-
-    #[test]
-    fn what_is_taken_as_it_is_is_halved_until_it_is_light_enough() {
-        let parts = vec![Part::Cell(0), Part::Cell(1)];
-        let cutter = || Cutter::new(lines((1, 1)), parts.clone(), vec![(0, 63), (0, 0)], false);
-        let mut even = cutter();
-        let mut taken = Vec::new();
-        while let Some(bounds) = even.take(|bounds| volume(bounds) as f64, 16.0) {
-            taken.push(bounds[0]);
-        }
-        assert_eq!(taken, [(0, 15), (16, 31), (32, 47), (48, 63)]);
-        let all = cutter().take(|_| 100.0, 16.0).unwrap();
-        assert_eq!(all[0], (0, 63), "halves that weigh as much as the whole are of no use");
-        let corner = |bounds: &Bounds| if bounds[0].1 == 63 { 100.0 } else { 0.0 };
-        let mut cutter = cutter();
-        assert_eq!(cutter.take(corner, 16.0).unwrap()[0], (0, 31));
-        assert_eq!(cutter.take(corner, 16.0).unwrap()[0], (32, 47));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::sparse::filter::Filter;
 use crate::sparse::select::select;
 
 /// Bytes of a stretch, about.
-pub(super) const STRETCH: u64 = 400;
+const STRETCH: u64 = 400;
 /// Most stretches that a tile's cells are noted in.
 pub(super) const MOST_STRETCHES: u64 = 16;
 

@@ -258,13 +258,6 @@ impl Spread {
         touched
     }
 
-    /// Tiles that a box touches, parts of tiles as whole ones.
-    pub(crate) fn tiles(&self, bounds: &Bounds) -> f64 {
-        let ends = self.positions(bounds);
-        let touched = self.spans.iter().filter(|span| self.share(span, &ends).is_some());
-        touched.map(|span| span.tiles).sum()
-    }
-
     /// Tiles and stored cells of all spans.
     pub(crate) fn totals(&self) -> (f64, f64) {
         self.spans.iter().fold((0.0, 0.0), |sum, span| (sum.0 + span.tiles, sum.1 + span.cells))
