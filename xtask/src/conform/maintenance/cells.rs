@@ -78,7 +78,7 @@ impl Cells {
             columns.reals.0.push(real(*x, 9));
             columns.reals.1.push(real(*y, 3));
             columns.a.push(*a);
-            columns.s.extend(text(*a));
+            columns.s.extend(text(kind, *a));
             columns.offsets.push(u64::try_from(columns.s.len()).unwrap_or(0));
             columns.valid.push(u8::from(is_valid(*a)));
             columns.b.extend(self.b.map(|b| b.value(*a)).unwrap_or_default());
@@ -93,9 +93,10 @@ pub(super) fn real(value: i32, high: i32) -> f64 {
     20.0 * f64::from(value) / f64::from(high) - 10.0
 }
 
-/// What attribute "s" has beside "a".
-pub(super) fn text(a: i32) -> Vec<u8> {
-    vec![b'x'; usize::try_from(a.rem_euclid(5)).unwrap_or(0)]
+/// What attribute "s" has beside "a". In dense arrays it is never empty: libtiledb now and then crashes when it writes that.
+pub(super) fn text(kind: Kind, a: i32) -> Vec<u8> {
+    let least = usize::from(kind.is_dense());
+    vec![b'x'; usize::try_from(a.rem_euclid(5)).unwrap_or(0).max(least)]
 }
 
 /// Whether "s" is valid beside "a".

@@ -85,7 +85,7 @@ impl Case {
             set("y", Some(bytes(y, 3)));
         }
         set("a", Some(a.map_or(i32::MIN, |(a, _)| a).to_le_bytes().to_vec()));
-        set("s", a.filter(|(a, _)| is_valid(*a)).map(|(a, _)| text(a)));
+        set("s", a.filter(|(a, _)| is_valid(*a)).map(|(a, _)| text(self.kind, a)));
         if let Some(newest) = newest {
             let written = a.filter(|(_, b)| *b == Some(newest)).map(|(a, _)| newest.value(a));
             set("b", Some(written.unwrap_or_else(|| newest.attribute().fill_value)));
