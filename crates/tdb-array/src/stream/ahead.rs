@@ -218,7 +218,15 @@ mod tests {
 
     impl Wake for Look {
         fn wake(self: Arc<Self>) {
-            self.1.lock().unwrap().push(self.0.state.try_lock().is_ok());
+            // The test itself may hold it for a moment; who wakes would hold it for ever.
+            let free = (0..1000).any(|_| {
+                let free = self.0.state.try_lock().is_ok();
+                if !free {
+                    thread::sleep(core::time::Duration::from_millis(1));
+                }
+                free
+            });
+            self.1.lock().unwrap().push(free);
             self.2.unpark();
         }
     }
