@@ -62,8 +62,19 @@ def alone(v):
     return out
 
 
+def ties(v):
+    """A Hilbert array of many cells that share a place on the curve: releases up to 2.22 stored them by their last dimension first."""
+    c = Case(v, "hilbert_ties", ["hilbert"], [dim("x", "FLOAT64", 0.0, 1e300, None), dim("y", "FLOAT64", 7.0, 58.0, None)],
+             [attr("a")], dense=False, capacity=3, cell_order="hilbert")
+    k = [(x, y) for x in (0.0, 1.0, 2.0, 4e299) for y in (7.0, 7.000000000000001, 40.0)]
+    # in one fragment, so that 2.30 has nothing to merge
+    return [c.sparse(10, k[::-1])]
+
+
 def cases(v):
     out = []
+    if v == "2.19.2":
+        out += ties(v)
     if v in ("2.2.9", READER):
         out += reals(v)
     if v == READER:

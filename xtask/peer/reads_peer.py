@@ -347,7 +347,7 @@ def ask(reader, uri, query, told):
         joined = merged(schema, ranges)
         query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
         query["rules"] = model.rules(told, schema, query)
-        if model.BYTES in query["rules"]:
+        if any(name in model.OUT_OF_ORDER for name in query["rules"]):
             query["order"] = "canonical"
         query["cut"] = told.doubt == model.CUT
         var = any(a["cell_val_num"] == "var" for a in schema["attributes"]

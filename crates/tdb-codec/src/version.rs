@@ -175,6 +175,7 @@ gates! {
     SetConditions = 20, "Delete conditions IN and NOT IN";
     NullableStringStatistics = 21, "Statistics of nullable fixed-length strings in dense arrays are right";
     CurrentDomain = 22, "The schema holds the current domain";
+    HilbertTies = 22, "Cells that share a place on the Hilbert curve are in row-major order (libraries up to 2.22 store them by their last dimension first)";
     GeometryTypes = 22, "`GEOM_WKB` and `GEOM_WKT` datatypes";
     OptionalSections = 23, "The footer ends in optional sections (global-order bounds)";
 }

@@ -197,8 +197,9 @@ impl<'a> Sources<'a> {
                         && (field.spec.nullable || !own.nullable) =>
                 {
                     let statistics = Statistics::load(self.context, fragment, &own)?;
-                    self.share.charge(statistics.held())?;
-                    source.known = Known::Statistics(Box::new(statistics));
+                    if self.share.spare(statistics.held()) {
+                        source.known = Known::Statistics(Box::new(statistics));
+                    }
                 }
                 Some(own) if !fragment.is_dense() => {
                     if let FieldKind::Dimension(index) = own.kind {

@@ -96,8 +96,7 @@ impl<'a> Matcher<'a> {
                     // Extremes leave nulls out; where nulls do not count, that makes them wrong.
                     let own = own.filter(|own| fragment.is_dense() && (spec.nullable || !own.nullable));
                     let loaded = own.map(|own| Statistics::load(context, fragment, &own)).transpose()?;
-                    plan.share.charge(loaded.as_ref().map_or(0, Statistics::held))?;
-                    statistics.push(loaded);
+                    statistics.push(loaded.filter(|loaded| plan.share.spare(loaded.held())));
                 }
             }
             fields.push(MatchField { kind, spec, sources, statistics, presence: presence || lacking });

@@ -10,8 +10,8 @@ use tdb_schema::Dimension;
 
 use super::cost::CellCost;
 use super::cut::{Bounds, Cutter, Piece};
-use super::keyed;
-use super::keys::{KeyOrder, Stretches};
+use super::keyed::Keyed;
+use super::keys::{KeyOrder, Taken};
 use super::line::Line;
 use super::plan::{Part, What};
 use super::share::{Room, Share, smallest};
@@ -42,13 +42,6 @@ pub(super) struct Boxes {
     cells: u64,
     /// The box that is taken by keys.
     keyed: Option<Keyed>,
-}
-
-/// A box by the keys of its cells.
-#[derive(Debug)]
-struct Keyed {
-    stretches: Stretches,
-    narrowed: Arc<Vec<Narrowed>>,
 }
 
 /// A dimension in which a part is less than the whole query.
@@ -142,10 +135,7 @@ impl Boxes {
         let most = if plan.condition.is_some() { MOST_BARREN_OF_CONDITION } else { MOST_BARREN };
         while self.keyed.is_some() || self.barren >= most {
             if let Some(keyed) = &mut self.keyed {
-                let room = room.again().beside(keyed.stretches.held());
-                let target = scale(room.bytes());
-                if let Some(part) = keyed::next_window(&keyed.stretches, cost, room, target, &keyed.narrowed)
-                {
+                if let Some(part) = keyed.next(plan, cost, &room, &scale)? {
                     return Ok(Some(part));
                 }
                 self.keyed = None;
@@ -154,8 +144,7 @@ impl Boxes {
                 let Some(bounds) = self.cutter.take() else { return Ok(None) };
                 let narrowed = self.narrowed(plan, &bounds)?;
                 let order = KeyOrder::new(plan.array.schema(), self.order);
-                let stretches = keyed::note(&narrow(plan, &narrowed), cost, order, room.bytes())?;
-                self.keyed = Some(Keyed { stretches, narrowed });
+                self.keyed = Some(Keyed::new(plan, cost, order, room.bytes(), narrowed)?);
             }
         }
         let fit = |bounds: &Bounds| self.spread.cost(bounds, times) <= room.bytes();
@@ -212,6 +201,11 @@ impl Boxes {
         self.cutter.put_back(piece)
     }
 
+    /// The same of a window of a box.
+    pub(super) fn put_back_window(&mut self, taken: Taken) -> bool {
+        self.keyed.as_mut().is_some_and(|keyed| keyed.put_back(taken))
+    }
+
     /// Goes on behind a part. Returns the fragments that are done.
     pub(super) fn done(&mut self, part: &Part) -> Vec<usize> {
         let touched = &part.touched;
@@ -227,8 +221,8 @@ impl Boxes {
         match (taken, &mut self.keyed) {
             (Some(taken), Some(keyed)) => {
                 gone.extend(touched);
-                keyed.stretches.advance(taken);
-                gone.retain(|fragment| !keyed.stretches.has_fragment(*fragment));
+                keyed.advance(taken);
+                gone.retain(|fragment| !keyed.has_fragment(*fragment));
             }
             _ => gone.retain(|fragment| touched.binary_search(fragment).is_err()),
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tdb_codec::{to_u64, to_usize};
 
-use super::boxes::Narrowed;
+use super::boxes::{Narrowed, narrow};
 use super::cost::CellCost;
-use super::keys::{KeyOrder, Stretches};
+use super::keys::{KeyOrder, Stretches, Taken};
 use super::plan::{Part, What};
 use super::runs::{Limit, Runs};
 use super::share::{Room, Share};
@@ -17,20 +17,35 @@ use crate::sparse::select::select;
 
 /// Bytes of a stretch, about.
 const STRETCH: u64 = 400;
+/// So many times more stretches, where one holds more than a batch.
+const FINER: usize = 8;
 /// Most stretches that a tile's cells are noted in.
 pub(super) const MOST_STRETCHES: u64 = 16;
 
 /// Notes the keys of all cells of a query, in an eighth of the room.
 pub(super) fn note(plan: &Plan<'_>, cost: &CellCost, order: KeyOrder, room: u64) -> Result<Stretches> {
     let most = (room / 8).checked_div(notes(plan)).unwrap_or(1).clamp(1, MOST_STRETCHES);
-    let most = to_usize(most).unwrap_or(1);
     let mut stretches = Stretches::new(order);
+    note_in(plan, cost, &mut stretches, to_usize(most).unwrap_or(1), room)?;
+    Ok(stretches)
+}
+
+/// Notes the keys of a query's cells, each tile's in so many stretches.
+fn note_in(
+    plan: &Plan<'_>,
+    cost: &CellCost,
+    stretches: &mut Stretches,
+    most: usize,
+    room: u64,
+) -> Result<()> {
     let mut runs = Runs::default();
     let target = room.saturating_mul(3) / 4;
     let limit = Limit { cells: target, all: target };
+    let window = plan.share.window.clone();
     while let Some(run) = runs.next(plan, cost, limit, 0)? {
         let mut part = plan.clone();
-        part.share = Share { tiles: Some(Arc::new(run.tiles())), ..Share::default() };
+        part.share =
+            Share { tiles: Some(Arc::new(run.tiles())), window: window.clone(), ..Share::default() };
         for selection in select(&part, true, Filter::All)? {
             let cells = to_u64(selection.len());
             let whole = run.values(selection.fragment, selection.tile);
@@ -42,7 +57,87 @@ pub(super) fn note(plan: &Plan<'_>, cost: &CellCost, order: KeyOrder, room: u64)
         runs.forget(plan, run.tiles().keys().copied());
     }
     stretches.sort();
-    Ok(stretches)
+    Ok(())
+}
+
+/// A box by the keys of its cells, of which as many are noted as there is room for.
+#[derive(Debug)]
+pub(super) struct Keyed {
+    stretches: Stretches,
+    narrowed: Arc<Vec<Narrowed>>,
+    /// Most stretches of a tile.
+    most: usize,
+    /// A window that is to be noted in more stretches, because its cells are too many for one batch.
+    finer: Option<Taken>,
+}
+
+impl Keyed {
+    /// Notes the first keys, in a quarter of the room.
+    pub(super) fn new(
+        plan: &Plan<'_>,
+        cost: &CellCost,
+        order: KeyOrder,
+        room: u64,
+        narrowed: Arc<Vec<Narrowed>>,
+    ) -> Result<Self> {
+        let stretches = Stretches::new(order).within(room / 4);
+        let mut this = Self { stretches, narrowed, most: 1, finer: None };
+        this.note_on(plan, cost, room)?;
+        Ok(this)
+    }
+
+    fn note_on(&mut self, plan: &Plan<'_>, cost: &CellCost, room: u64) -> Result<()> {
+        let mut plan = narrow(plan, &self.narrowed);
+        self.most = match &self.finer {
+            Some(taken) => {
+                plan.share.tiles = Some(Arc::new(taken.tiles.clone()));
+                self.most.saturating_mul(FINER)
+            }
+            None => {
+                let most = (room / 8).checked_div(notes(&plan)).unwrap_or(1).clamp(1, MOST_STRETCHES);
+                to_usize(most).unwrap_or(1)
+            }
+        };
+        self.stretches = self.stretches.anew(self.finer.take().as_ref());
+        plan.share.window = Some(Arc::new(self.stretches.left()));
+        note_in(&plan, cost, &mut self.stretches, self.most, room)
+    }
+
+    /// The next window, in a share of the room that `scale` is; `None` behind the last cell.
+    pub(super) fn next(
+        &mut self,
+        plan: &Plan<'_>,
+        cost: &CellCost,
+        room: &Room,
+        scale: impl Fn(u64) -> u64,
+    ) -> Result<Option<Part>> {
+        if self.finer.is_some() || self.stretches.is_at_horizon() {
+            self.note_on(plan, cost, room.bytes())?;
+        }
+        let room = room.again().beside(self.stretches.held());
+        let target = scale(room.bytes());
+        Ok(next_window(&self.stretches, cost, room, target, &self.narrowed))
+    }
+
+    /// Takes a window back, to be cut smaller. Fails if that is not possible.
+    pub(super) fn put_back(&mut self, taken: Taken) -> bool {
+        if taken.divisible {
+            return true;
+        }
+        let finest = self.stretches.is_finest();
+        self.finer = (!finest).then_some(taken);
+        !finest
+    }
+
+    /// Goes on behind a window.
+    pub(super) fn advance(&mut self, taken: &Taken) {
+        self.stretches.advance(taken);
+    }
+
+    /// Whether cells of a fragment are left.
+    pub(super) fn has_fragment(&self, fragment: usize) -> bool {
+        self.stretches.has_fragment(fragment)
+    }
 }
 
 /// Bytes of the notes where every tile of all fragments is one stretch; at least those of one.

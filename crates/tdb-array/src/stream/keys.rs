@@ -2,6 +2,8 @@
 //!
 //! Coordinates are decoded twice. A first pass notes for each tile some of its cells' keys, evenly spaced; between two of
 //! them lies a known number of cells. A batch is then an interval of keys, as long as the cells that may lie in it fit.
+//!
+//! Where there is no room for all notes, those of the first keys are kept, up to a horizon; behind it, cells are noted anew.
 
 use core::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -109,6 +111,12 @@ struct Stretch {
     bytes: u64,
 }
 
+impl Stretch {
+    fn held(&self) -> u64 {
+        self.low.held().saturating_add(self.high.held()).saturating_add(64)
+    }
+}
+
 /// All cells of a query, in stretches, and the windows that have not been taken yet.
 #[derive(Debug)]
 pub(crate) struct Stretches {
@@ -116,8 +124,14 @@ pub(crate) struct Stretches {
     /// By their low key, those first that end first.
     stretches: Vec<Stretch>,
     from: Option<Key>,
+    /// No cell from this key on is noted.
+    horizon: Option<Key>,
     done: bool,
     held: u64,
+    /// Bytes that stretches may take; more only if they all begin with the same key.
+    most_held: u64,
+    /// Whether each stretch is one cell.
+    finest: bool,
 }
 
 /// A batch of stretches.
@@ -132,7 +146,44 @@ pub(crate) struct Taken {
 
 impl Stretches {
     pub(crate) fn new(order: KeyOrder) -> Self {
-        Self { order: Arc::new(order), stretches: Vec::new(), from: None, done: false, held: 0 }
+        Self {
+            order: Arc::new(order),
+            stretches: Vec::new(),
+            from: None,
+            horizon: None,
+            done: false,
+            held: 0,
+            most_held: u64::MAX,
+            finest: true,
+        }
+    }
+
+    /// No stretches in at most so many bytes.
+    pub(super) fn within(self, most_held: u64) -> Self {
+        Self { most_held, ..self }
+    }
+
+    /// The same, where nothing is noted yet of what is left, or of what is left before the end of a window.
+    pub(super) fn anew(&self, before: Option<&Taken>) -> Self {
+        let from = self.from.clone();
+        let horizon = before.and_then(|taken| taken.to.clone());
+        let order = self.order.clone();
+        Self { order, from, horizon, stretches: Vec::new(), done: false, held: 0, finest: true, ..*self }
+    }
+
+    /// Whether cells that are not noted come next.
+    pub(super) fn is_at_horizon(&self) -> bool {
+        self.horizon.is_some() && self.from == self.horizon
+    }
+
+    /// Whether each stretch is one cell.
+    pub(super) const fn is_finest(&self) -> bool {
+        self.finest
+    }
+
+    /// The keys that are to be noted.
+    pub(super) fn left(&self) -> Window {
+        Window { order: self.order.clone(), from: self.from.clone(), to: self.horizon.clone() }
     }
 
     /// Notes a tile's cells in `most` stretches; `bytes` is what all of them cost.
@@ -162,19 +213,41 @@ impl Stretches {
             cell: (0..order.dimensions.len()).map(|index| value(index, at).to_vec()).collect(),
         };
         let len = cells.div_ceil(most.max(1)).max(1);
+        self.finest &= len == 1;
         for stretch in sorted.chunks(len) {
             let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
             let (low, high) = (key(*first), key(*last));
+            if self.horizon.as_ref().is_some_and(|horizon| order.compare_keys(&low, horizon).is_ge()) {
+                continue;
+            }
             let share = u128::from(bytes).saturating_mul(u128::from(to_u64(stretch.len())));
             let share = share.checked_div(u128::from(to_u64(cells))).unwrap_or(0);
-            self.held = self.held.saturating_add(low.held()).saturating_add(high.held()).saturating_add(64);
-            self.stretches.push(Stretch {
-                fragment: selection.fragment,
-                tile: selection.tile,
-                low,
-                high,
-                bytes: u64::try_from(share).unwrap_or(u64::MAX),
-            });
+            let bytes = u64::try_from(share).unwrap_or(u64::MAX);
+            let stretch = Stretch { fragment: selection.fragment, tile: selection.tile, low, high, bytes };
+            self.held = self.held.saturating_add(stretch.held());
+            self.stretches.push(stretch);
+        }
+        if self.held > self.most_held {
+            self.draw_in();
+        }
+    }
+
+    /// Draws the horizon in, until what is noted takes somewhat less than it may.
+    fn draw_in(&mut self) {
+        self.sort();
+        let order = self.order.clone();
+        while self.held > self.most_held / 4 * 3 {
+            let (Some(first), Some(last)) = (self.stretches.first(), self.stretches.last()) else { return };
+            if order.compare_keys(&first.low, &last.low).is_eq() {
+                return;
+            }
+            // Another stretch that begins there must go too.
+            let horizon = last.low.clone();
+            let behind = |stretch: &Stretch| order.compare_keys(&stretch.low, &horizon).is_ge();
+            while let Some(gone) = self.stretches.pop_if(|stretch| behind(stretch)) {
+                self.held = self.held.saturating_sub(gone.held());
+            }
+            self.horizon = Some(horizon);
         }
     }
 
@@ -225,6 +298,7 @@ impl Stretches {
             }
             last = Some(low);
         }
+        let to = to.or(self.horizon.as_ref());
         let divisible = first_end.is_some() && first_end != to;
         let to = to.cloned();
         let mut tiles: TileSet = BTreeMap::new();

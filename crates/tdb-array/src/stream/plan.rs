@@ -267,7 +267,8 @@ impl Parts {
         match (&mut self.kind, part.what) {
             (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
             (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
-            (Kind::Keys(_) | Kind::Boxes(_), What::Window(taken, _)) => taken.divisible,
+            (Kind::Boxes(boxes), What::Window(taken, _)) => boxes.put_back_window(*taken),
+            (Kind::Keys(_), What::Window(taken, _)) => taken.divisible,
             (kind @ Kind::Done, What::Whole(order)) => {
                 // Estimates of whole queries count every cell, but not all that deletes look at.
                 *kind = Kind::Unsorted(order);

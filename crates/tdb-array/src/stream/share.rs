@@ -39,6 +39,13 @@ impl Share {
         self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
     }
 
+    /// Counts memory that can be done without, unless it takes more than half of what is left.
+    pub(crate) fn spare(&self, bytes: u64) -> bool {
+        let Some(room) = &self.room else { return true };
+        let left = room.bytes.saturating_sub(room.used.load(Ordering::Relaxed));
+        bytes <= left / 2 && room.charge(bytes).is_ok()
+    }
+
     /// Counts what so many selected cells are going to take.
     pub(crate) fn admit(&self, cells: u64) -> Result<(), QueryError> {
         let Some(room) = &self.room else { return Ok(()) };

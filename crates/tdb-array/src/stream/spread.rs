@@ -65,6 +65,8 @@ pub(crate) struct Spread {
     lines: Vec<Line>,
     /// Bytes that every cell of a box takes, stored or not: what dense results do.
     volume: u64,
+    /// Bytes of the values of variable length of the dearest tile, all of which may be one cell's.
+    values: f64,
 }
 
 /// Most spans that are held: beyond, consecutive tiles share one.
@@ -73,7 +75,7 @@ const MOST_SPANS: usize = 1 << 16;
 impl Spread {
     /// The spread of a dense query: its cells, and the values of variable length.
     pub(crate) fn dense(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
-        let mut spread = Self { spans: Vec::new(), lines, volume: cost.per_cell() };
+        let mut spread = Self { lines, volume: cost.per_cell(), ..Self::default() };
         let context = &plan.array.context;
         for (number, fragment) in plan.array.fragments.iter().enumerate() {
             let Some(domain) = fragment.bounds().and_then(|domain| spread.box_of(domain)) else {
@@ -96,7 +98,9 @@ impl Spread {
             if !fragment.is_dense() {
                 let bytes: u64 =
                     sizes.iter().flat_map(|(_, list)| list.iter()).fold(0, |a, b| a.saturating_add(*b));
-                spread.push(Weight { bytes: bytes as f64 * 2.0, ..Weight::default() }, &domain, number);
+                let bytes = bytes as f64 * 2.0;
+                spread.values = spread.values.max(bytes);
+                spread.push(Weight { bytes, ..Weight::default() }, &domain, number);
                 fragment.forget();
                 continue;
             }
@@ -123,6 +127,7 @@ impl Spread {
             };
             let weight = |tile: usize| Weight { bytes: weigh(&sizes, tile), ..Weight::default() };
             spread.push_tiles(tiles, number, weight, tile_box, query);
+            spread.values = spread.values.max(dearest(&sizes));
             fragment.forget();
         }
         Ok(spread)
@@ -131,7 +136,7 @@ impl Spread {
     /// The spread of a dense query of several intervals a dimension: the same for all cells. What was asked for out of order
     /// is held once more when it is put in order.
     pub(crate) fn places(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
-        let (mut values, mut cells) = (0u64, 1u64);
+        let (mut values, mut cells, mut most) = (0u64, 1u64, 0.0f64);
         for fragment in &plan.array.fragments {
             let sizes = cost.var_sizes(&plan.array.context, fragment)?;
             for (times, list) in &sizes {
@@ -139,15 +144,21 @@ impl Spread {
                 values = values.saturating_add(sum.saturating_mul(*times));
             }
             cells = cells.saturating_add(fragment.cell_count());
+            most = most.max(dearest(&sizes));
             fragment.forget();
         }
         let each = values.div_ceil(cells).saturating_add(cost.per_cell());
-        Ok(Self { spans: Vec::new(), lines, volume: each.saturating_add(cost.per_result_cell()) })
+        Ok(Self {
+            spans: Vec::new(),
+            lines,
+            volume: each.saturating_add(cost.per_result_cell()),
+            values: most,
+        })
     }
 
     /// The spread of the cells of sparse fragments.
     pub(crate) fn sparse(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
-        let mut spread = Self { spans: Vec::new(), lines, volume: 0 };
+        let mut spread = Self { lines, ..Self::default() };
         let context = &plan.array.context;
         for (number, fragment) in plan.array.fragments.iter().enumerate() {
             let Some(domain) = fragment.bounds().and_then(|domain| spread.box_of(domain)) else {
@@ -167,6 +178,7 @@ impl Spread {
             }
             let tiles = to_usize(fragment.footer().sparse_tile_num).unwrap_or(usize::MAX);
             let sizes = cost.var_sizes(context, fragment)?;
+            spread.values = spread.values.max(dearest(&sizes));
             let weight = |tile: usize| {
                 let cells = fragment.footer().sparse_tile_cells(to_u64(tile), fragment.schema().capacity);
                 let bytes = cells.saturating_mul(cost.per_cell()) as f64 + weigh(&sizes, tile);
@@ -284,7 +296,7 @@ impl Spread {
             most
         };
         let dimensions = self.lines.iter().enumerate().map(along);
-        super::whole(dimensions.reduce(f64::min).unwrap_or(0.0)).saturating_add(self.volume)
+        super::whole(dimensions.reduce(f64::min).unwrap_or(0.0) + self.values).saturating_add(self.volume)
     }
 
     /// How much of a span lies in a box; `None` if nothing does.
@@ -329,6 +341,12 @@ fn spread_box(lines: &[Line], tree: &RTree, tile: usize) -> Option<Bounds> {
 /// Half of what an interval holds: one more than its length, of integers. A whole real one may be longer than the largest number.
 fn half(low: f64, high: f64, line: &Line) -> f64 {
     (high / 2.0 - low / 2.0) + line.grain() / 2.0
+}
+
+/// Bytes that the values of variable length of the dearest tile take.
+fn dearest(sizes: &VarSizes) -> f64 {
+    let tiles = sizes.iter().map(|(_, list)| list.len()).max().unwrap_or(0);
+    (0..tiles).map(|tile| weigh(sizes, tile)).fold(0.0, f64::max)
 }
 
 /// Bytes that a tile's values of variable length take.

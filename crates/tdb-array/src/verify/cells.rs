@@ -19,6 +19,7 @@ use super::report::{Check, Problem};
 use crate::fragment::Fragment;
 use crate::query::show_value;
 use crate::ranges::is_value;
+use crate::sparse::hilbert::Curve;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::write::{CheckedColumn, GlobalOrder};
@@ -159,17 +160,22 @@ impl Verifier {
             Some(before) => tile.point(before),
             None => walk.last.as_ref().map(|(point, _)| point.clone()).unwrap_or_default(),
         };
-        let dimensions = fragment.schema().domain.dimensions.iter();
+        let dimensions = fragment.schema().domain.dimensions.as_slice();
         let high = dimensions
+            .iter()
             .zip(point.iter().zip(&before))
             .any(|(dimension, (a, b))| dimension.is_var() && a.iter().chain(b).any(|byte| *byte >= 0x80));
-        let values = Values { high, ..Values::default() };
+        let hilbert = fragment.schema().cell_order == tdb_codec::Layout::Hilbert;
+        let place = |point: &Point| {
+            Curve::new(dimensions).place(|index| point.get(index).map_or(&[], Vec::as_slice))
+        };
+        let tie = hilbert && place(&point) == place(&before);
+        let values = Values { high, tie, ..Values::default() };
         let known = known(Check::Order, &Case { fragment, field: None, values });
         let (path, tile) = (walk.key.clone(), tile.tile);
         self.findings.add(Check::Order, known, || {
-            let order = fragment.schema().cell_order;
             let (point, before) = (show(fragment, &point), show(fragment, &before));
-            let order = if order == tdb_codec::Layout::Hilbert { "Hilbert order" } else { "global order" };
+            let order = if hilbert { "Hilbert order" } else { "global order" };
             let what = format!(
                 "tile {tile}, cell {cell}, {point}: stands after {before}, but comes before it in {order}"
             );

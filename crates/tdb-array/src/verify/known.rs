@@ -39,6 +39,8 @@ pub(super) struct Values {
     pub(super) infinite: bool,
     /// A tile's sum of integers that passed its limit.
     pub(super) limit: bool,
+    /// Cells that share a place on the Hilbert curve.
+    pub(super) tie: bool,
 }
 
 impl Values {
@@ -53,6 +55,7 @@ impl Values {
             filled: self.filled || other.filled,
             infinite: self.infinite || other.infinite,
             limit: self.limit || other.limit,
+            tie: self.tie || other.tie,
         }
     }
 }
@@ -99,6 +102,11 @@ static TABLE: &[Known] = &[
             case.before(Gate::IndexedFileNames) && case.fragment.schema().cell_order == Layout::Hilbert
         },
         why: "libtiledb 2.2 had other places for cells on a Hilbert curve",
+    },
+    Known {
+        checks: &[Check::Order],
+        applies: |case| case.before(Gate::HilbertTies) && case.values.tie,
+        why: "up to 2.22 libtiledb stored cells that share a place on the Hilbert curve by their last dimension first",
     },
     Known {
         checks: &[Check::Order],
