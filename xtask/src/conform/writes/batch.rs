@@ -114,6 +114,8 @@ pub(super) fn store(folder: &Path, list: Vec<Value>, blob: Vec<u8>) -> Result<()
 pub(super) fn chosen(folder: &Path, name: &str, chosen: &[usize], own: bool) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let part = folder.join(name);
+    // The cells of the batch before may be a link to the same file, and a copy onto itself is empty.
+    fresh(&part)?;
     fresh(&part.join("arrays"))?;
     let list = fs::read(folder.join("cases.json")).map_err(failed)?;
     let list: Vec<Value> = serde_json::from_slice(&list).map_err(|error| error.to_string())?;
