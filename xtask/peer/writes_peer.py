@@ -27,6 +27,7 @@ SCHEMAS_SINCE = (2, 30)
 OLD_VERSIONS, OLD_ANONYMOUS = (3, 4), "__attr"
 # What a schema has that a library before some release would leave out without a word; no interface takes what has none.
 NEEDS = {"dimension filters": (2, 0), "fill values": (2, 1), "Hilbert order": (2, 2), "validity filters": (2, 6),
+         "a type for double delta": (2, 17),
          "ordered attributes": None}
 
 

@@ -136,9 +136,10 @@ gates! {
     PercentEncodedFileNames = 8, "Data files are named after the percent-encoded field";
     IndexedFileNames = 9, "Data files are named after the field's index (`a0.tdb`, `d1_var.tdb`, …)";
     RelativeConsolidatedNames = 9, "Consolidated fragment metadata holds bare fragment names";
+    NarrowTileCells = 9, "Libraries (2.3 to 2.14) count the cells of a dense tile in the type of its dimensions, and crash where there are more than that holds";
     TimeTypes = 9, "`TIME_*` datatypes";
     WideDomains = 9, "Dense dimensions of a signed type longer than its largest number (libraries before compute with what overflows)";
-    BrokenInt8 = 9, "Libraries (2.3 to 2.9) fail on, and hang over, dense `INT8` dimensions with negative coordinates";
+    BrokenSmallIntegers = 9, "Libraries (2.3 to 2.9) fail on, and hang over, dense `INT8` and `INT16` dimensions with negative coordinates";
     SchemaFolder = 10, "Schemas live in `__schema`; a fragment's footer names its schema and is followed by its length";
     TypedValidity = 10, "Libraries (2.6 to 2.10) filter validity tiles of dense cells in row- or column-major order as if they held the attribute's values";
     TileStatistics = 11, "Fragment metadata holds each tile's min, max, sum and null count";
@@ -151,7 +152,7 @@ gates! {
     AsciiRleStrings = 12, "RLE on var-length `STRING_ASCII` holds the strings' lengths; the offsets tile is empty";
     AsciiDictionaryStrings = 13, "DICTIONARY on var-length `STRING_ASCII` holds the strings' lengths";
     CellTimestamps = 14, "Footer flag: the fragment has a timestamp for each cell";
-    MendedInt8 = 14, "Libraries take dense `INT8` dimensions with negative coordinates again";
+    MendedSmallIntegers = 14, "Libraries take dense `INT8` and `INT16` dimensions with negative coordinates again";
     BoolType = 14, "`BOOL` datatype";
     ByteValidity = 15, "Libraries filter all validity tiles as bytes again";
     ScaleFloatFilter = 15, "SCALE_FLOAT filter";
@@ -163,6 +164,7 @@ gates! {
     OrderedAttributes = 17, "Attributes have a data order";
     Utf8Strings = 17, "RLE and DICTIONARY on var-length `STRING_UTF8` hold the strings' lengths";
     WebPFilter = 17, "WEBP filter";
+    WideTileCells = 18, "Libraries count the cells of a dense tile in 64 bits again";
     DimensionLabels = 18, "The schema lists dimension labels";
     DeltaFilter = 19, "DELTA filter";
     DeltaReinterpret = 19, "DELTA options end in a reinterpret datatype";

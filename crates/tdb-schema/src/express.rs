@@ -55,6 +55,7 @@ impl ArraySchema {
             };
             require_filters(version, filters, dimension.datatype, name)?;
         }
+        self.check_tile_cells(version)?;
         self.check_file_names(version)?;
         self.attributes.iter().try_for_each(|attribute| attribute.check_known(version))?;
         if self.fields().any(|field| field.is_var()) {
@@ -64,6 +65,24 @@ impl ArraySchema {
             require_filters(version, &self.validity_filters, Datatype::Uint8, "validity")?;
         }
         self.labels.iter().try_for_each(|label| require_datatype(version, label.datatype, &label.name))
+    }
+
+    /// Whether libraries can count the cells of a dense tile.
+    fn check_tile_cells(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
+        let Some(first) = self.domain.dimensions.first().filter(|_| self.array_type == ArrayType::Dense)
+        else {
+            return Ok(());
+        };
+        let extents = self.domain.dimensions.iter().filter_map(Dimension::extent_cells);
+        let cells = extents.fold(1, u64::saturating_mul);
+        let bits = u32::try_from(first.datatype.size().saturating_mul(8)).unwrap_or(u64::BITS);
+        let bits = bits.saturating_sub(u32::from(first.datatype.physical().is_signed_integer()));
+        let more = 1u64.checked_shl(bits).is_some_and(|numbers| cells >= numbers);
+        if more && version.has(Gate::NarrowTileCells) {
+            let what = "tiles of more cells than fit the type of dimension";
+            require(version, Gate::WideTileCells, what, &first.name)?;
+        }
+        Ok(())
     }
 
     /// Whether fields can have files named after them.
@@ -135,10 +154,10 @@ fn check_domain_known(dimension: &Dimension, version: FormatVersion) -> Result<(
         let what = "domain, longer than the largest number of its type, of dimension";
         require(version, Gate::WideDomains, what, &dimension.name)?;
     }
-    let negative = |(low, _): &(Vec<u8>, Vec<u8>)| low.first().is_some_and(|low| low & 0x80 != 0);
-    let negative = dimension.datatype == Datatype::Int8 && dimension.domain.as_ref().is_some_and(negative);
-    if negative && version.has(Gate::BrokenInt8) {
-        require(version, Gate::MendedInt8, "negative coordinates of dimension", &dimension.name)?;
+    let negative = |(low, _): &(Vec<u8>, Vec<u8>)| low.last().is_some_and(|low| low & 0x80 != 0);
+    let small = matches!(dimension.datatype, Datatype::Int8 | Datatype::Int16);
+    if small && dimension.domain.as_ref().is_some_and(negative) && version.has(Gate::BrokenSmallIntegers) {
+        require(version, Gate::MendedSmallIntegers, "negative coordinates of dimension", &dimension.name)?;
     }
     Ok(())
 }

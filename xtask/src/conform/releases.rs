@@ -53,9 +53,21 @@ impl Releases {
     }
 }
 
+/// The first two numbers of a release's name; of no such name, the largest there are.
+pub(super) fn minor(release: &str) -> (u32, u32) {
+    let mut numbers = release.split('.').map(|number| number.parse().unwrap_or(u32::MAX));
+    (numbers.next().unwrap_or(u32::MAX), numbers.next().unwrap_or(u32::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn releases_compare_by_their_numbers() {
+        assert!(minor("2.9.5") < minor("2.10.4") && minor("1.7.7") < (2, 0) && minor("2.30.0") == (2, 30));
+        assert_eq!(minor("none"), (u32::MAX, u32::MAX));
+    }
 
     #[test]
     fn the_releases_of_a_version_take_turns_and_the_newest_always_reads() {

@@ -20,6 +20,7 @@ mod dimensions;
 mod judge;
 mod model;
 mod pairs;
+mod rules;
 mod schemas;
 mod told;
 

@@ -162,7 +162,7 @@ fn what_came_after_the_libraries_of_a_version_is_refused_by_name() {
 }
 
 #[test]
-fn negative_dense_int8_coordinates_are_refused_where_libraries_hang_over_them() {
+fn negative_coordinates_of_small_dense_dimensions_are_refused_where_libraries_hang_over_them() {
     for version in FormatVersion::all() {
         let build = |builder: SchemaBuilder, low: i8| {
             builder
@@ -171,7 +171,10 @@ fn negative_dense_int8_coordinates_are_refused_where_libraries_hang_over_them() 
                 .version(version)
                 .build()
         };
+        let wide = ArraySchema::dense().dimension(Dimension::new("x", -300..=300i16).with_tile(9i16));
+        let wide = wide.attribute(cells()).version(version).build();
         let built = build(ArraySchema::dense(), -50);
+        assert_eq!(wide.is_err(), built.is_err(), "version {version}");
         if (9..14).contains(&version.number()) {
             let what = "negative coordinates of dimension";
             assert_eq!(built, Err(P::NotInVersion { what, name: "x".into(), version }));
@@ -179,6 +182,32 @@ fn negative_dense_int8_coordinates_are_refused_where_libraries_hang_over_them() 
             assert!(built.is_ok(), "version {version}: {built:?}");
         }
         assert!(build(ArraySchema::dense(), 0).is_ok() && build(ArraySchema::sparse(), -50).is_ok());
+    }
+}
+
+#[test]
+fn dense_tiles_of_more_cells_than_the_type_of_their_dimensions_holds_are_refused_where_libraries_crash() {
+    for version in FormatVersion::all() {
+        let build = |builder: SchemaBuilder, extents: [u8; 2]| {
+            let [x, y] = extents;
+            builder
+                .dimension(Dimension::new("x", 0..=99u8).with_tile(x))
+                .dimension(Dimension::new("y", 0..=99u8).with_tile(y))
+                .attribute(cells())
+                .version(version)
+                .build()
+        };
+        let built = build(ArraySchema::dense(), [16, 16]);
+        if (9..18).contains(&version.number()) {
+            let what = "tiles of more cells than fit the type of dimension";
+            assert_eq!(built, Err(P::NotInVersion { what, name: "x".into(), version }));
+        } else {
+            assert!(built.is_ok(), "version {version}: {built:?}");
+        }
+        assert!(build(ArraySchema::dense(), [15, 17]).is_ok(), "255 cells fit");
+        if version.has(tdb_codec::Gate::DimensionFiles) {
+            assert!(build(ArraySchema::sparse(), [16, 16]).is_ok(), "sparse tiles have a capacity");
+        }
     }
 }
 

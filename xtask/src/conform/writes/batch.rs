@@ -111,7 +111,13 @@ pub(super) fn store(folder: &Path, list: Vec<Value>, blob: Vec<u8>) -> Result<()
 
 /// A list of some of the cases, for one peer. What is its `own` counts by cells only: each library makes schemas of its own
 /// version.
-pub(super) fn chosen(folder: &Path, name: &str, chosen: &[usize], own: bool) -> Result<PathBuf, String> {
+pub(super) fn chosen(
+    folder: &Path,
+    name: &str,
+    chosen: &[usize],
+    own: bool,
+    asked: &mut dyn FnMut(usize, &str) -> bool,
+) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let part = folder.join(name);
     // The cells of the batch before may be a link to the same file, and a copy onto itself is empty.
@@ -121,8 +127,14 @@ pub(super) fn chosen(folder: &Path, name: &str, chosen: &[usize], own: bool) -> 
     let list: Vec<Value> = serde_json::from_slice(&list).map_err(|error| error.to_string())?;
     let list: Vec<Value> = chosen
         .iter()
-        .filter_map(|at| list.get(*at).cloned())
-        .map(|mut case| {
+        .filter_map(|at| Some((*at, list.get(*at).cloned()?)))
+        .map(|(at, mut case)| {
+            if let Some(queries) = case.get_mut("queries").and_then(Value::as_array_mut) {
+                queries.retain(|query| {
+                    let layout = query.get("layout").and_then(Value::as_str);
+                    asked(at, layout.unwrap_or_default())
+                });
+            }
             if own {
                 case.as_object_mut().and_then(|case| case.insert("own".into(), true.into()));
             }

@@ -61,11 +61,22 @@ impl Case {
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if empty(step)))
     }
 
+    /// Whether a write has cells, and they are all empty in a field.
+    pub(super) fn writes_only_empty(&self, kind: FieldKind) -> bool {
+        let empty = |(at, row): &(Vec<Vec<u8>>, model::Row)| match kind {
+            FieldKind::Dimension(index) => at.get(index).is_some_and(Vec::is_empty),
+            FieldKind::Attribute(index) => row.get(index).is_some_and(|(value, _)| value.is_empty()),
+        };
+        let only = |step: &Step| !step.cells.is_empty() && step.cells.iter().all(empty);
+        self.acts.iter().any(|act| matches!(act, Act::Write(step) if only(step)))
+    }
+
     /// Whether its schema has a dense domain with which libraries of the version's age cannot compute wherever cells lie.
     pub(super) fn is_beyond_old_libraries(&self) -> bool {
         let schema = self.schema();
         let known = schema.check_known(schema.version);
-        matches!(known, Err(SchemaProblem::NotInVersion { what, .. }) if what.starts_with("domain, longer") || what.starts_with("negative coordinates"))
+        let whats = ["domain, longer", "negative coordinates", "tiles of more cells"];
+        matches!(known, Err(SchemaProblem::NotInVersion { what, .. }) if whats.iter().any(|own| what.starts_with(own)))
     }
 
     /// Whether string coordinates have bytes from 0x80, in more than one fragment.
@@ -85,7 +96,8 @@ impl Case {
         several && steps().any(|step| step.cells.iter().any(wide))
     }
 
-    /// Whether a dense write reaches, with what is read around it, a last tile that ends past the largest number of the type.
+    /// Whether a dense write reaches, with what is read around it, a last tile that ends at the largest number of the type or
+    /// past it.
     pub(super) fn writes_past_the_type(&self) -> bool {
         let schema = self.schema();
         let mut dimensions = schema.domain.dimensions.iter().enumerate();
@@ -115,7 +127,7 @@ impl Case {
                     }
                     _ => false,
                 };
-                low + first + extent > numbers && self.acts.iter().any(reaches)
+                low + first + extent >= numbers && self.acts.iter().any(reaches)
             })
     }
 

@@ -3,46 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tdb_filters::Filter;
-use tdb_schema::{Field, FieldKind};
-
 use super::batch::{self, Batch, Good};
 use super::bench::Case;
+use super::rules;
 use crate::conform::peers::{Answer, Outcome, Peer};
 use crate::conform::releases::Releases;
 use crate::peer::READER;
-
-/// What libraries get wrong by themselves, but not always with the same cells, which may lie in other tiles then.
-const EXCUSED: [Excuse; 4] = [
-    Excuse {
-        library: Some(READER),
-        fits: Case::merges_wide_strings,
-        why: "\"Merging strings\": several fragments with bytes from 0x80 in string coordinates",
-    },
-    Excuse {
-        library: None,
-        fits: Case::writes_past_the_type,
-        why: "\"Last tiles that end past the type's largest number\": a dense write that reaches such a tile",
-    },
-    Excuse {
-        library: Some("2.7.2"),
-        fits: |case| {
-            let dimensions = case.made.schema.domain.dimensions.iter().enumerate();
-            dimensions.filter(|(_, own)| own.is_var()).any(|(at, _)| case.has_empty(FieldKind::Dimension(at)))
-        },
-        why: "\"Tiles of empty strings only\": a tile of empty strings only, read in global order",
-    },
-    Excuse {
-        library: Some(READER),
-        fits: |case| {
-            let first =
-                |field: &Field<'_>| matches!(field.filters.filters.as_slice(), [.., Filter::Rle { .. }, _]);
-            let mut var = case.made.schema.fields().filter(Field::is_var);
-            var.any(|field| first(&field) && case.has_empty(field.kind))
-        },
-        why: "\"Tiles of empty strings only\": a tile of empty cells only, by RLE before another filter",
-    },
-];
 
 /// What `writes_peer.py` says of the right cells in another order.
 const REORDERED: &str = "in another order, ";
@@ -51,8 +17,7 @@ const CREATE: &str = "create: ";
 /// Of what tdb does not make, as the newest library does not, though one of the version's age does.
 const OUTDATED: &str = "refused, as libtiledb 2.30 no longer makes it";
 /// Of what tdb refuses because releases of the age fail on some of its cells, though not on all.
-const BEYOND: &str =
-    "refused by \"Old versions\": dense domains past the largest number of their type, negative INT8";
+const BEYOND: &str = "refused by \"Old versions\": dense domains and tiles past the largest number of their type, negative INT8 and INT16";
 /// Of things that tdb refuses and libtiledb makes, but neither writes nor reads back.
 const USELESS: &str =
     "refused, and libtiledb does not write, or misreads, the cells that it makes the array for";
@@ -60,14 +25,6 @@ const USELESS: &str =
 const SHOWN: usize = 5;
 /// Most letters of a failure that is told of at once.
 const LONGEST: usize = 400;
-
-/// A rule by which a difference is the library's fault. It looks at schema and history, never at the answer.
-struct Excuse {
-    /// Of one release; of all without one.
-    library: Option<&'static str>,
-    fits: fn(&Case) -> bool,
-    why: &'static str,
-}
 
 /// What came of the cases of one version with one library.
 #[derive(Debug, Default)]
@@ -80,6 +37,8 @@ pub(super) struct Counts {
     /// Arrays that tdb does not make, and the library neither.
     refused: usize,
     excused: BTreeMap<&'static str, usize>,
+    /// Queries that were not asked, by the rule that says why.
+    unasked: BTreeMap<&'static str, usize>,
     failures: Vec<String>,
 }
 
@@ -136,7 +95,7 @@ impl Bench<'_> {
         if cases.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let list = batch::chosen(self.folder, &format!("own-{reader}"), cases, true)?;
+        let list = batch::chosen(self.folder, &format!("own-{reader}"), cases, true, &mut |_, _| true)?;
         let ask = |op| self.start(reader, op, &list, list.join("arrays"), cases.len())?.finish();
         let able = ask("write")?;
         let own = ask("read")?;
@@ -158,7 +117,14 @@ impl Bench<'_> {
             let mut peers = Vec::new();
             for job in pair.iter().filter(|job| !job.cases.is_empty()) {
                 let name = format!("for-{}-{}", job.version, job.reader);
-                let list = batch::chosen(self.folder, &name, &job.cases, false)?;
+                let counts = tally.counts.entry((job.version, job.reader.clone())).or_default();
+                let mut asked = |at: usize, layout: &str| {
+                    let why =
+                        made.good.get(at).and_then(|good| rules::unasked(&good.case, layout, &job.reader));
+                    why.into_iter().for_each(|why| *counts.unasked.entry(why).or_default() += 1);
+                    why.is_none()
+                };
+                let list = batch::chosen(self.folder, &name, &job.cases, false, &mut asked)?;
                 let arrays = self.folder.join("arrays");
                 peers.push((job, self.start(&job.reader, "read", &list, arrays, job.cases.len())?));
             }
@@ -280,11 +246,8 @@ impl Counts {
             self.own.push(format!("version {version} case {number}, libtiledb {reader}: {what}"));
             return;
         }
-        let excuse = EXCUSED
-            .iter()
-            .find(|excuse| excuse.library.is_none_or(|library| library == *reader) && (excuse.fits)(case));
-        if let Some(excuse) = excuse {
-            *self.excused.entry(excuse.why).or_default() += 1;
+        if let Some(why) = rules::excused(case, reader) {
+            *self.excused.entry(why).or_default() += 1;
             return;
         }
         let own = match own {
@@ -328,6 +291,7 @@ impl Tally {
         let (mut failures, mut equal, mut shown) = (self.failures.len(), 0, Vec::new());
         shown.extend(self.failures.iter().take(4 * SHOWN));
         let mut excuses: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut unasked: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for ((version, library), counts) in &self.counts {
             let excused: usize = counts.excused.values().sum();
             println!(
@@ -345,10 +309,16 @@ impl Tally {
             for (why, count) in &counts.excused {
                 *excuses.entry((library, *why)).or_default() += *count;
             }
+            for (why, count) in &counts.unasked {
+                *unasked.entry((library, *why)).or_default() += *count;
+            }
         }
         println!("{equal} arrays read equal, {failures} not; verified {} times", self.verified);
         for ((library, why), count) in excuses {
             println!("excused {count} × libtiledb {library}: {why}");
+        }
+        for ((library, why), count) in unasked {
+            println!("not asked {count} queries × libtiledb {library}: {why}");
         }
         println!("own faults, one of each library:");
         for counts in self.counts.values() {

@@ -98,11 +98,19 @@ pub(super) fn needs(schema: &ArraySchema) -> Value {
     });
     let ordered = schema.attributes.iter().any(|attribute| attribute.order != DataOrder::Unordered);
     let nullable = schema.attributes.iter().any(|attribute| attribute.nullable);
+    let typed = |pipeline: &Pipeline| {
+        let mut filters = pipeline.filters.iter();
+        filters.any(|filter| matches!(filter, Filter::DoubleDelta { reinterpret: Some(_), .. }))
+    };
+    let typed =
+        [&schema.coords_filters, &schema.offsets_filters, &schema.validity_filters].into_iter().any(typed)
+            || schema.fields().any(|field| typed(field.filters));
     let needs = [
         ("dimension filters", filtered),
         ("fill values", filled),
         ("Hilbert order", schema.cell_order == Layout::Hilbert),
         ("ordered attributes", ordered),
+        ("a type for double delta", typed),
         ("validity filters", nullable && schema.validity_filters.filters != [Filter::Rle { level: -1 }]),
     ];
     needs.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect()

@@ -1,0 +1,137 @@
+//! What releases of libtiledb get wrong of arrays that are right: rules with a reason that docs/correctness_issues.md tells.
+//!
+//! A rule looks at the schema of a case, at what was done to it and at the release, never at an answer. Where only queries in
+//! some orders go wrong, these are not asked; everything else of the case is.
+
+use tdb_array::ArrayType;
+use tdb_filters::Filter;
+use tdb_schema::{Dimension, Field, FieldKind};
+
+use super::bench::Case;
+use crate::conform::releases::minor;
+use crate::peer::READER;
+
+/// What releases get wrong by themselves, but not always with the same cells, which may lie in other tiles then.
+const EXCUSED: [Excuse; 5] = [
+    Excuse {
+        releases: |_| true,
+        fits: Case::writes_past_the_type,
+        why: "\"Last tiles that end at the type's largest number\": a dense write that reaches such a tile",
+    },
+    Excuse {
+        releases: |release| ((2, 25)..(2, 27)).contains(&release),
+        fits: |case| {
+            let schema = &case.made.schema;
+            schema.array_type == ArrayType::Dense && schema.current_domain.is_some()
+        },
+        why: "\"Current domains of dense arrays\": 2.25 and 2.26 refuse to set them, and do not read by them",
+    },
+    Excuse {
+        releases: |release| release < (2, 1),
+        fits: |case| case.made.schema.fields().any(|field| field.is_var() && case.has_empty(field.kind)),
+        why: "\"Tiles of empty strings only\": 2.0 refuses to write empty cells, and does not read tiles of them",
+    },
+    Excuse {
+        releases: |release| ((2, 1)..(2, 4)).contains(&release),
+        fits: |case| {
+            case.made.schema.fields().any(|field| field.is_var() && case.writes_only_empty(field.kind))
+        },
+        why: "\"Tiles of empty strings only\": up to 2.3 it refuses to write empty cells only, and does not read a fragment of them",
+    },
+    Excuse {
+        releases: |release| release == minor(READER),
+        fits: |case| {
+            let first =
+                |field: &Field<'_>| matches!(field.filters.filters.as_slice(), [.., Filter::Rle { .. }, _]);
+            let mut var = case.made.schema.fields().filter(Field::is_var);
+            var.any(|field| first(&field) && case.has_empty(field.kind))
+        },
+        why: "\"Tiles of empty strings only\": a tile of empty cells only, by RLE before another filter",
+    },
+];
+
+/// What queries go wrong.
+const UNASKED: [Unasked; 4] = [
+    Unasked {
+        releases: |_| true,
+        fits: |case, layout| {
+            let alone = case.made.schema.domain.dimensions.len() == 1;
+            case.merges_wide_strings() && (alone || merges(layout))
+        },
+        why: "\"Merging strings\": several fragments with bytes from 0x80 in string coordinates",
+    },
+    Unasked {
+        releases: |release| release < (2, 4),
+        fits: |case, layout| merges(layout) && sparse_with(case, is_wide),
+        why: "\"Tiles of small and of wide integers\": a domain wider than the largest number of its type",
+    },
+    Unasked {
+        releases: |release| ((2, 4)..(2, 10)).contains(&release),
+        fits: |case, layout| {
+            merges(layout)
+                && sparse_with(case, |dimension| is_small(dimension) && begins_below_zero(dimension))
+        },
+        why: "\"Tiles of small and of wide integers\": INT8 or INT16, beginning below 0",
+    },
+    Unasked {
+        releases: |release| release == (2, 7),
+        fits: |case, layout| {
+            let dimensions = case.made.schema.domain.dimensions.iter().enumerate();
+            let mut strings = dimensions.filter(|(_, own)| own.is_var());
+            merges(layout) && strings.any(|(at, _)| case.has_empty(FieldKind::Dimension(at)))
+        },
+        why: "\"Tiles of empty strings only\": a tile of empty strings only, read in global order",
+    },
+];
+
+/// A case that a release may not read.
+struct Excuse {
+    releases: fn((u32, u32)) -> bool,
+    fits: fn(&Case) -> bool,
+    why: &'static str,
+}
+
+/// A query that a release may answer wrongly; its layout is one of `Layout::name`.
+struct Unasked {
+    releases: fn((u32, u32)) -> bool,
+    fits: fn(&Case, &str) -> bool,
+    why: &'static str,
+}
+
+/// Why a release need not read a case.
+pub(super) fn excused(case: &Case, release: &str) -> Option<&'static str> {
+    let release = minor(release);
+    EXCUSED.iter().find(|rule| (rule.releases)(release) && (rule.fits)(case)).map(|rule| rule.why)
+}
+
+/// Why a release is not asked for a case's cells in an order.
+pub(super) fn unasked(case: &Case, layout: &str, release: &str) -> Option<&'static str> {
+    let release = minor(release);
+    UNASKED.iter().find(|rule| (rule.releases)(release) && (rule.fits)(case, layout)).map(|rule| rule.why)
+}
+
+/// Whether fragments are merged for a layout as their cells are stored.
+fn merges(layout: &str) -> bool {
+    ["global-order", "unordered"].contains(&layout)
+}
+
+fn sparse_with(case: &Case, fits: impl Fn(&Dimension) -> bool) -> bool {
+    let schema = &case.made.schema;
+    schema.array_type == ArrayType::Sparse && schema.domain.dimensions.iter().any(fits)
+}
+
+/// Whether the domain of a dimension of signed integers is wider than the largest of them.
+fn is_wide(dimension: &Dimension) -> bool {
+    let bits = u32::try_from(dimension.datatype.size() * 8).unwrap_or(64);
+    dimension.datatype.physical().is_signed_integer()
+        && dimension.last_ordinal().is_some_and(|last| u128::from(last) >= 1 << (bits - 1))
+}
+
+fn is_small(dimension: &Dimension) -> bool {
+    dimension.datatype.size() < size_of::<i32>()
+}
+
+fn begins_below_zero(dimension: &Dimension) -> bool {
+    let low = dimension.domain.as_ref().and_then(|(low, _)| low.last());
+    dimension.datatype.physical().is_signed_integer() && low.is_some_and(|byte| *byte >= 0x80)
+}
