@@ -19,6 +19,7 @@ TEXT = ("CHAR", "STRING_ASCII", "STRING_UTF8")
 NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not-in", "not-in": "in"}
 BYTES = "\"Order of string coordinates\""
 TIES = "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\""
+TWICE = "\"Fragments of the same first timestamp\""
 # with these, cells come in an order that neither the steps nor the schema say, and perhaps twice
 OUT_OF_ORDER = (BYTES, TIES)
 # dense fragments that 2.30 consolidates within a current domain which cuts their space tiles hold tiles of fewer cells
@@ -193,7 +194,8 @@ class Model:
             extent = number(d["tile_extent"]) if d["tile_extent"] else last - first + 1
             lo, hi = union[k]
             lo, hi = lo - (lo - first) % extent, hi + extent - 1 - (hi - first) % extent
-            if lo < low or min(hi, last) > high:
+            # the domain's own end cuts no tile short, but the current domain does in the same place
+            if lo < low or hi > high:
                 return True
         return False
 
@@ -298,6 +300,8 @@ class Model:
             return None
         if self.consolidated and not all(self.same(self.kept.get(a["name"]), a) for a in schema["attributes"]):
             return self.undecided("an attribute that was not consolidated")
+        if self.consolidated and (lacks(self, schema, query) or changed(self, schema, query)):
+            return self.undecided("consolidation of fragments without an attribute, or with one of another type")
         coordinates, sources = table
         columns = {}
         if schema["array_type"] == "sparse":
@@ -490,9 +494,11 @@ def bytes_in_order(told, schema, query):
 
 
 def merged(told, schema, query):
-    """Whether the library merges fragments of such strings for a query, or did when it consolidated them."""
+    """Whether the library merges fragments of such strings for a query, or did when it consolidated them, or looks for the cells of
+    their ranges."""
+    ranged = any(several and is_text(d) for d, several in zip(schema["dimensions"], query["ranges"]))
     return bytes_in_order(told, schema, query) and (
-        told.consolidated or len(schema["dimensions"]) == 1 or query["layout"] in ("global-order", "unordered"))
+        told.consolidated or ranged or len(schema["dimensions"]) == 1 or query["layout"] in ("global-order", "unordered"))
 
 
 def old_dates(told, schema, query):
@@ -530,7 +536,21 @@ def ties(told, schema, query):
     return False
 
 
+def twice(told, schema, query):
+    """Whether a cell was written twice at a time, and an accident of sorting says which of the two comes."""
+    if schema["array_type"] == "dense" or schema["allows_dups"] or query["layout"] not in ("row-major", "col-major"):
+        return False
+    seen = set()
+    for write in told.writes:
+        cells = {(write.time, cell) for cell in write.coordinates} if write.box is None else set()
+        if cells & seen:
+            return True
+        seen |= cells
+    return False
+
+
 RULES = [
+    (TWICE, twice),
     (TIES, ties),
     ("\"Dense fragments without an attribute\"", lacks),
     ("\"Attributes whose type changed\"", changed),

@@ -162,7 +162,8 @@ def truth(reader, array, uri, schema, query, ranges, told):
     sparse = schema["array_type"] == "sparse"
     table = told.table(schema, dict(query, ranges=ranges, layout="row-major"))
     right = told.answer(schema, dict(query, ranges=ranges, layout="row-major", names=None, condition=None))
-    if table and right and (not sparse or not query["condition"]):
+    # consolidation writes fill values around what was written, and they count from then on
+    if table and right and (not query["condition"] if sparse else not told.consolidated):
         columns, count = right
         chosen = [s is not None for s in table[1]]
         if query["condition"]:
@@ -171,6 +172,11 @@ def truth(reader, array, uri, schema, query, ranges, told):
             chosen = [c and model.holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
                       for i, c in enumerate(chosen)]
         return values(schema, query, columns, count, chosen)
+    if sparse and query["condition"]:
+        right = told.answer(schema, dict(query, ranges=ranges, layout="row-major", names=None))
+        if right:
+            columns, count = right
+            return values(schema, query, columns, count, [True] * count)
     plain = dict(query, layout="unordered" if sparse else "row-major", names=None)
     if not sparse:
         plain["condition"] = None

@@ -22,14 +22,6 @@ const FINER: usize = 8;
 /// Most stretches that a tile's cells are noted in.
 pub(super) const MOST_STRETCHES: u64 = 16;
 
-/// Notes the keys of all cells of a query, in an eighth of the room.
-pub(super) fn note(plan: &Plan<'_>, cost: &CellCost, order: KeyOrder, room: u64) -> Result<Stretches> {
-    let most = (room / 8).checked_div(notes(plan)).unwrap_or(1).clamp(1, MOST_STRETCHES);
-    let mut stretches = Stretches::new(order);
-    note_in(plan, cost, &mut stretches, to_usize(most).unwrap_or(1), room)?;
-    Ok(stretches)
-}
-
 /// Notes the keys of a query's cells, each tile's in so many stretches.
 fn note_in(
     plan: &Plan<'_>,
@@ -59,7 +51,7 @@ fn note_in(
     Ok(())
 }
 
-/// A box by the keys of its cells, of which as many are noted as there is room for.
+/// A query, or a box of one, by the keys of its cells, of which as many are noted as there is room for.
 #[derive(Debug)]
 pub(super) struct Keyed {
     stretches: Stretches,

@@ -8,8 +8,8 @@ use tdb_schema::{ArraySchema, Range};
 use super::boxes::{Boxes, Narrowed, bounds_of, lines_of, narrow, volume};
 use super::cost::CellCost;
 use super::cut::Piece;
-use super::keyed;
-use super::keys::{KeyOrder, Stretches, Taken};
+use super::keyed::{self, Keyed};
+use super::keys::{KeyOrder, Taken};
 use super::memory::MemoryBudget;
 use super::progress::Progress;
 use super::runs::{Limit, Run, Runs, TileSet};
@@ -40,7 +40,7 @@ enum Kind {
     Untried(KeyOrder),
     /// It must.
     Unsorted(KeyOrder),
-    Keys(Stretches),
+    Keys(Box<Keyed>),
     Done,
 }
 
@@ -159,7 +159,8 @@ impl Parts {
         if let Kind::Unsorted(_) = self.kind {
             let room = self.room(plan, 0)?.bytes();
             if let Kind::Unsorted(order) = core::mem::replace(&mut self.kind, Kind::Done) {
-                self.kind = Kind::Keys(keyed::note(plan, &self.cost, order, room)?);
+                let keyed = Keyed::new(plan, &self.cost, order, room, Arc::default())?;
+                self.kind = Kind::Keys(Box::new(keyed));
             }
         }
         let held = self.held();
@@ -173,9 +174,7 @@ impl Parts {
             Kind::Boxes(boxes) => {
                 boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale.max(1) as f64)
             }
-            Kind::Keys(stretches) => {
-                Ok(keyed::next_window(stretches, &self.cost, room, target, &Arc::default()))
-            }
+            Kind::Keys(keyed) => keyed.next(plan, &self.cost, &room, share),
             Kind::Runs(runs) => {
                 // Threads are counted with each run.
                 let Some(run) = runs.next(plan, &self.cost, limit, to_u64(plan.array.context.threads))?
@@ -196,16 +195,15 @@ impl Parts {
         }
     }
 
-    /// What the plan of the parts holds itself.
+    /// What the plan of the parts holds itself, what is taken by keys apart.
     fn held(&self) -> u64 {
         match &self.kind {
             Kind::Boxes(boxes) => boxes.held(),
-            Kind::Keys(stretches) => stretches.held(),
             _ => 0,
         }
     }
 
-    /// The error of a budget that is too small for a stream by keys, of which an eighth notes keys.
+    /// The error of a budget that is too small for a stream by keys, of which a quarter notes keys.
     fn too_small_for_keys(&self, plan: &Plan<'_>) -> Error {
         for fragment in &plan.array.fragments {
             // Notes how large its values are.
@@ -215,16 +213,17 @@ impl Parts {
         }
         let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
         let (threads, beside) = (self.threads(plan), self.beside(plan));
-        // The shortest window has a stretch of each fragment that overlaps there.
-        let tile = cells.saturating_mul(self.cost.per_cell()).saturating_add(values.saturating_mul(3));
-        let together = tile.saturating_mul(overlapping(plan));
+        // The shortest window has a stretch of each fragment that overlaps there, and one cell may hold all values of its tile.
+        let overlapping = overlapping(plan);
+        let together = cells.saturating_mul(self.cost.per_cell()).saturating_mul(overlapping);
+        let values = values.saturating_mul(3).saturating_mul(overlapping);
         let room = |stretches: u64| {
             let notes = keyed::notes(plan).saturating_mul(stretches);
-            let cells = together.checked_div(stretches).unwrap_or(together);
-            cells.max(Room::least(0)).max(notes.saturating_mul(7)).saturating_add(notes)
+            let cells = together.checked_div(stretches).unwrap_or(together).saturating_add(values);
+            cells.max(Room::least(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
         let least = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(together);
-        let least = least.saturating_add(least / 7).saturating_add(threads).saturating_add(beside);
+        let least = least.saturating_add(least / 3).saturating_add(threads).saturating_add(beside);
         too_small(self.budget, least).into()
     }
 
@@ -268,7 +267,7 @@ impl Parts {
             (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
             (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
             (Kind::Boxes(boxes), What::Window(taken, _)) => boxes.put_back_window(*taken),
-            (Kind::Keys(_), What::Window(taken, _)) => taken.divisible,
+            (Kind::Keys(keyed), What::Window(taken, _)) => keyed.put_back(*taken),
             (kind @ Kind::Done, What::Whole(order)) => {
                 // Estimates of whole queries count every cell, but not all that deletes look at.
                 *kind = Kind::Unsorted(order);
@@ -285,9 +284,9 @@ impl Parts {
         match (&mut self.kind, &part.what) {
             (Kind::Boxes(boxes), _) => gone = boxes.done(part),
             (Kind::Runs(runs), _) => return runs.forget(plan, gone.into_iter()),
-            (Kind::Keys(stretches), What::Window(taken, _)) => {
-                stretches.advance(taken);
-                gone.retain(|fragment| !stretches.has_fragment(*fragment));
+            (Kind::Keys(keyed), What::Window(taken, _)) => {
+                keyed.advance(taken);
+                gone.retain(|fragment| !keyed.has_fragment(*fragment));
             }
             _ => {}
         }

@@ -28,6 +28,8 @@ struct Span {
     tiles: f64,
     /// Stored cells; 0 in dense fragments.
     cells: f64,
+    /// Bytes of the values of variable length of its dearest tile, all of which may be one cell's.
+    values: f64,
 }
 
 /// What a box touches: fragments, tiles, parts of tiles as parts, and stored cells, about.
@@ -45,6 +47,7 @@ struct Weight {
     touch: f64,
     tiles: f64,
     cells: f64,
+    values: f64,
 }
 
 impl Weight {
@@ -54,6 +57,7 @@ impl Weight {
             touch: self.touch + other.touch,
             tiles: self.tiles + other.tiles,
             cells: self.cells + other.cells,
+            values: self.values.max(other.values),
         }
     }
 }
@@ -65,8 +69,6 @@ pub(crate) struct Spread {
     lines: Vec<Line>,
     /// Bytes that every cell of a box takes, stored or not: what dense results do.
     volume: u64,
-    /// Bytes of the values of variable length of the dearest tile, all of which may be one cell's.
-    values: f64,
 }
 
 /// Most spans that are held: beyond, consecutive tiles share one.
@@ -99,8 +101,7 @@ impl Spread {
                 let bytes: u64 =
                     sizes.iter().flat_map(|(_, list)| list.iter()).fold(0, |a, b| a.saturating_add(*b));
                 let bytes = bytes as f64 * 2.0;
-                spread.values = spread.values.max(bytes);
-                spread.push(Weight { bytes, ..Weight::default() }, &domain, number);
+                spread.push(Weight { bytes, values: bytes, ..Weight::default() }, &domain, number);
                 fragment.forget();
                 continue;
             }
@@ -125,9 +126,11 @@ impl Spread {
                 })
                 .collect()
             };
-            let weight = |tile: usize| Weight { bytes: weigh(&sizes, tile), ..Weight::default() };
+            let weight = |tile: usize| {
+                let bytes = weigh(&sizes, tile);
+                Weight { bytes, values: bytes, ..Weight::default() }
+            };
             spread.push_tiles(tiles, number, weight, tile_box, query);
-            spread.values = spread.values.max(dearest(&sizes));
             fragment.forget();
         }
         Ok(spread)
@@ -136,7 +139,7 @@ impl Spread {
     /// The spread of a dense query of several intervals a dimension: the same for all cells. What was asked for out of order
     /// is held once more when it is put in order.
     pub(crate) fn places(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
-        let (mut values, mut cells, mut most) = (0u64, 1u64, 0.0f64);
+        let (mut values, mut cells) = (0u64, 1u64);
         for fragment in &plan.array.fragments {
             let sizes = cost.var_sizes(&plan.array.context, fragment)?;
             for (times, list) in &sizes {
@@ -144,16 +147,10 @@ impl Spread {
                 values = values.saturating_add(sum.saturating_mul(*times));
             }
             cells = cells.saturating_add(fragment.cell_count());
-            most = most.max(dearest(&sizes));
             fragment.forget();
         }
         let each = values.div_ceil(cells).saturating_add(cost.per_cell());
-        Ok(Self {
-            spans: Vec::new(),
-            lines,
-            volume: each.saturating_add(cost.per_result_cell()),
-            values: most,
-        })
+        Ok(Self { spans: Vec::new(), lines, volume: each.saturating_add(cost.per_result_cell()) })
     }
 
     /// The spread of the cells of sparse fragments.
@@ -178,12 +175,12 @@ impl Spread {
             }
             let tiles = to_usize(fragment.footer().sparse_tile_num).unwrap_or(usize::MAX);
             let sizes = cost.var_sizes(context, fragment)?;
-            spread.values = spread.values.max(dearest(&sizes));
             let weight = |tile: usize| {
                 let cells = fragment.footer().sparse_tile_cells(to_u64(tile), fragment.schema().capacity);
-                let bytes = cells.saturating_mul(cost.per_cell()) as f64 + weigh(&sizes, tile);
+                let values = weigh(&sizes, tile);
+                let bytes = cells.saturating_mul(cost.per_cell()) as f64 + values;
                 let touch = if tile == 0 { cost.per_fragment() } else { cost.per_tile() };
-                Weight { bytes, touch, tiles: 1.0, cells: cells as f64 }
+                Weight { bytes, touch, tiles: 1.0, cells: cells as f64, values }
             };
             if tiles == 1 {
                 spread.push(weight(0), &domain, number);
@@ -235,8 +232,8 @@ impl Spread {
 
     fn push(&mut self, weight: Weight, bounds: &Bounds, fragment: usize) {
         let bounds = self.positions(bounds);
-        let Weight { bytes, touch, tiles, cells } = weight;
-        self.spans.push(Span { bytes, touch, bounds, fragment, tiles, cells });
+        let Weight { bytes, touch, tiles, cells, values } = weight;
+        self.spans.push(Span { bytes, touch, bounds, fragment, tiles, cells, values });
     }
 
     /// What a box costs, where cells are taken to be `times` as many as they seem.
@@ -283,7 +280,9 @@ impl Spread {
             for span in &self.spans {
                 let (low, high) = span.bounds.get(dimension).copied().unwrap_or_default();
                 let share = (line.grain() / 2.0 / half(low, high, line)).min(1.0);
-                let bytes = span.touch + span.bytes * share;
+                // It has a cell there, or the box is not read.
+                let cell = if span.cells > 0.0 { (span.bytes - span.values) / span.cells } else { 0.0 };
+                let bytes = span.touch + (span.bytes * share).max(cell + span.values);
                 // What ends at a place still lies over what begins there.
                 ends.extend([(low, false, bytes), (high, true, -bytes)]);
             }
@@ -296,7 +295,7 @@ impl Spread {
             most
         };
         let dimensions = self.lines.iter().enumerate().map(along);
-        super::whole(dimensions.reduce(f64::min).unwrap_or(0.0) + self.values).saturating_add(self.volume)
+        super::whole(dimensions.reduce(f64::min).unwrap_or(0.0)).saturating_add(self.volume)
     }
 
     /// How much of a span lies in a box; `None` if nothing does.
@@ -341,12 +340,6 @@ fn spread_box(lines: &[Line], tree: &RTree, tile: usize) -> Option<Bounds> {
 /// Half of what an interval holds: one more than its length, of integers. A whole real one may be longer than the largest number.
 fn half(low: f64, high: f64, line: &Line) -> f64 {
     (high / 2.0 - low / 2.0) + line.grain() / 2.0
-}
-
-/// Bytes that the values of variable length of the dearest tile take.
-fn dearest(sizes: &VarSizes) -> f64 {
-    let tiles = sizes.iter().map(|(_, list)| list.len()).max().unwrap_or(0);
-    (0..tiles).map(|tile| weigh(sizes, tile)).fold(0.0, f64::max)
 }
 
 /// Bytes that a tile's values of variable length take.

@@ -36,9 +36,8 @@ impl Case {
     fn times(&self) -> Vec<Option<u64>> {
         let times: Vec<u64> = self.acts.iter().filter_map(Act::time).collect();
         let mut asked = vec![None];
-        if times.iter().any(|time| *time > FUTURE) {
-            asked.push(Some(u64::MAX));
-        }
+        // To libtiledb the largest number is the present.
+        asked.extend(times.iter().max().filter(|time| **time > FUTURE).map(|time| Some(*time)));
         // Libraries of before have values of their own for cells that were never written.
         if self.schema().version.has(Gate::FillValues) {
             asked.extend(times.iter().rev().nth(1).map(|time| Some(*time)));

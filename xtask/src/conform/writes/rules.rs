@@ -3,7 +3,7 @@
 //! A rule looks at the schema of a case, at what was done to it and at the release, never at an answer. Where only queries in
 //! some orders go wrong, these are not asked; everything else of the case is.
 
-use tdb_array::ArrayType;
+use tdb_array::{ArrayType, Layout};
 use tdb_filters::Filter;
 use tdb_schema::{Dimension, Field, FieldKind};
 
@@ -51,7 +51,7 @@ const EXCUSED: [Excuse; 5] = [
 ];
 
 /// What queries go wrong.
-const UNASKED: [Unasked; 4] = [
+const UNASKED: [Unasked; 5] = [
     Unasked {
         releases: |_| true,
         fits: |case, layout| {
@@ -59,6 +59,18 @@ const UNASKED: [Unasked; 4] = [
             case.merges_wide_strings() && (alone || merges(layout))
         },
         why: "\"Merging strings\": several fragments with bytes from 0x80 in string coordinates",
+    },
+    Unasked {
+        releases: |release| release == (2, 2),
+        fits: |case, layout| {
+            let hilbert = case.made.schema.cell_order == Layout::Hilbert;
+            hilbert
+                && merges(layout)
+                && sparse_with(case, |dimension| {
+                    dimension.extent_cells().is_some() || dimension.last_ordinal().is_some()
+                })
+        },
+        why: "\"Cells out of order, libtiledb 1.6 and 2.2\": another place on the Hilbert curve for whole numbers",
     },
     Unasked {
         releases: |release| release < (2, 4),
