@@ -190,6 +190,52 @@ fn wide_tiles() -> Array {
     OpenOptions::new().threads(2).open_storage(storage).unwrap()
 }
 
+/// Four fragments, one of whose cells in each tile has nearly all of its bytes. Cells are wide or their values long.
+fn uneven(string: bool, wide: bool) -> Array {
+    let dimension =
+        if string { Dimension::string("x") } else { Dimension::new("x", 0i64..=999).with_tile(100i64) };
+    let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![dimension]));
+    schema = schema.with_attribute(match wide {
+        true => Attribute::new("s", Datatype::Uint8, CellValNum::from_code(50_000).unwrap()),
+        false => Attribute::new("s", Datatype::StringAscii, CellValNum::Var),
+    });
+    schema.capacity = 10;
+    let (storage, options) = create(&schema);
+    for fragment in 0..4 {
+        let x: Vec<i64> = (0..20).map(|cell| cell * 40 + fragment % 2).collect();
+        let names = Strings::new(x.iter().map(|x| format!("{x:03}")));
+        let long = |cell: usize| if cell % 10 == 3 { 90_000 } else { 1 };
+        let strings = Strings::new((0..20).map(|cell| "y".repeat(long(cell))));
+        let bytes = vec![7u8; 20 * 50_000];
+        let writer =
+            options.clone().timestamp(1 + fragment.unsigned_abs()).open_storage(storage.clone()).unwrap();
+        let x = if string { names.column("x") } else { WriteColumn::fixed("x", &x) };
+        let cells = if wide { WriteColumn::bytes("s", &bytes) } else { strings.column("s") };
+        writer.write().order(Layout::Unordered).column(x).column(cells).commit().unwrap();
+    }
+    OpenOptions::new().threads(2).open_storage(storage).unwrap()
+}
+
+#[test]
+fn the_least_budget_that_is_named_holds_the_largest_cell() {
+    for (string, wide) in [(false, false), (false, true), (true, false), (true, true)] {
+        let array = uneven(string, wide);
+        for order in [Layout::RowMajor, Layout::GlobalOrder, Layout::Unordered] {
+            let named = least(|budget| count(array.read().order(order).memory(budget)));
+            let found = count(array.read().order(order).memory(named));
+            assert!(matches!(found, Ok(40)), "strings {string}, wide {wide}, {order:?}: {found:?} in {named}");
+        }
+    }
+}
+
+#[test]
+fn a_condition_is_decided_without_statistics_where_there_is_no_room_for_them() {
+    let array = wide_tiles();
+    let read = || array.read().order(Layout::RowMajor).condition(field("a").ge(100).and(field("a").lt(300)));
+    let named = least(|budget| count(read().memory(budget)));
+    assert_eq!(count(read().memory(named)).unwrap(), read().collect().unwrap().len(), "in {named}");
+}
+
 #[test]
 fn a_tiny_room_takes_as_many_parts_as_there_are_cells_not_as_there_are_reals() {
     let array = wide_tiles();

@@ -10,7 +10,7 @@ use tdb_schema::Dimension;
 
 use super::cost::CellCost;
 use super::cut::{Bounds, Cutter, Piece};
-use super::keyed::Keyed;
+use super::keyed::{Keyed, MOST_LOOKS_AT_BOX};
 use super::keys::{KeyOrder, Taken};
 use super::line::Line;
 use super::plan::{Part, What};
@@ -135,6 +135,7 @@ impl Boxes {
         let most = if plan.condition.is_some() { MOST_BARREN_OF_CONDITION } else { MOST_BARREN };
         while self.keyed.is_some() || self.barren >= most {
             if let Some(keyed) = &mut self.keyed {
+                keyed.check_pace(&room, MOST_LOOKS_AT_BOX)?;
                 if let Some(part) = keyed.next(plan, cost, &room, &scale)? {
                     return Ok(Some(part));
                 }

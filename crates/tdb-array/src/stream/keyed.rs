@@ -9,7 +9,7 @@ use super::cost::CellCost;
 use super::keys::{KeyOrder, Stretches, Taken};
 use super::plan::{Part, What};
 use super::runs::{Limit, Runs};
-use super::share::{Room, Share};
+use super::share::{Room, Share, smallest};
 use crate::Result;
 use crate::query::Plan;
 use crate::sparse::filter::Filter;
@@ -19,17 +19,22 @@ use crate::sparse::select::select;
 const STRETCH: u64 = 400;
 /// So many times more stretches, where one holds more than a batch.
 const FINER: usize = 8;
+/// How often all keys of a query may be noted that is taken by keys from the beginning, before more room is asked for.
+pub(super) const MOST_LOOKS: u64 = 4;
+/// The same of what is left of a query in boxes, whose least room is named without a look at keys.
+pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
 /// Most stretches that a tile's cells are noted in.
 pub(super) const MOST_STRETCHES: u64 = 16;
 
-/// Notes the keys of a query's cells, each tile's in so many stretches.
+/// Notes the keys of a query's cells, each tile's in so many stretches. Returns how many cells were decoded for it.
 fn note_in(
     plan: &Plan<'_>,
     cost: &CellCost,
     stretches: &mut Stretches,
     most: usize,
     room: u64,
-) -> Result<()> {
+) -> Result<u64> {
+    let mut looked = 0u64;
     let mut runs = Runs::default();
     let target = room.saturating_mul(3) / 4;
     let limit = Limit { cells: target, all: target };
@@ -39,6 +44,7 @@ fn note_in(
         part.share = Share { tiles: Some(Arc::new(run.tiles())), window: window.clone(), ..Share::default() };
         for selection in select(&part, true, Filter::All)? {
             let cells = to_u64(selection.len());
+            looked = looked.saturating_add(to_u64(selection.tile_cells));
             let whole = run.values(selection.fragment, selection.tile);
             let values =
                 whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
@@ -48,7 +54,7 @@ fn note_in(
         runs.forget(plan, run.tiles().keys().copied());
     }
     stretches.sort();
-    Ok(())
+    Ok(looked)
 }
 
 /// A query, or a box of one, by the keys of its cells, of which as many are noted as there is room for.
@@ -60,6 +66,9 @@ pub(super) struct Keyed {
     most: usize,
     /// A window that is to be noted in more stretches, because its cells are too many for one batch.
     finer: Option<Taken>,
+    /// Cells that were decoded to note keys: in all, and the first time.
+    looked: u64,
+    first: u64,
 }
 
 impl Keyed {
@@ -72,8 +81,9 @@ impl Keyed {
         narrowed: Arc<Vec<Narrowed>>,
     ) -> Result<Self> {
         let stretches = Stretches::new(order).within(room / 4);
-        let mut this = Self { stretches, narrowed, most: 1, finer: None };
+        let mut this = Self { stretches, narrowed, most: 1, finer: None, looked: 0, first: 0 };
         this.note_on(plan, cost, room)?;
+        this.first = this.looked;
         Ok(this)
     }
 
@@ -91,7 +101,17 @@ impl Keyed {
         };
         self.stretches = self.stretches.anew(self.finer.take().as_ref());
         plan.share.window = Some(Arc::new(self.stretches.left()));
-        note_in(&plan, cost, &mut self.stretches, self.most, room)
+        let looked = note_in(&plan, cost, &mut self.stretches, self.most, room)?;
+        self.looked = self.looked.saturating_add(looked);
+        Ok(())
+    }
+
+    /// Fails if cells were decoded more often than so for their keys: with more room it goes much faster.
+    pub(super) fn check_pace(&self, room: &Room, most: u64) -> Result<()> {
+        if self.looked / most <= self.first {
+            return Ok(());
+        }
+        Err(smallest(room.over(room.bytes().saturating_mul(2))).into())
     }
 
     /// The next window, in a share of the room that `scale` is; `None` behind the last cell.

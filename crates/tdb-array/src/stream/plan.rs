@@ -174,7 +174,10 @@ impl Parts {
             Kind::Boxes(boxes) => {
                 boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale.max(1) as f64)
             }
-            Kind::Keys(keyed) => keyed.next(plan, &self.cost, &room, share),
+            Kind::Keys(keyed) => {
+                keyed.check_pace(&room, keyed::MOST_LOOKS)?;
+                keyed.next(plan, &self.cost, &room, share)
+            }
             Kind::Runs(runs) => {
                 // Threads are counted with each run.
                 let Some(run) = runs.next(plan, &self.cost, limit, to_u64(plan.array.context.threads))?
