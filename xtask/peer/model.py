@@ -302,6 +302,8 @@ class Model:
             return self.undecided("an attribute that was not consolidated")
         if self.consolidated and (lacks(self, schema, query) or changed(self, schema, query)):
             return self.undecided("consolidation of fragments without an attribute, or with one of another type")
+        if self.consolidated and bytes_in_order(self, schema, query):
+            return self.undecided("consolidation of strings with bytes from 0x80")
         coordinates, sources = table
         columns = {}
         if schema["array_type"] == "sparse":

@@ -223,7 +223,10 @@ fn the_least_budget_that_is_named_holds_the_largest_cell() {
         for order in [Layout::RowMajor, Layout::GlobalOrder, Layout::Unordered] {
             let named = least(|budget| count(array.read().order(order).memory(budget)));
             let found = count(array.read().order(order).memory(named));
-            assert!(matches!(found, Ok(40)), "strings {string}, wide {wide}, {order:?}: {found:?} in {named}");
+            assert!(
+                matches!(found, Ok(40)),
+                "strings {string}, wide {wide}, {order:?}: {found:?} in {named}"
+            );
         }
     }
 }

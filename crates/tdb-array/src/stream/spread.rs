@@ -69,6 +69,8 @@ pub(crate) struct Spread {
     lines: Vec<Line>,
     /// Bytes that every cell of a box takes, stored or not: what dense results do.
     volume: u64,
+    /// Bytes that one cell's values of variable length may take, where no span tells.
+    longest: f64,
 }
 
 /// Most spans that are held: beyond, consecutive tiles share one.
@@ -139,7 +141,7 @@ impl Spread {
     /// The spread of a dense query of several intervals a dimension: the same for all cells. What was asked for out of order
     /// is held once more when it is put in order.
     pub(crate) fn places(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
-        let (mut values, mut cells) = (0u64, 1u64);
+        let (mut values, mut cells, mut longest) = (0u64, 1u64, 0.0);
         for fragment in &plan.array.fragments {
             let sizes = cost.var_sizes(&plan.array.context, fragment)?;
             for (times, list) in &sizes {
@@ -147,10 +149,12 @@ impl Spread {
                 values = values.saturating_add(sum.saturating_mul(*times));
             }
             cells = cells.saturating_add(fragment.cell_count());
+            let tiles = sizes.iter().map(|(_, list)| list.len()).max().unwrap_or(0);
+            longest += (0..tiles).map(|tile| weigh(&sizes, tile)).fold(0.0, f64::max);
             fragment.forget();
         }
         let each = values.div_ceil(cells).saturating_add(cost.per_cell());
-        Ok(Self { spans: Vec::new(), lines, volume: each.saturating_add(cost.per_result_cell()) })
+        Ok(Self { spans: Vec::new(), lines, volume: each.saturating_add(cost.per_result_cell()), longest })
     }
 
     /// The spread of the cells of sparse fragments.
@@ -295,7 +299,7 @@ impl Spread {
             most
         };
         let dimensions = self.lines.iter().enumerate().map(along);
-        super::whole(dimensions.reduce(f64::min).unwrap_or(0.0)).saturating_add(self.volume)
+        super::whole(dimensions.reduce(f64::min).unwrap_or(0.0) + self.longest).saturating_add(self.volume)
     }
 
     /// How much of a span lies in a box; `None` if nothing does.
