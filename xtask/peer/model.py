@@ -302,6 +302,8 @@ class Model:
             return self.undecided("an attribute that was not consolidated")
         if self.consolidated and (lacks(self, schema, query) or changed(self, schema, query)):
             return self.undecided("consolidation of fragments without an attribute, or with one of another type")
+        if far_apart(self):
+            return self.undecided("bit-width reduction of values as far apart as their type allows")
         if self.consolidated and bytes_in_order(self, schema, query):
             return self.undecided("consolidation of strings with bytes from 0x80")
         coordinates, sources = table
@@ -548,6 +550,30 @@ def twice(told, schema, query):
         if cells & seen:
             return True
         seen |= cells
+    return False
+
+
+def far_apart(told):
+    """Whether a release up to 2.28 may have lost cells: it takes a window of a signed type for narrow whose largest value is nearly
+    as far above its smallest as the type allows."""
+    def wide(field, cells_):
+        size, kind = capi.size_of(field["type"]), field["type"]
+        filters = field.get("filters") or []
+        names = {f["type"] for f in (filters["filters"] if isinstance(filters, dict) else filters)}
+        if "bit_width_reduction" not in names or size == 1 or not (kind.startswith(("INT", "DATETIME", "TIME"))):
+            return False
+        values = [int.from_bytes(c[i:i + size], "little", signed=True) for c in cells_ if c for i in range(0, len(c), size)]
+        return bool(values) and max(values) - min(values) >= 2 ** (8 * size) - 128
+
+    for w in told.writes:
+        if w.release > (2, 28):
+            continue
+        if any(wide(a, w.columns[n]) for n, a in w.attributes.items() if n in w.columns):
+            return True
+        # dimensions without filters have those of all coordinates
+        dimensions = [dict(d, filters=d.get("filters") or told.schema.get("coords_filters")) for d in told.schema["dimensions"]]
+        if w.box is None and any(wide(d, [c[k] for c in w.coordinates]) for k, d in enumerate(dimensions) if not is_text(d)):
+            return True
     return False
 
 
