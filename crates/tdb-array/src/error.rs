@@ -5,7 +5,7 @@ use std::io;
 
 use thiserror::Error as ThisError;
 
-use crate::stream::MemoryBudget;
+use crate::budget::MemoryBudget;
 
 /// Result of an operation on an array.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -8,8 +8,9 @@ use core::cmp::Ordering;
 use tdb_codec::{Buffer, DataOrder, to_u64, to_usize};
 use tdb_schema::{Dimension, DimensionLabel, Range};
 
+use crate::buffers::lengths_to_offsets;
 use crate::coordinate::Ends;
-use crate::gather::{ColumnSpec, lengths_to_offsets};
+use crate::spec::ColumnSpec;
 use crate::storage::Below;
 use crate::{Array, Cells, Column, Error, OpenOptions, Result};
 

@@ -41,17 +41,21 @@
 
 mod aggregate;
 mod array;
+mod budget;
+mod buffers;
 mod cells;
 mod clock;
 mod condition;
 mod consolidated;
 mod context;
 mod coordinate;
+mod deletes;
 mod dense;
 mod directory;
 mod enumerations;
 mod error;
 mod explain;
+mod facts;
 mod fragment;
 mod gather;
 mod grid;
@@ -62,10 +66,12 @@ mod large;
 mod maintain;
 mod object;
 mod parallel;
+mod paths;
 mod query;
 mod ranges;
 mod schemas;
 mod sparse;
+mod spec;
 mod statistics;
 mod stats;
 mod storage;
@@ -79,6 +85,7 @@ mod write;
 
 pub use aggregate::{Aggregate, AggregateError, AggregateFunction, AggregateValue};
 pub use array::{Array, OpenOptions};
+pub use budget::{MemoryBudget, MemoryBudgetError};
 pub use cells::{Cells, Column};
 pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
@@ -98,7 +105,7 @@ pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
     StorageLock, StoredFile, WriteStorage,
 };
-pub use stream::{BatchStream, Batches, MemoryBudget, MemoryBudgetError, Progress};
+pub use stream::{BatchStream, Batches, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};

@@ -5,13 +5,14 @@ use core::ops::RangeBounds;
 use tdb_codec::{ArrayType, Datatype, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
+use crate::budget::MemoryBudget;
 use crate::condition::Program;
 use crate::coordinate::{AskedRange, Coordinate, Ends, resolve_point};
 use crate::explain::{Explain, explain};
 use crate::labels::{self, LabelValues};
 use crate::ranges::{RangeSet, check_ends};
 use crate::stats::{QueryStats, Stage};
-use crate::stream::{self, Allowance, Batches, MemoryBudget, OnProgress, Progress, Share};
+use crate::stream::{self, Allowance, Batches, OnProgress, Progress, Share};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.

@@ -19,8 +19,8 @@ use tdb_schema::FieldKind;
 
 use self::tally::{Tally, Total, WantedField};
 use crate::condition::{Call, Program, parse_calls};
-use crate::gather::ColumnSpec;
 use crate::query::Plan;
+use crate::spec::ColumnSpec;
 use crate::stream::Allowance;
 use crate::{ConditionError, QueryError, Result};
 

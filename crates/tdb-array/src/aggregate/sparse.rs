@@ -10,9 +10,9 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Range;
 
 use super::tally::{Tally, WantedField};
+use crate::buffers::index_of;
 use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::fragment::Fragment;
-use crate::gather::index_of;
 use crate::query::Plan;
 use crate::sparse::Sorting;
 use crate::sparse::deletes::{applies, surviving};

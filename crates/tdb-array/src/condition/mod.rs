@@ -25,7 +25,7 @@ use tdb_fragment::Comparison;
 pub(crate) use self::display::write_name;
 pub use self::error::{ConditionError, ConditionErrorKind};
 pub(crate) use self::evaluate::{ColumnView, Columns, typed};
-pub(crate) use self::prune::{Extremes, Facts, FieldFacts, Nulls, Verdict};
+pub(crate) use self::prune::Verdict;
 pub(crate) use self::resolve::Program;
 pub(crate) use self::text::{Call, parse_calls};
 pub(crate) use self::tiles::Sources;

@@ -9,7 +9,7 @@ use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 use super::evaluate::Test;
 use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, QueryCondition, Tree};
 use crate::coordinate::{int_to_float, integer_limits};
-use crate::gather::ColumnSpec;
+use crate::spec::ColumnSpec;
 use crate::{Array, Error, QueryError, Result};
 
 /// Conditions ready to run: trees of tests over a common list of fields.

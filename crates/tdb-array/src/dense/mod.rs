@@ -19,9 +19,11 @@ use tdb_schema::FieldKind;
 
 use self::paint::{Target, VarTarget};
 use self::space::Region;
+use crate::buffers::{lengths_to_offsets, room_for, split_lengths, zeroed};
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, concat, lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::gather::concat;
 use crate::query::Plan;
+use crate::spec::ColumnSpec;
 use crate::stats::Stage;
 use crate::worker::Worker;
 use crate::{Cells, Column, Result, parallel};
@@ -171,7 +173,7 @@ fn var_column(
         },
     )?;
     lengths_to_offsets(&mut offsets)?;
-    let data = concat(context, values)?;
+    let data = concat(context.threads, values)?;
     Ok(spec.column(data, Some(offsets), validity))
 }
 

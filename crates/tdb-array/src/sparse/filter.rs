@@ -12,8 +12,8 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::select::{Candidate, TileSelection, all_candidates, select, select_in, tiles_meeting};
 use crate::Result;
+use crate::buffers::index_of;
 use crate::condition::{Sources, Verdict};
-use crate::gather::index_of;
 use crate::query::Plan;
 use crate::worker::Worker;
 

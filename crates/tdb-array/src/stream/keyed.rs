@@ -44,8 +44,7 @@ fn note_in(
     let window = plan.share.window.clone();
     while let Some(run) = runs.next(plan, cost, limit, 0)? {
         let mut part = plan.clone();
-        part.share =
-            Share { tiles: Some(Arc::new(run.tiles())), window: window.clone(), ..Share::default() };
+        part.share = Share { tiles: Some(Arc::new(run.tiles())), window: window.clone(), ..Share::default() };
         for selection in select(&part, true, Filter::All)? {
             let cells = to_u64(selection.len());
             let whole = run.values(selection.fragment, selection.tile);

@@ -17,7 +17,6 @@ mod cut;
 mod keyed;
 mod keys;
 mod line;
-mod memory;
 mod plan;
 mod progress;
 mod runs;
@@ -32,7 +31,6 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
 
 pub use self::ahead::BatchStream;
-pub use self::memory::{MemoryBudget, MemoryBudgetError};
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
 pub(crate) use self::share::Share;
@@ -40,6 +38,7 @@ pub(crate) use self::share::Share;
 pub(crate) use self::plan::dense_order;
 
 use self::plan::Parts;
+use crate::budget::MemoryBudget;
 use crate::query::{Plan, run};
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::keys::Window;
-use super::memory::MemoryBudget;
 use crate::QueryError;
+use crate::budget::MemoryBudget;
 
 /// The part of a query that a read is about; all of it, without limit, unless told otherwise.
 #[derive(Clone, Debug, Default)]

@@ -166,9 +166,8 @@ impl Verifier {
             .zip(point.iter().zip(&before))
             .any(|(dimension, (a, b))| dimension.is_var() && a.iter().chain(b).any(|byte| *byte >= 0x80));
         let hilbert = fragment.schema().cell_order == tdb_codec::Layout::Hilbert;
-        let place = |point: &Point| {
-            Curve::new(dimensions).place(|index| point.get(index).map_or(&[], Vec::as_slice))
-        };
+        let place =
+            |point: &Point| Curve::new(dimensions).place(|index| point.get(index).map_or(&[], Vec::as_slice));
         let tie = hilbert && place(&point) == place(&before);
         let values = Values { high, tie, ..Values::default() };
         let known = known(Check::Order, &Case { fragment, field: None, values });

@@ -10,8 +10,8 @@ use super::coordinates::{Bounds, bands, of_dimensions};
 use super::fragment::field_kinds;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
+use crate::buffers::index_of;
 use crate::context::Context;
-use crate::gather::index_of;
 use crate::sparse::order::{self, CellOrder, CoordinatesRef};
 use crate::{Result, WriteError, parallel};
 

@@ -12,7 +12,7 @@ use tdb_schema::{ArraySchema, Dimension};
 use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
 use super::table::{CellTable, CoordinatesRef, Piece};
 use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_zero, parts};
-use crate::gather::split_lengths;
+use crate::buffers::split_lengths;
 use crate::sparse::hilbert::{self, Curve};
 use crate::sparse::reals;
 use crate::{Result, parallel};

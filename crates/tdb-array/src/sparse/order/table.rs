@@ -8,7 +8,7 @@ use tdb_schema::Dimension;
 
 use super::super::select::{Coordinates, TileSelection};
 use super::{Part, compare_part};
-use crate::gather::index_of;
+use crate::buffers::index_of;
 use crate::{Column, QueryError, Result};
 
 /// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
