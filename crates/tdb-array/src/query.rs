@@ -11,8 +11,9 @@ use crate::coordinate::{AskedRange, Coordinate, Ends, resolve_point};
 use crate::explain::{Explain, explain};
 use crate::labels::{self, LabelValues};
 use crate::ranges::{RangeSet, check_ends};
+use crate::share::Share;
 use crate::stats::{QueryStats, Stage};
-use crate::stream::{self, Allowance, Batches, OnProgress, Progress, Share};
+use crate::stream::{self, Allowance, Batches, OnProgress, Progress};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
 
 /// A query: which fields of which cells, in which order.

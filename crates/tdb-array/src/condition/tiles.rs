@@ -15,8 +15,8 @@ use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
+use crate::share::Share;
 use crate::statistics::{Exact, Statistics, Whole};
-use crate::stream::Share;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 

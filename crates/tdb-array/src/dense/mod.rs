@@ -30,7 +30,7 @@ use crate::{Cells, Column, Result, parallel};
 
 pub(crate) use self::overlay::Overlay;
 pub(crate) use self::sources::FieldSources;
-pub(crate) use self::space::{Space, domain_box, intersect};
+pub(crate) use self::space::{Space, dense_order, domain_box, intersect};
 
 /// Runs a query on a dense array.
 pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {

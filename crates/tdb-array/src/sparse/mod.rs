@@ -2,24 +2,23 @@
 
 pub(crate) mod deletes;
 pub(crate) mod filter;
-pub(crate) mod hilbert;
-pub(crate) mod order;
 mod pick;
-pub(crate) mod reals;
 pub(crate) mod select;
+mod views;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
 use self::filter::selected;
-use self::order::{CellOrder, Selected, permutation, replaced};
 use self::pick::{copy_var_cells, pick};
 use self::select::TileSelection;
 
 pub(crate) use self::select::{Candidate, candidates};
+pub(crate) use self::views::own as views_of;
 use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, zeroed};
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
+use crate::order::{CellOrder, permutation, replaced};
 use crate::query::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
@@ -44,17 +43,17 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
     let clock = context.counters.time(Stage::Order);
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
-    let cells_of = match staged {
-        true => Selected::Staged(&selections, &coordinates),
-        false => Selected::Own(&selections),
+    let batches = || match staged {
+        true => views::staged(&schema.domain.dimensions, &selections, &coordinates),
+        false => views::own(&selections),
     };
     let order = match (sorts, ordered) {
         (false, _) => None,
         (true, true) => {
-            Some(permutation(context, schema, cells_of, CellOrder::of(plan.order, schema), dedup)?)
+            Some(permutation(context.threads, schema, batches(), CellOrder::of(plan.order, schema), dedup)?)
         }
         // What stays may stand as it is stored.
-        (true, false) => without(cells, &replaced(context, schema, cells_of)?),
+        (true, false) => without(cells, &replaced(context.threads, schema, batches())?),
     };
     let order = match surviving(plan, &selections, matches)? {
         Some(keep) => {

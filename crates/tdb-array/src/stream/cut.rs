@@ -7,7 +7,7 @@
 use core::ops::ControlFlow;
 
 use super::line::{Line, last_where};
-use crate::sparse::order::Part;
+use crate::order::Part;
 
 /// A box as inclusive intervals of the dimensions' numbers.
 pub(crate) type Bounds = Vec<(u64, u64)>;

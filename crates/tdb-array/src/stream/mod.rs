@@ -20,7 +20,6 @@ mod line;
 mod plan;
 mod progress;
 mod runs;
-mod share;
 mod spread;
 
 #[cfg(test)]
@@ -33,13 +32,12 @@ use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
 pub use self::ahead::BatchStream;
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
-pub(crate) use self::share::Share;
-
-pub(crate) use self::plan::dense_order;
 
 use self::plan::Parts;
 use crate::budget::MemoryBudget;
+use crate::dense::dense_order;
 use crate::query::{Plan, run};
+use crate::share;
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
 
