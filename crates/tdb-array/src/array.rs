@@ -17,7 +17,7 @@ use crate::fragment::Fragment;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{LocalStorage, Storage};
-use crate::{QueryError, Read, Result, TimeWindow, clock, parallel};
+use crate::{QueryError, Result, TimeWindow, clock, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
 #[derive(Debug)]
@@ -185,11 +185,6 @@ impl Array {
         let mut fragments = self.fragments;
         fragments.retain(|fragment| folders.iter().any(|folder| folder == fragment.folder()));
         Self { fragments, schema, schema_key, deletes: Vec::new(), ..self }
-    }
-
-    /// Starts a query.
-    pub const fn read(&self) -> Read<'_> {
-        Read::new(self)
     }
 
     /// What was read and decoded since the array was opened, opening included.

@@ -41,6 +41,7 @@
 
 mod aggregate;
 mod array;
+mod asked;
 mod budget;
 mod buffers;
 mod cells;
@@ -52,6 +53,7 @@ mod coordinate;
 mod deletes;
 mod dense;
 mod directory;
+mod engine;
 mod enumerations;
 mod error;
 mod explain;
@@ -61,13 +63,13 @@ mod gather;
 mod grid;
 mod group;
 mod history;
-mod labels;
 mod large;
 mod maintain;
 mod object;
 mod order;
 mod parallel;
 mod paths;
+mod plan;
 mod query;
 mod ranges;
 mod schemas;
@@ -101,13 +103,13 @@ pub use maintain::{
     Stored, Vacuum,
 };
 pub use object::object_type;
-pub use query::Read;
+pub use query::{BatchStream, Read};
 pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
     StorageLock, StoredFile, WriteStorage,
 };
-pub use stream::{BatchStream, Batches, Progress};
+pub use stream::{Batches, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};

@@ -19,7 +19,7 @@ use tdb_schema::FieldKind;
 
 use self::tally::{Tally, Total, WantedField};
 use crate::condition::{Call, Program, parse_calls};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::stream::Allowance;
 use crate::{ConditionError, QueryError, Result};

@@ -14,7 +14,7 @@ use crate::buffers::index_of;
 use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::fragment::Fragment;
 use crate::order::{CellOrder, permutation};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
 use crate::sparse::select::{

@@ -10,7 +10,7 @@ use super::space::{Region, Space};
 use crate::buffers::{lengths_to_offsets, split_lengths, zeroed};
 use crate::condition::{ColumnView, Columns, Program};
 use crate::facts::{Facts, FieldFacts, Nulls};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::statistics::Statistics;
 use crate::worker::Worker;

@@ -22,7 +22,7 @@ use self::space::Region;
 use crate::buffers::{lengths_to_offsets, room_for, split_lengths, zeroed};
 use crate::fragment::Fragment;
 use crate::gather::concat;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
 use crate::worker::Worker;

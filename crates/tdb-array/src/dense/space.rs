@@ -7,7 +7,7 @@ use super::arrange::Arrangement;
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
 use crate::grid::strides;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::{QueryError, Result};
 
 /// A box of cells as inclusive ordinals, one pair a dimension: distances from the domain's low end.

@@ -9,7 +9,7 @@ use tdb_schema::{ArraySchema, FieldKind};
 
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Array, Layout, Result};

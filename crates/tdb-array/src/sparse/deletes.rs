@@ -8,7 +8,7 @@ use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::deletes::Delete;
 use crate::fragment::Fragment;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Array, Error, Result, parallel};

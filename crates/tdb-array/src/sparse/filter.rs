@@ -14,7 +14,7 @@ use super::select::{Candidate, TileSelection, all_candidates, select, select_in,
 use crate::Result;
 use crate::buffers::index_of;
 use crate::condition::{Sources, Verdict};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::worker::Worker;
 
 /// Which cells [`select`] takes, beside those in the ranges.

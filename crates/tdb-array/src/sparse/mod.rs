@@ -19,7 +19,7 @@ pub(crate) use self::views::own as views_of;
 use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, zeroed};
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::order::{CellOrder, permutation, replaced};
-use crate::query::{Plan, TIMESTAMPS};
+use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;

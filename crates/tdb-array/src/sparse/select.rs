@@ -9,7 +9,7 @@ use super::pick::{copy_var_cells, fitted, numbers_of, pick, var_cell};
 use crate::buffers::{VarTile, index_of};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::share::Share;
 use crate::stats::Stage;

@@ -16,10 +16,10 @@ use super::line::Line;
 use super::plan::{Part, What};
 use super::spread::Spread;
 use crate::Result;
-use crate::coordinate::Ends;
+use crate::asked::Ends;
 use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, parts};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::share::{Room, Share, smallest};
 

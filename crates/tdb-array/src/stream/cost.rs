@@ -10,7 +10,7 @@ use tdb_schema::{ArraySchema, FieldKind};
 use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::sparse::Sorting;
 use crate::spec::ColumnSpec;
 

@@ -11,7 +11,7 @@ use super::plan::{Part, What};
 use super::runs::{Limit, Runs};
 use crate::Result;
 use crate::order::window::KeyOrder;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::share::{Room, Share};
 use crate::sparse::filter::Filter;
 use crate::sparse::select::select;

@@ -10,7 +10,6 @@
 //! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`share.rs`),
 //! and its part is cut smaller. No cells are carried from one batch to the next.
 
-mod ahead;
 mod boxes;
 mod cost;
 mod cut;
@@ -29,14 +28,14 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
 
-pub use self::ahead::BatchStream;
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
 
 use self::plan::Parts;
 use crate::budget::MemoryBudget;
 use crate::dense::dense_order;
-use crate::query::{Plan, run};
+use crate::engine::run;
+use crate::plan::Plan;
 use crate::share;
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};

@@ -17,7 +17,7 @@ use crate::dense::dense_order;
 use crate::fragment::Fragment;
 use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, Part as OrderPart, parts, reals};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::share::{Room, Share, too_small};
 use crate::sparse::Sorting;
 use crate::{Error, Result};

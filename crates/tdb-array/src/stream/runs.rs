@@ -7,7 +7,7 @@ use tdb_codec::to_u64;
 
 use super::cost::CellCost;
 use crate::Result;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::share::Room;
 use crate::sparse::select::candidates;
 
