@@ -57,6 +57,7 @@ mod engine;
 mod enumerations;
 mod error;
 mod explain;
+mod expression;
 mod facts;
 mod fragment;
 mod gather;
@@ -87,14 +88,17 @@ mod window;
 mod worker;
 mod write;
 
-pub use aggregate::{Aggregate, AggregateError, AggregateFunction, AggregateValue};
+pub use aggregate::AggregateValue;
 pub use array::{Array, OpenOptions};
 pub use budget::{MemoryBudget, MemoryBudgetError};
 pub use cells::{Cells, Column};
-pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
+pub use expression::{
+    Aggregate, AggregateError, AggregateFunction, ConditionError, ConditionErrorKind, ConditionField,
+    Operand, QueryCondition, field,
+};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};

@@ -1,6 +1,6 @@
 //! Cutting a box into boxes that follow each other in an order of cells, each no dearer than a batch may be.
 //!
-//! An order's sort key is a list of parts (`sparse/order.rs`): the index of the space tile, or the coordinate, along some
+//! An order's sort key is a list of parts (`order.rs`): the index of the space tile, or the coordinate, along some
 //! dimension. All cells in one interval of the first part come before those in the next, so the box may be cut along it
 //! anywhere; where a single value of it is too much still, its cells are cut along the next part, and so on.
 

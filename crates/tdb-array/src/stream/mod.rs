@@ -7,7 +7,7 @@
 //! - sparse cells in storage order: runs of tiles (`runs.rs`);
 //! - string dimensions, Hilbert order, and where boxes would be next to empty: intervals of keys (`keys.rs`).
 //!
-//! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`share.rs`),
+//! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`crate::share`),
 //! and its part is cut smaller. No cells are carried from one batch to the next.
 
 mod boxes;
