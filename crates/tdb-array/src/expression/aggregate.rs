@@ -28,9 +28,9 @@ pub enum AggregateFunction {
 /// Null cells count only in [`count`](Self::count) and [`null_count`](Self::null_count), and cells of a dense array that
 /// were never written only in `count`. Smallest and largest values pass over NaNs, unless there is nothing else. Strings
 /// are compared as unsigned bytes. Sums of integers are exact; one that does not fit 64 bits stays at the limit it passed,
-/// and [`AggregateValue::overflowed`] says so (libtiledb's is the type's maximum in either direction). Reals are added in
-/// 64 bits, tile by tile. Where no cell has a value there is no smallest, largest or mean one, and no sum if the field is
-/// nullable; otherwise the sum is 0.
+/// and [`AggregateValue::overflowed`](crate::AggregateValue::overflowed) says so (libtiledb's is the type's maximum in
+/// either direction). Reals are added in 64 bits, tile by tile. Where no cell has a value there is no smallest, largest
+/// or mean one, and no sum if the field is nullable; otherwise the sum is 0.
 ///
 /// ```
 /// use tdb_array::Aggregate;
