@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
-use tdb_fragment::{CommitKind, Condition, Update, is_plain_name};
-use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, EnumerationName, Range};
+use tdb_fragment::CommitKind;
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
-use crate::directory::{DeleteEntry, Directory, ENUMERATIONS, FragmentEntry, SCHEMA_FOLDER, again_if_gone};
+use crate::deletes::Delete;
+use crate::directory::{Directory, FragmentEntry, again_if_gone};
 use crate::fragment::Fragment;
-use crate::schemas::Schemas;
+use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
-use crate::storage::{LocalStorage, Storage, join};
-use crate::{Error, QueryError, Read, Result, TimeWindow, clock, parallel};
+use crate::storage::{LocalStorage, Storage};
+use crate::{QueryError, Result, TimeWindow, clock, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
 #[derive(Debug)]
@@ -29,36 +30,6 @@ pub struct Array {
     /// Delete conditions in force, oldest first.
     pub(crate) deletes: Vec<Delete>,
     window: TimeWindow,
-}
-
-/// A delete condition.
-///
-/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells an update is about and never looks at the new
-/// values, so that is what an array with updates holds for everybody.
-#[derive(Debug)]
-pub(crate) struct Delete {
-    /// When cells were deleted.
-    pub(crate) time: u64,
-    /// The array-relative path of its file.
-    pub(crate) path: String,
-    /// What cells must satisfy to stay.
-    pub(crate) condition: Condition,
-}
-
-impl Delete {
-    pub(crate) fn load(context: &Context, entry: &DeleteEntry) -> Result<Self> {
-        let payload = match &entry.inside {
-            Some((offset, bytes)) => context.generic_tile(&entry.key, bytes, *offset)?,
-            None => context.generic_file(&entry.key)?,
-        };
-        let condition = if entry.is_update() {
-            Update::parse(&payload).map(|update| update.condition)
-        } else {
-            Condition::parse(&payload)
-        };
-        let condition = condition.map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
-        Ok(Self { time: entry.time, path: entry.path.clone(), condition })
-    }
 }
 
 /// How to open an array.
@@ -192,27 +163,6 @@ impl Default for OpenOptions {
     }
 }
 
-pub(crate) fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
-    let payload = context.generic_file(key)?;
-    ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
-}
-
-/// Reads an enumeration that the schema in file `schema_key` names.
-pub(crate) fn load_enumeration(
-    context: &Context,
-    schema_key: &str,
-    entry: &EnumerationName,
-) -> Result<Enumeration> {
-    if !is_plain_name(&entry.file_name) {
-        let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
-        let path = context.describe(schema_key);
-        return Err(Error::inconsistent(path, "enumeration file name", 0, detail));
-    }
-    let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.file_name);
-    let payload = context.generic_file(&key)?;
-    Enumeration::parse(&payload).map_err(|error| Error::corrupt(context.describe(&key), error))
-}
-
 impl Array {
     /// Opens the array in a local folder as it is now; see [`OpenOptions::new`].
     ///
@@ -235,11 +185,6 @@ impl Array {
         let mut fragments = self.fragments;
         fragments.retain(|fragment| folders.iter().any(|folder| folder == fragment.folder()));
         Self { fragments, schema, schema_key, deletes: Vec::new(), ..self }
-    }
-
-    /// Starts a query.
-    pub const fn read(&self) -> Read<'_> {
-        Read::new(self)
     }
 
     /// What was read and decoded since the array was opened, opening included.

@@ -9,7 +9,8 @@ use tdb_codec::{Gate, Reader, to_usize};
 use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_footers};
 
 use crate::context::Context;
-use crate::directory::{Directory, FRAGMENT_META};
+use crate::directory::Directory;
+use crate::paths::FRAGMENT_META;
 use crate::storage::join;
 
 /// Footers by fragment.

@@ -11,26 +11,16 @@ use tdb_fragment::{
 use tdb_schema::ObjectType;
 
 use crate::object::list_root;
+use crate::paths::{
+    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, LABELS, LOCK_FILE, METADATA,
+    OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
+};
 use crate::storage::{Entry, Storage, join};
-use crate::timed::{METADATA, PARTIAL, TimedFiles};
+use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow};
 
-/// The schema file of arrays of version 9 and before.
-pub(crate) const OLD_SCHEMA: &str = "__array_schema.tdb";
-/// The folder of schemas from version 10 on.
-pub(crate) const SCHEMA_FOLDER: &str = "__schema";
-/// The metadata file of a fragment.
-pub(crate) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
-pub(crate) const ENUMERATIONS: &str = "__enumerations";
-pub(crate) const FRAGMENTS: &str = "__fragments";
-pub(crate) const COMMITS: &str = "__commits";
-pub(crate) const LABELS: &str = "__labels";
-/// Consolidated fragment metadata.
-pub(crate) const FRAGMENT_META: &str = "__fragment_meta";
 /// Folders in an array's root that are not fragments.
 const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, LABELS, FRAGMENTS, COMMITS, FRAGMENT_META];
-/// The empty file of arrays of version 10 and before.
-pub(crate) const LOCK_FILE: &str = "__lock.tdb";
 
 /// A committed fragment, before its metadata is read.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
 
-use crate::gather::lengths_to_offsets;
+use crate::buffers::lengths_to_offsets;
 use crate::{Array, Column, Result};
 
 impl Array {

@@ -5,7 +5,8 @@ use std::io;
 
 use thiserror::Error as ThisError;
 
-use crate::stream::MemoryBudget;
+use crate::budget::MemoryBudget;
+use crate::expression::{AggregateError, ConditionError};
 
 /// Result of an operation on an array.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -119,9 +120,9 @@ pub enum QueryError {
     #[error("there is no clock here that says what is present: give the time to open at")]
     NoClock,
     #[error("condition: {0}")]
-    Condition(crate::ConditionError),
+    Condition(ConditionError),
     #[error("aggregate: {0}")]
-    Aggregate(crate::AggregateError),
+    Aggregate(AggregateError),
 }
 
 /// A write that does not fit the array.

@@ -17,7 +17,8 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use self::bounds::beyond;
 use crate::context::Context;
-use crate::directory::{FRAGMENT_METADATA, FragmentEntry};
+use crate::directory::FragmentEntry;
+use crate::paths::FRAGMENT_METADATA;
 use crate::stats::Stage;
 use crate::storage::{ByteRange, join};
 use crate::{Error, Result};

@@ -1,139 +1,14 @@
-//! Columns as they are put together: fixed-size and var-length parts, fill values, permutations.
+//! Cells moved to their order: columns joined, permuted, or closed up where cells are dropped.
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, CellValNum, Datatype, to_u64, to_usize};
-use tdb_schema::{ArraySchema, Attribute, Field, FieldKind};
+use tdb_codec::{Buffer, to_u64, to_usize};
 
-use crate::context::Context;
-use crate::fragment::Fragment;
-use crate::tiles::FieldTiles;
-use crate::{Column, QueryError, Result, large, parallel};
-
-/// What a result column holds, and what stands in for cells that no fragment has.
-#[derive(Clone, Debug)]
-pub(crate) struct ColumnSpec {
-    pub(crate) name: String,
-    pub(crate) datatype: Datatype,
-    pub(crate) cell_val_num: CellValNum,
-    pub(crate) nullable: bool,
-    /// Bytes of a cell; `None` for var-length columns.
-    pub(crate) cell_size: Option<usize>,
-    pub(crate) fill: Vec<u8>,
-    pub(crate) fill_validity: u8,
-}
-
-impl ColumnSpec {
-    pub(crate) fn new(schema: &ArraySchema, field: &Field<'_>) -> Self {
-        let (fill, fill_validity) = match field.kind {
-            FieldKind::Attribute(index) => schema
-                .attributes
-                .get(index)
-                .map(|attribute| (attribute.fill_value.clone(), attribute.fill_validity))
-                .unwrap_or_default(),
-            FieldKind::Dimension(_) => (vec![0; field.datatype.size()], 1),
-        };
-        Self {
-            name: field.name.to_owned(),
-            datatype: field.datatype,
-            cell_val_num: field.cell_val_num,
-            nullable: field.nullable,
-            cell_size: field.cell_size(),
-            fill,
-            fill_validity,
-        }
-    }
-
-    /// The tiles of this column's field in a fragment: found by name in the fragment's own schema. `None` if that
-    /// has no such field, or one of another type.
-    pub(crate) fn tiles(
-        &self,
-        context: &Context,
-        fragment: &Fragment,
-        kind: FieldKind,
-    ) -> Result<Option<FieldTiles>> {
-        let own = self.own_field(fragment.schema(), kind);
-        own.map(|own| FieldTiles::open(context, fragment, own)).transpose()
-    }
-
-    /// Which field of a fragment's schema this column's is: of the same name and type.
-    pub(crate) fn own_field(&self, schema: &ArraySchema, kind: FieldKind) -> Option<FieldKind> {
-        match kind {
-            FieldKind::Attribute(_) => {
-                let same = |attribute: &Attribute| {
-                    attribute.name == self.name
-                        && attribute.datatype == self.datatype
-                        && attribute.cell_val_num == self.cell_val_num
-                };
-                schema.attributes.iter().position(same).map(FieldKind::Attribute)
-            }
-            FieldKind::Dimension(_) => Some(kind),
-        }
-    }
-
-    /// The finished column.
-    pub(crate) fn column(self, data: Buffer, offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>) -> Column {
-        Column {
-            name: self.name,
-            datatype: self.datatype,
-            cell_val_num: self.cell_val_num,
-            data,
-            offsets,
-            validity,
-        }
-    }
-}
-
-/// A buffer of a size that a file or query asks for.
-pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
-    Ok(large::zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
-}
-
-/// An empty buffer with room for as many bytes as a file or query asks for.
-pub(crate) fn room_for(len: usize) -> Result<Buffer> {
-    let mut buffer = zeroed(len)?;
-    buffer.reset(0);
-    Ok(buffer)
-}
-
-/// Fills `out` with repetitions of `cell`.
-pub(crate) fn fill_cells(out: &mut [u8], cell: &[u8]) {
-    match cell {
-        [] => {}
-        [byte] => out.fill(*byte),
-        _ => out.chunks_exact_mut(cell.len()).for_each(|slot| slot.copy_from_slice(cell)),
-    }
-}
-
-/// Cuts `data` into consecutive pieces of these lengths.
-pub(crate) fn split_lengths<T>(
-    mut data: &mut [T],
-    lengths: impl IntoIterator<Item = usize>,
-) -> Vec<&mut [T]> {
-    let mut pieces = Vec::new();
-    for len in lengths {
-        let at = len.min(data.len());
-        let (piece, rest) = core::mem::take(&mut data).split_at_mut(at);
-        pieces.push(piece);
-        data = rest;
-    }
-    pieces
-}
-
-/// Turns cell lengths (one more slot at the end) into offsets in place; returns their sum.
-pub(crate) fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
-    let mut sum = 0u64;
-    for slot in lengths {
-        let len = *slot;
-        *slot = sum;
-        sum = sum.saturating_add(len);
-    }
-    let too_large = || QueryError::TooLarge { cells: u128::from(sum) };
-    Ok(to_usize(sum).filter(|sum| *sum < isize::MAX.unsigned_abs()).ok_or_else(too_large)?)
-}
+use crate::buffers::{index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::{Result, parallel};
 
 /// Joins the values of consecutive pieces into one buffer, in parallel.
-pub(crate) fn concat(context: &Context, mut pieces: Vec<Buffer>) -> Result<Buffer> {
+pub(crate) fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<Buffer> {
     if pieces.len() == 1 {
         return Ok(pieces.pop().unwrap_or_default());
     }
@@ -142,7 +17,7 @@ pub(crate) fn concat(context: &Context, mut pieces: Vec<Buffer>) -> Result<Buffe
     let slots = split_lengths(data.as_mut_slice(), lengths);
     let jobs = slots.into_iter().zip(pieces).collect();
     parallel::run(
-        context.threads,
+        threads,
         jobs,
         || (),
         |(slot, piece): (&mut [u8], Buffer), ()| {
@@ -161,7 +36,7 @@ const RUN: usize = 16;
 
 /// The cells of `source` in the order of `order`, in `data`, which is as long as they are.
 pub(crate) fn gather_fixed(
-    context: &Context,
+    threads: usize,
     source: &[u8],
     size: usize,
     order: &[u32],
@@ -170,7 +45,7 @@ pub(crate) fn gather_fixed(
     let bands = data.as_mut_slice().chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
     let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
-        context.threads,
+        threads,
         jobs,
         || (),
         |(band, order): (&mut [u8], &[u32]), ()| {
@@ -244,7 +119,7 @@ pub(crate) fn keep_cells(data: &mut Buffer, size: usize, cells: &[u32]) {
 
 /// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
 pub(crate) fn gather_var(
-    context: &Context,
+    threads: usize,
     offsets: &[u64],
     values: &[u8],
     order: &[u32],
@@ -257,7 +132,7 @@ pub(crate) fn gather_var(
     let mut lengths = vec![0u64; order.len().saturating_add(1)];
     let jobs = lengths.chunks_mut(GATHER_BAND).zip(order.chunks(GATHER_BAND)).collect();
     let sizes = parallel::run(
-        context.threads,
+        threads,
         jobs,
         || (),
         |(lengths, order): (&mut [u64], &[u32]), ()| {
@@ -275,7 +150,7 @@ pub(crate) fn gather_var(
     let bands = split_lengths(data.as_mut_slice(), sizes);
     let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
-        context.threads,
+        threads,
         jobs,
         || (),
         |(band, order): (&mut [u8], &[u32]), ()| {
@@ -293,11 +168,6 @@ pub(crate) fn gather_var(
         },
     )?;
     Ok((lengths, data))
-}
-
-/// A 32-bit cell number as an index.
-pub(crate) fn index_of(index: u32) -> usize {
-    usize::try_from(index).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

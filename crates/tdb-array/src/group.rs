@@ -7,9 +7,10 @@ use std::sync::Arc;
 use tdb_schema::{ArrayMetadata, GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 
 use crate::context::Context;
-use crate::object::{GROUP_FOLDER, list_root, object_type};
+use crate::object::{list_root, object_type};
+use crate::paths::{GROUP_FOLDER, METADATA};
 use crate::storage::{LocalPlaces, Places};
-use crate::timed::{METADATA, TimedFiles};
+use crate::timed::TimedFiles;
 use crate::{Error, OpenOptions, Result, TimeWindow};
 
 mod walk;

@@ -8,16 +8,16 @@ use tdb_filters::Key;
 use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines};
 use tdb_schema::ArraySchema;
 
-use crate::array::Delete;
 use crate::context::Context;
-use crate::directory::{
-    COMMITS, DeleteEntry, Directory, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, FragmentEntry, OLD_SCHEMA,
-    SCHEMA_FOLDER, fragment_folders,
-};
+use crate::deletes::Delete;
+use crate::directory::{DeleteEntry, Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
+use crate::paths::{
+    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, METADATA, OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
+};
 use crate::schemas::Schemas;
 use crate::storage::{Entry, Storage, join};
-use crate::timed::{METADATA, PARTIAL, TimedFiles};
+use crate::timed::TimedFiles;
 use crate::{Error, OpenOptions, Result, TimeWindow};
 
 mod event;

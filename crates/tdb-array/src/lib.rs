@@ -41,31 +41,42 @@
 
 mod aggregate;
 mod array;
+mod asked;
+mod budget;
+mod buffers;
 mod cells;
 mod clock;
 mod condition;
 mod consolidated;
 mod context;
 mod coordinate;
+mod deletes;
 mod dense;
 mod directory;
+mod engine;
 mod enumerations;
 mod error;
 mod explain;
+mod expression;
+mod facts;
 mod fragment;
 mod gather;
 mod grid;
 mod group;
 mod history;
-mod labels;
 mod large;
 mod maintain;
 mod object;
+mod order;
 mod parallel;
+mod paths;
+mod plan;
 mod query;
 mod ranges;
 mod schemas;
+mod share;
 mod sparse;
+mod spec;
 mod statistics;
 mod stats;
 mod storage;
@@ -77,13 +88,17 @@ mod window;
 mod worker;
 mod write;
 
-pub use aggregate::{Aggregate, AggregateError, AggregateFunction, AggregateValue};
+pub use aggregate::AggregateValue;
 pub use array::{Array, OpenOptions};
+pub use budget::{MemoryBudget, MemoryBudgetError};
 pub use cells::{Cells, Column};
-pub use condition::{ConditionError, ConditionErrorKind, ConditionField, Operand, QueryCondition, field};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
+pub use expression::{
+    Aggregate, AggregateError, AggregateFunction, ConditionError, ConditionErrorKind, ConditionField,
+    Operand, QueryCondition, field,
+};
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
@@ -92,13 +107,13 @@ pub use maintain::{
     Stored, Vacuum,
 };
 pub use object::object_type;
-pub use query::Read;
+pub use query::{BatchStream, Read};
 pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
     StorageLock, StoredFile, WriteStorage,
 };
-pub use stream::{BatchStream, Batches, MemoryBudget, MemoryBudgetError, Progress};
+pub use stream::{Batches, Progress};
 pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};

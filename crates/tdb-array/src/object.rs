@@ -4,14 +4,10 @@ use std::io;
 
 use tdb_schema::ObjectType;
 
-use crate::directory::{OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::paths::{GROUP_FOLDER, GROUP_MARKER, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
-/// The empty file that marks a group.
-pub(crate) const GROUP_MARKER: &str = "__tiledb_group.tdb";
-/// The folder of a group's details.
-pub(crate) const GROUP_FOLDER: &str = "__group";
 /// What made a folder a key-value object, up to libtiledb 1.6.
 const KV_SCHEMA: &str = "__kv_schema.tdb";
 

@@ -1,18 +1,24 @@
 //! The query builder.
 
+mod ahead;
+
 use core::ops::RangeBounds;
 
-use tdb_codec::{ArrayType, Datatype, Layout};
-use tdb_schema::{ArraySchema, Dimension, FieldKind};
+use tdb_codec::{ArrayType, Layout};
+use tdb_schema::{ArraySchema, FieldKind};
 
+pub use self::ahead::BatchStream;
+use crate::asked::{AskedRange, Ends, Wanted};
+use crate::budget::MemoryBudget;
 use crate::condition::Program;
-use crate::coordinate::{AskedRange, Coordinate, Ends, resolve_point};
+use crate::coordinate::Coordinate;
+use crate::engine::{LabelValues, run};
 use crate::explain::{Explain, explain};
-use crate::labels::{self, LabelValues};
-use crate::ranges::{RangeSet, check_ends};
-use crate::stats::{QueryStats, Stage};
-use crate::stream::{self, Allowance, Batches, MemoryBudget, OnProgress, Progress, Share};
-use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result, dense, sparse};
+use crate::plan::{Plan, TIMESTAMPS};
+use crate::ranges::check_ends;
+use crate::stats::QueryStats;
+use crate::stream::{self, Allowance, Batches, OnProgress, Progress};
+use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result};
 
 /// A query: which fields of which cells, in which order.
 ///
@@ -41,47 +47,12 @@ pub struct Read<'a> {
     pub(crate) on_progress: Option<OnProgress>,
 }
 
-/// A range as it was asked for.
-#[derive(Clone, Debug)]
-pub(crate) enum Wanted {
-    Values(AskedRange),
-    Point(Coordinate),
-    Bytes(Ends),
-}
-
-impl Wanted {
-    /// The range in the dimension's bytes, if they can be.
-    pub(crate) fn resolve(&self, dimension: &Dimension) -> Result<Ends, QueryError> {
-        match self {
-            Self::Values(asked) => asked.resolve(dimension),
-            Self::Point(value) => resolve_point(dimension, value),
-            Self::Bytes(ends) => Ok(ends.clone()),
-        }
+impl Array {
+    /// Starts a query.
+    pub const fn read(&self) -> Read<'_> {
+        Read::new(self)
     }
 }
-
-/// A query checked against the schema.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan<'a> {
-    pub(crate) array: &'a Array,
-    pub(crate) fields: Vec<FieldKind>,
-    /// The intervals of each dimension: merged, or in the order they were asked for where results come in that order.
-    pub(crate) ranges: Vec<RangeSet>,
-    pub(crate) order: Layout,
-    /// What cells must satisfy.
-    pub(crate) condition: Option<Program>,
-    /// Fields that aggregates look at, tile by tile.
-    pub(crate) scanned: Vec<FieldKind>,
-    /// Where the column of the cells' timestamps goes, if they were asked for.
-    pub(crate) timestamps: Option<usize>,
-    /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
-    labels: Vec<(usize, usize)>,
-    /// What a batch takes of it.
-    pub(crate) share: Share,
-}
-
-/// The name of the field that says when a cell was written.
-pub(crate) const TIMESTAMPS: &str = "__timestamps";
 
 impl<'a> Read<'a> {
     pub(crate) const fn new(array: &'a Array) -> Self {
@@ -317,7 +288,7 @@ impl<'a> Read<'a> {
         Batches::new(self.plan()?, budget, batch, on_progress)
     }
 
-    pub(crate) fn plan(self) -> Result<Plan<'a>> {
+    pub(crate) fn plan(mut self) -> Result<Plan<'a>> {
         let schema = self.array.schema();
         let (mut timestamps, mut labels) = (None, Vec::new());
         let fields = match &self.fields {
@@ -341,56 +312,31 @@ impl<'a> Read<'a> {
                 schema.fields().map(|field| field.kind).filter(wanted).collect()
             }
         };
-        let order = self.order.unwrap_or(match schema.array_type {
-            ArrayType::Dense => Layout::RowMajor,
-            ArrayType::Sparse => Layout::Unordered,
-        });
-        let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
-        let ranges = self.range_sets()?.into_iter().zip(&schema.domain.dimensions);
-        let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
+        let plan = Plan::new(self.array, fields, &self.asked_ranges()?, self.order)?;
         let condition = self.condition.map(|condition| Program::of_query(&condition, self.array));
-        let (ranges, condition, share) = (ranges.collect(), condition.transpose()?, Share::default());
-        let scanned = Vec::new();
-        Ok(Plan { array: self.array, fields, ranges, order, condition, scanned, timestamps, labels, share })
+        let condition = condition.transpose()?;
+        Ok(Plan { condition, timestamps, labels, ..plan })
     }
 
-    /// The intervals of each dimension, as they were asked for.
-    fn range_sets(&self) -> Result<Vec<RangeSet>> {
+    /// Takes the ranges of each dimension, as they were asked for; `None` where none were.
+    fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<Wanted>>>> {
         let schema = self.array.schema();
         let dimensions = &schema.domain.dimensions;
-        let by_label = self.ranges_by_label()?;
-        let mut asked: Vec<Option<Vec<&Wanted>>> = vec![None; dimensions.len()];
-        for (index, ranges) in &by_label {
-            let slot = asked.get_mut(*index).map(Option::get_or_insert_default);
-            slot.into_iter().for_each(|slot| slot.extend(ranges));
+        let mut asked: Vec<Option<Vec<Wanted>>> = vec![None; dimensions.len()];
+        for (index, mut ranges) in self.ranges_by_label()? {
+            let slot = asked.get_mut(index).map(Option::get_or_insert_default);
+            slot.into_iter().for_each(|slot| slot.append(&mut ranges));
         }
-        for (name, wanted) in &self.ranges {
-            let index = schema.dimension_index(name);
+        for (name, mut wanted) in core::mem::take(&mut self.ranges) {
+            let index = schema.dimension_index(&name);
             let slot = index.and_then(|index| asked.get_mut(index)).ok_or_else(|| {
                 let known = dimensions.iter().map(|dimension| dimension.name.as_str());
                 let known = known.collect::<Vec<_>>().join(", ");
                 QueryError::UnknownDimension { name: name.clone(), known }
             })?;
-            slot.get_or_insert_default().extend(wanted);
+            slot.get_or_insert_default().append(&mut wanted);
         }
-        let sets = asked.into_iter().zip(dimensions).enumerate();
-        sets.map(|(index, (asked, dimension))| {
-            let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
-            let whole = || vec![Ok(Ends::default())];
-            let resolve = |wanted: &Wanted| wanted.resolve(dimension);
-            let asked = asked.map_or_else(whole, |asked| asked.into_iter().map(resolve).collect());
-            let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
-            // Nothing was written outside the current domain: it is all there is of the dimension.
-            let domain = Some((current.low.clone(), current.high.clone()));
-            let bounded = Dimension { domain, ..dimension.clone() };
-            let set = RangeSet::new(&bounded, asked)?;
-            if schema.array_type == ArrayType::Sparse || !set.is_all() {
-                return Ok(set);
-            }
-            let ends = Ends { low: Some(current.low.clone()), high: Some(current.high.clone()) };
-            Ok(RangeSet::new(dimension, [Ok(ends)])?)
-        })
-        .collect()
+        Ok(asked)
     }
 
     /// Ranges given in labels, as ranges of their dimensions.
@@ -413,28 +359,6 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Runs a query that was checked.
-pub(crate) fn run(plan: &Plan<'_>) -> Result<Cells> {
-    let _clock = plan.array.context.counters.time(Stage::Total);
-    let cells = match plan.array.schema().array_type {
-        ArrayType::Dense => dense::read(plan)?,
-        ArrayType::Sparse => sparse::read(plan)?,
-    };
-    labels::resolve(plan.array, &plan.labels, cells)
-}
-
-impl Plan<'_> {
-    /// The same query with one more interval in a dimension: what both have in common.
-    pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Self {
-        let mut plan = self.clone();
-        let dimensions = &self.array.schema().domain.dimensions;
-        if let (Some(set), Some(of)) = (plan.ranges.get_mut(dimension), dimensions.get(dimension)) {
-            *set = set.narrowed(of, to);
-        }
-        plan
-    }
-}
-
 /// The number of a label's dimension.
 fn label_dimension(schema: &ArraySchema, label: usize) -> usize {
     let dimension = schema.labels.get(label).and_then(|label| usize::try_from(label.dimension).ok());
@@ -446,32 +370,4 @@ fn find_field(schema: &ArraySchema, name: &str) -> Result<FieldKind, QueryError>
         let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
         QueryError::UnknownField { name: name.to_owned(), known }
     })
-}
-
-pub(crate) fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
-    if dimension.is_var() {
-        return format!("\"{}\"", value.escape_ascii());
-    }
-    show_value(dimension.datatype, false, value)
-}
-
-/// Bytes of a text that messages show.
-const SHOWN_TEXT: usize = 80;
-
-/// A value for a message: a text between quotes, of which the beginning is enough, or a number.
-pub(crate) fn show_value(datatype: Datatype, text: bool, value: &[u8]) -> String {
-    struct Show<'a>(&'a [u8]);
-    impl tdb_codec::PhysicalVisitor for Show<'_> {
-        type Output = String;
-        fn visit<T: tdb_codec::Native>(self) -> String {
-            T::from_le(self.0).map_or_else(String::new, |value| format!("{value:?}"))
-        }
-    }
-    match value.get(..SHOWN_TEXT) {
-        _ if !text => datatype.physical().visit(Show(value)),
-        Some(start) if value.len() > SHOWN_TEXT => {
-            format!("\"{}\"… ({} bytes)", start.escape_ascii(), value.len())
-        }
-        _ => format!("\"{}\"", value.escape_ascii()),
-    }
 }

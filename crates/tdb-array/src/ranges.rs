@@ -4,8 +4,8 @@ use tdb_codec::{Buffer, Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};
 
 use crate::QueryError;
-use crate::coordinate::Ends;
-use crate::query::show_coordinate;
+use crate::asked::Ends;
+use crate::coordinate::show_coordinate;
 
 /// Intervals of one dimension. A query wants the cells that lie, in every dimension, in one of its intervals.
 ///

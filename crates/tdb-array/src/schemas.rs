@@ -1,14 +1,13 @@
-//! The schemas of an array, each loaded once.
+//! Schemas and enumerations of an array, read from their files.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tdb_fragment::is_plain_name;
-use tdb_schema::ArraySchema;
+use tdb_schema::{ArraySchema, Enumeration, EnumerationName};
 
-use crate::array::load_schema;
 use crate::context::Context;
-use crate::directory::{OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::storage::join;
 use crate::{Error, Result};
 
@@ -46,4 +45,26 @@ impl<'a> Schemas<'a> {
         cache().insert(key.to_owned(), schema.clone());
         Ok(schema)
     }
+}
+
+/// Reads the schema in file `key`.
+pub(crate) fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
+    let payload = context.generic_file(key)?;
+    ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
+}
+
+/// Reads an enumeration that the schema in file `schema_key` names.
+pub(crate) fn load_enumeration(
+    context: &Context,
+    schema_key: &str,
+    entry: &EnumerationName,
+) -> Result<Enumeration> {
+    if !is_plain_name(&entry.file_name) {
+        let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
+        let path = context.describe(schema_key);
+        return Err(Error::inconsistent(path, "enumeration file name", 0, detail));
+    }
+    let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.file_name);
+    let payload = context.generic_file(&key)?;
+    Enumeration::parse(&payload).map_err(|error| Error::corrupt(context.describe(&key), error))
 }

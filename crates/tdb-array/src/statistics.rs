@@ -15,10 +15,9 @@ use tdb_codec::{Gate, Reader, to_u64};
 use tdb_fragment::{FieldStatistics, Section, TileValues, parse_fragment_statistics, parse_words};
 use tdb_schema::{Field, FieldKind};
 
-use crate::condition::{Extremes, Facts, Nulls};
 use crate::context::Context;
+use crate::facts::{Extremes, Facts, Nulls, Rule};
 use crate::fragment::Fragment;
-use crate::write::Rule;
 use crate::{Error, Result};
 
 /// What may be believed of one field of a fragment.

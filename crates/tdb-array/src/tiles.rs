@@ -13,8 +13,10 @@ use tdb_tile::TileChunks;
 use std::sync::Arc;
 
 use self::coded::{Coded, fetch};
+use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::fragment::{Fragment, TileFile, TileLocation};
+use crate::spec::ColumnSpec;
 use crate::worker::{Tools, Worker};
 use crate::{Error, Result};
 
@@ -42,24 +44,19 @@ pub(crate) struct FieldTiles {
     coords: CoordsPart,
 }
 
-/// A decoded tile of a var-length field: cell `i` is `values[starts[i]..starts[i] + lens[i]]`.
-#[derive(Debug, Default)]
-pub(crate) struct VarTile {
-    /// One more than there are cells.
-    pub(crate) offsets: Vec<u64>,
-    pub(crate) values: Buffer,
-}
-
-impl VarTile {
-    /// Length of each cell in bytes.
-    pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> {
-        self.offsets
-            .windows(2)
-            .map(|pair| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start)))
-    }
-}
-
 impl FieldTiles {
+    /// The tiles of a column's field in a fragment: found by name in the fragment's own schema. `None` if that
+    /// has no such field, or one of another type.
+    pub(crate) fn of_column(
+        context: &Context,
+        fragment: &Fragment,
+        spec: &ColumnSpec,
+        kind: FieldKind,
+    ) -> Result<Option<Self>> {
+        let own = spec.own_field(fragment.schema(), kind);
+        own.map(|own| Self::open(context, fragment, own)).transpose()
+    }
+
     /// The tiles of the field `kind` of the fragment's own schema.
     pub(crate) fn open(context: &Context, fragment: &Fragment, kind: FieldKind) -> Result<Self> {
         let schema = fragment.schema();

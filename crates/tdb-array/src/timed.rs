@@ -6,13 +6,9 @@ use tdb_fragment::{CommitKind, TimestampedName, parse_path_lines, vacuum_target}
 use tdb_schema::{ArrayMetadata, MetadataEntry};
 
 use crate::context::Context;
+use crate::paths::PARTIAL;
 use crate::storage::{Entry, Storage, join};
 use crate::{Error, Result, TimeWindow};
-
-/// The folder of key-value metadata.
-pub(crate) const METADATA: &str = "__meta";
-/// Suffix of partly written files.
-pub(crate) const PARTIAL: &str = ".tmp";
 
 /// The files of such a folder.
 #[derive(Debug, Default)]

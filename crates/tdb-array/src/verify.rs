@@ -15,14 +15,13 @@ use tdb_fragment::{
 use tdb_schema::{ArraySchema, Enumeration, Range};
 
 use crate::context::Context;
-use crate::directory::{
-    COMMITS, Directory, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry, OLD_SCHEMA,
-    SCHEMA_FOLDER, fragment_folders,
-};
+use crate::directory::{Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
+use crate::paths::{
+    COMMITS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, METADATA, OLD_SCHEMA, SCHEMA_FOLDER,
+};
 use crate::ranges::is_value;
 use crate::storage::{Entry, Storage, join};
-use crate::timed::METADATA;
 use crate::{Cause, Error, Result};
 
 mod cells;

@@ -7,8 +7,7 @@ use tdb_codec::Buffer;
 use tdb_filters::Scratch;
 
 use crate::Result;
-use crate::gather::zeroed;
-use crate::tiles::VarTile;
+use crate::buffers::{VarTile, zeroed};
 
 /// Buffers and codecs that a thread keeps between tiles, so that memory is faulted in once.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ const LARGER: &[(&str, &str)] = &[
     ("crates/tdb-array/src/parallel.rs", "run_in_order"),
     ("crates/tdb-array/src/sparse/mod.rs", "read"),
     ("crates/tdb-array/src/sparse/mod.rs", "stage_into"),
-    ("crates/tdb-array/src/sparse/order/sort.rs", ""),
+    ("crates/tdb-array/src/order/sort.rs", ""),
     ("crates/tdb-array/src/sparse/select.rs", "run"),
     ("crates/tdb-array/src/stream/cost.rs", "new"),
     ("crates/tdb-array/src/tiles.rs", "open"),

@@ -3,12 +3,12 @@
 use tdb_codec::{to_u64, to_usize};
 
 use super::tally::{Tally, WantedField};
+use crate::asked::Ends;
 use crate::condition::{Columns, Program, Sources};
-use crate::coordinate::Ends;
 use crate::dense::condition::{MatchField, Matcher};
 use crate::dense::space::{Box, Region, Space, intersect};
 use crate::dense::{Overlay, overlays};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};

@@ -10,18 +10,18 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Range;
 
 use super::tally::{Tally, WantedField};
+use crate::buffers::index_of;
 use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::fragment::Fragment;
-use crate::gather::index_of;
-use crate::query::Plan;
-use crate::sparse::Sorting;
+use crate::order::{CellOrder, permutation};
+use crate::plan::Plan;
 use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
-use crate::sparse::order::{CellOrder, permutation};
 use crate::sparse::select::{
     Candidate, TileSelection, all_candidates, candidates_of, filters_time, lies_inside, select_in,
     tiles_meeting,
 };
+use crate::sparse::{Sorting, views_of};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};
@@ -158,7 +158,7 @@ fn newest(
     }
     plan.share.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
     let order = CellOrder::of(tdb_codec::Layout::GlobalOrder, array.schema());
-    let newest = permutation(&array.context, array.schema(), &selections, order, true)?;
+    let newest = permutation(array.context.threads, array.schema(), views_of(&selections), order, true)?;
     let mut keep = vec![0u8; selections.iter().map(TileSelection::len).sum()];
     for cell in newest {
         let at = index_of(cell);

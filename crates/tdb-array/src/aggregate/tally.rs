@@ -4,10 +4,11 @@ use core::cmp::Ordering;
 
 use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64, to_usize};
 
+use crate::buffers::index_of;
 use crate::condition::{ColumnView, typed};
-use crate::gather::{ColumnSpec, index_of};
+use crate::facts::Rule;
+use crate::spec::ColumnSpec;
 use crate::statistics::Exact;
-use crate::write::Rule;
 
 /// A field that aggregates are about.
 #[derive(Debug)]

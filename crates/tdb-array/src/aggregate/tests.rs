@@ -8,30 +8,6 @@ fn fixture(name: &str) -> Array {
 }
 
 #[test]
-fn lists_are_read_and_what_is_wrong_with_them_is_said_where_it_stands() {
-    let read = Aggregate::parse("count, COUNT(*),null_count(a) , \"x\"");
-    assert!(read.unwrap_err().to_string().starts_with("column 33: the name of an aggregate"));
-    let read = Aggregate::parse("count, COUNT(*),null_count(a) , mean('odd \\x21')").unwrap();
-    let expected =
-        [Aggregate::count(), Aggregate::count(), Aggregate::null_count("a"), Aggregate::mean("odd !")];
-    assert_eq!(read, expected);
-    let shown = read.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    assert_eq!(Aggregate::parse(&shown).unwrap(), expected);
-    for (text, column) in [
-        ("", 1),
-        ("sum", 1),
-        ("count(a)", 1),
-        ("count,median(a)", 7),
-        ("sum(a", 6),
-        ("sum(a) min(a)", 8),
-        ("sum(5)", 5),
-    ] {
-        let Err(AggregateError::Text(error)) = Aggregate::parse(text) else { panic!("{text}") };
-        assert_eq!(error.column(), Some(column), "{text}: {error}");
-    }
-}
-
-#[test]
 fn aggregates_that_a_field_does_not_have_are_refused() {
     let refused = |array: &str, aggregate: Aggregate| match fixture(array).read().aggregate([aggregate]) {
         Err(Error::Query(QueryError::Aggregate(error))) => error,
@@ -83,7 +59,7 @@ fn naive(aggregate: &Aggregate, column: &Column, nullable: bool, cells: &[usize]
     };
     let sum = || valid.iter().map(number).sum::<f64>();
     let ends = |pick: fn(f64, f64) -> f64| valid.iter().map(number).reduce(pick);
-    match aggregate.function {
+    match aggregate.function() {
         AggregateFunction::Count => Some(cells.len() as f64),
         AggregateFunction::NullCount => Some((cells.len() - valid.len()) as f64),
         AggregateFunction::Sum => (!nullable || !valid.is_empty()).then(sum),
@@ -203,7 +179,7 @@ fn aggregates_are_what_the_cells_of_the_same_query_add_up_to() {
                 let found = array.read().aggregate(list.to_vec()).unwrap();
                 in_parts(&array.read(), list, &found, name);
                 for (aggregate, value) in list.iter().zip(&found) {
-                    let cells: Vec<usize> = match aggregate.function {
+                    let cells: Vec<usize> = match aggregate.function() {
                         AggregateFunction::Count => (0..all.len()).collect(),
                         _ => written.clone(),
                     };
@@ -243,7 +219,7 @@ fn aggregates_are_what_the_cells_of_the_same_query_add_up_to() {
                 continue;
             }
             for (aggregate, value) in aggregates.iter().zip(&found) {
-                let expected = match aggregate.function {
+                let expected = match aggregate.function() {
                     AggregateFunction::Count if dense => Some(all.len() as f64),
                     _ => naive(aggregate, column, own.nullable, &cells),
                 };

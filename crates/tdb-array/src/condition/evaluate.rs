@@ -6,9 +6,10 @@ use bytemuck::Pod;
 use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_usize};
 use tdb_fragment::Comparison;
 
-use super::prune::{FieldFacts, Verdict};
+use super::prune::Verdict;
 use super::resolve::{Node, Program};
 use crate::Result;
+use crate::facts::FieldFacts;
 
 /// Where a program finds the cells it looks at. Cells are numbered as the mask is.
 pub(crate) trait Columns {

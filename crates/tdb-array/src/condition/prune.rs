@@ -1,7 +1,5 @@
 //! What statistics say of a condition: tiles where no cell can match, and tiles where all do.
 
-use std::borrow::Cow;
-
 use core::cmp::Ordering;
 
 use tdb_codec::{Native, PhysicalVisitor};
@@ -9,6 +7,7 @@ use tdb_fragment::Comparison;
 
 use super::evaluate::{Test, holds};
 use super::resolve::{Node, Program};
+use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 
 /// How many of some cells satisfy a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,45 +16,6 @@ pub(crate) enum Verdict {
     /// Perhaps some, perhaps all: they must be looked at.
     Some,
     All,
-}
-
-/// What is known of a field's cells.
-#[derive(Clone, Debug)]
-pub(crate) enum FieldFacts<'a> {
-    /// There are none: the fragment is older than the field.
-    Missing,
-    Known(Facts<'a>),
-}
-
-/// Facts about some cells of a field.
-#[derive(Clone, Debug)]
-pub(crate) struct Facts<'a> {
-    pub(crate) extremes: Extremes<'a>,
-    pub(crate) nulls: Nulls,
-}
-
-/// Bounds of the values that are not null.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Extremes<'a> {
-    Unknown,
-    /// There is no value.
-    Nothing,
-    /// No value lies outside, and none is a NaN. The ends need not occur.
-    Within(Cow<'a, [u8]>, Cow<'a, [u8]>),
-}
-
-/// How many cells are null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nulls {
-    Unknown,
-    None,
-    Some,
-    All,
-}
-
-impl Facts<'_> {
-    /// Nothing is known.
-    pub(crate) const UNKNOWN: Facts<'static> = Facts { extremes: Extremes::Unknown, nulls: Nulls::Unknown };
 }
 
 impl Verdict {

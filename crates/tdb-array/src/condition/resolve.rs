@@ -7,9 +7,11 @@ use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
 use super::evaluate::Test;
-use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, QueryCondition, Tree};
 use crate::coordinate::{int_to_float, integer_limits};
-use crate::gather::ColumnSpec;
+use crate::expression::{
+    ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, QueryCondition, Tree,
+};
+use crate::spec::ColumnSpec;
 use crate::{Array, Error, QueryError, Result};
 
 /// Conditions ready to run: trees of tests over a common list of fields.

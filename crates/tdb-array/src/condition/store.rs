@@ -5,7 +5,7 @@ use core::slice;
 use tdb_fragment::{Condition, Junction};
 
 use super::resolve::{Compared, enumeration_of, field_of, indices};
-use super::{ConditionError, ConditionErrorKind as Kind, Place, Predicate, QueryCondition, Tree};
+use crate::expression::{ConditionError, ConditionErrorKind as Kind, Place, Predicate, QueryCondition, Tree};
 use crate::{Array, QueryError, Result};
 
 impl QueryCondition {

@@ -8,15 +8,16 @@ use tdb_fragment::RTree;
 use tdb_schema::FieldKind;
 
 use super::evaluate::{ColumnView, Columns};
-use super::prune::{Extremes, Facts, FieldFacts, Nulls, Verdict};
+use super::prune::Verdict;
 use super::resolve::{Program, ProgramField};
 use crate::Result;
+use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
+use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
-use crate::gather::zeroed;
+use crate::share::Share;
 use crate::statistics::{Exact, Statistics, Whole};
-use crate::stream::Share;
-use crate::tiles::{FieldTiles, VarTile};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 
 /// A program's fields in all fragments; opened as they are needed.

@@ -4,7 +4,7 @@ use tdb_codec::{Buffer, to_usize};
 
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
-use crate::gather::{lengths_to_offsets, zeroed};
+use crate::buffers::{lengths_to_offsets, zeroed};
 use crate::grid::strides;
 use crate::{Column, Layout, QueryError, Result};
 

@@ -19,16 +19,18 @@ use tdb_schema::FieldKind;
 
 use self::paint::{Target, VarTarget};
 use self::space::Region;
+use crate::buffers::{lengths_to_offsets, room_for, split_lengths, zeroed};
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, concat, lengths_to_offsets, room_for, split_lengths, zeroed};
-use crate::query::Plan;
+use crate::gather::concat;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
 use crate::stats::Stage;
 use crate::worker::Worker;
 use crate::{Cells, Column, Result, parallel};
 
 pub(crate) use self::overlay::Overlay;
 pub(crate) use self::sources::FieldSources;
-pub(crate) use self::space::{Space, domain_box, intersect};
+pub(crate) use self::space::{Space, dense_order, domain_box, intersect};
 
 /// Runs a query on a dense array.
 pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
@@ -171,7 +173,7 @@ fn var_column(
         },
     )?;
     lengths_to_offsets(&mut offsets)?;
-    let data = concat(context, values)?;
+    let data = concat(context.threads, values)?;
     Ok(spec.column(data, Some(offsets), validity))
 }
 

@@ -7,10 +7,10 @@ use super::cell_map::CellMap;
 use super::paint::{Target, VarTarget};
 use super::space::{Box, Region, Space};
 use crate::Result;
+use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::zeroed;
-use crate::tiles::{FieldTiles, VarTile};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 
 /// The cells of a sparse fragment that lie in the query's box.

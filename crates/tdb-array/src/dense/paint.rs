@@ -6,9 +6,9 @@ use super::cell_map::CellMap;
 use super::part::TilePart;
 use super::sources::{FieldSources, Paint};
 use super::space::{Box, Region, Space};
+use crate::buffers::{VarTile, fill_cells, room_for};
 use crate::context::Context;
-use crate::gather::{ColumnSpec, fill_cells, room_for};
-use crate::tiles::VarTile;
+use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{QueryError, Result};
 

@@ -9,7 +9,7 @@ use super::places::Places;
 use super::space::{Box, Region, Space, covers, domain_box, intersect};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::ColumnSpec;
+use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result, parallel};
 
@@ -144,7 +144,7 @@ impl<'a> FieldSources<'a> {
             if intersect(&domain, query).is_none() {
                 return Ok(None);
             }
-            let values = spec.tiles(context, fragment, kind)?;
+            let values = FieldTiles::of_column(context, fragment, spec, kind)?;
             let values = values.map(|tiles| Values::of(context, fragment, tiles)).transpose()?;
             Ok(Some(Source { fragment: *index, domain, overlay: overlay.as_ref(), values }))
         };

@@ -7,8 +7,7 @@ use super::arrange::Arrangement;
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
 use crate::grid::strides;
-use crate::query::Plan;
-use crate::stream::dense_order;
+use crate::plan::Plan;
 use crate::{QueryError, Result};
 
 /// A box of cells as inclusive ordinals, one pair a dimension: distances from the domain's low end.
@@ -28,6 +27,15 @@ pub(crate) fn intersect(a: &[(u64, u64)], b: &[(u64, u64)]) -> Option<Box> {
 /// Whether `outer` holds all of `inner`.
 pub(crate) fn covers(outer: &[(u64, u64)], inner: &[(u64, u64)]) -> bool {
     outer.iter().zip(inner).all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
+}
+
+/// The order of a dense result. Unordered means whatever is cheapest: the order cells have in their tiles.
+pub(crate) fn dense_order(plan: &Plan<'_>) -> Layout {
+    match (plan.order, plan.array.schema().cell_order) {
+        (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
+        (Layout::Unordered | Layout::Hilbert, _) => Layout::RowMajor,
+        (order, _) => order,
+    }
 }
 
 /// A query's cells and the array's tiling.

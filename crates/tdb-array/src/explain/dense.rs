@@ -9,8 +9,8 @@ use crate::condition::{Columns, Verdict};
 use crate::dense::condition::Matcher;
 use crate::dense::space::Region;
 use crate::dense::{FieldSources, Overlay, Space, domain_box, intersect};
-use crate::gather::ColumnSpec;
-use crate::query::Plan;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 
 /// A field and its tiles in all fragments.

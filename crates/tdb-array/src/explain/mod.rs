@@ -9,8 +9,8 @@ use tdb_schema::{ArraySchema, FieldKind};
 
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::ColumnSpec;
-use crate::query::Plan;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Array, Layout, Result};
 

@@ -7,7 +7,7 @@ use tdb_schema::FieldKind;
 
 use super::{Chunks, Explain, FieldPlan, FragmentPlan, Outcome, Purpose, asked, column_bytes};
 use crate::condition::Sources;
-use crate::query::{Plan, TIMESTAMPS};
+use crate::plan::{Plan, TIMESTAMPS};
 use crate::sparse::filter::{Filter, meeting};
 use crate::sparse::{Candidate, Sorting, candidates};
 use crate::tiles::FieldTiles;

@@ -201,6 +201,6 @@ pub(super) fn name(
 
 /// Where a fragment of this name and schema is stored.
 pub(super) fn folder_of(name: &TimestampedName, schema: &ArraySchema) -> String {
-    let parent = if schema.version.has(Gate::FragmentFolders) { crate::directory::FRAGMENTS } else { "" };
+    let parent = if schema.version.has(Gate::FragmentFolders) { crate::paths::FRAGMENTS } else { "" };
     crate::storage::join(parent, &name.to_string())
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use tdb_fragment::{CommitKind, CommitRecord, TimestampedName, write_consolidated_commits};
 
 use super::commits::{CommitFiles, Record, times_of};
-use crate::directory::COMMITS;
+use crate::paths::COMMITS;
 use crate::storage::join;
 use crate::write::{fresh_uuid, put, sync_folder};
 use crate::{ArrayWriter, Error, Result};

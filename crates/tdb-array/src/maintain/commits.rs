@@ -11,7 +11,7 @@ use tdb_fragment::{
 
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use crate::context::Context;
-use crate::directory::COMMITS;
+use crate::paths::COMMITS;
 use crate::storage::join;
 use crate::write::{fresh_uuid, lock, put};
 use crate::{ArrayWriter, Error, Result};

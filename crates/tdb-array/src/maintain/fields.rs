@@ -4,10 +4,11 @@ use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Field};
 
 use super::merge::Batch;
+use crate::buffers::{VarTile, index_of, lengths_to_offsets, room_for, split_lengths, zeroed};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::{ColumnSpec, index_of, lengths_to_offsets, room_for, split_lengths, zeroed};
-use crate::tiles::{FieldTiles, VarTile};
+use crate::spec::ColumnSpec;
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Column, Result, parallel};
 
@@ -45,7 +46,7 @@ impl MergedField {
         fragments: &[&Fragment],
     ) -> Result<Self> {
         let spec = ColumnSpec::new(schema, field);
-        let open = |fragment: &&Fragment| spec.tiles(context, fragment, field.kind);
+        let open = |fragment: &&Fragment| FieldTiles::of_column(context, fragment, &spec, field.kind);
         let tiles = fragments.iter().map(open).collect::<Result<_>>()?;
         Ok(Self { spec, tiles })
     }

@@ -5,8 +5,8 @@ use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_footers, writ
 
 use super::fragments::open;
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
-use crate::directory::FRAGMENT_META;
 use crate::fragment::Fragment;
+use crate::paths::FRAGMENT_META;
 use crate::storage::join;
 use crate::write::{Nonces, ensure_folder, fresh_uuid, generic_tile, put};
 use crate::{Array, ArrayWriter, Error, Result};

@@ -11,7 +11,7 @@ use super::commits::times_of;
 use super::plan::Work;
 use super::vacuum::Vacuum;
 use super::{MaintainedObject, Tell, fragments};
-use crate::directory::COMMITS;
+use crate::paths::COMMITS;
 use crate::storage::join;
 use crate::write::{ensure_folder, fresh_uuid, lock, put, sync_folder};
 use crate::{Error, Result};

@@ -6,12 +6,13 @@ use core::fmt::Debug;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
+use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::zeroed;
-use crate::sparse::hilbert::{self, Curve};
-use crate::sparse::order::{self, CellOrder, Part};
-use crate::tiles::{FieldTiles, VarTile};
+use crate::order;
+use crate::order::hilbert::{self, Curve};
+use crate::order::{CellOrder, Part};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, Result};
 

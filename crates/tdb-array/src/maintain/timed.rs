@@ -7,8 +7,9 @@ use super::MaintainedObject;
 use super::commits::times_of;
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use crate::object::list_root;
+use crate::paths::METADATA;
 use crate::storage::join;
-use crate::timed::{METADATA, TimedFiles};
+use crate::timed::TimedFiles;
 use crate::write::{Nonces, fresh_uuid, generic_tile, lock, put, uri_of};
 use crate::{Error, Result, TimeWindow, clock};
 

@@ -14,11 +14,11 @@ use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use super::remove::{Gone, Removal};
 use super::{MaintainedObject, Stored, footers, fragments, timed};
 use crate::context::Context;
-use crate::directory::{Directory, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry, fragment_folders};
+use crate::directory::{Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
+use crate::paths::{FRAGMENT_METADATA, FRAGMENTS, METADATA, PARTIAL};
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
-use crate::timed::{METADATA, PARTIAL};
 use crate::{ArrayWriter, Error, Result, clock};
 
 /// How to remove files that others replace.
@@ -136,10 +136,8 @@ impl Vacuum {
                 ));
             }
             let schema_key = match &fragment.footer().schema_name {
-                Some(name) if name != crate::directory::OLD_SCHEMA => {
-                    join(crate::directory::SCHEMA_FOLDER, name)
-                }
-                _ => crate::directory::OLD_SCHEMA.to_owned(),
+                Some(name) if name != crate::paths::OLD_SCHEMA => join(crate::paths::SCHEMA_FOLDER, name),
+                _ => crate::paths::OLD_SCHEMA.to_owned(),
             };
             let goes = |input: &str| dropped || exact(input);
             let verify = self.verify.then(|| (output.clone(), schema_key));

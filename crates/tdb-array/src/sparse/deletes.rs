@@ -3,12 +3,12 @@
 use tdb_fragment::{Section, parse_names};
 
 use super::select::TileSelection;
-use crate::array::Delete;
+use crate::buffers::{index_of, split_lengths, zeroed};
 use crate::condition::{Program, Sources};
 use crate::context::Context;
+use crate::deletes::Delete;
 use crate::fragment::Fragment;
-use crate::gather::{index_of, split_lengths, zeroed};
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Array, Error, Result, parallel};

@@ -12,9 +12,9 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::select::{Candidate, TileSelection, all_candidates, select, select_in, tiles_meeting};
 use crate::Result;
+use crate::buffers::index_of;
 use crate::condition::{Sources, Verdict};
-use crate::gather::index_of;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::worker::Worker;
 
 /// Which cells [`select`] takes, beside those in the ranges.

@@ -2,29 +2,28 @@
 
 pub(crate) mod deletes;
 pub(crate) mod filter;
-pub(crate) mod hilbert;
-pub(crate) mod order;
 mod pick;
-pub(crate) mod reals;
 pub(crate) mod select;
+mod views;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use self::deletes::surviving;
 use self::filter::selected;
-use self::order::{CellOrder, Selected, permutation, replaced};
 use self::pick::{copy_var_cells, pick};
 use self::select::TileSelection;
 
 pub(crate) use self::select::{Candidate, candidates};
-use crate::gather::{
-    ColumnSpec, concat, fill_cells, gather_fixed, gather_var, index_of, keep_cells, lengths_to_offsets,
-    split_lengths, zeroed,
-};
-use crate::query::{Plan, TIMESTAMPS};
+pub(crate) use self::views::own as views_of;
+use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
+use crate::order::{CellOrder, permutation, replaced};
+use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
+use crate::spec::ColumnSpec;
 use crate::stats::Stage;
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Cells, Column, QueryError, Result, parallel};
 
@@ -44,17 +43,17 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
     let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
     let clock = context.counters.time(Stage::Order);
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
-    let cells_of = match staged {
-        true => Selected::Staged(&selections, &coordinates),
-        false => Selected::Own(&selections),
+    let batches = || match staged {
+        true => views::staged(&schema.domain.dimensions, &selections, &coordinates),
+        false => views::own(&selections),
     };
     let order = match (sorts, ordered) {
         (false, _) => None,
         (true, true) => {
-            Some(permutation(context, schema, cells_of, CellOrder::of(plan.order, schema), dedup)?)
+            Some(permutation(context.threads, schema, batches(), CellOrder::of(plan.order, schema), dedup)?)
         }
         // What stays may stand as it is stored.
-        (true, false) => without(cells, &replaced(context, schema, cells_of)?),
+        (true, false) => without(cells, &replaced(context.threads, schema, batches())?),
     };
     let order = match surviving(plan, &selections, matches)? {
         Some(keep) => {
@@ -221,7 +220,7 @@ fn stage_into(
     // Only of those that have a part in it: there may be thousands that have none.
     let tiles = parallel::filter_map(context.threads, &used, |index| {
         let Some(fragment) = plan.array.fragments.get(*index) else { return Ok(None) };
-        Ok(spec.tiles(context, fragment, kind)?.map(|tiles| (*index, tiles)))
+        Ok(FieldTiles::of_column(context, fragment, &spec, kind)?.map(|tiles| (*index, tiles)))
     })?;
     let tiles_of = |selection: &TileSelection| {
         let at = tiles.binary_search_by_key(&selection.fragment, |(index, _)| *index).ok()?;
@@ -288,7 +287,7 @@ fn stage_into(
                 Ok(values)
             })?;
         lengths_to_offsets(&mut offsets)?;
-        let data = concat(context, values)?;
+        let data = concat(context.threads, values)?;
         return Ok(spec.column(data, Some(offsets), validity));
     };
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
@@ -350,19 +349,21 @@ fn kept(mut column: Column, order: &[u32]) -> Column {
 fn reorder(plan: &Plan<'_>, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
     let context = &plan.array.context;
     let validity = match column.validity() {
-        Some(validity) => Some(gather_fixed(context, validity, 1, order, zeroed(order.len())?)?.to_vec()),
+        Some(validity) => {
+            Some(gather_fixed(context.threads, validity, 1, order, zeroed(order.len())?)?.to_vec())
+        }
         None => None,
     };
     let (data, offsets) = match column.offsets() {
         Some(offsets) => {
-            let (offsets, data) = gather_var(context, offsets, column.bytes(), order)?;
+            let (offsets, data) = gather_var(context.threads, offsets, column.bytes(), order)?;
             (data, Some(offsets))
         }
         None => {
             let cells = column.bytes().len();
             let size = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
             let data = spare.take(order.len().saturating_mul(size))?;
-            (gather_fixed(context, column.bytes(), size, order, data)?, None)
+            (gather_fixed(context.threads, column.bytes(), size, order, data)?, None)
         }
     };
     spare.0.push(column.data);

@@ -2,8 +2,7 @@
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use crate::gather::index_of;
-use crate::tiles::VarTile;
+use crate::buffers::{VarTile, index_of};
 
 /// A buffer that is going to be kept: not much more memory than it has bytes, whatever it was used for before.
 pub(super) fn fitted(buffer: Buffer) -> Buffer {

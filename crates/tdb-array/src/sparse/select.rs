@@ -6,14 +6,14 @@ use tdb_schema::{Dimension, FieldKind, Range};
 
 use super::filter::Filter;
 use super::pick::{copy_var_cells, fitted, numbers_of, pick, var_cell};
+use crate::buffers::{VarTile, index_of};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::index_of;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::ranges::RangeSet;
+use crate::share::Share;
 use crate::stats::Stage;
-use crate::stream::Share;
-use crate::tiles::{FieldTiles, VarTile};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, Result, TimeWindow, parallel};
 

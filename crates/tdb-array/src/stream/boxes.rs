@@ -11,16 +11,17 @@ use tdb_schema::Dimension;
 use super::cost::CellCost;
 use super::cut::{Bounds, Cutter, Piece};
 use super::keyed::{Keyed, MOST_LOOKS_AT_BOX};
-use super::keys::{KeyOrder, Taken};
+use super::keys::Taken;
 use super::line::Line;
 use super::plan::{Part, What};
-use super::share::{Room, Share, smallest};
 use super::spread::Spread;
 use crate::Result;
-use crate::coordinate::Ends;
-use crate::query::Plan;
+use crate::asked::Ends;
+use crate::order::window::KeyOrder;
+use crate::order::{CellOrder, parts};
+use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::sparse::order::{CellOrder, parts};
+use crate::share::{Room, Share, smallest};
 
 /// The boxes of a query that are still to be read.
 #[derive(Debug)]

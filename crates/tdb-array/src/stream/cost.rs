@@ -10,9 +10,9 @@ use tdb_schema::{ArraySchema, FieldKind};
 use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::gather::ColumnSpec;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::sparse::Sorting;
+use crate::spec::ColumnSpec;
 
 /// Sizes of a fragment's value tiles, field by field, and how often each byte is held.
 pub(crate) type VarSizes = Vec<(u64, Arc<Vec<u64>>)>;

@@ -1,13 +1,13 @@
 //! Cutting a box into boxes that follow each other in an order of cells, each no dearer than a batch may be.
 //!
-//! An order's sort key is a list of parts (`sparse/order.rs`): the index of the space tile, or the coordinate, along some
+//! An order's sort key is a list of parts (`order.rs`): the index of the space tile, or the coordinate, along some
 //! dimension. All cells in one interval of the first part come before those in the next, so the box may be cut along it
 //! anywhere; where a single value of it is too much still, its cells are cut along the next part, and so on.
 
 use core::ops::ControlFlow;
 
 use super::line::{Line, last_where};
-use crate::sparse::order::Part;
+use crate::order::Part;
 
 /// A box as inclusive intervals of the dimensions' numbers.
 pub(crate) type Bounds = Vec<(u64, u64)>;

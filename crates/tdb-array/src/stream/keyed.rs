@@ -6,12 +6,13 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::boxes::{Narrowed, narrow};
 use super::cost::CellCost;
-use super::keys::{KeyOrder, Stretches, Taken};
+use super::keys::{Stretches, Taken};
 use super::plan::{Part, What};
 use super::runs::{Limit, Runs};
-use super::share::{Room, Share, smallest};
 use crate::Result;
-use crate::query::Plan;
+use crate::order::window::KeyOrder;
+use crate::plan::Plan;
+use crate::share::{Room, Share, smallest};
 use crate::sparse::filter::Filter;
 use crate::sparse::select::select;
 

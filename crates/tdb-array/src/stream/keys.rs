@@ -5,100 +5,14 @@
 //!
 //! Where there is no room for all notes, those of the first keys are kept, up to a horizon; behind it, cells are noted anew.
 
-use core::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tdb_codec::to_u64;
-use tdb_schema::{ArraySchema, Dimension};
 
 use super::runs::TileSet;
-use crate::sparse::hilbert::Curve;
-use crate::sparse::order::{CellOrder, Part, compare_part, coordinate, parts};
+use crate::order::window::{Key, KeyOrder, Window};
 use crate::sparse::select::TileSelection;
-
-/// An order of cells, as a comparison.
-#[derive(Debug)]
-pub(crate) struct KeyOrder {
-    dimensions: Vec<Dimension>,
-    parts: Vec<Part>,
-    hilbert: bool,
-}
-
-/// A cell's place in the order: its value on the Hilbert curve (0 elsewhere) and its coordinates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    curve: u64,
-    cell: Vec<Vec<u8>>,
-}
-
-/// An interval of keys: from one on, up to but without another.
-#[derive(Clone, Debug)]
-pub(crate) struct Window {
-    order: Arc<KeyOrder>,
-    from: Option<Key>,
-    to: Option<Key>,
-}
-
-impl KeyOrder {
-    pub(crate) fn new(schema: &ArraySchema, order: CellOrder) -> Self {
-        let dimensions = schema.domain.dimensions.clone();
-        Self { dimensions, parts: parts(schema, order), hilbert: order == CellOrder::Hilbert }
-    }
-
-    fn curve<'c>(&self, cell: impl Fn(usize) -> &'c [u8]) -> u64 {
-        if !self.hilbert {
-            return 0;
-        }
-        Curve::new(&self.dimensions).place(cell)
-    }
-
-    fn compare<'a, 'b>(
-        &self,
-        a: (u64, impl Fn(usize) -> &'a [u8]),
-        b: (u64, impl Fn(usize) -> &'b [u8]),
-    ) -> Ordering {
-        self.parts.iter().fold(a.0.cmp(&b.0), |ordering, part| {
-            ordering.then_with(|| {
-                let index = part.dimension();
-                let dimension = self.dimensions.get(index);
-                dimension.map_or(Ordering::Equal, |dimension| {
-                    compare_part(*part, dimension, a.1(index), b.1(index))
-                })
-            })
-        })
-    }
-
-    fn compare_keys(&self, a: &Key, b: &Key) -> Ordering {
-        self.compare((a.curve, |index| a.value(index)), (b.curve, |index| b.value(index)))
-    }
-}
-
-impl Key {
-    fn value(&self, dimension: usize) -> &[u8] {
-        self.cell.get(dimension).map_or(&[], Vec::as_slice)
-    }
-
-    fn held(&self) -> u64 {
-        let cell = self.cell.iter().map(|value| value.len().saturating_add(size_of::<Vec<u8>>() + 16));
-        to_u64(cell.sum::<usize>().saturating_add(size_of::<Self>()))
-    }
-}
-
-impl Window {
-    /// Clears `wanted` for cells outside.
-    pub(crate) fn keep<'c>(&self, wanted: &mut [u8], value: impl Fn(usize, usize) -> &'c [u8]) {
-        for (at, keep) in wanted.iter_mut().enumerate().filter(|(_, keep)| **keep != 0) {
-            let cell = |dimension: usize| value(dimension, at);
-            let curve = self.order.curve(cell);
-            let side =
-                |key: &Key| self.order.compare((curve, cell), (key.curve, |index: usize| key.value(index)));
-            let inside = self.from.as_ref().is_none_or(|from| side(from).is_ge())
-                && self.to.as_ref().is_none_or(|to| side(to).is_lt());
-            *keep = u8::from(inside);
-        }
-    }
-}
 
 /// Cells of a tile between two keys, both included.
 #[derive(Debug)]
@@ -192,7 +106,8 @@ impl Stretches {
         let order = self.order.clone();
         let value = |dimension: usize, at: usize| {
             let own = order.dimensions.get(dimension);
-            own.map_or(&[][..], |own| coordinate(selection, own, dimension, at))
+            let values = selection.coordinates.get(dimension).zip(own);
+            values.map_or(&[][..], |(values, own)| values.as_ref().value(at, own.datatype.size()))
         };
         let curves: Vec<u64> = if order.hilbert {
             (0..cells).map(|at| order.curve(|dimension| value(dimension, at))).collect()

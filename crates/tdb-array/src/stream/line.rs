@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use tdb_codec::{Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};
 
-use crate::sparse::order::{Part, compare_part};
+use crate::order::{Part, compare_part};
 
 /// A dimension of a fixed-size type. Integers count from the domain's low end; reals by bits that order as they do. Where
 /// several intervals of integers were asked for, numbers are places in their sequence.

@@ -7,21 +7,18 @@
 //! - sparse cells in storage order: runs of tiles (`runs.rs`);
 //! - string dimensions, Hilbert order, and where boxes would be next to empty: intervals of keys (`keys.rs`).
 //!
-//! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`share.rs`),
+//! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`crate::share`),
 //! and its part is cut smaller. No cells are carried from one batch to the next.
 
-mod ahead;
 mod boxes;
 mod cost;
 mod cut;
 mod keyed;
 mod keys;
 mod line;
-mod memory;
 mod plan;
 mod progress;
 mod runs;
-mod share;
 mod spread;
 
 #[cfg(test)]
@@ -31,16 +28,15 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
 
-pub use self::ahead::BatchStream;
-pub use self::memory::{MemoryBudget, MemoryBudgetError};
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
-pub(crate) use self::share::Share;
-
-pub(crate) use self::plan::dense_order;
 
 use self::plan::Parts;
-use crate::query::{Plan, run};
+use crate::budget::MemoryBudget;
+use crate::dense::dense_order;
+use crate::engine::run;
+use crate::plan::Plan;
+use crate::share;
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
 

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{ArrayType, Layout, to_u64};
+use tdb_codec::{ArrayType, to_u64};
 use tdb_schema::{ArraySchema, Range};
 
 use super::boxes::{Boxes, Narrowed, bounds_of, lines_of, narrow, volume};
 use super::cost::CellCost;
 use super::cut::Piece;
 use super::keyed::{self, Keyed};
-use super::keys::{KeyOrder, Taken};
-use super::memory::MemoryBudget;
+use super::keys::Taken;
 use super::progress::Progress;
 use super::runs::{Limit, Run, Runs, TileSet};
-use super::share::{Room, Share, too_small};
+use crate::budget::MemoryBudget;
+use crate::dense::dense_order;
 use crate::fragment::Fragment;
-use crate::query::Plan;
-use crate::sparse::order::{CellOrder, Part as OrderPart, parts};
-use crate::sparse::{Sorting, reals};
+use crate::order::window::KeyOrder;
+use crate::order::{CellOrder, Part as OrderPart, parts, reals};
+use crate::plan::Plan;
+use crate::share::{Room, Share, too_small};
+use crate::sparse::Sorting;
 use crate::{Error, Result};
 
 /// The parts of a query that are still to be read.
@@ -364,15 +366,6 @@ fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
         OrderPart::Cell(_) | OrderPart::Bytes(_) => true,
     };
     order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
-}
-
-/// The order of a dense result. Unordered means whatever is cheapest: the order cells have in their tiles.
-pub(crate) fn dense_order(plan: &Plan<'_>) -> Layout {
-    match (plan.order, plan.array.schema().cell_order) {
-        (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
-        (Layout::Unordered | Layout::Hilbert, _) => Layout::RowMajor,
-        (order, _) => order,
-    }
 }
 
 fn largest_tile(plan: &Plan<'_>, cost: &CellCost) -> u64 {

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use tdb_codec::to_u64;
 
 use super::cost::CellCost;
-use super::share::Room;
 use crate::Result;
-use crate::query::Plan;
+use crate::plan::Plan;
+use crate::share::Room;
 use crate::sparse::select::candidates;
 
 /// Where in the storage a query has got to.

@@ -11,7 +11,7 @@ use super::cost::{CellCost, VarSizes};
 use super::cut::Bounds;
 use super::line::Line;
 use crate::dense::sources::tile_strides;
-use crate::query::Plan;
+use crate::plan::Plan;
 use crate::{Error, Result};
 
 /// A tile, or some consecutive ones.

@@ -122,6 +122,11 @@ fn batches_of_every_fixture_are_what_a_whole_read_returns() {
             continue;
         };
         let (low, high) = (domain[at].low.clone(), domain[at].high.clone());
+        // Nothing lies between NaNs.
+        let nan = |value: &[u8]| value.try_into().is_ok_and(|value| f64::from_le_bytes(value).is_nan());
+        if dimensions[at].datatype == tdb_codec::Datatype::Float64 && (nan(&low) || nan(&high)) {
+            continue;
+        }
         let read = array.read().range_bytes(&dimensions[at].name, Some(low), Some(high));
         check(&read, ORDERS[at % ORDERS.len()], &format!("{} in part", path.display()), next());
     }

@@ -12,10 +12,12 @@ use super::Verifier;
 use super::report::Problem;
 use super::statistics::{Claims, Subject, of_fragment};
 use crate::Error;
+use crate::buffers::VarTile;
+use crate::facts::Rule;
 use crate::fragment::{Fragment, TileFile};
-use crate::tiles::{FieldTiles, VarTile};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::write::{BoxPlan, CheckedColumn, Rule, TileCells, TileGrid, TileStatistics};
+use crate::write::{BoxPlan, CheckedColumn, TileCells, TileGrid, TileStatistics};
 
 /// A decoded tile's cells.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use tdb_codec::to_u64;
 
 use super::Verifier;
+use crate::paths::PARTIAL;
 use crate::storage::{Entry, join};
-use crate::timed::PARTIAL;
 
 impl Verifier {
     /// A sorted listing; a folder that cannot be listed is a problem.

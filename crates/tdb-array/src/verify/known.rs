@@ -9,8 +9,8 @@ use tdb_schema::{Dimension, Field, FieldKind};
 
 use super::report::Check;
 use crate::coordinate::integer_limits;
+use crate::facts::Rule;
 use crate::fragment::Fragment;
-use crate::write::Rule;
 
 /// What a finding is about.
 #[derive(Clone, Copy)]

@@ -6,8 +6,8 @@ use tdb_schema::{Field, FieldKind, Range};
 use super::Verifier;
 use super::known::{Case, Values, known};
 use super::report::{Check, Problem};
+use crate::coordinate::show_value;
 use crate::fragment::Fragment;
-use crate::query::show_value;
 
 impl Verifier {
     /// Compares rectangles with those above them, and all of them with the fragment's non-empty domain.

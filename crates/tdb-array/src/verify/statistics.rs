@@ -16,9 +16,10 @@ use super::Verifier;
 use super::known::{Case, Values, known};
 use super::report::{Check, Problem};
 use crate::context::Context;
+use crate::coordinate::show_value;
+use crate::facts::Rule;
 use crate::fragment::Fragment;
-use crate::query::show_value;
-use crate::write::{Fold, Rule, TileCells, TileStatistics, of_tile};
+use crate::write::{Fold, TileCells, TileStatistics, of_tile};
 
 /// A field, as far as its statistics go.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use tdb_codec::{Native, PhysicalVisitor, to_u64};
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use super::column::CheckedColumn;
-use crate::query::show_coordinate;
+use crate::coordinate::show_coordinate;
 use crate::{Result, WriteError, parallel};
 
 /// Cells that a parallel job looks at.

@@ -13,11 +13,11 @@ use tdb_tile::GenericTile;
 use super::WriteOptions;
 use super::names::{self, Nonces};
 use super::put::{lock, put, sync_folder};
-use crate::directory::{
-    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, OLD_SCHEMA, SCHEMA_FOLDER,
+use crate::paths::{
+    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, METADATA, OLD_SCHEMA, PARTIAL,
+    SCHEMA_FOLDER,
 };
 use crate::storage::{Below, Durability, Entry, Storage, StorageLock, WriteStorage, join};
-use crate::timed::{METADATA, PARTIAL};
 use crate::{Error, Result, WriteError};
 
 /// Makes the folders of an array of the schema's version, what the schema names, then its schema file: only that makes it

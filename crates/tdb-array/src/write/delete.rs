@@ -8,7 +8,8 @@ use super::ArrayWriter;
 use super::create::generic_tile;
 use super::names::{self, Nonces};
 use super::put::{ensure_folder, put};
-use crate::directory::{COMMITS, Directory};
+use crate::directory::Directory;
+use crate::paths::COMMITS;
 use crate::storage::join;
 use crate::{Error, Result};
 

@@ -9,9 +9,10 @@ use super::WriteOptions;
 use super::create::generic_tile;
 use super::names::{self, Nonces};
 use super::put::{ensure_folder, lock, never_put, put};
-use crate::array::{load_enumeration, load_schema};
 use crate::context::Context;
-use crate::directory::{Directory, ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::directory::Directory;
+use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::schemas::{load_enumeration, load_schema};
 use crate::storage::{LocalStorage, WriteStorage, join};
 use crate::{Error, Result, clock};
 

@@ -13,9 +13,10 @@ use super::put::{ensure_folder, put, sync_folder};
 use super::{MetadataChanges, WriteOptions};
 use crate::context::Context;
 use crate::group::members;
-use crate::object::{GROUP_FOLDER, GROUP_MARKER, list_root, object_type};
+use crate::object::{list_root, object_type};
+use crate::paths::{GROUP_FOLDER, GROUP_MARKER, METADATA};
 use crate::storage::{LocalStorage, WriteStorage, join};
-use crate::timed::{METADATA, TimedFiles};
+use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow, WriteError, clock};
 
 const WHAT: &str = "changing a group";

@@ -10,8 +10,8 @@ use super::create::generic_tile;
 use super::names::{self, Nonces};
 use super::put::{ensure_folder, put};
 use super::{ArrayWriter, WriteOptions};
+use crate::paths::METADATA;
 use crate::storage::{WriteStorage, join};
-use crate::timed::METADATA;
 use crate::{Error, Result};
 
 const WHAT: &str = "writing metadata";

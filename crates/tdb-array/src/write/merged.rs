@@ -9,9 +9,9 @@ use tdb_filters::Key;
 use tdb_fragment::{DataFile, TimestampedName};
 use tdb_schema::{ArraySchema, Field, FieldKind};
 
-use super::statistics::Rule;
 use super::tile::FieldEncoder;
 use crate::Result;
+use crate::facts::Rule;
 
 /// What a new fragment is called, and which of these files it has.
 #[derive(Debug)]

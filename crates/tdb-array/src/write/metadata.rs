@@ -10,8 +10,9 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use super::create::generic_tile_in;
 use super::merged::Marks;
-use super::statistics::{Fold, Rule, TileStatistics, unset};
+use super::statistics::{Fold, TileStatistics, unset};
 use super::tile::{FieldEncoder, writer_version};
+use crate::facts::Rule;
 use crate::{Result, WriteError};
 
 /// Where the tiles of a data file begin, and its size.

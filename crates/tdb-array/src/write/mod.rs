@@ -56,9 +56,9 @@ use tdb_codec::{Budget, Gate, Limits};
 use tdb_filters::Key;
 use tdb_schema::{ArraySchema, Enumeration};
 
-use crate::array::load_schema;
 use crate::context::Context;
 use crate::directory::Directory;
+use crate::schemas::load_schema;
 use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
 use crate::{Error, Result, WriteError, clock, parallel};
 
@@ -72,7 +72,7 @@ pub use keys::MetadataChanges;
 pub use names::enumeration_file_name;
 pub use new::NewArray;
 pub use query::Write;
-pub(crate) use statistics::{Fold, Rule, TileStatistics, of_tile};
+pub(crate) use statistics::{Fold, TileStatistics, of_tile};
 pub use stream::SparseStream;
 
 /// How to create and write arrays.

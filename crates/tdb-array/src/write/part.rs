@@ -16,7 +16,8 @@ use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{self, Nonces};
 use super::put::{lock, never_put};
 use super::tile::{EncodedTile, FieldEncoder};
-use crate::directory::{COMMITS, Directory, FRAGMENT_METADATA, FRAGMENTS, FragmentEntry};
+use crate::directory::{Directory, FragmentEntry};
+use crate::paths::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
 use crate::storage::{Durability, FileWriter, StorageLock, join};
 use crate::{Error, Result, WriteError};
 

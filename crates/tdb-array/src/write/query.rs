@@ -6,8 +6,8 @@ use tdb_codec::{ArrayType, Layout};
 use tdb_schema::Range;
 
 use super::{ArrayWriter, DenseStream, Duplicates, WriteColumn, dense, unordered};
-use crate::coordinate::{AskedRange, Coordinate, Ends};
-use crate::query::{Wanted, show_coordinate};
+use crate::asked::{AskedRange, Ends, Wanted};
+use crate::coordinate::{Coordinate, show_coordinate};
 use crate::{Error, QueryError, Result, WriteError};
 
 /// A write of cells given at once: one fragment.

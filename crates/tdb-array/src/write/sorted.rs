@@ -9,9 +9,9 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use super::column::CheckedColumn;
 use super::coordinates::{Bounds, bands, of_dimensions};
-use crate::sparse::hilbert::Curve;
-use crate::sparse::order::{self, CellOrder, Part};
-use crate::sparse::reals;
+use crate::order;
+use crate::order::hilbert::Curve;
+use crate::order::{CellOrder, Part, reals};
 use crate::{Result, WriteError, parallel};
 
 /// The global order of an array's cells, and the last cell that was seen.

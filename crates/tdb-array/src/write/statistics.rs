@@ -6,10 +6,11 @@
 
 use core::ops::Range;
 
-use tdb_codec::{CellValNum, Datatype, DatatypeClass, Native, Physical};
+use tdb_codec::{Datatype, Native, Physical};
 use tdb_fragment::FieldStatistics;
 
 use super::tile::TileCells;
+use crate::facts::{Compared, Rule};
 
 /// Calls a function of a [`Number`] with the machine type.
 macro_rules! with_number {
@@ -27,54 +28,6 @@ macro_rules! with_number {
             Physical::F64 => $function::<f64>($($argument),*),
         }
     };
-}
-
-/// What is kept of a field's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rule {
-    /// Smallest and largest value.
-    pub(crate) extremes: bool,
-    pub(crate) sum: bool,
-    pub(crate) nulls: bool,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Number(Physical),
-    /// Cells of bytes, compared whole.
-    Bytes,
-    Other,
-}
-
-impl Rule {
-    /// Of an attribute.
-    pub(crate) fn attribute(datatype: Datatype, cells: CellValNum, nullable: bool) -> Self {
-        let string = matches!(datatype, Datatype::Char | Datatype::StringAscii);
-        let one = cells == CellValNum::ONE;
-        let kind = match datatype.class() {
-            _ if string => Kind::Bytes,
-            DatatypeClass::Integer | DatatypeClass::Real | DatatypeClass::Datetime | DatatypeClass::Time
-                if one =>
-            {
-                Kind::Number(datatype.physical())
-            }
-            _ => Kind::Other,
-        };
-        let sum = matches!(kind, Kind::Number(_)) || datatype == Datatype::Char && one;
-        Self { extremes: kind != Kind::Other, sum, nulls: nullable, kind }
-    }
-
-    /// Whether values are compared as numbers.
-    pub(crate) const fn is_number(self) -> bool {
-        matches!(self.kind, Kind::Number(_))
-    }
-
-    /// Of a dimension of a sparse array: its extremes are in the R-tree instead, but are computed here too.
-    pub(crate) fn dimension(datatype: Datatype, cells: CellValNum) -> Self {
-        let rule = Self::attribute(datatype, cells, false);
-        Self { extremes: false, ..rule }
-    }
 }
 
 /// Statistics of one tile.
@@ -101,9 +54,9 @@ pub(crate) fn of_tile(
             statistics.null_count = statistics.null_count.saturating_add(tdb_codec::to_u64(nulls));
         }
     }
-    match rule.kind {
-        Kind::Number(physical) => with_number!(physical, number(cells, &mut statistics)),
-        Kind::Bytes => {
+    match rule.compared {
+        Compared::Number(physical) => with_number!(physical, number(cells, &mut statistics)),
+        Compared::Bytes => {
             let width = cell_size.unwrap_or(0);
             let cell = |index: usize| match cell_size {
                 Some(_) => {
@@ -119,7 +72,7 @@ pub(crate) fn of_tile(
                 statistics.sum = sum.sum;
             }
         }
-        Kind::Other => {}
+        Compared::Other => {}
     }
     if !rule.sum {
         statistics.sum = [0; 8];
@@ -374,9 +327,9 @@ impl Fold {
     pub(crate) fn add(&mut self, rule: Rule, datatype: Datatype, tile: &TileStatistics) {
         self.null_count = self.null_count.saturating_add(tile.null_count);
         if let Some((low, high)) = tile.extremes.as_ref().filter(|_| rule.extremes) {
-            let (low, high) = match (self.extremes.take(), rule.kind) {
+            let (low, high) = match (self.extremes.take(), rule.compared) {
                 (None, _) => (low.clone(), high.clone()),
-                (Some(before), Kind::Number(physical)) => with_number!(physical, fold(before, low, high)),
+                (Some(before), Compared::Number(physical)) => with_number!(physical, fold(before, low, high)),
                 (Some((least, most)), _) => (least.min(low.clone()), most.max(high.clone())),
             };
             self.extremes = Some((low, high));
@@ -395,10 +348,10 @@ impl Fold {
 
     /// The fragment's statistics.
     pub(crate) fn finish(&self, rule: Rule) -> FieldStatistics {
-        let (min, max) = match (&self.extremes, rule.kind) {
+        let (min, max) = match (&self.extremes, rule.compared) {
             (Some((min, max)), _) => (min.clone(), max.clone()),
             // Where all cells are null libtiledb writes the values it began with.
-            (None, Kind::Number(physical)) if rule.extremes => unset(physical),
+            (None, Compared::Number(physical)) if rule.extremes => unset(physical),
             (None, _) => (Vec::new(), Vec::new()),
         };
         FieldStatistics { min, max, sum: self.sum, null_count: self.null_count }
@@ -441,6 +394,8 @@ pub(crate) fn join_runs(runs: &mut Vec<Range<usize>>) {
 
 #[cfg(test)]
 mod tests {
+    use tdb_codec::CellValNum;
+
     use super::*;
 
     fn of<T: Number>(datatype: Datatype, values: &[T], validity: &[u8]) -> TileStatistics {

@@ -10,7 +10,8 @@ use tdb_schema::{ArraySchema, Field, FieldKind, Range};
 use tdb_tile::split;
 use tdb_tile::{ChunkBuffers, EMPTY_TILE, encode_string_tile, encode_tile_into};
 
-use super::statistics::{self, Rule, TileStatistics};
+use super::statistics::{self, TileStatistics};
+use crate::facts::Rule;
 use crate::{Result, WriteError};
 
 /// Cells of one tile in the order they are stored.

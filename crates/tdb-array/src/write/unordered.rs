@@ -10,9 +10,9 @@ use super::coordinates::{Bounds, bands, of_dimensions};
 use super::fragment::field_kinds;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
+use crate::buffers::index_of;
 use crate::context::Context;
-use crate::gather::index_of;
-use crate::sparse::order::{self, CellOrder, CoordinatesRef};
+use crate::order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 use crate::{Result, WriteError, parallel};
 
 /// Writes cells as a fragment; returns the fragment's name.
@@ -59,7 +59,7 @@ fn sorted(
     coordinates: &[CheckedColumn<'_>],
     cells: usize,
 ) -> Result<Vec<u32>> {
-    let columns: Vec<CoordinatesRef<'_>> = coordinates
+    let coordinates = coordinates
         .iter()
         .map(|column| CoordinatesRef {
             values: column.values,
@@ -67,7 +67,13 @@ fn sorted(
         })
         .collect();
     let order = CellOrder::of(Layout::GlobalOrder, schema);
-    order::permutation_of_columns(context.threads, schema, &columns, cells, order)
+    permutation(
+        context.threads,
+        schema,
+        vec![CellBatch { coordinates, cells, ..CellBatch::default() }],
+        order,
+        false,
+    )
 }
 
 /// Refuses cells with equal coordinates, or leaves one of them, as `duplicates` says. Coordinates are equal if all their

@@ -47,7 +47,7 @@ pub enum ConditionErrorKind {
 }
 
 impl ConditionError {
-    pub(super) const fn at(place: Place, kind: ConditionErrorKind) -> Self {
+    pub(crate) const fn at(place: Place, kind: ConditionErrorKind) -> Self {
         Self { place, kind }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Tree> {
 }
 
 /// A function's name with a field in parentheses, in a list of such.
-pub(crate) struct Call {
+pub(super) struct Call {
     pub(crate) function: String,
     pub(crate) field: Option<String>,
     pub(crate) place: Place,
@@ -40,7 +40,7 @@ impl Call {
 }
 
 /// Reads a list such as `sum(v), count`; `f`, `f()` and `f(*)` have no field.
-pub(crate) fn parse_calls(text: &str) -> Result<Vec<Call>> {
+pub(super) fn parse_calls(text: &str) -> Result<Vec<Call>> {
     check_len(text)?;
     let mut parser = Parser::new(text)?;
     let mut calls = Vec::new();

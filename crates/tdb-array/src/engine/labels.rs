@@ -8,8 +8,11 @@ use core::cmp::Ordering;
 use tdb_codec::{Buffer, DataOrder, to_u64, to_usize};
 use tdb_schema::{Dimension, DimensionLabel, Range};
 
-use crate::coordinate::Ends;
-use crate::gather::{ColumnSpec, lengths_to_offsets};
+use super::run;
+use crate::asked::{Ends, Wanted};
+use crate::buffers::lengths_to_offsets;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
 use crate::storage::Below;
 use crate::{Array, Cells, Column, Error, OpenOptions, Result};
 
@@ -69,14 +72,11 @@ impl Array {
         let spec = ColumnSpec::new(array.schema(), &field);
         let domain = array.non_empty_domain();
         let range = domain.as_deref().and_then(<[Range]>::first);
-        let read = array.read().fields([&label.attribute]);
-        let read = match range {
-            Some(range) => {
-                read.range_bytes(&positions.name, Some(range.low.clone()), Some(range.high.clone()))
-            }
-            None => read.points(&positions.name, [0i32; 0]),
+        let whole = |range: &Range| {
+            Wanted::Bytes(Ends { low: Some(range.low.clone()), high: Some(range.high.clone()) })
         };
-        let cells = read.collect()?;
+        let asked = [Some(range.map(whole).into_iter().collect())];
+        let cells = run(&Plan::new(&array, vec![field.kind], &asked, None)?)?;
         let first = range.and_then(|range| positions.ordinal(&range.low)).unwrap_or(0);
         let count = cells.len();
         let values = cells.into_columns().pop().ok_or_else(|| wrong("the label's attribute was not read"))?;

@@ -6,10 +6,9 @@ use core::ops::Range;
 use tdb_codec::{to_u32, to_u64, to_usize};
 use tdb_schema::Dimension;
 
-use super::super::select::{Coordinates, TileSelection};
 use super::{Part, compare_part};
-use crate::gather::index_of;
-use crate::{Column, QueryError, Result};
+use crate::buffers::index_of;
+use crate::{QueryError, Result};
 
 /// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,21 +17,41 @@ pub(crate) struct CoordinatesRef<'a> {
     pub(crate) offsets: Option<&'a [u64]>,
 }
 
-impl Coordinates {
-    pub(crate) fn as_ref(&self) -> CoordinatesRef<'_> {
-        CoordinatesRef { values: self.values.as_slice(), offsets: self.offsets.as_deref() }
+impl<'a> CoordinatesRef<'a> {
+    /// The coordinate of a cell, of `size` bytes unless it is a string.
+    pub(crate) fn value(self, at: usize, size: usize) -> &'a [u8] {
+        let range = match self.offsets {
+            Some(offsets) => {
+                let end = |at: usize| offsets.get(at).copied().and_then(to_usize).unwrap_or(0);
+                end(at)..end(at.saturating_add(1))
+            }
+            None => at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size),
+        };
+        self.values.get(range).unwrap_or_default()
     }
 }
 
-/// Cells that were decoded together.
+/// Cells of one fragment that stand together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CellBatch<'a> {
+    /// Their coordinates, by dimension.
+    pub(crate) coordinates: Vec<CoordinatesRef<'a>>,
+    /// How many they are.
+    pub(crate) cells: usize,
+    /// The number of their fragment: greater is newer.
+    pub(crate) fragment: usize,
+    /// When each was written, where the fragment knows.
+    pub(crate) timestamps: Option<&'a [u64]>,
+    /// When they were written, where it does not.
+    pub(crate) written: u64,
+}
+
+/// A batch and its place among all cells.
 #[derive(Debug)]
 struct Batch<'a> {
     /// Number of the first cell.
     first: u32,
-    coordinates: Vec<CoordinatesRef<'a>>,
-    fragment: usize,
-    timestamps: Option<&'a [u64]>,
-    written: u64,
+    cells: CellBatch<'a>,
 }
 
 /// Cells of a batch that one job handles.
@@ -60,86 +79,28 @@ pub(super) struct CellTable<'a> {
 const PIECE: usize = 1 << 16;
 
 impl<'a> CellTable<'a> {
-    fn new(dimensions: &[Dimension]) -> Self {
+    /// The cells of batches, in their order.
+    pub(super) fn new(dimensions: &[Dimension], batches: Vec<CellBatch<'a>>) -> Result<Self> {
         let sizes = dimensions.iter().map(|dimension| dimension.datatype.size()).collect();
-        Self { batches: Vec::new(), pieces: Vec::new(), sizes, cells: 0, timed: false }
+        let timed = batches.iter().any(|batch| batch.timestamps.is_some());
+        let mut table = Self { batches: Vec::new(), pieces: Vec::new(), sizes, cells: 0, timed };
+        batches.into_iter().try_for_each(|batch| table.push(batch))?;
+        Ok(table)
     }
 
-    fn push(&mut self, mut batch: Batch<'a>, cells: usize) -> Result<()> {
+    fn push(&mut self, batch: CellBatch<'a>) -> Result<()> {
+        let cells = batch.cells;
         let end = self.cells.saturating_add(cells);
         let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(end)) };
         to_u32(end).ok_or_else(too_large)?;
-        batch.first = to_u32(self.cells).ok_or_else(too_large)?;
+        let first = to_u32(self.cells).ok_or_else(too_large)?;
         for at in (0..cells).step_by(PIECE) {
             let cells = cells.saturating_sub(at).min(PIECE);
             self.pieces.push(Piece { batch: self.batches.len(), at, cells });
         }
-        self.batches.push(batch);
+        self.batches.push(Batch { first, cells: batch });
         self.cells = end;
         Ok(())
-    }
-
-    /// The cells of selections, in their order.
-    pub(super) fn of_selections(dimensions: &[Dimension], selections: &'a [TileSelection]) -> Result<Self> {
-        let mut table = Self::new(dimensions);
-        table.timed = selections.iter().any(|selection| selection.timestamps.is_some());
-        for selection in selections {
-            let batch = Batch {
-                first: 0,
-                coordinates: selection.coordinates.iter().map(Coordinates::as_ref).collect(),
-                fragment: selection.fragment,
-                timestamps: selection.timestamps.as_deref(),
-                written: selection.written,
-            };
-            table.push(batch, selection.len())?;
-        }
-        Ok(table)
-    }
-
-    /// The cells of selections whose coordinates are staged: a column a dimension.
-    pub(super) fn of_staged(
-        dimensions: &[Dimension],
-        selections: &'a [TileSelection],
-        columns: &'a [Column],
-    ) -> Result<Self> {
-        let mut table = Self::new(dimensions);
-        table.timed = selections.iter().any(|selection| selection.timestamps.is_some());
-        let mut start = 0usize;
-        for selection in selections {
-            let end = start.saturating_add(selection.len());
-            let part = |(column, size): (&'a Column, &usize)| match column.offsets() {
-                Some(offsets) => {
-                    let offsets = offsets.get(start..end.saturating_add(1)).unwrap_or_default();
-                    CoordinatesRef { values: column.bytes(), offsets: Some(offsets) }
-                }
-                None => {
-                    let bytes = start.saturating_mul(*size)..end.saturating_mul(*size);
-                    CoordinatesRef { values: column.bytes().get(bytes).unwrap_or_default(), offsets: None }
-                }
-            };
-            let batch = Batch {
-                first: 0,
-                coordinates: columns.iter().zip(&table.sizes).map(part).collect(),
-                fragment: selection.fragment,
-                timestamps: selection.timestamps.as_deref(),
-                written: selection.written,
-            };
-            table.push(batch, selection.len())?;
-            start = end;
-        }
-        Ok(table)
-    }
-
-    /// Cells whose coordinates are plain columns.
-    pub(super) fn of_columns(
-        dimensions: &[Dimension],
-        coordinates: &[CoordinatesRef<'a>],
-        cells: usize,
-    ) -> Result<Self> {
-        let mut table = Self::new(dimensions);
-        let coordinates = coordinates.to_vec();
-        table.push(Batch { first: 0, coordinates, fragment: 0, timestamps: None, written: 0 }, cells)?;
-        Ok(table)
     }
 
     pub(super) const fn cells(&self) -> usize {
@@ -169,13 +130,13 @@ impl<'a> CellTable<'a> {
     /// The coordinates of a piece's whole batch.
     pub(super) fn coordinates(&self, piece: &Piece, dimension: usize) -> CoordinatesRef<'a> {
         let batch = self.batches.get(piece.batch);
-        batch.and_then(|batch| batch.coordinates.get(dimension)).copied().unwrap_or_default()
+        batch.and_then(|batch| batch.cells.coordinates.get(dimension)).copied().unwrap_or_default()
     }
 
     /// A coordinate of a piece's cell.
     pub(super) fn value(&self, piece: &Piece, dimension: usize, index: usize) -> &'a [u8] {
         let coordinates = self.coordinates(piece, dimension);
-        value(coordinates, piece.at.saturating_add(index), self.size(dimension))
+        coordinates.value(piece.at.saturating_add(index), self.size(dimension))
     }
 
     /// Batch of a cell and its place there.
@@ -186,8 +147,8 @@ impl<'a> CellTable<'a> {
     }
 
     fn value_at(&self, (batch, at): (usize, usize), dimension: usize) -> &'a [u8] {
-        let coordinates = self.batches.get(batch).and_then(|batch| batch.coordinates.get(dimension));
-        coordinates.map_or(&[][..], |coordinates| value(*coordinates, at, self.size(dimension)))
+        let coordinates = self.batches.get(batch).and_then(|batch| batch.cells.coordinates.get(dimension));
+        coordinates.map_or(&[][..], |coordinates| coordinates.value(at, self.size(dimension)))
     }
 
     fn size(&self, dimension: usize) -> usize {
@@ -216,20 +177,11 @@ impl<'a> CellTable<'a> {
     /// fragments know when their cells were written, the others' count as written when they were.
     pub(super) fn rank(&self, cell: u32) -> (u64, usize, Reverse<u32>) {
         let (batch, at) = self.place(cell);
-        let Some(batch) = self.batches.get(batch) else { return (0, 0, Reverse(cell)) };
+        let Some(Batch { cells: batch, .. }) = self.batches.get(batch) else {
+            return (0, 0, Reverse(cell));
+        };
         let own = batch.timestamps.and_then(|timestamps| timestamps.get(at)).copied();
         let time = if self.timed { own.unwrap_or(batch.written) } else { 0 };
         (time, batch.fragment, Reverse(cell))
     }
-}
-
-fn value<'a>(coordinates: CoordinatesRef<'a>, at: usize, size: usize) -> &'a [u8] {
-    let range = match coordinates.offsets {
-        Some(offsets) => {
-            let end = |at: usize| offsets.get(at).copied().and_then(to_usize).unwrap_or(0);
-            end(at)..end(at.saturating_add(1))
-        }
-        None => at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size),
-    };
-    coordinates.values.get(range).unwrap_or_default()
 }

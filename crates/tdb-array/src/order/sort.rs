@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use tdb_codec::{to_u32, to_u64, to_usize};
 
-use crate::gather::split_lengths;
+use crate::buffers::split_lengths;
 use crate::{Result, parallel};
 
 /// An unsigned integer that the parts of a sort key are packed into.

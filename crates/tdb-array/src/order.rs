@@ -1,8 +1,11 @@
 //! Putting cells in order, and keeping only the newest of those with equal coordinates.
 
+pub(crate) mod hilbert;
 mod keys;
+pub(crate) mod reals;
 mod sort;
 mod table;
+pub(crate) mod window;
 
 use core::cmp::{Ordering, Reverse};
 
@@ -12,11 +15,8 @@ use tdb_schema::{ArraySchema, Dimension};
 use self::keys::{Keys, Packing};
 use self::sort::{Finish, Key, Keyed, Sink, Sorted};
 use self::table::CellTable;
-pub(crate) use self::table::CoordinatesRef;
-use super::reals;
-use super::select::TileSelection;
-use crate::context::Context;
-use crate::{Column, Result};
+pub(crate) use self::table::{CellBatch, CoordinatesRef};
+use crate::Result;
 
 /// What one part of a sort key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,79 +58,35 @@ impl CellOrder {
     }
 }
 
-/// Selected cells, and where their coordinates are.
-#[derive(Clone, Copy)]
-pub(crate) enum Selected<'a> {
-    /// In the selections themselves.
-    Own(&'a [TileSelection]),
-    /// In columns of all selections' cells, one a dimension.
-    Staged(&'a [TileSelection], &'a [Column]),
-}
-
-impl<'a> From<&'a [TileSelection]> for Selected<'a> {
-    fn from(selections: &'a [TileSelection]) -> Self {
-        Self::Own(selections)
-    }
-}
-
-impl<'a> From<&'a Vec<TileSelection>> for Selected<'a> {
-    fn from(selections: &'a Vec<TileSelection>) -> Self {
-        Self::Own(selections)
-    }
-}
-
-impl<'a> Selected<'a> {
-    fn table(self, schema: &ArraySchema) -> Result<CellTable<'a>> {
-        let dimensions = &schema.domain.dimensions;
-        match self {
-            Self::Own(selections) => CellTable::of_selections(dimensions, selections),
-            Self::Staged(selections, columns) => CellTable::of_staged(dimensions, selections, columns),
-        }
-    }
-}
-
-/// The order of the selected cells (numbered across the selections, as they stand), and without duplicates if
-/// `dedup`: of cells with equal coordinates the one written last is kept, by timestamp, then by fragment.
-pub(crate) fn permutation<'a>(
-    context: &Context,
+/// The order of the cells (numbered across the batches, as they stand), and without duplicates if `dedup`: of cells with
+/// equal coordinates the one written last is kept, by timestamp, then by fragment. Of those that were written together the
+/// first is kept, and comes first.
+pub(crate) fn permutation(
+    threads: usize,
     schema: &ArraySchema,
-    selected: impl Into<Selected<'a>>,
+    batches: Vec<CellBatch<'_>>,
     order: CellOrder,
     dedup: bool,
 ) -> Result<Vec<u32>> {
-    let table = selected.into().table(schema)?;
-    Ok(sorted(context.threads, schema, &table, order, Wanted { order: true, dedup })?.order)
+    let table = CellTable::new(&schema.domain.dimensions, batches)?;
+    Ok(sorted(threads, schema, &table, order, Wanted { order: true, dedup })?.order)
 }
 
 /// The cells (numbered likewise, ascending) that others with equal coordinates replace: what stays may be in any order.
-pub(crate) fn replaced<'a>(
-    context: &Context,
+pub(crate) fn replaced(
+    threads: usize,
     schema: &ArraySchema,
-    selected: impl Into<Selected<'a>>,
+    batches: Vec<CellBatch<'_>>,
 ) -> Result<Vec<u32>> {
-    let table = selected.into().table(schema)?;
+    let table = CellTable::new(&schema.domain.dimensions, batches)?;
     // Any order brings equal cells together. The one they are stored in is cheap, but for places on a curve.
     let order = match CellOrder::of(Layout::GlobalOrder, schema) {
         CellOrder::Hilbert => CellOrder::RowMajor,
         order => order,
     };
-    let mut cells =
-        sorted(context.threads, schema, &table, order, Wanted { order: false, dedup: true })?.dropped;
+    let mut cells = sorted(threads, schema, &table, order, Wanted { order: false, dedup: true })?.dropped;
     cells.sort_unstable();
     Ok(cells)
-}
-
-/// The order of `cells` cells whose coordinates are plain columns, one a dimension; cells with equal coordinates stay in
-/// the order they are in.
-pub(crate) fn permutation_of_columns(
-    threads: usize,
-    schema: &ArraySchema,
-    coordinates: &[CoordinatesRef<'_>],
-    cells: usize,
-    order: CellOrder,
-) -> Result<Vec<u32>> {
-    let table = CellTable::of_columns(&schema.domain.dimensions, coordinates, cells)?;
-    Ok(sorted(threads, schema, &table, order, Wanted { order: true, dedup: false })?.order)
 }
 
 /// What is asked of a sort.
@@ -344,27 +300,6 @@ fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     }
     let sign = 1u64 << 63;
     if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec()
-}
-
-/// The coordinate of a selected cell.
-pub(crate) fn coordinate<'a>(
-    selection: &'a TileSelection,
-    dimension: &Dimension,
-    index: usize,
-    at: usize,
-) -> &'a [u8] {
-    let Some(values) = selection.coordinates.get(index) else { return &[] };
-    let range = match &values.offsets {
-        Some(offsets) => {
-            let end = |at: usize| offsets.get(at).copied().and_then(to_usize).unwrap_or(0);
-            end(at)..end(at.saturating_add(1))
-        }
-        None => {
-            let size = dimension.datatype.size();
-            at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size)
-        }
-    };
-    values.values.as_slice().get(range).unwrap_or_default()
 }
 
 /// Orders two coordinates of a dimension by one part of a key.

@@ -63,7 +63,7 @@ impl fmt::Display for Operand {
 }
 
 /// A field's name, in quotes if it is no plain word.
-pub(crate) fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+pub(super) fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     if text::is_plain_name(name) { f.write_str(name) } else { write_quoted(f, name.as_bytes(), '"') }
 }
 

@@ -3,9 +3,7 @@
 use tdb_codec::{ArrayType, Buffer};
 use tdb_schema::Domain;
 
-use super::super::select::Coordinates;
 use super::*;
-use crate::{MemoryStorage, OpenOptions};
 
 /// A generator good enough to shuffle cells.
 struct Random(u64);
@@ -25,16 +23,15 @@ impl Random {
     }
 }
 
-fn context(threads: usize) -> Context {
-    OpenOptions::new().threads(threads).context(Box::new(MemoryStorage::default()))
-}
-
 fn schema(dimensions: Vec<Dimension>, tile_order: Layout, cell_order: Layout) -> ArraySchema {
     let mut schema = ArraySchema::new(ArrayType::Sparse, Domain { dimensions });
     schema.tile_order = tile_order;
     schema.cell_order = cell_order;
     schema
 }
+
+/// Coordinates back to back, and for strings one more offset than cells.
+type Coordinates = (Buffer, Option<Vec<u64>>);
 
 fn column(values: &[Vec<u8>], var: bool) -> Coordinates {
     let mut bytes = Buffer::new();
@@ -43,24 +40,36 @@ fn column(values: &[Vec<u8>], var: bool) -> Coordinates {
         bytes.extend_from_slice(value);
         offsets.push(bytes.len() as u64);
     }
-    Coordinates { values: bytes, offsets: var.then_some(offsets) }
+    (bytes, var.then_some(offsets))
+}
+
+/// One tile's cells.
+struct Tile {
+    fragment: usize,
+    cells: usize,
+    coordinates: Vec<Coordinates>,
 }
 
 /// One tile's cells; `cells[i][d]` is a coordinate.
-fn selection(schema: &ArraySchema, fragment: usize, cells: &[Vec<Vec<u8>>]) -> TileSelection {
+fn tile(schema: &ArraySchema, fragment: usize, cells: &[Vec<Vec<u8>>]) -> Tile {
     let coordinates = schema.domain.dimensions.iter().enumerate().map(|(d, dimension)| {
         let values: Vec<Vec<u8>> = cells.iter().map(|cell| cell[d].clone()).collect();
         column(&values, dimension.is_var())
     });
-    TileSelection {
-        fragment,
-        tile: 0,
-        tile_cells: cells.len(),
-        cells: None,
-        coordinates: coordinates.collect(),
-        timestamps: None,
-        written: 0,
-    }
+    Tile { fragment, cells: cells.len(), coordinates: coordinates.collect() }
+}
+
+fn batches<'a>(tiles: &'a [Tile]) -> Vec<CellBatch<'a>> {
+    let batch = |tile: &'a Tile| {
+        let Tile { fragment, cells, coordinates } = tile;
+        let view = |(values, offsets): &'a Coordinates| CoordinatesRef {
+            values: values.as_slice(),
+            offsets: offsets.as_deref(),
+        };
+        let coordinates = coordinates.iter().map(view).collect();
+        CellBatch { coordinates, cells: *cells, fragment: *fragment, ..CellBatch::default() }
+    };
+    tiles.iter().map(batch).collect()
 }
 
 /// What the definitions say: compare, then the newest fragment first, then as stored.
@@ -74,9 +83,7 @@ fn naive(
         fragments.iter().enumerate().flat_map(|(f, cells)| cells.iter().map(move |cell| (f, cell))).collect();
     let parts = parts(schema, order);
     let dimensions = &schema.domain.dimensions;
-    let curve = |cell: &Vec<Vec<u8>>| {
-        super::super::hilbert::Curve::new(dimensions).place(|dimension| &cell[dimension])
-    };
+    let curve = |cell: &Vec<Vec<u8>>| hilbert::Curve::new(dimensions).place(|dimension| &cell[dimension]);
     let compare = |a: u32, b: u32| {
         let ((_, a), (_, b)) = (cells[a as usize], cells[b as usize]);
         let first = if order == CellOrder::Hilbert { curve(a).cmp(&curve(b)) } else { Ordering::Equal };
@@ -107,10 +114,10 @@ fn naive(
 
 /// Sorts fragments, cut into tiles, with all settings, and compares.
 fn check(schema: &ArraySchema, fragments: &[Vec<Vec<Vec<u8>>>]) {
-    let tiles: Vec<TileSelection> = fragments
+    let tiles: Vec<Tile> = fragments
         .iter()
         .enumerate()
-        .flat_map(|(f, cells)| cells.chunks(1000).map(move |cells| selection(schema, f, cells)))
+        .flat_map(|(f, cells)| cells.chunks(1000).map(move |cells| tile(schema, f, cells)))
         .collect();
     let mut orders = vec![CellOrder::RowMajor, CellOrder::ColMajor];
     orders.push(CellOrder::of(Layout::GlobalOrder, schema));
@@ -118,10 +125,10 @@ fn check(schema: &ArraySchema, fragments: &[Vec<Vec<Vec<u8>>>]) {
         for dedup in [false, true] {
             let (expected, dropped) = naive(schema, fragments, order, dedup);
             for threads in [1, 3] {
-                let found = permutation(&context(threads), schema, &tiles, order, dedup).unwrap();
+                let found = permutation(threads, schema, batches(&tiles), order, dedup).unwrap();
                 assert!(found == expected, "{order:?}, dedup {dedup}, {threads} threads");
                 if dedup {
-                    assert!(replaced(&context(threads), schema, &tiles).unwrap() == dropped, "{order:?}");
+                    assert!(replaced(threads, schema, batches(&tiles)).unwrap() == dropped, "{order:?}");
                 }
             }
         }
@@ -227,11 +234,10 @@ fn lopsided_keys_are_sorted_too() {
         value.to_le_bytes().to_vec()
     };
     let cells = fragments(&schema, &[LOPSIDED_CELLS], false, || vec![value(), value()]);
-    let tile = [selection(&schema, 0, &cells[0])];
+    let tile = [tile(&schema, 0, &cells[0])];
     for threads in [1, 2] {
         let (expected, _) = naive(&schema, &cells, CellOrder::RowMajor, false);
-        let found = permutation(&context(threads), &schema, Selected::Own(&tile), CellOrder::RowMajor, false)
-            .unwrap();
+        let found = permutation(threads, &schema, batches(&tile), CellOrder::RowMajor, false).unwrap();
         assert!(found == expected);
     }
 }
@@ -312,8 +318,9 @@ fn plain_columns_sort_and_equal_cells_stay_in_their_order() {
     let cells = fragments(&schema, &[70_000], false, || vec![value(), value()]);
     let (expected, _) = naive(&schema, &cells, CellOrder::Global, false);
     let columns = [0, 1].map(|d| cells[0].iter().map(|cell| cell[d][0]).collect::<Vec<u8>>());
-    let columns = columns.each_ref().map(|values| CoordinatesRef { values, offsets: None });
-    let found = permutation_of_columns(2, &schema, &columns, cells[0].len(), CellOrder::Global).unwrap();
+    let coordinates = columns.iter().map(|values| CoordinatesRef { values, offsets: None }).collect();
+    let batch = CellBatch { coordinates, cells: cells[0].len(), ..CellBatch::default() };
+    let found = permutation(2, &schema, vec![batch], CellOrder::Global, false).unwrap();
     assert!(found == expected);
 }
 

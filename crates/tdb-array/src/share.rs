@@ -4,9 +4,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::keys::Window;
-use super::memory::MemoryBudget;
 use crate::QueryError;
+use crate::budget::MemoryBudget;
+use crate::order::window::Window;
 
 /// The part of a query that a read is about; all of it, without limit, unless told otherwise.
 #[derive(Clone, Debug, Default)]

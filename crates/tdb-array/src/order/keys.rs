@@ -9,12 +9,11 @@ use core::ops::Range;
 use tdb_codec::{Native, PhysicalVisitor, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
+use super::hilbert::{self, Curve};
 use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
 use super::table::{CellTable, CoordinatesRef, Piece};
-use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_zero, parts};
-use crate::gather::split_lengths;
-use crate::sparse::hilbert::{self, Curve};
-use crate::sparse::reals;
+use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_zero, parts, reals};
+use crate::buffers::split_lengths;
 use crate::{Result, parallel};
 
 /// What a part of a key is made from.

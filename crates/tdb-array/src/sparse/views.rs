@@ -1,0 +1,59 @@
+//! Selected cells as the sorter looks at them.
+
+use tdb_schema::Dimension;
+
+use super::select::{Coordinates, TileSelection};
+use crate::Column;
+use crate::order::{CellBatch, CoordinatesRef};
+
+impl Coordinates {
+    pub(crate) fn as_ref(&self) -> CoordinatesRef<'_> {
+        CoordinatesRef { values: self.values.as_slice(), offsets: self.offsets.as_deref() }
+    }
+}
+
+/// The cells of selections that hold their coordinates themselves.
+pub(crate) fn own(selections: &[TileSelection]) -> Vec<CellBatch<'_>> {
+    let coordinates = |selection| -> Vec<_> {
+        let selection: &TileSelection = selection;
+        selection.coordinates.iter().map(Coordinates::as_ref).collect()
+    };
+    selections.iter().map(|selection| batch(selection, coordinates(selection))).collect()
+}
+
+/// The cells of selections whose coordinates are staged: a column a dimension.
+pub(super) fn staged<'a>(
+    dimensions: &[Dimension],
+    selections: &'a [TileSelection],
+    columns: &'a [Column],
+) -> Vec<CellBatch<'a>> {
+    let mut start = 0usize;
+    let batches = selections.iter().map(|selection| {
+        let end = start.saturating_add(selection.len());
+        let part = |(column, dimension): (&'a Column, &Dimension)| match column.offsets() {
+            Some(offsets) => {
+                let offsets = offsets.get(start..end.saturating_add(1)).unwrap_or_default();
+                CoordinatesRef { values: column.bytes(), offsets: Some(offsets) }
+            }
+            None => {
+                let size = dimension.datatype.size();
+                let bytes = start.saturating_mul(size)..end.saturating_mul(size);
+                CoordinatesRef { values: column.bytes().get(bytes).unwrap_or_default(), offsets: None }
+            }
+        };
+        let coordinates = columns.iter().zip(dimensions).map(part).collect();
+        start = end;
+        batch(selection, coordinates)
+    });
+    batches.collect()
+}
+
+fn batch<'a>(selection: &'a TileSelection, coordinates: Vec<CoordinatesRef<'a>>) -> CellBatch<'a> {
+    CellBatch {
+        coordinates,
+        cells: selection.len(),
+        fragment: selection.fragment,
+        timestamps: selection.timestamps.as_deref(),
+        written: selection.written,
+    }
+}
