@@ -33,6 +33,8 @@ from cases import READER
 
 expect.BUFFER = 1 << 21
 SECONDS = 120
+# the most that a dense query is to hold
+MOST_BYTES = 8 << 20
 OPERATORS = {"sum": "sum", "min": "min", "max": "max", "mean": "mean", "null_count": "null_count"}
 
 
@@ -330,6 +332,16 @@ def closed(schema, ranges):
     return out
 
 
+def bounded(schema, ranges):
+    """The ranges of a dense query, or one point, if what they hold is more than is worth being told."""
+    cells = 1
+    for several, d in zip(ranges, schema["dimensions"]):
+        ends = [[expect.unpack(d["type"], bytes.fromhex(x)) for x in r] for r in several]
+        cells *= sum(hi - lo + 1 for lo, hi in ends) or 1
+    width = sum(model.width(a) for a in schema["attributes"])
+    return ranges if cells * width <= MOST_BYTES else [[[several[0][0]] * 2] if several else [] for several in ranges]
+
+
 def shown(count, fields):
     return {"cells": count, "fields": {n: {k: expect.b64(v) if isinstance(v, bytes) else v for k, v in e.items()}
                                        for n, e in fields.items()}}
@@ -350,6 +362,8 @@ def ask(reader, uri, query, told):
         schema = reader.schema(array)
         sparse = schema["array_type"] == "sparse"
         ranges = closed(schema, query["ranges"])
+        if not sparse:
+            query["ranges"] = ranges = bounded(schema, ranges)
         joined = merged(schema, ranges)
         query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
         query["rules"] = model.rules(told, schema, query)
