@@ -540,6 +540,13 @@ def ties(told, schema, query):
     return False
 
 
+def curve(told, schema, query):
+    """Whether a Hilbert array has one dimension of strings: its only fragment comes in the order of the curve in every layout."""
+    dimensions = schema["dimensions"]
+    return (schema["cell_order"] == "hilbert" and len(dimensions) == 1 and is_text(dimensions[0])
+            and query["layout"] in ("row-major", "col-major"))
+
+
 def twice(told, schema, query):
     """Whether a cell was written twice at a time, and an accident of sorting says which of the two comes."""
     if schema["array_type"] == "dense" or schema["allows_dups"] or query["layout"] not in ("row-major", "col-major"):
@@ -578,6 +585,7 @@ def far_apart(told):
 
 
 RULES = [
+    ("\"Order of string coordinates\": a Hilbert array of one dimension", curve),
     (TWICE, twice),
     (TIES, ties),
     ("\"Dense fragments without an attribute\"", lacks),
