@@ -71,6 +71,12 @@ impl Case {
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if only(step)))
     }
 
+    /// Whether a box is written that ends so many cells behind the beginning of a dimension.
+    pub(super) fn writes_past(&self, ordinal: u64) -> bool {
+        let past = |step: &Step| step.sides.iter().any(|(_, high)| *high >= ordinal);
+        self.acts.iter().any(|act| matches!(act, Act::Write(step) if past(step)))
+    }
+
     /// Whether its schema has a dense domain with which libraries of the version's age cannot compute wherever cells lie.
     pub(super) fn is_beyond_old_libraries(&self) -> bool {
         let schema = self.schema();
