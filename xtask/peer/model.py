@@ -20,8 +20,9 @@ NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "
 BYTES = "\"Order of string coordinates\""
 TIES = "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\""
 TWICE = "\"Fragments of the same first timestamp\""
+HISTORY = "\"Versions of a cell, libtiledb 2.10 and 2.11\""
 # with these, cells come in an order that neither the steps nor the schema say, and perhaps twice
-OUT_OF_ORDER = (BYTES, TIES)
+OUT_OF_ORDER = (BYTES, TIES, HISTORY)
 # dense fragments that 2.30 consolidates within a current domain which cuts their space tiles hold tiles of fewer cells
 CUT = "\"Consolidation within a current domain\""
 # dense boxes of more cells are not put together
@@ -138,7 +139,7 @@ class Model:
         self.schema, self.case = case["schema"], case
         attributes = {a["name"]: a for a in self.schema["attributes"]}
         self.writes, self.deletes, self.evolutions = [], [], []
-        self.consolidated = self.upgraded = False
+        self.consolidated = self.upgraded = self.histories = False
         # why nothing that was consolidated is known; why the last query was not decided
         self.doubt = self.why = None
         # the attributes that were consolidated, the times that were, and whether what was there before is gone
@@ -157,6 +158,7 @@ class Model:
                 self.deletes.append(step["t"])
             if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
                 self.consolidated, self.kept = True, dict(attributes)
+                self.histories |= (2, 10) <= self.release(step) <= (2, 11)
                 self.vacuumed |= self.release(step) < (2, 0)
                 self.spans.append(self.span(step))
                 if self.schema["array_type"] == "dense":
@@ -547,6 +549,12 @@ def curve(told, schema, query):
             and query["layout"] in ("row-major", "col-major"))
 
 
+def versions(told, schema, query):
+    """Whether 2.10 or 2.11 put the versions of cells into one fragment, not ordered by their times: 2.30 merges them as if they were."""
+    return (told.histories and schema["array_type"] == "sparse" and not schema["allows_dups"]
+            and query["layout"] in ("global-order", "unordered"))
+
+
 def twice(told, schema, query):
     """Whether a cell was written twice at a time, and an accident of sorting says which of the two comes."""
     if schema["array_type"] == "dense" or schema["allows_dups"] or query["layout"] not in ("row-major", "col-major"):
@@ -587,6 +595,7 @@ def far_apart(told):
 RULES = [
     ("\"Order of string coordinates\": a Hilbert array of one dimension", curve),
     (TWICE, twice),
+    (HISTORY, versions),
     (TIES, ties),
     ("\"Dense fragments without an attribute\"", lacks),
     ("\"Attributes whose type changed\"", changed),

@@ -143,7 +143,7 @@ pub(crate) fn check(array: &Path, expected: &Value, query: &Value) -> Result<(),
 /// Whether tdb says of a query that what is stored is damaged.
 fn refuses(array: &Path, expected: &Value, query: &Value) -> bool {
     let Ok(array) = open(array, expected, query) else { return false };
-    let asked = read_of(&array, expected, query).map(|read| read.collect());
+    let asked = read_of(&array, expected, query).map(Read::collect);
     asked.is_ok_and(|cells| matches!(cells, Err(Error::Corrupt { .. })))
 }
 

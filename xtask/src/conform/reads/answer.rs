@@ -31,10 +31,11 @@ const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs fro
 const OUTSIDE_CURRENT: &str = "outside of the current domain";
 /// Faults with which an accident of merging and sorting says what comes: fragments of strings with bytes from 0x80 are merged in
 /// an order that they are not stored in, so are ties of a Hilbert order, and of a cell that was written twice at a time one comes.
-const ACCIDENTS: [&str; 3] = [
+const ACCIDENTS: [&str; 4] = [
     "\"Order of string coordinates\"",
     "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\"",
     "\"Fragments of the same first timestamp\"",
+    "\"Versions of a cell, libtiledb 2.10 and 2.11\"",
 ];
 /// Dense fragments are consolidated in tiles cut at the current domain, which hold fewer cells than they must: reading them
 /// fails, or cells stand in wrong places.
