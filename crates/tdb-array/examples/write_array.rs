@@ -27,10 +27,11 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let path = folder.0.join("weather");
 
     // The schema says what the array is. `with_tile` gives the tile extent: how many coordinates of the dimension a
-    // tile covers. Filters are applied in the order of the list when values are written.
+    // tile covers. All dimensions of a dense array have the same type. Filters are applied in the order of the list when
+    // values are written.
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("day", 1i32..=365).with_tile(7i32))
-        .dimension(Dimension::new("hour", 0u8..=23).with_tile(24u8))
+        .dimension(Dimension::new("hour", 0i32..=23).with_tile(24i32))
         .attribute(
             Attribute::new("temperature", Datatype::Float32, CellValNum::ONE)
                 .with_filters(Pipeline::new(vec![Filter::ByteShuffle, Filter::zstd(5)?])),
