@@ -1,6 +1,5 @@
 //! Results: columns of cells.
 
-use bytemuck::Pod;
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, Native, to_usize};
 
 use crate::{QueryError, Result};
@@ -81,7 +80,7 @@ impl Column {
     ///
     /// # Errors
     /// [`QueryError::ValueType`] if `T` is another type.
-    pub fn values<T: Native + Pod>(&self) -> Result<&[T]> {
+    pub fn values<T: Native>(&self) -> Result<&[T]> {
         let wrong = || QueryError::ValueType {
             field: self.name.clone(),
             datatype: self.datatype.name(),

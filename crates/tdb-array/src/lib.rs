@@ -26,6 +26,9 @@
 //!
 //! [`WriteOptions`] creates arrays and opens them for writing; a write makes one fragment.
 //!
+//! A program needs no other crate of the stack: [`schema`] has the types that describe an array, [`causes`] the errors
+//! inside [`Cause`], and [`stored`] what files contain. The folder `examples` has a short program for each usual task.
+//!
 //! Results are columns with the layout Arrow uses: values back to back, offsets (one more than cells) and
 //! validity beside; [`Column::values`] views them as `&[T]` without a copy.
 //!
@@ -44,6 +47,7 @@ mod array;
 mod asked;
 mod budget;
 mod buffers;
+pub mod causes;
 mod cells;
 mod clock;
 mod condition;
@@ -73,6 +77,7 @@ mod paths;
 mod plan;
 mod query;
 mod ranges;
+pub mod schema;
 mod schemas;
 mod share;
 mod sparse;
@@ -80,6 +85,7 @@ mod spec;
 mod statistics;
 mod stats;
 mod storage;
+pub mod stored;
 mod stream;
 mod tiles;
 mod timed;
@@ -91,6 +97,7 @@ mod write;
 pub use aggregate::AggregateValue;
 pub use array::{Array, OpenOptions};
 pub use budget::{MemoryBudget, MemoryBudgetError};
+pub use bytes::Bytes;
 pub use cells::{Cells, Column};
 pub use coordinate::Coordinate;
 pub use error::{Cause, Error, QueryError, Result, WriteError};
@@ -100,6 +107,8 @@ pub use expression::{
     Operand, QueryCondition, field,
 };
 pub use fragment::Fragment;
+#[cfg(feature = "async")]
+pub use futures_core::Stream;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};
 pub use maintain::{
@@ -114,7 +123,7 @@ pub use storage::{
     StorageLock, StoredFile, WriteStorage,
 };
 pub use stream::{Batches, Progress};
-pub use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
+pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
 pub use tdb_filters::Key;
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use verify::{Problem, Verification, verify, verify_with};

@@ -27,6 +27,10 @@ pub(super) type Upward = (&'static str, &'static str);
 const LAYERS: [Layers; 1] = [Layers {
     package: "tdb-array",
     modules: &[
+        // Names of the crates below, for programs that have only this one.
+        "schema",
+        "stored",
+        "causes",
         // What callers say, errors, threads: anything may use them.
         "coordinate",
         "expression",

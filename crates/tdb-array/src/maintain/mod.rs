@@ -112,7 +112,7 @@ impl<'a> MaintainedObject<'a> {
 /// use core::ops::ControlFlow;
 /// use tdb_array::{ArraySchema, CellValNum, Consolidation, Datatype, Layout, MemoryStorage, OpenOptions, Stored};
 /// use tdb_array::{WriteColumn, WriteOptions};
-/// use tdb_schema::{Attribute, Dimension};
+/// use tdb_array::schema::{Attribute, Dimension};
 ///
 /// let schema = ArraySchema::sparse()
 ///     .dimension(Dimension::new("x", 0i32..=99))

@@ -2,7 +2,6 @@
 
 use core::ops::Range;
 
-use bytemuck::Pod;
 use tdb_codec::{Native, Physical, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Field, FieldKind};
 
@@ -24,7 +23,7 @@ pub struct WriteColumn<'a> {
 impl<'a> WriteColumn<'a> {
     /// Cells of fixed size, each of as many values as the field says.
     #[must_use]
-    pub fn fixed<T: Native + Pod>(name: &'a str, values: &'a [T]) -> Self {
+    pub fn fixed<T: Native>(name: &'a str, values: &'a [T]) -> Self {
         Self { physical: Some(T::PHYSICAL), ..Self::bytes(name, bytemuck::cast_slice(values)) }
     }
 

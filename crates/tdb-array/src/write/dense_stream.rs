@@ -16,7 +16,7 @@ use crate::{Error, Result, WriteError, parallel};
 ///
 /// ```
 /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
-/// use tdb_schema::{Attribute, Dimension};
+/// use tdb_array::schema::{Attribute, Dimension};
 ///
 /// let schema = ArraySchema::dense()
 ///     .dimension(Dimension::new("row", 0i32..=5).with_tile(2i32))

@@ -23,7 +23,7 @@ const WHAT: &str = "schema evolution";
 ///
 /// ```
 /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, SchemaEvolution, WriteOptions};
-/// use tdb_schema::{Attribute, Dimension};
+/// use tdb_array::schema::{Attribute, Dimension};
 ///
 /// let schema = ArraySchema::sparse()
 ///     .dimension(Dimension::new("x", 0i32..=99))

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bytemuck::Pod;
 use tdb_codec::{Datatype, FormatVersion, Gate, Native};
 use tdb_schema::{MetadataEntry, MetadataValue};
 
@@ -47,12 +46,7 @@ impl MetadataChanges {
     }
 
     /// Gives a key typed values.
-    pub fn put_values<T: Native + Pod>(
-        self,
-        key: impl Into<Vec<u8>>,
-        datatype: Datatype,
-        values: &[T],
-    ) -> Self {
+    pub fn put_values<T: Native>(self, key: impl Into<Vec<u8>>, datatype: Datatype, values: &[T]) -> Self {
         self.put(key, MetadataValue { datatype, data: bytemuck::cast_slice(values).to_vec() })
     }
 

@@ -80,7 +80,7 @@ pub use stream::SparseStream;
 /// ```
 /// use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout, MemoryStorage, OpenOptions};
 /// use tdb_array::{WriteColumn, WriteOptions};
-/// use tdb_schema::{Attribute, Dimension, Domain};
+/// use tdb_array::schema::{Attribute, Dimension, Domain};
 ///
 /// let rows = Dimension::fixed("rows", Datatype::Int32, 1i32.to_le_bytes(), 8i32.to_le_bytes());
 /// let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows.with_extent(4i32.to_le_bytes())]))

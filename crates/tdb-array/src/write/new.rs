@@ -20,7 +20,7 @@ use crate::{Result, WriteError};
 ///
 /// ```
 /// use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
-/// use tdb_schema::Dimension;
+/// use tdb_array::schema::Dimension;
 ///
 /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).build()?;
 /// let storage = MemoryStorage::default();

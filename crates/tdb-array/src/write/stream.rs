@@ -27,7 +27,7 @@ pub(super) const fn planned(memory: usize) -> usize {
 ///
 /// ```
 /// use tdb_array::{Array, ArraySchema, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
-/// use tdb_schema::Dimension;
+/// use tdb_array::schema::Dimension;
 ///
 /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).build()?;
 /// let storage = MemoryStorage::default();

@@ -1,0 +1,22 @@
+//! What the files of an array contain, in the form in which the format stores it.
+//!
+//! Few programs need these types. A [`Condition`] is what [`ArrayWriter::delete`](crate::ArrayWriter::delete) takes;
+//! [`QueryCondition::to_stored`](crate::QueryCondition::to_stored) makes one. A [`Footer`] is what
+//! [`Fragment::footer`](crate::Fragment::footer) returns: everything that a fragment says about itself.
+//!
+//! ```
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
+//! use tdb_array::stored::{Comparison, Condition};
+//! use tdb_array::{Array, field};
+//!
+//! let array = Array::open(path)?;
+//! let attribute = array.schema().attributes[0].name.as_str();
+//! let condition = field(attribute).gt(5).to_stored(&array)?;
+//! assert!(matches!(condition, Condition::Value { comparison: Comparison::Greater, .. }));
+//! # Ok::<(), tdb_array::Error>(())
+//! ```
+
+#[doc(inline)]
+pub use tdb_fragment::{
+    Comparison, Condition, Footer, Junction, OptionalSection, Section, SectionOffsets, Slots,
+};
