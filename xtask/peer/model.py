@@ -305,7 +305,7 @@ class Model:
         if self.consolidated and (lacks(self, schema, query) or changed(self, schema, query)):
             return self.undecided("consolidation of fragments without an attribute, or with one of another type")
         if far_apart(self):
-            return self.undecided("bit-width reduction of values as far apart as their type allows")
+            return self.undecided("bit-width reduction or double delta of values as far apart as their type allows")
         if self.consolidated and bytes_in_order(self, schema, query):
             return self.undecided("consolidation of strings with bytes from 0x80")
         coordinates, sources = table
@@ -569,16 +569,18 @@ def twice(told, schema, query):
 
 
 def far_apart(told):
-    """Whether a release up to 2.28 may have lost cells: it takes a window of a signed type for narrow whose largest value is nearly
-    as far above its smallest as the type allows."""
+    """Whether a release up to 2.28 may have lost cells: bit-width reduction takes a window of a signed type for narrow whose largest
+    value is nearly as far above its smallest as the type allows, and double delta loses a difference of differences of -2**63."""
     def wide(field, cells_):
         size, kind = capi.size_of(field["type"]), field["type"]
         filters = field.get("filters") or []
         names = {f["type"] for f in (filters["filters"] if isinstance(filters, dict) else filters)}
-        if "bit_width_reduction" not in names or size == 1 or not (kind.startswith(("INT", "DATETIME", "TIME"))):
+        if not names & {"bit_width_reduction", "double_delta"} or size == 1 or kind in FLOATS or kind.startswith("STRING"):
             return False
         values = [int.from_bytes(c[i:i + size], "little", signed=True) for c in cells_ if c for i in range(0, len(c), size)]
-        return bool(values) and max(values) - min(values) >= 2 ** (8 * size) - 128
+        apart = max(values, default=0) - min(values, default=0)
+        return ("bit_width_reduction" in names and apart >= 2 ** (8 * size) - 128
+                or "double_delta" in names and size == 8 and apart >= 2 ** 62)
 
     for w in told.writes:
         if w.release > (2, 28):
