@@ -571,13 +571,15 @@ def twice(told, schema, query):
 def far_apart(told):
     """Whether a release up to 2.28 may have lost cells: bit-width reduction takes a window of a signed type for narrow whose largest
     value is nearly as far above its smallest as the type allows, and double delta loses a difference of differences of -2**63."""
-    def wide(field, cells_):
+    def wide(field, cells_, around=False):
         size, kind = capi.size_of(field["type"]), field["type"]
         filters = field.get("filters") or []
         names = {f["type"] for f in (filters["filters"] if isinstance(filters, dict) else filters)}
         if not names & {"bit_width_reduction", "double_delta"} or size == 1 or kind in FLOATS or kind.startswith("STRING"):
             return False
         values = [int.from_bytes(c[i:i + size], "little", signed=True) for c in cells_ if c for i in range(0, len(c), size)]
+        # around the cells of a dense write, tiles hold fill values
+        values += [-2 ** (8 * size - 1)] if around else []
         apart = max(values, default=0) - min(values, default=0)
         return ("bit_width_reduction" in names and apart >= 2 ** (8 * size) - 128
                 or "double_delta" in names and size == 8 and apart >= 2 ** 62)
@@ -585,7 +587,7 @@ def far_apart(told):
     for w in told.writes:
         if w.release > (2, 28):
             continue
-        if any(wide(a, w.columns[n]) for n, a in w.attributes.items() if n in w.columns):
+        if any(wide(a, w.columns[n], bool(w.box)) for n, a in w.attributes.items() if n in w.columns):
             return True
         # dimensions without filters have those of all coordinates
         dimensions = [dict(d, filters=d.get("filters") or told.schema.get("coords_filters")) for d in told.schema["dimensions"]]
