@@ -304,8 +304,8 @@ class Model:
             return self.undecided("an attribute that was not consolidated")
         if self.consolidated and (lacks(self, schema, query) or changed(self, schema, query)):
             return self.undecided("consolidation of fragments without an attribute, or with one of another type")
-        if far_apart(self):
-            return self.undecided("bit-width reduction or double delta of values as far apart as their type allows")
+        if far_apart(self, "bit_width_reduction", 128):
+            return self.undecided("bit-width reduction of values as far apart as their type allows")
         if self.consolidated and bytes_in_order(self, schema, query):
             return self.undecided("consolidation of strings with bytes from 0x80")
         coordinates, sources = table
@@ -568,21 +568,20 @@ def twice(told, schema, query):
     return False
 
 
-def far_apart(told):
-    """Whether a release up to 2.28 may have lost cells: bit-width reduction takes a window of a signed type for narrow whose largest
-    value is nearly as far above its smallest as the type allows, and double delta loses a difference of differences of -2**63."""
+def far_apart(told, filter_, short):
+    """Whether a release up to 2.28 passed a filter values of a type that are so far apart: but for `short`, as far as it allows.
+    Bit-width reduction takes a window of a signed type for narrow whose values are, and loses them; double delta stores a
+    difference of differences of -2**63 as a sign without a magnitude."""
     def wide(field, cells_, around=False):
         size, kind = capi.size_of(field["type"]), field["type"]
         filters = field.get("filters") or []
         names = {f["type"] for f in (filters["filters"] if isinstance(filters, dict) else filters)}
-        if not names & {"bit_width_reduction", "double_delta"} or size == 1 or kind in FLOATS or kind.startswith("STRING"):
+        if filter_ not in names or size == 1 or kind in FLOATS or kind.startswith("STRING"):
             return False
         values = [int.from_bytes(c[i:i + size], "little", signed=True) for c in cells_ if c for i in range(0, len(c), size)]
         # around the cells of a dense write, tiles hold fill values
         values += [-2 ** (8 * size - 1)] if around else []
-        apart = max(values, default=0) - min(values, default=0)
-        return ("bit_width_reduction" in names and apart >= 2 ** (8 * size) - 128
-                or "double_delta" in names and size == 8 and apart >= 2 ** 62)
+        return bool(values) and max(values) - min(values) >= 2 ** (8 * size) - short
 
     for w in told.writes:
         if w.release > (2, 28):
@@ -598,6 +597,7 @@ def far_apart(told):
 
 RULES = [
     ("\"Order of string coordinates\": a Hilbert array of one dimension", curve),
+    ("\"Double delta of 64-bit integers\"", lambda told, schema, query: far_apart(told, "double_delta", 2 ** 64 - 2 ** 62)),
     (TWICE, twice),
     (HISTORY, versions),
     (TIES, ties),

@@ -38,6 +38,9 @@ pub(crate) struct Survey {
 
 /// Arithmetic in 64 bits is congruent to that in fewer, so only the low `N` bytes of each sum count, and the
 /// values' signs do not matter.
+///
+/// A sign without a magnitude is what libtiledb up to 2.28 leaves of −2⁶³, and of nothing else: it takes the magnitude of that
+/// number for no bits wide.
 #[inline(always)]
 fn unpack_plain<const N: usize>(words: &[[u8; 8]], width: u32, value: u64, delta: u64, out: &mut [u8]) {
     let (mut value, mut delta) = (value, delta);
@@ -57,7 +60,8 @@ fn unpack_plain<const N: usize>(words: &[[u8; 8]], width: u32, value: u64, delta
         position = position.wrapping_add(step);
         let magnitude = bits & magnitude_mask;
         let negative = (bits >> (sign_shift & 63)).wrapping_neg();
-        delta = delta.wrapping_add((magnitude ^ negative).wrapping_sub(negative));
+        let lost = u64::from(bits == 1 << (sign_shift & 63)) << 63;
+        delta = delta.wrapping_add((magnitude ^ negative).wrapping_sub(negative)).wrapping_add(lost);
         value = value.wrapping_add(delta);
         if let Some(low) = value.to_le_bytes().first_chunk::<N>() {
             *slot = *low;
@@ -263,7 +267,10 @@ mod x86 {
             let bits = _mm512_srlv_epi64(_mm512_shldv_epi64(here, after, starts), self.align);
             let magnitudes = _mm512_andnot_epi64(self.sign, bits);
             let negative = _mm512_test_epi64_mask(bits, self.sign);
-            _mm512_mask_sub_epi64(magnitudes, negative, _mm512_setzero_si512(), magnitudes)
+            let lost = _mm512_cmpeq_epi64_mask(bits, self.sign);
+            let signed = _mm512_mask_sub_epi64(magnitudes, negative, _mm512_setzero_si512(), magnitudes);
+            // A sign without a magnitude: see `unpack_plain`.
+            _mm512_mask_mov_epi64(signed, lost, must_cast([1u64 << 63; 8]))
         }
     }
 }
@@ -289,7 +296,11 @@ mod tests {
                 magnitude = magnitude << 1 | bit(at);
             }
             at += 1;
-            delta = if negative { delta.wrapping_sub(magnitude) } else { delta.wrapping_add(magnitude) };
+            delta = match (negative, magnitude) {
+                (true, 0) => delta.wrapping_add(1 << 63),
+                (true, _) => delta.wrapping_sub(magnitude),
+                (false, _) => delta.wrapping_add(magnitude),
+            };
             value = value.wrapping_add(delta);
             values.push(value);
         }
