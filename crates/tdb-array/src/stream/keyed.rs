@@ -21,7 +21,7 @@ const STRETCH: u64 = 400;
 /// So many times more stretches, where one holds more than a batch.
 const FINER: usize = 8;
 /// How often all keys of a query may be noted that is taken by keys from the beginning, before more room is asked for.
-pub(super) const MOST_LOOKS: u64 = 4;
+pub(super) const MOST_LOOKS: u64 = 32;
 /// The same of what is left of a query in boxes, whose least room is named without a look at keys.
 pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
 /// Most stretches that a tile's cells are noted in.

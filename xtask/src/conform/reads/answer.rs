@@ -30,11 +30,13 @@ const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs fro
 /// Some schemas of a time window have a smaller current domain, and both refuse ranges outside it.
 const OUTSIDE_CURRENT: &str = "outside of the current domain";
 /// Faults with which an accident of merging and sorting says what comes: fragments of strings with bytes from 0x80 are merged in
-/// an order that they are not stored in, so are ties of a Hilbert order, and of a cell that was written twice at a time one comes.
-const ACCIDENTS: [&str; 4] = [
+/// an order that they are not stored in, so are ties of a Hilbert order, and of a cell that was written twice at a time one comes;
+/// values that are read as a wider type come from memory.
+const ACCIDENTS: [&str; 5] = [
     "\"Order of string coordinates\"",
     "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\"",
     "\"Fragments of the same first timestamp\"",
+    "\"Attributes whose type changed\"",
     "\"Versions of a cell, libtiledb 2.10 and 2.11\"",
 ];
 /// Dense fragments are consolidated in tiles cut at the current domain, which hold fewer cells than they must: reading them
@@ -72,7 +74,8 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     // Neither the steps nor libtiledb say what is right.
     let mut rules = list(query, "rules").iter().filter_map(Value::as_str);
     let accident = rules.find(|rule| ACCIDENTS.contains(rule));
-    let undecided = accident.filter(|_| refused.is_none() && !is(query, "decided"));
+    let undecided = accident.or_else(|| is(query, "cut").then_some(CUT));
+    let undecided = undecided.filter(|_| refused.is_none() && !is(query, "decided"));
     let ask = || question::read(&array, query);
     if !list(query, "aggregates").is_empty() {
         let found = ask()?.aggregate(question::aggregates(query)?);
@@ -359,7 +362,9 @@ fn same(mine: &AggregateValue, theirs: Option<&[u8]>) -> bool {
 
 fn near(a: f64, b: f64) -> bool {
     let close = a.is_finite() && b.is_finite() && (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0);
-    a == b || (a.is_nan() && b.is_nan()) || close
+    // Where sums pass the largest number on their way, what comes of them is an accident of that way.
+    let past = |value: f64| !value.is_finite() || value.abs() > f64::MAX / 4.0;
+    a == b || (a.is_nan() && b.is_nan()) || close || (past(a) && past(b))
 }
 
 #[cfg(test)]
@@ -438,6 +443,7 @@ mod tests {
     #[test]
     fn reals_are_compared_up_to_the_order_of_additions() {
         assert!(near(0.1 + 0.2, 0.3) && near(f64::NAN, f64::NAN) && near(f64::INFINITY, f64::INFINITY));
+        assert!(near(f64::NAN, f64::NEG_INFINITY) && near(f64::MAX, f64::INFINITY));
         assert!(!near(1.0, 1.001) && !near(f64::INFINITY, 1.0) && !near(f64::NAN, 1.0));
     }
 }
