@@ -59,7 +59,7 @@ const EXCUSED: [Excuse; 6] = [
 ];
 
 /// What queries go wrong.
-const UNASKED: [Unasked; 5] = [
+const UNASKED: [Unasked; 6] = [
     Unasked {
         releases: |_| true,
         fits: |case, layout| {
@@ -67,6 +67,15 @@ const UNASKED: [Unasked; 5] = [
             case.merges_wide_strings() && (alone || merges(layout))
         },
         why: "\"Merging strings\": several fragments with bytes from 0x80 in string coordinates",
+    },
+    Unasked {
+        releases: |_| true,
+        fits: |case, layout| {
+            let schema = &case.made.schema;
+            let strings = matches!(schema.domain.dimensions.as_slice(), [only] if only.is_var());
+            strings && schema.cell_order == Layout::Hilbert && ["row-major", "col-major"].contains(&layout)
+        },
+        why: "\"Order of string coordinates\": a Hilbert array of one dimension",
     },
     Unasked {
         releases: |release| release == (2, 2),
