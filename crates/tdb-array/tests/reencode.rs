@@ -31,6 +31,9 @@ enum Exception {
     /// libtiledb 2.16 wrote one difference more than there are, of memory behind its buffer. The bytes before it are
     /// equal.
     SurplusDifference,
+    /// A difference of differences of −2⁶³, which libtiledb up to 2.28 stores as a sign without a magnitude: tdb stores such
+    /// values as they are, behind a bitsize of 63.
+    LostDifference,
     /// Values of cells that are all empty: libraries before whole-cell chunks stored no chunk, later ones an empty one.
     NoChunk,
     /// A lossy image does not decode to the cells it was made of; see the last test.
@@ -60,6 +63,10 @@ fn exception(source: &Source<'_>, pipeline: &Pipeline, tile: &[u8], encoded: &[u
     let data = |bytes| TileChunks::parse(bytes, 0).unwrap().chunks().next().unwrap().data;
     if has(|filter| matches!(filter, Filter::Delta { .. })) && source.writer == (2, 16) {
         return data(tile).starts_with(data(encoded)).then_some(Exception::SurplusDifference);
+    }
+    if has(|filter| matches!(filter, Filter::DoubleDelta { .. })) && source.writer <= (2, 28) {
+        let (theirs, ours) = (data(tile).first(), data(encoded).first());
+        return (ours == Some(&63) && theirs < ours).then_some(Exception::LostDifference);
     }
     None
 }
@@ -377,6 +384,7 @@ fn every_tile_is_encoded_to_the_bytes_libtiledb_wrote() {
     // Every row of the table is needed, and explains no more tiles than it does today; codecs may come to choose other
     // bytes.
     assert_eq!(tally.excepted.remove(&Exception::SurplusDifference), Some(10));
+    assert_eq!(tally.excepted.remove(&Exception::LostDifference), Some(2));
     assert_eq!(tally.excepted.remove(&Exception::NoChunk), Some(4));
     assert_eq!(tally.excepted.remove(&Exception::LossyImage), Some(8));
     assert!(tally.excepted.remove(&Exception::LibraryCodec).is_some_and(|tiles| tiles < 6_000));
