@@ -42,8 +42,11 @@ impl Share {
     /// Counts memory that can be done without, unless it takes more than half of what is left.
     pub(crate) fn spare(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
-        let left = room.bytes.saturating_sub(room.used.load(Ordering::Relaxed));
-        bytes <= left / 2 && room.charge(bytes).is_ok()
+        let counted = |used: u64| {
+            let fits = bytes <= room.bytes.saturating_sub(used) / 2;
+            fits.then(|| used.saturating_add(bytes))
+        };
+        room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
     /// Counts what so many selected cells are going to take.
@@ -159,6 +162,16 @@ fn budget_for(bytes: u64) -> MemoryBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_be_done_without_takes_no_more_than_half_of_what_is_left() {
+        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        assert!(!share.spare(160_000) && share.spare(150_000) && !share.spare(80_000) && share.spare(75_000));
+        assert_eq!(share.charge(75_000), Ok(()), "what was refused is not counted");
+        assert!(share.charge(1).is_err());
+        assert!(Share::default().spare(u64::MAX));
+    }
 
     #[test]
     fn the_least_budget_that_an_error_names_is_enough() {
