@@ -20,15 +20,18 @@ use crate::storage::{LocalStorage, Storage};
 use crate::{QueryError, Result, TimeWindow, clock, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
-#[derive(Debug)]
+///
+/// Clones are cheap: they share what was read of the array. Queries hold one, so they outlive the value they were made from, and
+/// can be sent to other threads and tasks.
+#[derive(Clone, Debug)]
 pub struct Array {
-    pub(crate) context: Context,
-    directory: Directory,
+    pub(crate) context: Arc<Context>,
+    directory: Arc<Directory>,
     schema: Arc<ArraySchema>,
-    schema_key: String,
-    pub(crate) fragments: Vec<Fragment>,
+    schema_key: Arc<str>,
+    pub(crate) fragments: Arc<Vec<Arc<Fragment>>>,
     /// Delete conditions in force, oldest first.
-    pub(crate) deletes: Vec<Delete>,
+    pub(crate) deletes: Arc<Vec<Delete>>,
     window: TimeWindow,
 }
 
@@ -150,10 +153,18 @@ impl OpenOptions {
             let known = footer.and_then(|footer| Fragment::from_consolidated(entry, footer, &named));
             known.map_or_else(|| Fragment::open(&context, entry.clone(), &named), Ok)
         };
-        let fragments = parallel::filter_map(context.threads, &entries, |entry| open(entry).map(Some))?;
+        let fragments = parallel::filter_map(context.threads, &entries, |entry| open(entry).map(|fragment| Some(Arc::new(fragment))))?;
         let deletes = directory.visible_deletes(window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
-        Ok(Array { context, directory, schema, schema_key, fragments, deletes, window })
+        Ok(Array {
+            context: Arc::new(context),
+            directory: Arc::new(directory),
+            schema,
+            schema_key: schema_key.into(),
+            fragments: Arc::new(fragments),
+            deletes: Arc::new(deletes),
+            window,
+        })
     }
 }
 
@@ -182,9 +193,9 @@ impl Array {
 
     /// The same array as if it had only these fragments and this schema, and no deletes.
     pub(crate) fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {
-        let mut fragments = self.fragments;
-        fragments.retain(|fragment| folders.iter().any(|folder| folder == fragment.folder()));
-        Self { fragments, schema, schema_key, deletes: Vec::new(), ..self }
+        let named = |fragment: &&Arc<Fragment>| folders.iter().any(|folder| folder == fragment.folder());
+        let fragments = Arc::new(self.fragments.iter().filter(named).cloned().collect());
+        Self { fragments, schema, schema_key: schema_key.into(), deletes: Arc::default(), ..self }
     }
 
     /// What was read and decoded since the array was opened, opening included.
@@ -219,13 +230,13 @@ impl Array {
 
     /// The visible fragments, oldest first: where they overlap, later ones win.
     #[must_use]
-    pub fn fragments(&self) -> &[Fragment] {
+    pub fn fragments(&self) -> &[Arc<Fragment>] {
         &self.fragments
     }
 
     /// Committed fragments that are not visible, and whether they lie in the window all the same.
     pub(crate) fn invisible_fragments(&self) -> impl Iterator<Item = (&FragmentEntry, bool)> {
-        let visible: HashSet<&str> = self.fragments.iter().map(Fragment::folder).collect();
+        let visible: HashSet<&str> = self.fragments.iter().map(|fragment| fragment.folder()).collect();
         let others = self.directory.fragments.iter().filter(move |entry| !visible.contains(&*entry.folder));
         let dense = self.schema.array_type == ArrayType::Dense;
         others.map(move |entry| (entry, Directory::sees(self.window, dense, &entry.parsed)))
@@ -234,7 +245,7 @@ impl Array {
     /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an
     /// array without it; others ignore it.
     #[must_use]
-    pub const fn has_lock_file(&self) -> bool {
+    pub fn has_lock_file(&self) -> bool {
         self.directory.has_lock
     }
 
@@ -261,7 +272,7 @@ impl Array {
 
     /// The smallest box that holds one box of each fragment.
     fn union(&self, of: fn(&Fragment) -> Option<&[Range]>) -> Option<Vec<Range>> {
-        let mut domains = self.fragments.iter().filter_map(of);
+        let mut domains = self.fragments.iter().filter_map(|fragment| of(fragment));
         let mut union = domains.next()?.to_vec();
         for domain in domains {
             for ((range, other), dimension) in

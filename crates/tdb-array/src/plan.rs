@@ -14,8 +14,8 @@ pub(crate) const TIMESTAMPS: &str = "__timestamps";
 
 /// A query checked against the schema.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan<'a> {
-    pub(crate) array: &'a Array,
+pub(crate) struct Plan {
+    pub(crate) array: Array,
     pub(crate) fields: Vec<FieldKind>,
     /// The intervals of each dimension: merged, or in the order they were asked for where results come in that order.
     pub(crate) ranges: Vec<RangeSet>,
@@ -32,11 +32,11 @@ pub(crate) struct Plan<'a> {
     pub(crate) share: Share,
 }
 
-impl<'a> Plan<'a> {
+impl Plan {
     /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None` for
     /// all of it. Without an order, the default one of the array.
     pub(crate) fn new(
-        array: &'a Array,
+        array: &Array,
         fields: Vec<FieldKind>,
         asked: &[Option<Vec<Wanted>>],
         order: Option<Layout>,
@@ -50,7 +50,7 @@ impl<'a> Plan<'a> {
         let ranges = range_sets(schema, asked)?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
         Ok(Self {
-            array,
+            array: array.clone(),
             fields,
             ranges: ranges.collect(),
             order,

@@ -35,8 +35,8 @@ use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError,
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a query does nothing until its cells are collected"]
-pub struct Read<'a> {
-    array: &'a Array,
+pub struct Read {
+    array: Array,
     fields: Option<Vec<String>>,
     ranges: Vec<(String, Vec<Wanted>)>,
     labels: Vec<(String, Wanted)>,
@@ -49,13 +49,13 @@ pub struct Read<'a> {
 
 impl Array {
     /// Starts a query.
-    pub const fn read(&self) -> Read<'_> {
-        Read::new(self)
+    pub fn read(&self) -> Read {
+        Read::new(self.clone())
     }
 }
 
-impl<'a> Read<'a> {
-    pub(crate) const fn new(array: &'a Array) -> Self {
+impl Read {
+    pub(crate) const fn new(array: Array) -> Self {
         Self {
             array,
             fields: None,
@@ -249,7 +249,7 @@ impl<'a> Read<'a> {
     /// # Errors
     /// As [`Self::collect`].
     pub fn collect_with_stats(self) -> Result<(Cells, QueryStats)> {
-        let array = self.array;
+        let array = self.array.clone();
         let before = array.stats();
         let cells = self.collect()?;
         Ok((cells, array.stats().since(&before)))
@@ -282,14 +282,15 @@ impl<'a> Read<'a> {
     /// # Errors
     /// A field or range that does not fit the array, damaged metadata, or a budget that is too small for any batch
     /// ([`QueryError::BudgetTooSmall`]). What comes to light later, the iterator returns.
-    pub fn batches(self) -> Result<Batches<'a>> {
+    pub fn batches(self) -> Result<Batches> {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
         let (batch, on_progress) = (self.batch_memory, self.on_progress.clone());
         Batches::new(self.plan()?, budget, batch, on_progress)
     }
 
-    pub(crate) fn plan(mut self) -> Result<Plan<'a>> {
-        let schema = self.array.schema();
+    pub(crate) fn plan(mut self) -> Result<Plan> {
+        let array = self.array.clone();
+        let schema = array.schema();
         let (mut timestamps, mut labels) = (None, Vec::new());
         let fields = match &self.fields {
             Some(names) => {
@@ -312,15 +313,17 @@ impl<'a> Read<'a> {
                 schema.fields().map(|field| field.kind).filter(wanted).collect()
             }
         };
-        let plan = Plan::new(self.array, fields, &self.asked_ranges()?, self.order)?;
-        let condition = self.condition.map(|condition| Program::of_query(&condition, self.array));
+        let asked = self.asked_ranges()?;
+        let plan = Plan::new(&array, fields, &asked, self.order)?;
+        let condition = self.condition.map(|condition| Program::of_query(&condition, &self.array));
         let condition = condition.transpose()?;
         Ok(Plan { condition, timestamps, labels, ..plan })
     }
 
     /// Takes the ranges of each dimension, as they were asked for; `None` where none were.
     fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<Wanted>>>> {
-        let schema = self.array.schema();
+        let array = self.array.clone();
+        let schema = array.schema();
         let dimensions = &schema.domain.dimensions;
         let mut asked: Vec<Option<Vec<Wanted>>> = vec![None; dimensions.len()];
         for (index, mut ranges) in self.ranges_by_label()? {

@@ -31,7 +31,7 @@ fn least<T>(ask: impl Fn(MemoryBudget) -> tdb_array::Result<T>) -> MemoryBudget 
 }
 
 /// Cells of a stream.
-fn count(read: Read<'_>) -> tdb_array::Result<usize> {
+fn count(read: Read) -> tdb_array::Result<usize> {
     read.batches()?.map(|batch| Ok(batch?.len())).sum()
 }
 

@@ -37,7 +37,7 @@ fn cells_of(array: &Array, cells: &Cells) -> Vec<(Vec<i64>, String)> {
 }
 
 /// A read of every field.
-fn read(array: &Array) -> Read<'_> {
+fn read(array: &Array) -> Read {
     array.read().fields(array.schema().fields().map(|own| own.name.to_owned()).collect::<Vec<_>>())
 }
 
@@ -79,7 +79,7 @@ fn streams_counts_and_conditions_on_dates_agree_with_a_whole_read() {
         arrays().into_iter().filter(|(_, array)| array.schema().array_type == ArrayType::Sparse)
     {
         let whole = cells_of(&array, &read(&array).order(Layout::RowMajor).collect().unwrap());
-        let count = |read: Read<'_>| read.aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
+        let count = |read: Read| read.aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
         assert_eq!(count(array.read()), u64::try_from(whole.len()).unwrap(), "{id}");
         let names: Vec<&str> = array.schema().domain.dimensions.iter().map(|own| &*own.name).collect();
         for (dimension, name) in names.iter().enumerate() {

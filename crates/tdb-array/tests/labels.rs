@@ -38,7 +38,7 @@ fn a_range_of_labels_reads_what_the_range_of_their_positions_does() {
             let read = read.range_bytes(positions, Some(domain.low), Some(domain.high)).collect().unwrap();
             let values = cells_of(read.field(&label.attribute).unwrap(), read.len());
             assert!(values.len() > 1, "{id}");
-            let rows = |query: tdb_array::Read<'_>| {
+            let rows = |query: tdb_array::Read| {
                 let cells = query.collect().unwrap();
                 (0..cells.len()).map(|cell| row(&cells, cell)).collect::<Vec<_>>()
             };
@@ -210,7 +210,7 @@ fn consolidated_cells_keep_the_times_they_were_written_at() {
         let cells = array.read().fields(["__timestamps"]).collect().unwrap();
         let times = cells.field("__timestamps").unwrap().values::<u64>().unwrap();
         assert_eq!(times.len(), array.read().collect().unwrap().len(), "{id}");
-        let spans: Vec<_> = array.fragments().iter().map(tdb_array::Fragment::timestamps).collect();
+        let spans: Vec<_> = array.fragments().iter().map(|fragment| fragment.timestamps()).collect();
         let known = |time: &u64| spans.iter().any(|(first, last)| first <= time && time <= last);
         assert!(times.iter().all(known), "{id}: {times:?}");
         if array.fragments().len() == 1 && times.iter().any(|time| *time != spans[0].0) {

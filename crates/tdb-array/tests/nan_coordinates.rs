@@ -22,7 +22,7 @@ fn array() -> Array {
 }
 
 /// The cells of a read by x, those at NaN last.
-fn cells(read: Read<'_>) -> Vec<(f64, i32)> {
+fn cells(read: Read) -> Vec<(f64, i32)> {
     let mut found = Vec::new();
     for batch in read.fields(["x", "a"]).batch_memory(MemoryBudget::from_bytes(1 << 14)).batches().unwrap() {
         let batch = batch.unwrap();
@@ -68,7 +68,7 @@ fn a_whole_read_has_the_cell_at_nan_and_each_other_cell_once() {
 #[test]
 fn cells_beside_nan_are_counted_once() {
     let array = array();
-    let count = |read: Read<'_>| read.aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
+    let count = |read: Read| read.aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
     assert_eq!(count(array.read()), 5);
     for ((low, high), expected) in ranges() {
         let found = count(array.read().range("x", low..=high));

@@ -68,7 +68,7 @@ fn coordinates(ranges: &[(i32, i32)]) -> Vec<i32> {
     ranges.iter().flat_map(|(low, high)| *low..=*high).collect()
 }
 
-fn with_ranges<'a>(mut read: Read<'a>, dimension: &str, ranges: Option<&Vec<(i32, i32)>>) -> Read<'a> {
+fn with_ranges<'a>(mut read: Read, dimension: &str, ranges: Option<&Vec<(i32, i32)>>) -> Read {
     if let Some(ranges) = ranges {
         read = read.ranges(dimension, ranges.iter().map(|(low, high)| *low..=*high));
     }
@@ -143,7 +143,7 @@ fn dense_ranges_come_in_the_order_they_were_added() {
 #[test]
 fn ranges_that_do_not_fit_are_refused_one_by_one() {
     let array = dense((4, 5), (Layout::RowMajor, Layout::RowMajor), &[]);
-    let error = |read: Read<'_>| match read.collect() {
+    let error = |read: Read| match read.collect() {
         Err(Error::Query(error)) => error,
         other => panic!("{other:?}"),
     };
@@ -278,7 +278,7 @@ fn half_ranges_of_every_fixture_make_up_a_full_read() {
         if middle == last || last - first > 10_000 {
             continue;
         }
-        let whole = |read: Read<'_>| -> Vec<String> {
+        let whole = |read: Read| -> Vec<String> {
             let mut read = read;
             for (range, dimension) in domain.iter().zip(&schema.domain.dimensions).skip(1) {
                 read = read.range_bytes(&dimension.name, Some(range.low.clone()), Some(range.high.clone()));

@@ -29,7 +29,7 @@ use crate::ranges::{self, Ends};
 struct Query<'a> {
     array: &'a Array,
     args: &'a ReadArgs,
-    read: Read<'a>,
+    read: Read,
     /// What was asked for: the ranges of each dimension, none for all of it.
     ranges: Vec<Vec<Ends>>,
     /// How many of the columns are coordinates that the format adds, before the fields.
@@ -217,7 +217,7 @@ fn open(args: &ReadArgs) -> Result<Array> {
 }
 
 /// A query of the cells that satisfy the condition.
-fn satisfying<'a>(args: &ReadArgs, array: &'a Array) -> Result<Read<'a>> {
+fn satisfying<'a>(args: &ReadArgs, array: &'a Array) -> Result<Read> {
     let Some(text) = &args.condition else { return Ok(array.read()) };
     let condition = condition::parse(text, array.schema());
     Ok(array.read().condition(condition.map_err(|error| condition::bad(&args.array, text, &error))?))

@@ -75,7 +75,7 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
 }
 
 /// Reads in batches, none of which may be larger than its budget; together they are `whole`, if that is known.
-fn compare(read: Read<'_>, budget: MemoryBudget, whole: Option<&Cells>, order: Layout) {
+fn compare(read: Read, budget: MemoryBudget, whole: Option<&Cells>, order: Layout) {
     let mut most = 0;
     let measured = |batch: Result<Cells>| {
         batch.inspect(|batch| {
@@ -124,7 +124,7 @@ fn label_end(label: &DimensionLabel, input: &mut Input<'_>) -> Option<Vec<u8>> {
 }
 
 /// Asks for aggregates of one field: one that its type does not have is refused, and takes the others along.
-fn aggregate(read: Read<'_>, schema: &ArraySchema, input: &mut Input<'_>) {
+fn aggregate(read: Read, schema: &ArraySchema, input: &mut Input<'_>) {
     let names: Vec<&str> = schema.fields().map(|field| field.name).collect();
     let Some(name) = pick(&names, input).copied() else { return };
     let _ = read.clone().aggregate([Aggregate::count(), Aggregate::null_count(name)]);

@@ -16,12 +16,12 @@ use crate::{Result, parallel};
 /// The number of cells, and the tally of each wanted field. With a memory budget, statistics of whole fragments apart, part
 /// after part of the query.
 pub(super) fn run(
-    plan: &Plan<'_>,
+    plan: &Plan,
     program: &Program,
     wanted: &[WantedField],
     memory: Option<Allowance>,
 ) -> Result<(u64, Vec<Tally>)> {
-    let array = plan.array;
+    let array = &plan.array;
     let context = &array.context;
     let count = to_u64(Space::new(plan)?.cells());
     let mut tallies: Vec<Tally> = wanted.iter().map(WantedField::nothing).collect();
@@ -72,7 +72,7 @@ pub(super) fn run(
 
 /// What the cells of a query add up to, space tile by space tile.
 fn scan(
-    plan: &Plan<'_>,
+    plan: &Plan,
     program: &Program,
     (wanted, open): (&[WantedField], &[bool]),
     add: &mut dyn FnMut(Vec<Tally>),
@@ -107,7 +107,7 @@ fn in_domain(space: &Space, bounds: &Box) -> bool {
 /// What the statistics of whole fragments say of a field, if they say all: no fragment overlaps another, all lie in the
 /// query, and all consist of whole tiles.
 fn whole_fragments(
-    plan: &Plan<'_>,
+    plan: &Plan,
     space: &Space,
     sources: &Sources<'_>,
     own: &MatchField<'_>,

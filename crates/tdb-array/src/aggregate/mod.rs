@@ -90,7 +90,7 @@ impl AggregateValue {
 
 /// Computes the aggregates of a query.
 pub(crate) fn run(
-    mut plan: Plan<'_>,
+    mut plan: Plan,
     aggregates: Vec<Aggregate>,
     memory: Option<Allowance>,
 ) -> Result<Vec<AggregateValue>> {
@@ -110,7 +110,7 @@ pub(crate) fn run(
 /// The fields that aggregates are about, each once, and for each aggregate which of them is its.
 type Resolved = (Program, Vec<WantedField>, Vec<Option<usize>>);
 
-fn resolve(plan: &Plan<'_>, aggregates: &[Aggregate]) -> Result<Resolved, QueryError> {
+fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved, QueryError> {
     let schema = plan.array.schema();
     let mut program = Program::default();
     let mut wanted: Vec<WantedField> = Vec::new();

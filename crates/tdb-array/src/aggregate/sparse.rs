@@ -29,12 +29,12 @@ use crate::{Result, parallel};
 /// The number of cells, and the tally of each wanted field. With a memory budget, tiles are looked at in groups that it has
 /// room for, and contested ones part after part of the query.
 pub(super) fn run(
-    plan: &Plan<'_>,
+    plan: &Plan,
     program: &Program,
     wanted: &[WantedField],
     memory: Option<Allowance>,
 ) -> Result<(u64, Vec<Tally>)> {
-    let array = plan.array;
+    let array = &plan.array;
     let context = &array.context;
     let sources = Sources::new(context, program, &array.fragments);
     let condition =
@@ -96,7 +96,7 @@ pub(super) fn run(
         }
     }
     let filter = condition.map_or(Filter::All, Filter::Matching);
-    let of_free = |plan: &Plan<'_>, free: Vec<Candidate>| -> Result<Vec<TileSelection>> {
+    let of_free = |plan: &Plan, free: Vec<Candidate>| -> Result<Vec<TileSelection>> {
         let selections = select_in(plan, free, false, filter)?;
         Ok(match surviving(plan, &selections, None)? {
             Some(keep) => narrow(selections, &keep),
@@ -147,11 +147,11 @@ pub(super) fn run(
 
 /// The newest versions of the cells of some tiles, as far as they satisfy the condition and were not deleted.
 fn newest(
-    plan: &Plan<'_>,
+    plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
 ) -> Result<Vec<TileSelection>> {
-    let array = plan.array;
+    let array = &plan.array;
     let Selected { selections, matches } = selected_in(plan, candidates, condition)?;
     if selections.is_empty() {
         return Ok(selections);
@@ -247,11 +247,11 @@ struct Contests {
 const MOST_RIVALS: usize = 64;
 
 impl Contests {
-    fn new(plan: &Plan<'_>) -> Self {
-        let array = plan.array;
+    fn new(plan: &Plan) -> Self {
+        let array = &plan.array;
         let dimensions = &array.schema().domain.dimensions;
         let mut rivals: Vec<Option<Vec<usize>>> = Vec::with_capacity(array.fragments.len());
-        for fragment in &array.fragments {
+        for fragment in &*array.fragments {
             // One with timestamps holds versions of its own cells.
             rivals.push((!fragment.footer().has_timestamps).then(Vec::new));
         }
@@ -301,12 +301,12 @@ impl Contests {
         matches!(self.rivals.get(fragment), Some(Some(rivals)) if rivals.is_empty())
     }
 
-    fn tile_is_alone(&self, plan: &Plan<'_>, fragment: usize, tile: usize) -> Result<bool> {
+    fn tile_is_alone(&self, plan: &Plan, fragment: usize, tile: usize) -> Result<bool> {
         let Some(Some(rivals)) = self.rivals.get(fragment) else { return Ok(false) };
         if rivals.is_empty() {
             return Ok(true);
         }
-        let array = plan.array;
+        let array = &plan.array;
         let Some(own) = array.fragments.get(fragment) else { return Ok(false) };
         let tree = own.rtree(&array.context)?;
         let Some(mbr) = tree.leaf(tile) else { return Ok(false) };

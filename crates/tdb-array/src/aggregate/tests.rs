@@ -133,7 +133,7 @@ const ARRAYS: [&str; 27] = [
 ];
 
 /// Asks again with hardly any memory for cells: the values must be the same.
-fn in_parts(read: &crate::Read<'_>, list: &[Aggregate], whole: &[AggregateValue], name: &str) {
+fn in_parts(read: &crate::Read, list: &[Aggregate], whole: &[AggregateValue], name: &str) {
     let mut bytes = 300;
     let found = loop {
         match read.clone().batch_memory(MemoryBudget::from_bytes(bytes)).aggregate(list.to_vec()) {

@@ -24,7 +24,7 @@ use crate::worker::Worker;
 pub(crate) struct Sources<'a> {
     pub(crate) context: &'a Context,
     pub(crate) program: &'a Program,
-    fragments: &'a [Fragment],
+    fragments: &'a [Arc<Fragment>],
     opened: Vec<OnceLock<Vec<Source>>>,
     /// What opening a field is counted in.
     share: Share,
@@ -47,7 +47,7 @@ enum Known {
 }
 
 impl<'a> Sources<'a> {
-    pub(crate) fn new(context: &'a Context, program: &'a Program, fragments: &'a [Fragment]) -> Self {
+    pub(crate) fn new(context: &'a Context, program: &'a Program, fragments: &'a [Arc<Fragment>]) -> Self {
         let opened = fragments.iter().map(|_| OnceLock::new()).collect();
         Self { context, program, fragments, opened, share: Share::default() }
     }
@@ -175,7 +175,7 @@ impl<'a> Sources<'a> {
     ) -> Result<TileColumns<'s>> {
         let sources = self.open(fragment)?;
         let decoded = sources.iter().map(|_| None).collect();
-        let fragment = self.fragments.get(fragment);
+        let fragment = self.fragments.get(fragment).map(Arc::as_ref);
         let (context, fields) = (self.context, self.program.fields.as_slice());
         Ok(TileColumns { context, fields, fragment, sources, tile, cells, worker, decoded })
     }

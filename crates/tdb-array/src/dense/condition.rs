@@ -46,7 +46,7 @@ struct Painted {
 
 /// For every cell of a query whether it satisfies the condition: a byte a cell, in the order of the result.
 pub(super) fn mask(
-    plan: &Plan<'_>,
+    plan: &Plan,
     program: &Program,
     space: &Space,
     regions: &[Region],
@@ -74,13 +74,13 @@ impl<'a> Matcher<'a> {
     /// Finds a program's fields in all fragments. `presence` says that cells nobody wrote must be told from others even
     /// where no fragment is older than the field.
     pub(crate) fn open(
-        plan: &Plan<'a>,
+        plan: &'a Plan,
         program: &'a Program,
         space: &'a Space,
         overlays: &'a [Option<Overlay>],
         presence: bool,
     ) -> Result<Self> {
-        let array = plan.array;
+        let array = &plan.array;
         let context = &array.context;
         let mut fields = Vec::with_capacity(program.fields.len());
         for field in &program.fields {

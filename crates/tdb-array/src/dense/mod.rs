@@ -14,6 +14,8 @@ pub(crate) mod space;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
@@ -33,8 +35,8 @@ pub(crate) use self::sources::FieldSources;
 pub(crate) use self::space::{Space, dense_order, domain_box, intersect};
 
 /// Runs a query on a dense array.
-pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
-    let array = plan.array;
+pub(crate) fn read(plan: &Plan) -> Result<Cells> {
+    let array = &plan.array;
     let context = &array.context;
     let _clock = context.counters.time(Stage::Decode);
     let space = Space::new(plan)?;
@@ -78,8 +80,8 @@ pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
 }
 
 /// Sparse fragments of a dense array: their cells are found once, for all fields.
-pub(crate) fn overlays(plan: &Plan<'_>, space: &Space) -> Result<Vec<Option<Overlay>>> {
-    let load = |fragment: &Fragment| {
+pub(crate) fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>>> {
+    let load = |fragment: &Arc<Fragment>| {
         if fragment.is_dense() {
             Ok(None)
         } else {
@@ -116,7 +118,7 @@ fn split_wanted<'w>(mut wanted: Option<&'w [u8]>, regions: &[Region]) -> Vec<Opt
 }
 
 fn fixed_column(
-    plan: &Plan<'_>,
+    plan: &Plan,
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,
@@ -144,7 +146,7 @@ fn fixed_column(
 }
 
 fn var_column(
-    plan: &Plan<'_>,
+    plan: &Plan,
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,

@@ -1,5 +1,7 @@
 //! The fragments that a dense field's cells come from, and which of them lie over each other where.
 
+use std::sync::Arc;
+
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
@@ -130,14 +132,14 @@ pub(crate) struct Only {
 impl<'a> FieldSources<'a> {
     pub(crate) fn open(
         context: &Context,
-        fragments: &[Fragment],
+        fragments: &[Arc<Fragment>],
         overlays: &'a [Option<Overlay>],
         query: &[(u64, u64)],
         kind: FieldKind,
         spec: &ColumnSpec,
     ) -> Result<Self> {
         let all: Vec<_> = fragments.iter().zip(overlays).enumerate().collect();
-        let open = |(index, (fragment, overlay)): &(usize, (&Fragment, &'a Option<Overlay>))| {
+        let open = |(index, (fragment, overlay)): &(usize, (&Arc<Fragment>, &'a Option<Overlay>))| {
             let Some(domain) = fragment.bounds() else { return Ok(None) };
             let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
             // A fragment outside the query costs nothing.

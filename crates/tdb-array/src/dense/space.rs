@@ -30,7 +30,7 @@ pub(crate) fn covers(outer: &[(u64, u64)], inner: &[(u64, u64)]) -> bool {
 }
 
 /// The order of a dense result. Unordered means whatever is cheapest: the order cells have in their tiles.
-pub(crate) fn dense_order(plan: &Plan<'_>) -> Layout {
+pub(crate) fn dense_order(plan: &Plan) -> Layout {
     match (plan.order, plan.array.schema().cell_order) {
         (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
         (Layout::Unordered | Layout::Hilbert, _) => Layout::RowMajor,
@@ -160,7 +160,7 @@ impl Region {
 }
 
 impl Space {
-    pub(crate) fn new(plan: &Plan<'_>) -> Result<Self> {
+    pub(crate) fn new(plan: &Plan) -> Result<Self> {
         let schema = plan.array.schema();
         let dimensions = schema.domain.dimensions.clone();
         let asked = plan.ranges.iter().zip(&dimensions).map(|(set, dimension)| {

@@ -10,11 +10,11 @@ use crate::stats::Stage;
 use crate::{Cells, Result, dense, sparse};
 
 /// Runs a query.
-pub(crate) fn run(plan: &Plan<'_>) -> Result<Cells> {
+pub(crate) fn run(plan: &Plan) -> Result<Cells> {
     let _clock = plan.array.context.counters.time(Stage::Total);
     let cells = match plan.array.schema().array_type {
         ArrayType::Dense => dense::read(plan)?,
         ArrayType::Sparse => sparse::read(plan)?,
     };
-    labels::resolve(plan.array, &plan.labels, cells)
+    labels::resolve(&plan.array, &plan.labels, cells)
 }

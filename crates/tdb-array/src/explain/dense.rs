@@ -25,7 +25,7 @@ struct Source<'a> {
     read: Vec<u64>,
 }
 
-pub(super) fn explain(plan: &Plan<'_>) -> Result<Explain> {
+pub(super) fn explain(plan: &Plan) -> Result<Explain> {
     let context = &plan.array.context;
     let array_fragments = &plan.array.fragments;
     let schema = plan.array.schema();
@@ -138,7 +138,7 @@ pub(super) fn explain(plan: &Plan<'_>) -> Result<Explain> {
 /// Visits what painting a part of a space tile reads of a field: the number of each fragment, and the bytes of its values of
 /// variable length. Adds it to `planned`, if there is one.
 fn layers(
-    plan: &Plan<'_>,
+    plan: &Plan,
     space: &Space,
     part: &Region,
     (kind, spec, sources): (FieldKind, &ColumnSpec, &FieldSources<'_>),

@@ -218,12 +218,12 @@ impl Chunks {
 }
 
 /// What a plan would do.
-pub(crate) fn explain(plan: &Plan<'_>) -> Result<Explain> {
+pub(crate) fn explain(plan: &Plan) -> Result<Explain> {
     let mut explained = match plan.array.schema().array_type {
         ArrayType::Dense => dense::explain(plan)?,
         ArrayType::Sparse => sparse::explain(plan)?,
     };
-    explained.fragments = all_fragments(plan.array, explained.fragments);
+    explained.fragments = all_fragments(&plan.array, explained.fragments);
     Ok(explained)
 }
 
@@ -247,7 +247,7 @@ impl FragmentPlan {
 }
 
 /// The fields asked for, with their columns.
-fn asked<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (FieldKind, ColumnSpec)> + use<'p> {
+fn asked<'p>(plan: &'p Plan) -> impl Iterator<Item = (FieldKind, ColumnSpec)> + use<'p> {
     let schema = plan.array.schema();
     plan.fields
         .iter()

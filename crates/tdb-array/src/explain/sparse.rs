@@ -31,7 +31,7 @@ impl Tiles {
     }
 }
 
-pub(super) fn explain(plan: &Plan<'_>) -> Result<Explain> {
+pub(super) fn explain(plan: &Plan) -> Result<Explain> {
     let context = &plan.array.context;
     let schema = plan.array.schema();
     let sorting = Sorting::of(plan);
@@ -91,7 +91,7 @@ pub(super) fn explain(plan: &Plan<'_>) -> Result<Explain> {
 
 /// The tiles of a query, and what becomes of each fragment.
 fn tiles(
-    plan: &Plan<'_>,
+    plan: &Plan,
     sorting: Sorting,
     condition: Option<&Sources<'_>>,
 ) -> Result<(Tiles, Vec<FragmentPlan>)> {
@@ -132,7 +132,7 @@ fn tiles(
 
 /// Adds tiles of a field, of which `own` says what it is in each fragment, and the bytes of their values.
 fn read(
-    plan: &Plan<'_>,
+    plan: &Plan,
     field: &mut FieldPlan,
     tiles: &[Candidate],
     own: impl Fn(usize) -> Option<FieldKind>,
@@ -152,7 +152,7 @@ fn read(
 }
 
 /// The timestamps of cells, which are looked at wherever fragments have them.
-fn timestamps(plan: &Plan<'_>, tiles: &Tiles) -> Result<FieldPlan, Error> {
+fn timestamps(plan: &Plan, tiles: &Tiles) -> Result<FieldPlan, Error> {
     let context = &plan.array.context;
     let mut field = FieldPlan::new(TIMESTAMPS, Purpose::Search);
     for (index, fragment) in plan.array.fragments.iter().enumerate() {

@@ -178,7 +178,7 @@ pub(super) fn name(
 ) -> Result<Option<TimestampedName>> {
     let first = inputs.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
     let last = inputs.iter().map(|fragment| fragment.timestamps().1).max().unwrap_or(first);
-    let is_input = |fragment: &Fragment| inputs.iter().any(|input| input.folder() == fragment.folder());
+    let is_input = |fragment: &Arc<Fragment>| inputs.iter().any(|input| input.folder() == fragment.folder());
     let start = array.fragments().iter().position(is_input).unwrap_or(0);
     let tied = |name: &TimestampedName| {
         let folder = folder_of(name, target);

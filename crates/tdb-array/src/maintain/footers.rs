@@ -1,5 +1,7 @@
 //! Consolidation of fragment metadata: all footers in one file.
 
+use std::sync::Arc;
+
 use tdb_codec::{Gate, Reader, to_u64};
 use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_footers, write_consolidated_footers};
 
@@ -40,7 +42,8 @@ pub(super) fn existing(writer: &ArrayWriter) -> Result<Vec<String>> {
 
 /// Fragments that have a footer.
 fn with_footers(array: &Array) -> Vec<&Fragment> {
-    array.fragments().iter().filter(|fragment| fragment.version().has(Gate::FragmentFooter)).collect()
+    let fragments = array.fragments().iter().map(Arc::as_ref);
+    fragments.filter(|fragment| fragment.version().has(Gate::FragmentFooter)).collect()
 }
 
 pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {

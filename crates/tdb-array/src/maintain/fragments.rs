@@ -60,7 +60,7 @@ pub(super) fn plan(writer: &ArrayWriter, options: &Consolidation) -> Result<Main
     let mut steps = Vec::new();
     for (chosen, schema_key) in windows {
         let fragments: Vec<&Fragment> =
-            chosen.iter().filter_map(|index| array.fragments().get(*index)).collect();
+            chosen.iter().filter_map(|index| array.fragments().get(*index).map(Arc::as_ref)).collect();
         let inputs: Vec<PlannedFile> = fragments
             .iter()
             .map(|fragment| PlannedFile { key: fragment.folder().to_owned(), bytes: fragment.size() })
@@ -106,7 +106,7 @@ impl Chooser<'_> {
     /// The schema for these fragments, or why they cannot become one.
     fn check(&self, chosen: &[usize]) -> Result<String, String> {
         let fragments: Vec<&Fragment> =
-            chosen.iter().filter_map(|index| self.array.fragments().get(*index)).collect();
+            chosen.iter().filter_map(|index| self.array.fragments().get(*index).map(Arc::as_ref)).collect();
         for fragment in &fragments {
             if let Some(why) = choose::ineligible(fragment, self.sparse()) {
                 return Err(format!("fragment {} stays as it is: {why}", fragment.name()));
@@ -196,7 +196,7 @@ impl Chooser<'_> {
     /// Whether a fragment and the next one are of sizes that go together.
     #[expect(clippy::cast_precision_loss, reason = "a ratio that people choose is no exact number")]
     fn alike(&self, index: usize) -> bool {
-        let size = |index: usize| self.array.fragments().get(index).map_or(0, Fragment::size);
+        let size = |index: usize| self.array.fragments().get(index).map_or(0, |fragment| fragment.size());
         let (a, b) = (size(index), size(index.saturating_add(1)));
         a.min(b) as f64 >= self.options.ratio * a.max(b) as f64
     }
@@ -266,7 +266,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
                 format!("{folder} is not visible any more: the array changed since the plan"),
             )
         };
-        inputs.push(found.ok_or_else(gone)?);
+        inputs.push(found.map(Arc::as_ref).ok_or_else(gone)?);
     }
     let Some(name) = choose::name(&array, &inputs, &schema, &fresh_uuid)? else {
         return Err(Error::refused(

@@ -7,10 +7,10 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::{Array, Cells, Error, Read, Result};
+use crate::{Cells, Error, Read, Result};
 
 /// The cells of a query, batch by batch, without blocking the caller: those of [`Read::batches`](crate::Read::batches), in
-/// the same order. Made by [`Array::stream`].
+/// the same order. Made by [`Read::stream`].
 ///
 /// While the caller works on a batch, a thread reads the next one. It begins when the batch before is taken, so the query
 /// never holds more than its memory budget. The stream needs no runtime, and works under any.
@@ -78,16 +78,15 @@ impl Drop for End {
     }
 }
 
-impl Array {
-    /// Runs a query in a thread of its own, for callers that must not block.
+impl Read {
+    /// Runs the query in a thread of its own, for callers that must not block.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// use tdb_array::Array;
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
-    /// let array = Arc::new(Array::open(path)?);
-    /// let mut stream = array.stream(|read| read.fields(["a"]).range("rows", 1..=2))?;
+    /// let array = Array::open(path)?;
+    /// let mut stream = array.read().fields(["a"]).range("rows", 1..=2).stream()?;
     /// let sum = async {
     ///     let mut sum = 0;
     ///     while let Some(batch) = stream.next().await {
@@ -108,15 +107,12 @@ impl Array {
     ///
     /// # Errors
     /// If the system starts no thread. What is wrong with the query, the stream's first item says.
-    pub fn stream(
-        self: &Arc<Self>,
-        query: impl for<'a> FnOnce(Read<'a>) -> Read<'a> + Send + 'static,
-    ) -> Result<BatchStream> {
-        let (exchange, array) = (Arc::<Exchange>::default(), self.clone());
-        let end = End(exchange.clone());
+    pub fn stream(self) -> Result<BatchStream> {
+        let exchange = Arc::<Exchange>::default();
+        let (end, path) = (End(exchange.clone()), self.array.describe(""));
         let run = move || {
             let put = |batch| end.0.put(batch);
-            match query(array.read()).batches() {
+            match self.batches() {
                 Ok(mut batches) => {
                     // Ends with the first batch that nobody wants.
                     let _ = batches.all(put);
@@ -125,11 +121,10 @@ impl Array {
                     let _ = put(Err(error));
                 }
             }
-            drop(array);
             drop(end);
         };
         let thread = thread::Builder::new().name("tdb batches".into()).spawn(run);
-        let thread = thread.map_err(|error| Error::io(self.describe(""), error))?;
+        let thread = thread.map_err(|error| Error::io(path, error))?;
         Ok(BatchStream { exchange, thread: Some(thread) })
     }
 }
@@ -192,7 +187,7 @@ mod tests {
     use std::thread::Thread;
 
     use super::*;
-    use crate::OpenOptions;
+    use crate::{Array, OpenOptions};
 
     struct Unpark(Thread);
 
@@ -233,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_waker_may_poll_at_once() {
-        let mut stream = array().stream(|read| read).unwrap();
+        let mut stream = array().read().stream().unwrap();
         let look = Arc::new(Look(stream.exchange.clone(), Mutex::default(), thread::current()));
         let waker = look.clone().into();
         let mut polls = 0;
@@ -247,12 +242,12 @@ mod tests {
         assert!(polls > 0 && seen.iter().all(|free| *free), "{seen:?}");
     }
 
-    fn array() -> Arc<Array> {
+    fn array() -> Array {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
-        Arc::new(OpenOptions::new().open(path).unwrap())
+        OpenOptions::new().open(path).unwrap()
     }
 
-    fn small(read: Read<'_>) -> Read<'_> {
+    fn small(read: Read) -> Read {
         // The least budget there is gives the most batches.
         let least = match read.clone().memory("1 B".parse().unwrap()).batches().map(drop) {
             Err(Error::Query(crate::QueryError::BudgetTooSmall { least, .. })) => least,
@@ -265,7 +260,7 @@ mod tests {
     fn a_stream_hands_out_what_the_iterator_does() {
         let array = array();
         let expected: Vec<Cells> = small(array.read()).batches().unwrap().map(Result::unwrap).collect();
-        let mut stream = array.stream(small).unwrap();
+        let mut stream = small(array.read()).stream().unwrap();
         let mut found = Vec::new();
         while let Some(batch) = block_on(stream.next()) {
             found.push(batch.unwrap());
@@ -282,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_query_that_cannot_be_planned_gives_its_error_and_ends() {
-        let mut stream = array().stream(|read| read.fields(["no such field"])).unwrap();
+        let mut stream = array().read().fields(["no such field"]).stream().unwrap();
         assert!(matches!(block_on(stream.next()), Some(Err(Error::Query(_)))));
         assert!(block_on(stream.next()).is_none());
     }
@@ -290,10 +285,10 @@ mod tests {
     #[test]
     fn dropping_a_stream_ends_its_thread() {
         let array = array();
-        let stream = array.stream(small).unwrap();
+        let stream = small(array.read()).stream().unwrap();
         drop(stream);
         for _ in 0..1000 {
-            if Arc::strong_count(&array) == 1 {
+            if Arc::strong_count(&array.context) == 1 {
                 return;
             }
             thread::sleep(std::time::Duration::from_millis(10));
@@ -303,8 +298,8 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_thread_reaches_the_caller() {
-        let mut stream = array().stream(|_| panic!("a bug in the query")).unwrap();
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(stream.next())));
-        assert!(caught.is_err());
+        let mut stream = array().read().on_progress(|_| panic!("a bug of the caller")).stream().unwrap();
+        let all = std::panic::AssertUnwindSafe(|| while block_on(stream.next()).is_some() {});
+        assert!(std::panic::catch_unwind(all).is_err());
     }
 }

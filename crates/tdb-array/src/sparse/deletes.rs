@@ -18,11 +18,11 @@ use crate::{Array, Error, Result, parallel};
 ///
 /// Deletes act on the newest version of a cell only, so this is asked after duplicates were dropped.
 pub(crate) fn surviving(
-    plan: &Plan<'_>,
+    plan: &Plan,
     selections: &[TileSelection],
     wanted: Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>> {
-    let array = plan.array;
+    let array = &plan.array;
     if !applies(plan) {
         return Ok(wanted);
     }
@@ -30,7 +30,7 @@ pub(crate) fn surviving(
     let program = stored_program(array)?;
     let sources = Sources::new(context, &program, &array.fragments);
     let mut processed = Vec::with_capacity(array.fragments.len());
-    for fragment in &array.fragments {
+    for fragment in &*array.fragments {
         processed.push(processed_conditions(&array.context, fragment)?);
     }
     let cells = selections.iter().map(TileSelection::len);
@@ -64,8 +64,8 @@ pub(crate) fn stored_program(array: &Array) -> Result<Program> {
 }
 
 /// Whether an array has deletes, or fragments that remember some.
-pub(crate) fn applies(plan: &Plan<'_>) -> bool {
-    let array = plan.array;
+pub(crate) fn applies(plan: &Plan) -> bool {
+    let array = &plan.array;
     let flagged = array.fragments.iter().any(|fragment| fragment.footer().has_delete_metadata);
     flagged || !array.deletes.is_empty()
 }
@@ -82,7 +82,7 @@ pub(crate) fn processed_conditions(context: &Context, fragment: &Fragment) -> Re
 
 /// Drops the cells that consolidation marked as deleted by the end of the window.
 fn drop_marked(
-    plan: &Plan<'_>,
+    plan: &Plan,
     fragment: &Fragment,
     selection: &TileSelection,
     keep: &mut [u8],

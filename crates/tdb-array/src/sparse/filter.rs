@@ -36,7 +36,7 @@ pub(crate) struct Selected {
 
 /// Selects the cells of a query. `coordinates` says whether their coordinates are wanted, `dedup` whether older versions
 /// of cells are still among them.
-pub(super) fn selected(plan: &Plan<'_>, coordinates: bool, dedup: bool) -> Result<Selected> {
+pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool) -> Result<Selected> {
     let context = &plan.array.context;
     let Some(program) = &plan.condition else {
         return Ok(Selected { selections: select(plan, coordinates, Filter::All)?, matches: None });
@@ -50,7 +50,7 @@ pub(super) fn selected(plan: &Plan<'_>, coordinates: bool, dedup: bool) -> Resul
 
 /// Selects the cells of some tiles, among which older versions of cells may be, and what is needed to find those.
 pub(crate) fn selected_in(
-    plan: &Plan<'_>,
+    plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
 ) -> Result<Selected> {
@@ -79,11 +79,11 @@ const MOST_RECTANGLES: usize = 1 << 16;
 /// Leaves out the tiles that cannot have coordinates of a match, which are in the tiles `matching` (fragment and number): their
 /// rectangles lie elsewhere.
 pub(crate) fn meeting(
-    plan: &Plan<'_>,
+    plan: &Plan,
     matching: &[(usize, usize)],
     candidates: Vec<Candidate>,
 ) -> Result<Vec<Candidate>> {
-    let array = plan.array;
+    let array = &plan.array;
     if matching.len().saturating_mul(array.fragments.len()) > MOST_RECTANGLES {
         return Ok(candidates);
     }

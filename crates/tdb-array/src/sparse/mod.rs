@@ -28,8 +28,8 @@ use crate::worker::Worker;
 use crate::{Cells, Column, QueryError, Result, parallel};
 
 /// Runs a query on a sparse array.
-pub(crate) fn read(plan: &Plan<'_>) -> Result<Cells> {
-    let array = plan.array;
+pub(crate) fn read(plan: &Plan) -> Result<Cells> {
+    let array = &plan.array;
     let context = &array.context;
     let schema = array.schema();
     let Sorting { sorts, dedup } = Sorting::of(plan);
@@ -144,7 +144,7 @@ impl Spare {
 }
 
 /// The coordinates of the selected cells, a column a dimension.
-fn stage_coordinates(plan: &Plan<'_>, selections: &[TileSelection], cells: usize) -> Result<Vec<Column>> {
+fn stage_coordinates(plan: &Plan, selections: &[TileSelection], cells: usize) -> Result<Vec<Column>> {
     let schema = plan.array.schema();
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
     let fields = dimensions.filter_map(|kind| schema.field_of(kind));
@@ -176,7 +176,7 @@ pub(crate) struct Sorting {
 }
 
 impl Sorting {
-    pub(crate) fn of(plan: &Plan<'_>) -> Self {
+    pub(crate) fn of(plan: &Plan) -> Self {
         let fragments = &plan.array.fragments;
         let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
         // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
@@ -195,7 +195,7 @@ impl Sorting {
 
 /// A column of the selected cells, in the order of the selections.
 fn stage(
-    plan: &Plan<'_>,
+    plan: &Plan,
     selections: &[TileSelection],
     kind: FieldKind,
     spec: ColumnSpec,
@@ -206,7 +206,7 @@ fn stage(
 
 /// The same, in spare memory where there is some.
 fn stage_into(
-    plan: &Plan<'_>,
+    plan: &Plan,
     selections: &[TileSelection],
     kind: FieldKind,
     spec: ColumnSpec,
@@ -346,7 +346,7 @@ fn kept(mut column: Column, order: &[u32]) -> Column {
 }
 
 /// The column in another order; the memory it had becomes spare.
-fn reorder(plan: &Plan<'_>, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
+fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
     let context = &plan.array.context;
     let validity = match column.validity() {
         Some(validity) => {

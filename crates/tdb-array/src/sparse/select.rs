@@ -85,12 +85,12 @@ struct Source {
 
 /// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
 /// `coordinates` says whether the cells' coordinates are wanted too.
-pub(crate) fn select(plan: &Plan<'_>, coordinates: bool, filter: Filter<'_>) -> Result<Vec<TileSelection>> {
+pub(crate) fn select(plan: &Plan, coordinates: bool, filter: Filter<'_>) -> Result<Vec<TileSelection>> {
     select_in(plan, all_candidates(plan, filter)?, coordinates, filter)
 }
 
 /// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
-pub(crate) fn all_candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let fragments: Vec<usize> = (0..plan.array.fragments.len()).collect();
     let found = parallel::filter_map(plan.array.context.threads, &fragments, |index| {
         let found = candidates_of(plan, *index, filter)?;
@@ -100,7 +100,7 @@ pub(crate) fn all_candidates(plan: &Plan<'_>, filter: Filter<'_>) -> Result<Vec<
 }
 
 /// Those of one fragment.
-pub(crate) fn candidates_of(plan: &Plan<'_>, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+pub(crate) fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let Some(fragment) = plan.array.fragments.get(index) else { return Ok(Vec::new()) };
     let found = if filter.takes_fragment(index)? { candidates(plan, index, fragment)? } else { Vec::new() };
     filter.keep_candidates(found)
@@ -108,12 +108,12 @@ pub(crate) fn candidates_of(plan: &Plan<'_>, index: usize, filter: Filter<'_>) -
 
 /// Finds the wanted cells of some tiles.
 pub(crate) fn select_in(
-    plan: &Plan<'_>,
+    plan: &Plan,
     candidates: Vec<Candidate>,
     coordinates: bool,
     filter: Filter<'_>,
 ) -> Result<Vec<TileSelection>> {
-    let array = plan.array;
+    let array = &plan.array;
     let context = &array.context;
     let _clock = context.counters.time(Stage::Select);
     let window = array.window();
@@ -154,12 +154,12 @@ pub(crate) fn select_in(
 }
 
 /// Whether cells of a fragment must be compared with the window one by one.
-pub(crate) fn filters_time(plan: &Plan<'_>, fragment: &Fragment) -> bool {
+pub(crate) fn filters_time(plan: &Plan, fragment: &Fragment) -> bool {
     fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
 }
 
 /// The tiles of a fragment that may hold cells of the query, in file order.
-pub(crate) fn candidates(plan: &Plan<'_>, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
+pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
     let context = &plan.array.context;
     if fragment.is_dense() {
         let path = context.describe(fragment.metadata_key());
@@ -209,7 +209,7 @@ pub(crate) fn candidates(plan: &Plan<'_>, index: usize, fragment: &Fragment) -> 
 
 /// Whether a box, one interval a dimension, lies in the ranges.
 pub(crate) fn lies_inside<'r>(
-    plan: &Plan<'_>,
+    plan: &Plan,
     intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>,
 ) -> bool {
     let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
@@ -217,7 +217,7 @@ pub(crate) fn lies_inside<'r>(
 }
 
 /// The tiles of a fragment whose rectangle has something in common with `mbr`.
-pub(crate) fn tiles_meeting(plan: &Plan<'_>, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
+pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
     let dimensions = &plan.array.schema().domain.dimensions;
     let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
         let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {

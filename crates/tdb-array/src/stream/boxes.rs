@@ -69,7 +69,7 @@ const MOST_BARREN_OF_CONDITION: u64 = 1024;
 impl Boxes {
     /// The boxes of a query; `None` if it has no cells.
     pub(super) fn new(
-        plan: &Plan<'_>,
+        plan: &Plan,
         cost: &CellCost,
         lines: Vec<Line>,
         order: CellOrder,
@@ -127,7 +127,7 @@ impl Boxes {
     /// The next box, or a window of one, in a share of the room that `scale` and its inverse `times` are.
     pub(super) fn next(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &Plan,
         cost: &CellCost,
         room: Room,
         scale: impl Fn(u64) -> u64,
@@ -174,7 +174,7 @@ impl Boxes {
         Ok(Some(Part { what: What::Box(piece), narrowed, room, tiles, touched }))
     }
 
-    fn narrowed(&self, plan: &Plan<'_>, bounds: &Bounds) -> Result<Arc<Vec<Narrowed>>> {
+    fn narrowed(&self, plan: &Plan, bounds: &Bounds) -> Result<Arc<Vec<Narrowed>>> {
         let mut narrowed = Vec::new();
         let dimensions = self.lines.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
         for ((dimension, (line, own)), (span, all)) in dimensions.zip(bounds.iter().zip(&self.all)) {
@@ -233,7 +233,7 @@ impl Boxes {
 }
 
 /// A query in those dimensions no more than a part.
-pub(super) fn narrow<'a>(whole: &Plan<'a>, narrowed: &[Narrowed]) -> Plan<'a> {
+pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Plan {
     let mut plan = whole.clone();
     for Narrowed { dimension, to } in narrowed {
         match to {
@@ -249,13 +249,13 @@ pub(super) fn narrow<'a>(whole: &Plan<'a>, narrowed: &[Narrowed]) -> Plan<'a> {
 }
 
 /// Whether some dimension is asked for in several intervals.
-pub(super) fn several(plan: &Plan<'_>) -> bool {
+pub(super) fn several(plan: &Plan) -> bool {
     let dimensions = &plan.array.schema().domain.dimensions;
     plan.ranges.iter().zip(dimensions).any(|(set, dimension)| set.len(dimension).is_some_and(|len| len != 1))
 }
 
 /// The dimensions as lines; `None` if one is of strings.
-pub(super) fn lines_of(plan: &Plan<'_>) -> Option<Vec<Line>> {
+pub(super) fn lines_of(plan: &Plan) -> Option<Vec<Line>> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;
     let places = dense && several(plan);
@@ -267,7 +267,7 @@ pub(super) fn lines_of(plan: &Plan<'_>) -> Option<Vec<Line>> {
 }
 
 /// The box that holds all of a query's cells; `None` if it has none. In sparse arrays, what fragments say they cover.
-pub(super) fn bounds_of(plan: &Plan<'_>, lines: &[Line]) -> Option<Bounds> {
+pub(super) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
     let schema = plan.array.schema();
     if schema.array_type == ArrayType::Dense && several(plan) {
         return lines.iter().map(|line| Some((0, line.places().checked_sub(1)?))).collect();
@@ -298,7 +298,7 @@ pub(super) fn bounds_of(plan: &Plan<'_>, lines: &[Line]) -> Option<Bounds> {
 }
 
 /// Space tiles of a box, about.
-fn space_tiles(plan: &Plan<'_>, bounds: &Bounds, places: bool) -> f64 {
+fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
     let extents = plan.array.schema().domain.dimensions.iter().map(Dimension::extent_cells);
     let tiles = bounds.iter().zip(extents).map(|((low, high), extent)| {
         let Some(extent) = extent else { return 1.0 };

@@ -60,7 +60,7 @@ pub(crate) struct CellCost {
 
 impl CellCost {
     /// The cost of a query; `sorts` says whether it needs its cells' coordinates for their order.
-    pub(crate) fn new(plan: &Plan<'_>, sorts: bool) -> Self {
+    pub(crate) fn new(plan: &Plan, sorts: bool) -> Self {
         let schema = plan.array.schema();
         let dense = schema.array_type == ArrayType::Dense;
         let dimensions = &schema.domain.dimensions;
@@ -182,7 +182,7 @@ impl CellCost {
     }
 
     /// Bytes that a batch takes whatever it holds.
-    pub(crate) fn per_batch(&self, fragments: &[Fragment]) -> u64 {
+    pub(crate) fn per_batch(&self, fragments: &[Arc<Fragment>]) -> u64 {
         to_u64(fragments.len()).saturating_mul(FRAGMENT)
     }
 
@@ -228,7 +228,7 @@ impl CellCost {
     }
 
     /// Cells of the largest tile of an array's fragments, or of a dense array's tiles.
-    pub(crate) fn largest_tile(&self, fragments: &[Fragment]) -> u64 {
+    pub(crate) fn largest_tile(&self, fragments: &[Arc<Fragment>]) -> u64 {
         if self.schema.array_type == ArrayType::Dense {
             let extents = self.schema.domain.dimensions.iter().map(|dimension| {
                 dimension
@@ -238,16 +238,16 @@ impl CellCost {
             });
             return extents.fold(1, u64::saturating_mul);
         }
-        let of = |fragment: &Fragment| fragment.footer().sparse_tile_cells(0, fragment.schema().capacity);
+        let of = |fragment: &Arc<Fragment>| fragment.footer().sparse_tile_cells(0, fragment.schema().capacity);
         fragments.iter().map(of).max().unwrap_or(0)
     }
 }
 
 /// What decoders of all these fragments' fields hold, for one thread.
-fn codecs(schema: &ArraySchema, fragments: &[Fragment]) -> u64 {
+fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> u64 {
     let mut bytes = THREAD;
     let mut schemas: Vec<&ArraySchema> = vec![schema];
-    schemas.extend(fragments.iter().map(Fragment::schema));
+    schemas.extend(fragments.iter().map(|fragment| fragment.schema()));
     schemas.dedup_by(|a, b| core::ptr::eq(*a, *b));
     for schema in schemas {
         let fields = schema.fields().map(|field| field.filters);

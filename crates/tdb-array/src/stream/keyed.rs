@@ -29,7 +29,7 @@ pub(super) const MOST_STRETCHES: u64 = 16;
 
 /// Notes the keys of a query's cells, each tile's in so many stretches. Returns how many cells were decoded for it.
 fn note_in(
-    plan: &Plan<'_>,
+    plan: &Plan,
     cost: &CellCost,
     stretches: &mut Stretches,
     most: usize,
@@ -75,7 +75,7 @@ pub(super) struct Keyed {
 impl Keyed {
     /// Notes the first keys, in a quarter of the room.
     pub(super) fn new(
-        plan: &Plan<'_>,
+        plan: &Plan,
         cost: &CellCost,
         order: KeyOrder,
         room: u64,
@@ -88,7 +88,7 @@ impl Keyed {
         Ok(this)
     }
 
-    fn note_on(&mut self, plan: &Plan<'_>, cost: &CellCost, room: u64) -> Result<()> {
+    fn note_on(&mut self, plan: &Plan, cost: &CellCost, room: u64) -> Result<()> {
         let mut plan = narrow(plan, &self.narrowed);
         self.most = match &self.finer {
             Some(taken) => {
@@ -118,7 +118,7 @@ impl Keyed {
     /// The next window, in a share of the room that `scale` is; `None` behind the last cell.
     pub(super) fn next(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &Plan,
         cost: &CellCost,
         room: &Room,
         scale: impl Fn(u64) -> u64,
@@ -153,7 +153,7 @@ impl Keyed {
 }
 
 /// Bytes of the notes where every tile of all fragments is one stretch; at least those of one.
-pub(super) fn notes(plan: &Plan<'_>) -> u64 {
+pub(super) fn notes(plan: &Plan) -> u64 {
     let counts = plan.array.fragments.iter().map(|fragment| fragment.footer().sparse_tile_num);
     counts.fold(1, u64::saturating_add).saturating_mul(STRETCH)
 }

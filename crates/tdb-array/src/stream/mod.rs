@@ -50,8 +50,8 @@ pub(crate) const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30
 /// an error there are no more batches. Dropping the iterator ends the query.
 #[derive(Debug)]
 #[must_use = "batches are read as the iterator is advanced"]
-pub struct Batches<'a> {
-    plan: Plan<'a>,
+pub struct Batches {
+    plan: Plan,
     budget: MemoryBudget,
     /// `None` when all is done.
     parts: Option<Parts>,
@@ -60,9 +60,9 @@ pub struct Batches<'a> {
     any: bool,
 }
 
-impl<'a> Batches<'a> {
+impl Batches {
     pub(crate) fn new(
-        plan: Plan<'a>,
+        plan: Plan,
         budget: MemoryBudget,
         batch: Option<MemoryBudget>,
         on_progress: Option<OnProgress>,
@@ -148,7 +148,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-impl Iterator for Batches<'_> {
+impl Iterator for Batches {
     type Item = Result<Cells>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -161,7 +161,7 @@ impl Iterator for Batches<'_> {
     }
 }
 
-impl core::iter::FusedIterator for Batches<'_> {}
+impl core::iter::FusedIterator for Batches {}
 
 /// The memory of a query that leaves no result: of all of it, and of the cells that are looked at together.
 #[derive(Clone, Copy, Debug)]
@@ -181,9 +181,9 @@ impl Allowance {
 /// Runs a query that leaves no result part after part, each with a share of the memory. `run` may be called again for a part
 /// that turned out too large, which fails with [`QueryError::OverBudget`], when that was cut.
 pub(crate) fn for_each_part(
-    plan: &Plan<'_>,
+    plan: &Plan,
     Allowance { budget, batch }: Allowance,
-    mut run: impl FnMut(&Plan<'_>) -> Result<()>,
+    mut run: impl FnMut(&Plan) -> Result<()>,
 ) -> Result<()> {
     let (mut parts, _) = Parts::new(plan, budget, batch)?;
     while let Some(part) = parts.next(plan)? {
@@ -201,7 +201,7 @@ pub(crate) fn for_each_part(
 }
 
 /// The error of a budget that was too small: this one, or that of a plan whose parts need more.
-pub(crate) fn dearer(error: Error, plan: &Plan<'_>, Allowance { budget, batch }: Allowance) -> Error {
+pub(crate) fn dearer(error: Error, plan: &Plan, Allowance { budget, batch }: Allowance) -> Error {
     let least = |error: &Error| match error {
         Error::Query(QueryError::BudgetTooSmall { least, .. }) => Some(*least),
         _ => None,
@@ -214,10 +214,10 @@ pub(crate) fn dearer(error: Error, plan: &Plan<'_>, Allowance { budget, batch }:
 
 /// Runs a query on groups of tiles that the memory has room for, in their order.
 pub(crate) fn for_each_group(
-    plan: &Plan<'_>,
+    plan: &Plan,
     Allowance { budget, batch }: Allowance,
     tiles: Vec<Candidate>,
-    mut run: impl FnMut(&Plan<'_>, Vec<Candidate>) -> Result<()>,
+    mut run: impl FnMut(&Plan, Vec<Candidate>) -> Result<()>,
 ) -> Result<()> {
     let mut room = plan::room_of_all(plan, budget)?;
     if let Some(most) = batch {
@@ -245,14 +245,14 @@ pub(crate) fn for_each_group(
 }
 
 /// Reads a plan whole, if that can be done within a budget.
-pub(crate) fn read_within(plan: &mut Plan<'_>, budget: MemoryBudget) -> Result<Cells> {
+pub(crate) fn read_within(plan: &mut Plan, budget: MemoryBudget) -> Result<Cells> {
     let room = Arc::new(plan::room_of_all(plan, budget)?);
     plan.share.room = Some(room);
     run(plan)
 }
 
 /// A result without cells: that of no tiles at all.
-fn empty(plan: &Plan<'_>) -> Result<Cells> {
+fn empty(plan: &Plan) -> Result<Cells> {
     let mut plan = plan.clone();
     plan.share.tiles = Some(Arc::default());
     run(&plan)

@@ -70,7 +70,7 @@ const SCALE: u64 = 64;
 
 impl Parts {
     pub(crate) fn new(
-        plan: &Plan<'_>,
+        plan: &Plan,
         budget: MemoryBudget,
         batch: Option<MemoryBudget>,
     ) -> Result<(Self, Progress)> {
@@ -93,7 +93,7 @@ impl Parts {
             _ => Kind::Untried(KeyOrder::new(schema, order)),
         };
         if !matches!(kind, Kind::Boxes(_)) {
-            for fragment in &plan.array.fragments {
+            for fragment in &*plan.array.fragments {
                 let footer = fragment.footer();
                 progress.tiles_estimate = progress.tiles_estimate.saturating_add(footer.sparse_tile_num);
                 progress.cells_estimate = progress.cells_estimate.saturating_add(fragment.cell_count());
@@ -117,7 +117,7 @@ impl Parts {
     }
 
     /// The room that is left beside threads and `held` bytes.
-    fn room(&self, plan: &Plan<'_>, held: u64) -> Result<Room> {
+    fn room(&self, plan: &Plan, held: u64) -> Result<Room> {
         let threads = match &self.kind {
             // Their tiles are known run by run.
             Kind::Runs(_) | Kind::Done => 0,
@@ -126,7 +126,7 @@ impl Parts {
         self.room_beside(plan, threads.saturating_add(held))
     }
 
-    fn room_beside(&self, plan: &Plan<'_>, fixed: u64) -> Result<Room> {
+    fn room_beside(&self, plan: &Plan, fixed: u64) -> Result<Room> {
         let room = self.room_of_budget(plan, fixed)?;
         Ok(match self.batch {
             Some(most) => room.at_most(most),
@@ -135,24 +135,24 @@ impl Parts {
     }
 
     /// What the budget leaves beside `fixed` bytes.
-    fn room_of_budget(&self, plan: &Plan<'_>, fixed: u64) -> Result<Room> {
+    fn room_of_budget(&self, plan: &Plan, fixed: u64) -> Result<Room> {
         let fixed = fixed.saturating_add(self.beside(plan));
         Ok(Room::new(self.budget, fixed, self.cost.per_selected_cell())?)
     }
 
     /// Working memory of all threads.
-    fn threads(&self, plan: &Plan<'_>) -> u64 {
+    fn threads(&self, plan: &Plan) -> u64 {
         let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
         self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context.threads))
     }
 
     /// What is held beside the room whatever a batch is.
-    fn beside(&self, plan: &Plan<'_>) -> u64 {
+    fn beside(&self, plan: &Plan) -> u64 {
         self.cost.per_batch(&plan.array.fragments).saturating_add(plan.share.beside)
     }
 
     /// The next part; `None` behind the last.
-    pub(crate) fn next(&mut self, plan: &Plan<'_>) -> Result<Option<Part>> {
+    pub(crate) fn next(&mut self, plan: &Plan) -> Result<Option<Part>> {
         if let Kind::Untried(_) = self.kind
             && let Some(whole) = self.try_whole(plan)?
         {
@@ -209,8 +209,8 @@ impl Parts {
     }
 
     /// The error of a budget that is too small for a stream by keys, of which a quarter notes keys.
-    fn too_small_for_keys(&self, plan: &Plan<'_>) -> Error {
-        for fragment in &plan.array.fragments {
+    fn too_small_for_keys(&self, plan: &Plan) -> Error {
+        for fragment in &*plan.array.fragments {
             // Notes how large its values are.
             if let Err(error) = self.cost.var_sizes(&plan.array.context, fragment) {
                 return error;
@@ -233,7 +233,7 @@ impl Parts {
     }
 
     /// The error of a budget that is too small for some tile: it names what the dearest takes.
-    fn too_small_for_runs(&self, plan: &Plan<'_>) -> Error {
+    fn too_small_for_runs(&self, plan: &Plan) -> Error {
         let threads = to_u64(plan.array.context.threads);
         let beside = self.beside(plan);
         match Runs::default().dearest(plan, &self.cost, threads) {
@@ -243,7 +243,7 @@ impl Parts {
     }
 
     /// All of the query in one part, if it fits. Otherwise its keys are noted.
-    fn try_whole(&mut self, plan: &Plan<'_>) -> Result<Option<Option<Part>>> {
+    fn try_whole(&mut self, plan: &Plan) -> Result<Option<Option<Part>>> {
         let room = self.room(plan, 0)?;
         let mut runs = Runs::default();
         let limit = Limit { cells: room.bytes(), all: room.bytes() };
@@ -283,7 +283,7 @@ impl Parts {
     }
 
     /// Goes on behind a part that was read.
-    pub(crate) fn done(&mut self, plan: &Plan<'_>, part: &Part) {
+    pub(crate) fn done(&mut self, plan: &Plan, part: &Part) {
         self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(SCALE);
         let mut gone: Vec<usize> = part.touched.clone();
         match (&mut self.kind, &part.what) {
@@ -302,9 +302,9 @@ impl Parts {
 }
 
 /// How many fragments overlap along the first dimension, at most.
-fn overlapping(plan: &Plan<'_>) -> u64 {
+fn overlapping(plan: &Plan) -> u64 {
     let Some(dimension) = plan.array.schema().domain.dimensions.first() else { return 1 };
-    let first = |fragment: &Fragment| fragment.bounds().and_then(<[_]>::first).cloned();
+    let first = |fragment: &Arc<Fragment>| fragment.bounds().and_then(<[_]>::first).cloned();
     let domains: Vec<Range> = plan.array.fragments.iter().filter_map(first).collect();
     let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let (mut lows, mut highs): (Vec<&[u8]>, Vec<&[u8]>) =
@@ -320,7 +320,7 @@ fn overlapping(plan: &Plan<'_>) -> u64 {
 
 impl Part {
     /// The part as a query of its own.
-    pub(crate) fn plan<'a>(&self, whole: &Plan<'a>) -> Plan<'a> {
+    pub(crate) fn plan(&self, whole: &Plan) -> Plan {
         let mut plan = narrow(whole, &self.narrowed);
         match &self.what {
             What::Box(_) | What::Whole(_) => {}
@@ -333,11 +333,11 @@ impl Part {
 }
 
 /// The room for all of a query at once.
-pub(crate) fn room_of_all(plan: &Plan<'_>, budget: MemoryBudget) -> Result<Room> {
+pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;
     let cost = CellCost::new(plan, !dense && Sorting::of(plan).sorts);
-    for fragment in &plan.array.fragments {
+    for fragment in &*plan.array.fragments {
         cost.var_sizes(&plan.array.context, fragment)?;
     }
     let thread = cost.thread(largest_tile(plan, &cost), cost.largest_value_tile());
@@ -351,7 +351,7 @@ pub(crate) fn room_of_all(plan: &Plan<'_>, budget: MemoryBudget) -> Result<Room>
 }
 
 /// The order that batches follow each other in.
-fn order_of(plan: &Plan<'_>) -> CellOrder {
+fn order_of(plan: &Plan) -> CellOrder {
     let schema: &ArraySchema = plan.array.schema();
     if schema.array_type == ArrayType::Sparse {
         return CellOrder::of(plan.order, schema);
@@ -368,6 +368,6 @@ fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
     order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
 }
 
-fn largest_tile(plan: &Plan<'_>, cost: &CellCost) -> u64 {
+fn largest_tile(plan: &Plan, cost: &CellCost) -> u64 {
     cost.largest_tile(&plan.array.fragments)
 }

@@ -81,7 +81,7 @@ impl Runs {
     /// the last tile.
     pub(crate) fn next(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &Plan,
         cost: &CellCost,
         limit: Limit,
         threads: u64,
@@ -111,7 +111,7 @@ impl Runs {
     }
 
     /// What the dearest of the tiles that are left needs as a run of its own.
-    pub(crate) fn dearest(&mut self, plan: &Plan<'_>, cost: &CellCost, threads: u64) -> Result<u64> {
+    pub(crate) fn dearest(&mut self, plan: &Plan, cost: &CellCost, threads: u64) -> Result<u64> {
         let mut least = 0;
         while let Some(run) = self.next(plan, cost, Limit { cells: 0, all: 0 }, threads)? {
             least = least.max(run.bytes).max(Room::least(run.threads));
@@ -130,7 +130,7 @@ impl Runs {
     }
 
     /// Gives back what fragments hold that are done.
-    pub(crate) fn forget(&self, plan: &Plan<'_>, fragments: impl Iterator<Item = usize>) {
+    pub(crate) fn forget(&self, plan: &Plan, fragments: impl Iterator<Item = usize>) {
         let waiting = self.waiting.front().map(|tile| tile.fragment);
         for fragment in fragments.filter(|number| Some(*number) != waiting) {
             if let Some(fragment) = plan.array.fragments.get(fragment) {
@@ -139,7 +139,7 @@ impl Runs {
         }
     }
 
-    fn peek(&mut self, plan: &Plan<'_>, cost: &CellCost) -> Result<Option<Tile>> {
+    fn peek(&mut self, plan: &Plan, cost: &CellCost) -> Result<Option<Tile>> {
         while self.waiting.is_empty() {
             let number = self.fragment;
             let Some(fragment) = plan.array.fragments.get(number) else { return Ok(None) };

@@ -78,7 +78,7 @@ const MOST_SPANS: usize = 1 << 16;
 
 impl Spread {
     /// The spread of a dense query: its cells, and the values of variable length.
-    pub(crate) fn dense(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
+    pub(crate) fn dense(plan: &Plan, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
         let mut spread = Self { lines, volume: cost.per_cell(), ..Self::default() };
         let context = &plan.array.context;
         for (number, fragment) in plan.array.fragments.iter().enumerate() {
@@ -140,9 +140,9 @@ impl Spread {
 
     /// The spread of a dense query of several intervals a dimension: the same for all cells. What was asked for out of order
     /// is held once more when it is put in order.
-    pub(crate) fn places(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
+    pub(crate) fn places(plan: &Plan, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
         let (mut values, mut cells, mut longest) = (0u64, 1u64, 0.0);
-        for fragment in &plan.array.fragments {
+        for fragment in &*plan.array.fragments {
             let sizes = cost.var_sizes(&plan.array.context, fragment)?;
             for (times, list) in &sizes {
                 let sum = list.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
@@ -158,7 +158,7 @@ impl Spread {
     }
 
     /// The spread of the cells of sparse fragments.
-    pub(crate) fn sparse(plan: &Plan<'_>, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
+    pub(crate) fn sparse(plan: &Plan, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
         let mut spread = Self { lines, ..Self::default() };
         let context = &plan.array.context;
         for (number, fragment) in plan.array.fragments.iter().enumerate() {

@@ -30,7 +30,7 @@ fn open(path: &Path, key: Option<Key>) -> Result<Array> {
     key.into_iter().fold(options, OpenOptions::key).open(path)
 }
 
-fn batches_in(read: Read<'_>, bytes: u64) -> Result<Batches<'_>> {
+fn batches_in(read: Read, bytes: u64) -> Result<Batches> {
     read.batch_memory(MemoryBudget::from_bytes(bytes)).batches()
 }
 
@@ -50,7 +50,7 @@ fn rows(cells: &Cells) -> Vec<Vec<u8>> {
 }
 
 /// All rows of a stream and the number of its batches; fails if the room is too small for it.
-fn stream(read: Read<'_>, bytes: u64) -> Result<(Vec<Vec<u8>>, usize)> {
+fn stream(read: Read, bytes: u64) -> Result<(Vec<Vec<u8>>, usize)> {
     let (mut all, mut count) = (Vec::new(), 0);
     let mut batches = batches_in(read, bytes)?;
     for batch in batches.by_ref() {
@@ -63,7 +63,7 @@ fn stream(read: Read<'_>, bytes: u64) -> Result<(Vec<Vec<u8>>, usize)> {
 }
 
 /// The rows of a stream in the first of these rooms that is large enough.
-fn stream_in_some(read: &Read<'_>, mut bytes: u64) -> (Vec<Vec<u8>>, usize) {
+fn stream_in_some(read: &Read, mut bytes: u64) -> (Vec<Vec<u8>>, usize) {
     loop {
         match stream(read.clone(), bytes) {
             Ok(found) => return found,
@@ -75,7 +75,7 @@ fn stream_in_some(read: &Read<'_>, mut bytes: u64) -> (Vec<Vec<u8>>, usize) {
 
 /// Checks a query in a room that holds a few cells, and in one of some size between that and all. Returns how many
 /// batches there were.
-fn check(read: &Read<'_>, order: Layout, place: &str, random: u64) -> usize {
+fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
     let read = read.clone().order(order);
     let whole = read.clone().collect().unwrap();
     let mut expected = rows(&whole);

@@ -36,7 +36,7 @@ pub(super) fn describe(info: &Info) -> Value {
         "attributes": schema.attributes.iter().map(attribute).collect::<Vec<_>>(),
         "labels": schema.labels.iter().map(label).collect::<Vec<_>>(),
         "enumerations": info.enumerations.iter().map(enumeration).collect::<Vec<_>>(),
-        "fragments": array.fragments().iter().map(fragment).collect::<Vec<_>>(),
+        "fragments": array.fragments().iter().map(|one| fragment(one)).collect::<Vec<_>>(),
         "metadata": metadata(info),
     })
 }

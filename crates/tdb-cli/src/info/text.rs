@@ -180,7 +180,7 @@ fn fragments(info: &Info, out: &mut dyn Write) -> io::Result<()> {
             fragment.non_empty_domain().map_or("none".to_owned(), |domain| ranges(fragment.schema(), domain)),
         ]
     };
-    let rows: Vec<_> = info.array.fragments().iter().map(row).collect();
+    let rows: Vec<_> = info.array.fragments().iter().map(|fragment| row(fragment)).collect();
     if rows.is_empty() {
         return writeln!(out, "\nno fragments");
     }

@@ -258,7 +258,7 @@ fn batched(array: &Array, query: &Value, answer: &Value, how: How) -> Result<(Ve
 
 /// Whether several cells of a fragment may have the same coordinates.
 fn repeats(array: &Array) -> bool {
-    let history = |fragment: &Fragment| fragment.timestamps().0 != fragment.timestamps().1;
+    let history = |fragment: &std::sync::Arc<Fragment>| fragment.timestamps().0 != fragment.timestamps().1;
     array.schema().allows_duplicates || array.fragments().iter().any(history)
 }
 
