@@ -16,7 +16,7 @@ use crate::directory::{Directory, FragmentEntry, again_if_gone};
 use crate::fragment::Fragment;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
-use crate::storage::{LocalStorage, Storage};
+use crate::storage::{Ahead, LocalStorage, Request, Storage};
 use crate::{QueryError, Result, TimeWindow, clock, parallel};
 
 /// A TileDB array, opened for reading at one point of its history.
@@ -105,12 +105,15 @@ impl OpenOptions {
     /// The settings beside a storage.
     pub(crate) fn context(&self, storage: Box<dyn Storage>) -> Context {
         let counters = Arc::<Counters>::default();
+        let storage: Arc<dyn Storage> = Arc::new(Counted::new(storage, counters.clone()));
+        let ahead = Ahead::before(storage.clone()).map(Arc::new);
         Context {
-            storage: Arc::new(Counted::new(storage, counters.clone())),
+            storage: ahead.clone().map_or(storage, |ahead| ahead as Arc<dyn Storage>),
+            ahead,
             counters,
             threads: self.threads.max(1),
             limits: self.limits,
-            budget: Budget::new(self.limits.scratch_bytes),
+            budget: Arc::new(Budget::new(self.limits.scratch_bytes)),
             key: self.key.clone(),
         }
     }
@@ -136,24 +139,44 @@ impl OpenOptions {
 
     fn open_once(&self, context: Context) -> Result<Array> {
         let window = self.time_window()?;
-        let directory = Directory::load(&*context.storage)?;
+        let directory = Directory::load_ahead(&context)?;
         let schema_key = directory.latest_schema(&*context.storage, window.end)?.to_owned();
         let schemas = Schemas::new(&context);
+        let consolidated = ConsolidatedFooters::keys(&context, &directory);
+        context.need(|needs| {
+            needs.files.extend(schemas_needed(&directory, &schema_key).map(Request::whole));
+            needs.files.extend(consolidated.iter().map(Request::whole));
+            let deletes = directory.visible_deletes(window).filter(|delete| delete.inside.is_none());
+            needs.files.extend(deletes.map(|delete| Request::whole(&*delete.key)));
+            if consolidated.is_empty() {
+                // Whether the array is dense is not known yet: fragments that overlap the window are those that may count.
+                let entries = directory.visible(window, false);
+                needs.files.extend(entries.iter().flat_map(Fragment::requests));
+            }
+            Ok(())
+        })?;
         let schema = schemas.at(&schema_key)?;
         let dense = schema.array_type == ArrayType::Dense;
         let entries = directory.visible(window, dense);
         let footers = if entries.len() > 1 {
-            ConsolidatedFooters::load(&context, &directory)
+            ConsolidatedFooters::load(&context, &consolidated)
         } else {
             ConsolidatedFooters::default()
         };
+        context.need(|needs| {
+            let others = entries.iter().filter(|entry| footers.get(&entry.name).is_none());
+            needs.files.extend(others.flat_map(Fragment::requests));
+            Ok(())
+        })?;
         let named = |name: Option<&str>| schemas.named(name);
         let open = |entry: &FragmentEntry| {
             let footer = footers.get(&entry.name);
             let known = footer.and_then(|footer| Fragment::from_consolidated(entry, footer, &named));
             known.map_or_else(|| Fragment::open(&context, entry.clone(), &named), Ok)
         };
-        let fragments = parallel::filter_map(context.threads, &entries, |entry| open(entry).map(|fragment| Some(Arc::new(fragment))))?;
+        let fragments = parallel::filter_map(context.threads, &entries, |entry| {
+            open(entry).map(|fragment| Some(Arc::new(fragment)))
+        })?;
         let deletes = directory.visible_deletes(window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
         Ok(Array {
@@ -166,6 +189,15 @@ impl OpenOptions {
             window,
         })
     }
+}
+
+/// Schemas that are fetched together when an array is opened: evolutions are few.
+const MOST_SCHEMAS: usize = 16;
+
+/// The keys of the schemas that fragments may have: all of them, unless they are many.
+fn schemas_needed<'d>(directory: &'d Directory, latest: &'d str) -> impl Iterator<Item = &'d str> {
+    let all = directory.schemas.len() <= MOST_SCHEMAS;
+    directory.schemas.iter().map(String::as_str).filter(move |key| all || *key == latest)
 }
 
 impl Default for OpenOptions {
@@ -189,6 +221,11 @@ impl Array {
     /// As [`Self::open`].
     pub fn open_at(path: impl Into<PathBuf>, window: TimeWindow) -> Result<Self> {
         OpenOptions::new().window(window).open(path)
+    }
+
+    /// The same array for one query: what that fetches is its own.
+    pub(crate) fn for_query(&self) -> Self {
+        Self { context: self.context.for_query(), ..self.clone() }
     }
 
     /// The same array as if it had only these fragments and this schema, and no deletes.

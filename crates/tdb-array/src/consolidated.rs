@@ -22,16 +22,22 @@ pub(crate) struct ConsolidatedFooters {
 }
 
 impl ConsolidatedFooters {
-    /// Reads all files of the array's. Where several list a fragment, the first one counts, as in libtiledb.
-    pub(crate) fn load(context: &Context, directory: &Directory) -> Self {
+    /// The keys of the array's files.
+    pub(crate) fn keys(context: &Context, directory: &Directory) -> Vec<String> {
         let mut keys = directory.root_meta.clone();
         if directory.has_fragment_meta {
             let mut listed = context.storage.list(FRAGMENT_META).unwrap_or_default();
             listed.sort_unstable();
             keys.extend(listed.iter().filter(|e| !e.is_folder).map(|entry| join(FRAGMENT_META, &entry.name)));
         }
+        keys.retain(|key| has_bare_names(key));
+        keys
+    }
+
+    /// Reads these files. Where several list a fragment, the first one counts, as in libtiledb.
+    pub(crate) fn load(context: &Context, keys: &[String]) -> Self {
         let mut footers = Self::default();
-        for key in keys.iter().filter(|key| has_bare_names(key)) {
+        for key in keys {
             // An unreadable file is for `verify` to report.
             if let Ok(payload) = context.generic_file(key) {
                 footers.add(payload);

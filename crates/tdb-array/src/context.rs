@@ -8,23 +8,41 @@ use tdb_filters::Key;
 use tdb_tile::GenericTile;
 
 use crate::stats::Counters;
-use crate::storage::Storage;
+use crate::storage::{Ahead, Needs, Storage};
 use crate::{Error, QueryError, Result};
 
 /// Storage and settings of an open array.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) storage: Arc<dyn Storage>,
+    /// The same storage, if it wants to know what is going to be read.
+    pub(crate) ahead: Option<Arc<Ahead>>,
     /// What was read and decoded so far.
     pub(crate) counters: Arc<Counters>,
     pub(crate) threads: usize,
     pub(crate) limits: Limits,
-    pub(crate) budget: Budget,
+    pub(crate) budget: Arc<Budget>,
     /// The key of an encrypted array.
     pub(crate) key: Option<Key>,
 }
 
 impl Context {
+    /// The same settings for one query: what it fetches is its own.
+    pub(crate) fn for_query(self: &Arc<Self>) -> Arc<Self> {
+        let Some(ahead) = &self.ahead else { return self.clone() };
+        let ahead = Arc::new(ahead.anew());
+        Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
+    }
+
+    /// Fetches what a step is going to read, if the storage wants to know: `collect` lists it, and is not called otherwise.
+    pub(crate) fn need(&self, collect: impl FnOnce(&mut Needs) -> Result<()>) -> Result<()> {
+        let Some(ahead) = &self.ahead else { return Ok(()) };
+        let mut needs = Needs::default();
+        collect(&mut needs)?;
+        ahead.prepare(&needs);
+        Ok(())
+    }
+
     /// How a key is shown to people.
     pub(crate) fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
@@ -41,9 +59,7 @@ impl Context {
 
     /// The whole of a small file.
     pub(crate) fn read_all(&self, key: &str) -> Result<Bytes> {
-        let (_, bytes) =
-            self.storage.read_tail(key, u64::MAX).map_err(|error| Error::io(self.describe(key), error))?;
-        Ok(bytes)
+        self.storage.read(key).map_err(|error| Error::io(self.describe(key), error))
     }
 
     /// The unfiltered payload of the generic tile that `bytes`, from `offset` of file `key`, begin with.

@@ -10,12 +10,13 @@ use tdb_fragment::{
 };
 use tdb_schema::ObjectType;
 
+use crate::context::Context;
 use crate::object::list_root;
 use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, LABELS, LOCK_FILE, METADATA,
     OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
 };
-use crate::storage::{Entry, Storage, join};
+use crate::storage::{Ahead, Entry, Needs, Request, Storage, join};
 use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow};
 
@@ -96,10 +97,21 @@ pub(crate) struct Directory {
 impl Directory {
     /// Lists the array's folders and reads its commit files, as they are at one moment.
     pub(crate) fn load(storage: &dyn Storage) -> Result<Self> {
-        again_if_gone(|| Self::load_once(storage))
+        again_if_gone(|| Self::load_once(storage, None))
     }
 
-    fn load_once(storage: &dyn Storage) -> Result<Self> {
+    /// The same through a storage that is told what is going to be read, if it wants to know.
+    pub(crate) fn load_ahead(context: &Context) -> Result<Self> {
+        again_if_gone(|| Self::load_once(&*context.storage, context.ahead.as_deref()))
+    }
+
+    fn load_once(storage: &dyn Storage, ahead: Option<&Ahead>) -> Result<Self> {
+        if let Some(ahead) = ahead {
+            // Old arrays do not have all of these: a folder that is not there costs a request, but no time.
+            let folders = ["", SCHEMA_FOLDER, COMMITS, METADATA, FRAGMENT_META];
+            let files = folders.map(|folder| Request::List(folder.to_owned())).into();
+            ahead.prepare(&Needs { files, ..Needs::default() });
+        }
         let fail = |key: &str, error| Error::io(storage.describe(key), error);
         let (root, _) = list_root(storage, &[ObjectType::Array])?;
         let has = |name: &str, folder| root.iter().any(|e| e.name == name && e.is_folder == folder);
@@ -113,7 +125,7 @@ impl Directory {
         };
 
         let schemas = schemas(storage, &root)?;
-        let Commits { fragments, vacuums, deletes } = settled_commits(storage, &root, list(COMMITS)?)?;
+        let Commits { fragments, vacuums, deletes } = settled_commits(storage, ahead, &root, list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
         let has_fragment_meta = has(FRAGMENT_META, true);
@@ -205,9 +217,7 @@ fn schema_time(storage: &dyn Storage, key: &str) -> Result<u64> {
 }
 
 fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
-    let (_, bytes) =
-        storage.read_tail(key, u64::MAX).map_err(|error| Error::io(storage.describe(key), error))?;
-    Ok(bytes)
+    storage.read(key).map_err(|error| Error::io(storage.describe(key), error))
 }
 
 /// How often it is tried to see an array that is being vacuumed.
@@ -226,17 +236,38 @@ pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
     result
 }
 
+/// Metadata files of fragments up to this size are read whole when the fragment is opened.
+pub(crate) const METADATA_TAIL: u64 = 64 << 10;
+
 /// More names than these a system may list in several parts, between which files come and go.
 const ONE_PART: usize = 200;
 
 /// What commit files say at one moment. A commit file that comes while they are listed belongs to another write and may be
 /// missed, but what replaces others must not be seen without them, nor the others without it.
-fn settled_commits(storage: &dyn Storage, root: &[Entry], mut listed: Vec<Entry>) -> Result<Commits> {
+fn settled_commits(
+    storage: &dyn Storage,
+    ahead: Option<&Ahead>,
+    root: &[Entry],
+    mut listed: Vec<Entry>,
+) -> Result<Commits> {
     let replaces = |entry: &Entry| {
         let kind = CommitKind::of(&entry.name).map(|(kind, _)| kind);
         matches!(kind, Some(CommitKind::Consolidated | CommitKind::Ignore | CommitKind::Vacuum))
     };
     for _ in 1..ATTEMPTS {
+        if let Some(ahead) = ahead {
+            let in_commits = listed.iter().filter(|entry| replaces(entry)).map(|e| join(COMMITS, &e.name));
+            let in_root = root.iter().filter(|entry| replaces(entry)).map(|e| e.name.clone());
+            let mut files: Vec<Request> = in_commits.chain(in_root).map(Request::whole).collect();
+            // Whether old fragments are complete their metadata says, which is needed to open them too.
+            let old = fragment_folders(root, &[]).into_iter().map(|folder| join(&folder, FRAGMENT_METADATA));
+            files.extend(old.map(|key| Request::Tail(key, METADATA_TAIL)));
+            // Whether the folder changed in the meantime is asked along with what is in these files.
+            if listed.len() >= ONE_PART || listed.iter().any(replaces) {
+                files.push(Request::List(COMMITS.to_owned()));
+            }
+            ahead.prepare(&Needs { files, ..Needs::default() });
+        }
         let found = commits(storage, root, &listed)?;
         if listed.len() < ONE_PART && !listed.iter().any(replaces) {
             return Ok(found);

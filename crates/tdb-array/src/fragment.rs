@@ -17,14 +17,14 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use self::bounds::beyond;
 use crate::context::Context;
-use crate::directory::FragmentEntry;
+use crate::directory::{FragmentEntry, METADATA_TAIL};
 use crate::paths::FRAGMENT_METADATA;
 use crate::stats::Stage;
-use crate::storage::{ByteRange, join};
+use crate::storage::{ByteRange, Needs, Request, join};
 use crate::{Error, Result};
 
-/// Metadata files up to this size are read whole when the fragment is opened.
-const METADATA_TAIL: u64 = 64 << 10;
+/// The file of coordinates, which sparse fragments of versions 1 and 2 have.
+const COORDS: &str = "__coords.tdb";
 
 /// A visible fragment of an open array.
 #[derive(Debug)]
@@ -99,6 +99,16 @@ impl TileFile {
 }
 
 impl Fragment {
+    /// What opening a fragment reads.
+    pub(crate) fn requests(entry: &FragmentEntry) -> impl Iterator<Item = Request> {
+        let key = join(&entry.folder, FRAGMENT_METADATA);
+        let footer = entry.version().has(Gate::FragmentFooter);
+        let metadata = if footer { Request::Tail(key, METADATA_TAIL) } else { Request::whole(key) };
+        // Only whether there is such a file.
+        let coords = (!footer).then(|| Request::Tail(join(&entry.folder, COORDS), 0));
+        core::iter::once(metadata).chain(coords)
+    }
+
     /// Reads a fragment's footer. `schemas` loads a schema by its file's name.
     pub(crate) fn open(
         context: &Context,
@@ -179,8 +189,8 @@ impl Fragment {
         let payload = context.generic_tile(&metadata_key, &tail, 0)?;
         let legacy = LegacyMetadata::parse(&payload, &schema).map_err(corrupt)?;
         let slots = Slots::new(&schema, legacy.version, false, false);
-        let coords = join(&entry.folder, "__coords.tdb");
-        let dense = match context.storage.read_tail(&coords, 0) {
+        let coords = join(&entry.folder, COORDS);
+        let dense = match context.storage.size(&coords) {
             Ok(_) => false,
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
             Err(error) => return Err(Error::io(context.describe(&coords), error)),
@@ -339,6 +349,37 @@ impl Fragment {
             self.list(context, Section::TileOffsets(slot))?;
         }
         Ok(self.writer.get().copied().unwrap_or(self.footer.version))
+    }
+
+    /// Adds what reading these sections takes to `needs`: nothing for those that are at hand. `false` if the metadata file has
+    /// to be looked at first, which is what is added then.
+    pub(crate) fn need_sections(&self, sections: impl Iterator<Item = Section>, needs: &mut Needs) -> bool {
+        if !self.footer.version.has(Gate::FragmentFooter) {
+            return true;
+        }
+        let Some(own) = self.own.get() else {
+            needs.files.extend(Self::requests(&self.entry));
+            return false;
+        };
+        let key: Arc<str> = self.metadata_key.as_str().into();
+        for section in sections {
+            let known = match section {
+                Section::RTree => self.rtree.lock().unwrap_or_else(PoisonError::into_inner).is_some(),
+                _ => self.lists.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&section),
+            };
+            // What is wrong with a section's place is for whoever reads it to say.
+            let range = self.footer.section(section).ok().flatten();
+            let range = range.map(|range| range.start..range.end.min(own.footer.start));
+            if let Some(range) = range.filter(|range| !known && own.cached(range).is_none()) {
+                needs.ranges.push((key.clone(), range));
+            }
+        }
+        true
+    }
+
+    /// Looks at the fragment's own metadata file, if its footer came from elsewhere.
+    pub(crate) fn look_at_metadata(&self, context: &Context) -> Result<()> {
+        self.own(context).map(drop)
     }
 
     /// The fragment's own metadata file, looked at once.

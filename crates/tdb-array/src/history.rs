@@ -92,7 +92,7 @@ impl Log<'_> {
     }
 
     fn size(&self, key: &str) -> u64 {
-        self.context.storage.read_tail(key, 0).map_or(0, |(size, _)| size)
+        self.context.storage.size(key).unwrap_or(0)
     }
 
     /// A file whose name says when it was written.

@@ -87,6 +87,7 @@ mod stats;
 mod storage;
 pub mod stored;
 mod stream;
+pub mod testing;
 mod tiles;
 mod timed;
 mod verify;
@@ -119,8 +120,8 @@ pub use object::object_type;
 pub use query::{BatchStream, Read};
 pub use stats::QueryStats;
 pub use storage::{
-    ByteRange, Durability, Entry, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places, Storage,
-    StorageLock, StoredFile, WriteStorage,
+    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
+    Reply, Request, Storage, StorageLock, StoredFile, WriteStorage,
 };
 pub use stream::{Batches, Progress};
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};

@@ -289,7 +289,7 @@ impl Read {
     }
 
     pub(crate) fn plan(mut self) -> Result<Plan> {
-        let array = self.array.clone();
+        let array = self.array.for_query();
         let schema = array.schema();
         let (mut timestamps, mut labels) = (None, Vec::new());
         let fields = match &self.fields {

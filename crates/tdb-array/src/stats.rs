@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
-use crate::storage::{ByteRange, Entry, Storage, StoredFile};
+use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
 
 /// What was done through an opened array: by one query ([`Read::collect_with_stats`](crate::Read::collect_with_stats)),
 /// or since it was opened ([`Array::stats`](crate::Array::stats)).
@@ -21,6 +21,8 @@ use crate::storage::{ByteRange, Entry, Storage, StoredFile};
 pub struct QueryStats {
     /// Reads of the storage, listings included.
     pub requests: u64,
+    /// Calls of the storage, each of which may make many requests at once: as many waits, where one thread makes them all.
+    pub rounds: u64,
     /// Bytes the storage delivered.
     pub bytes_read: u64,
     /// Tiles of which something was decoded; offsets, values and validity each count.
@@ -49,6 +51,7 @@ impl QueryStats {
     pub fn since(&self, before: &Self) -> Self {
         Self {
             requests: self.requests.saturating_sub(before.requests),
+            rounds: self.rounds.saturating_sub(before.rounds),
             bytes_read: self.bytes_read.saturating_sub(before.bytes_read),
             tiles: self.tiles.saturating_sub(before.tiles),
             chunks: self.chunks.saturating_sub(before.chunks),
@@ -77,6 +80,7 @@ pub(crate) enum Stage {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     requests: AtomicU64,
+    rounds: AtomicU64,
     bytes_read: AtomicU64,
     tiles: AtomicU64,
     chunks: AtomicU64,
@@ -87,6 +91,10 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    fn round(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn request(&self, bytes: usize) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.bytes_read.fetch_add(to_u64(bytes), Ordering::Relaxed);
@@ -126,6 +134,7 @@ impl Counters {
         let time = |stage| Duration::from_nanos(self.slot(stage).load(Ordering::Relaxed));
         QueryStats {
             requests: self.requests.load(Ordering::Relaxed),
+            rounds: self.rounds.load(Ordering::Relaxed),
             bytes_read: self.bytes_read.load(Ordering::Relaxed),
             tiles: self.tiles.load(Ordering::Relaxed),
             chunks: self.chunks.load(Ordering::Relaxed),
@@ -167,19 +176,49 @@ impl Counted {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Storage for Counted {
+    fn size(&self, key: &str) -> io::Result<u64> {
+        self.counters.round();
+        self.counters.request(0);
+        self.storage.size(key)
+    }
+
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        let read = self.storage.read(key);
+        self.counters.round();
+        self.counters.request(read.as_ref().map_or(0, Bytes::len));
+        read
+    }
+
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        let replies = self.storage.fetch(requests);
+        self.counters.round();
+        for reply in &replies {
+            self.counters.request(reply.as_ref().map_or(0, Reply::len));
+        }
+        replies
+    }
+
+    fn hints(&self) -> Option<FetchHints> {
+        self.storage.hints()
+    }
+
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        self.counters.round();
         self.counters.request(0);
         self.storage.list(folder)
     }
 
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
         let read = self.storage.read_tail(key, most);
+        self.counters.round();
         self.counters.request(read.as_ref().map_or(0, |(_, bytes)| bytes.len()));
         read
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.counters.round();
         self.counters.request(out.len());
         self.storage.read_into(key, offset, out)
     }
@@ -193,6 +232,7 @@ impl Storage for Counted {
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
         let read = self.storage.read_ranges(ranges);
+        self.counters.round();
         read.iter().flatten().for_each(|bytes| self.counters.request(bytes.len()));
         read
     }
@@ -210,6 +250,7 @@ struct CountedFile<'a> {
 
 impl StoredFile for CountedFile<'_> {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.counters.round();
         self.counters.request(out.len());
         self.file.read_into(offset, out)
     }

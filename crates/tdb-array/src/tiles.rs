@@ -206,6 +206,21 @@ impl FieldTiles {
         Ok((requests, bytes))
     }
 
+    /// Adds where the stored bytes of a tile are.
+    pub(crate) fn need(
+        &self,
+        context: &Context,
+        tile: usize,
+        ranges: &mut Vec<(Arc<str>, Range<u64>)>,
+    ) -> Result<()> {
+        let values = self.values.as_ref().map(|(values, _)| values);
+        for part in [Some(&self.fixed), values, self.validity.as_ref()].into_iter().flatten() {
+            let location = part.file.tile(context, tile)?;
+            ranges.push((location.key, location.range));
+        }
+        Ok(())
+    }
+
     /// Bytes of the values of a tile of a var-length field; 0 for others.
     pub(crate) fn var_size(&self, tile: usize) -> u64 {
         self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied().unwrap_or(0)

@@ -35,9 +35,8 @@ impl TimedFiles {
             match CommitKind::of(&entry.name) {
                 Some((CommitKind::Vacuum, stem)) => {
                     let name = TimestampedName::parse(stem).map_err(corrupt)?;
-                    let (_, bytes) = storage
-                        .read_tail(&key, u64::MAX)
-                        .map_err(|error| Error::io(storage.describe(&key), error))?;
+                    let bytes =
+                        storage.read(&key).map_err(|error| Error::io(storage.describe(&key), error))?;
                     let lines = parse_path_lines(&bytes)
                         .map_err(|error| Error::corrupt(storage.describe(&key), error))?;
                     // Lines of groups are absolute URIs in every version. Only the name counts, so that a group that

@@ -58,8 +58,8 @@ pub fn verify(storage: impl Storage + 'static) -> Verification {
 pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verification {
     let storage = Arc::new(storage);
     let limits = Limits::default();
-    let budget = Budget::new(limits.scratch_bytes);
-    let context = Context { storage, counters: Arc::default(), threads: 1, limits, budget, key };
+    let budget = Arc::new(Budget::new(limits.scratch_bytes));
+    let context = Context { storage, ahead: None, counters: Arc::default(), threads: 1, limits, budget, key };
     let mut verifier = Verifier {
         context,
         schemas: HashMap::new(),
@@ -187,7 +187,7 @@ impl Verifier {
             Ok(fragment) => fragment,
             Err(error) => return self.failed(error),
         };
-        let size = self.context.storage.read_tail(fragment.metadata_key(), 0).map_or(0, |(size, _)| size);
+        let size = self.context.storage.size(fragment.metadata_key()).unwrap_or(0);
         self.count_file(size);
         self.sections(&fragment);
         self.unused_metadata(&fragment);

@@ -80,6 +80,10 @@ impl WriteStorage for Failing {
         Ok(Box::new(FailingFile { file: self.storage.create_file(key)?, storage: self.clone() }))
     }
 
+    fn lock(&self) -> io::Result<StorageLock> {
+        self.storage.lock()
+    }
+
     fn sync_folder(&self, key: &str) -> io::Result<()> {
         self.step()?;
         self.synced.lock().unwrap().push(key.to_owned());

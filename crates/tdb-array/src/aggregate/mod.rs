@@ -17,6 +17,7 @@ use tdb_schema::FieldKind;
 
 use self::tally::{Tally, Total, WantedField};
 use crate::condition::Program;
+use crate::explain::fetch_sections;
 use crate::expression::{Aggregate, AggregateError, AggregateFunction};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
@@ -96,6 +97,9 @@ pub(crate) fn run(
 ) -> Result<Vec<AggregateValue>> {
     let (program, wanted, places) = resolve(&plan, &aggregates)?;
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
+    if let Some(ahead) = &plan.array.context.ahead {
+        fetch_sections(&plan, ahead);
+    }
     let (count, tallies) = match plan.array.schema().array_type {
         ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,
         ArrayType::Sparse => sparse::run(&plan, &program, &wanted, memory)?,

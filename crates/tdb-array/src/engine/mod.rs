@@ -5,6 +5,7 @@ mod labels;
 use tdb_codec::ArrayType;
 
 pub(crate) use self::labels::LabelValues;
+use crate::explain::fetch_ahead;
 use crate::plan::Plan;
 use crate::stats::Stage;
 use crate::{Cells, Result, dense, sparse};
@@ -12,6 +13,7 @@ use crate::{Cells, Result, dense, sparse};
 /// Runs a query.
 pub(crate) fn run(plan: &Plan) -> Result<Cells> {
     let _clock = plan.array.context.counters.time(Stage::Total);
+    fetch_ahead(plan)?;
     let cells = match plan.array.schema().array_type {
         ArrayType::Dense => dense::read(plan)?,
         ArrayType::Sparse => sparse::read(plan)?,

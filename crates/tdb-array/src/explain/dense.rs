@@ -25,7 +25,7 @@ struct Source<'a> {
     read: Vec<u64>,
 }
 
-pub(super) fn explain(plan: &Plan) -> Result<Explain> {
+pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     let context = &plan.array.context;
     let array_fragments = &plan.array.fragments;
     let schema = plan.array.schema();
@@ -41,7 +41,7 @@ pub(super) fn explain(plan: &Plan) -> Result<Explain> {
             }
             FieldKind::Dimension(_) => FieldSources::default(),
         };
-        let plan = FieldPlan::new(&spec.name, Purpose::Result);
+        let plan = FieldPlan::new(&spec.name, Purpose::Result, fetched);
         fields.push(Source { kind, spec, sources, plan, values: 0, read: vec![0; array_fragments.len()] });
     }
     let matcher = match &plan.condition {
@@ -50,7 +50,7 @@ pub(super) fn explain(plan: &Plan) -> Result<Explain> {
     };
     let mut looked_at: Vec<FieldPlan> = Vec::new();
     for field in plan.condition.iter().flat_map(|program| &program.fields) {
-        looked_at.push(FieldPlan::new(&field.spec.name, Purpose::Condition));
+        looked_at.push(FieldPlan::new(&field.spec.name, Purpose::Condition, fetched));
     }
     let mut ruled_out = vec![0u64; array_fragments.len()];
     let mut worker = Worker::default();

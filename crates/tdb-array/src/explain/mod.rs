@@ -1,16 +1,22 @@
 //! What a query would do, without doing it: read from metadata only.
 
+mod ahead;
 mod dense;
 mod sparse;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tdb_codec::{ArrayType, to_u64};
 use tdb_filters::Pipeline;
 use tdb_schema::{ArraySchema, FieldKind};
 
+pub(crate) use self::ahead::{fetch_ahead, fetch_sections};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
+use crate::storage::Ahead;
 use crate::tiles::FieldTiles;
 use crate::{Array, Layout, Result};
 
@@ -99,6 +105,8 @@ pub struct FieldPlan {
     pub chunks: u64,
     /// Bytes of their cells once they are decoded: values, offsets and validity.
     pub decoded: u64,
+    /// Where these bytes are, if whoever plans is going to fetch them.
+    ranges: Option<Vec<(Arc<str>, core::ops::Range<u64>)>>,
 }
 
 /// What a field is read for.
@@ -153,8 +161,9 @@ impl Explain {
 }
 
 impl FieldPlan {
-    fn new(name: &str, purpose: Purpose) -> Self {
-        Self { name: name.to_owned(), purpose, ..Self::default() }
+    fn new(name: &str, purpose: Purpose, fetched: bool) -> Self {
+        let ranges = fetched.then(Vec::new);
+        Self { name: name.to_owned(), purpose, ranges, ..Self::default() }
     }
 
     /// Adds a tile of so many cells.
@@ -166,6 +175,9 @@ impl FieldPlan {
         cells: u64,
     ) -> Result<()> {
         let (requests, bytes) = tiles.cost(context, tile)?;
+        if let Some(ranges) = &mut self.ranges {
+            tiles.need(context, tile, ranges)?;
+        }
         self.tiles = self.tiles.saturating_add(1);
         self.requests = self.requests.saturating_add(requests);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -219,12 +231,45 @@ impl Chunks {
 
 /// What a plan would do.
 pub(crate) fn explain(plan: &Plan) -> Result<Explain> {
-    let mut explained = match plan.array.schema().array_type {
-        ArrayType::Dense => dense::explain(plan)?,
-        ArrayType::Sparse => sparse::explain(plan)?,
-    };
+    let fetched = plan.array.context.ahead.is_some();
+    if let Some(ahead) = &plan.array.context.ahead {
+        fetch_sections(plan, ahead);
+    }
+    let mut explained = fields(plan, fetched)?;
+    if let Some(ahead) = &plan.array.context.ahead {
+        count_requests(&mut explained.fields, ahead);
+    }
     explained.fragments = all_fragments(&plan.array, explained.fragments);
     Ok(explained)
+}
+
+/// Counts the requests that are made of a storage which is told beforehand: ranges near each other become one, and what several
+/// fields or purposes need is delivered once. Each counts for the first field that it has something of.
+fn count_requests(fields: &mut [FieldPlan], ahead: &Ahead) {
+    let ranges: Vec<Vec<_>> =
+        fields.iter_mut().map(|field| field.ranges.take().unwrap_or_default()).collect();
+    let mut left: BTreeMap<(Arc<str>, u64), u64> = BTreeMap::new();
+    let all: Vec<_> = ranges.iter().flatten().cloned().collect();
+    left.extend(ahead.requests(&all).into_iter().map(|(key, range)| ((key, range.start), range.end)));
+    for (field, ranges) in fields.iter_mut().zip(ranges) {
+        (field.requests, field.bytes) = (0, 0);
+        for (key, range) in ranges {
+            let before = left.range(..(key.clone(), range.end)).rev();
+            let own = before.take_while(|((of, _), end)| *of == key && **end > range.start);
+            for (place, end) in own.map(|(place, end)| (place.clone(), *end)).collect::<Vec<_>>() {
+                field.requests = field.requests.saturating_add(1);
+                field.bytes = field.bytes.saturating_add(end.saturating_sub(place.1));
+                left.remove(&place);
+            }
+        }
+    }
+}
+
+fn fields(plan: &Plan, fetched: bool) -> Result<Explain> {
+    match plan.array.schema().array_type {
+        ArrayType::Dense => dense::explain(plan, fetched),
+        ArrayType::Sparse => sparse::explain(plan, fetched),
+    }
 }
 
 /// The visible fragments with those that are not, in order of time.

@@ -31,7 +31,7 @@ impl Tiles {
     }
 }
 
-pub(super) fn explain(plan: &Plan) -> Result<Explain> {
+pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     let context = &plan.array.context;
     let schema = plan.array.schema();
     let sorting = Sorting::of(plan);
@@ -43,7 +43,7 @@ pub(super) fn explain(plan: &Plan) -> Result<Explain> {
     let cells = tiles.matching.iter().fold(0, |sum: u64, tile| sum.saturating_add(to_u64(tile.tile_cells)));
     let (mut result_bytes, mut largest) = (0u64, 0u64);
     for (kind, spec) in asked(plan) {
-        let mut field = FieldPlan::new(&spec.name, Purpose::Result);
+        let mut field = FieldPlan::new(&spec.name, Purpose::Result, fetched);
         let mut values = 0u64;
         // Coordinates that ordering needs are at hand, unless they are strings.
         let at_hand = sorting.sorts && matches!(kind, FieldKind::Dimension(_)) && spec.cell_size.is_some();
@@ -64,7 +64,7 @@ pub(super) fn explain(plan: &Plan) -> Result<Explain> {
             }
         }
         for (field, tiles) in program.fields.iter().zip(looked_at) {
-            let mut planned = FieldPlan::new(&field.spec.name, Purpose::Condition);
+            let mut planned = FieldPlan::new(&field.spec.name, Purpose::Condition, fetched);
             let of = |fragment: usize| {
                 plan.array.fragments.get(fragment).map(|f| field.spec.own_field(f.schema(), field.kind))
             };
@@ -73,14 +73,14 @@ pub(super) fn explain(plan: &Plan) -> Result<Explain> {
         }
     }
     for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
-        let mut field = FieldPlan::new(&dimension.name, Purpose::Search);
+        let mut field = FieldPlan::new(&dimension.name, Purpose::Search, fetched);
         let compared = |tile: &&Candidate| sorting.sorts || !tile.whole;
         let all: Vec<Candidate> =
             tiles.matching.iter().chain(&tiles.versions).filter(compared).cloned().collect();
         read(plan, &mut field, &all, |_| Some(FieldKind::Dimension(index)), &mut 0)?;
         fields.push(field);
     }
-    fields.push(timestamps(plan, &tiles)?);
+    fields.push(timestamps(plan, &tiles, fetched)?);
     fields.retain(|field| field.purpose == Purpose::Result || field.tiles > 0);
     let ordering = if sorting.sorts { cells.saturating_mul(KEY_BYTES).saturating_add(largest) } else { 0 };
     let memory_bytes = result_bytes.saturating_add(ordering);
@@ -152,9 +152,9 @@ fn read(
 }
 
 /// The timestamps of cells, which are looked at wherever fragments have them.
-fn timestamps(plan: &Plan, tiles: &Tiles) -> Result<FieldPlan, Error> {
+fn timestamps(plan: &Plan, tiles: &Tiles, fetched: bool) -> Result<FieldPlan, Error> {
     let context = &plan.array.context;
-    let mut field = FieldPlan::new(TIMESTAMPS, Purpose::Search);
+    let mut field = FieldPlan::new(TIMESTAMPS, Purpose::Search, fetched);
     for (index, fragment) in plan.array.fragments.iter().enumerate() {
         let mut own =
             tiles.matching.iter().chain(&tiles.versions).filter(|tile| tile.fragment == index).peekable();

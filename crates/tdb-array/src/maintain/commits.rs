@@ -53,10 +53,8 @@ impl CommitFiles {
         for key in keys {
             let name = key.rsplit('/').next().unwrap_or_default();
             let corrupt = |error: tdb_codec::Error| Error::corrupt(context.describe(&key), error);
-            let size = || {
-                let tail = context.storage.read_tail(&key, 0);
-                tail.map(|(size, _)| size).map_err(|error| Error::io(context.describe(&key), error))
-            };
+            let size =
+                || context.storage.size(&key).map_err(|error| Error::io(context.describe(&key), error));
             match CommitKind::of(name) {
                 // An `.ok` without its folder commits nothing.
                 Some((CommitKind::Ok, stem)) if !folders.contains(stem) => {}

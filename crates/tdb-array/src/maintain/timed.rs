@@ -31,8 +31,7 @@ pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
     }
     let mut inputs = Vec::with_capacity(keys.len());
     for key in &keys {
-        let size =
-            context.storage.read_tail(key, 0).map_err(|error| Error::io(context.describe(key), error))?.0;
+        let size = context.storage.size(key).map_err(|error| Error::io(context.describe(key), error))?;
         inputs.push(PlannedFile { key: key.clone(), bytes: size });
     }
     let bytes = inputs.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));

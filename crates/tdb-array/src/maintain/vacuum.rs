@@ -199,7 +199,7 @@ impl Vacuum {
         }
         removal.stages = vec![markers, folders];
         if all {
-            let bytes = context.storage.read_tail(key, 0).map_or(0, |(size, _)| size);
+            let bytes = context.storage.size(key).unwrap_or(0);
             listed.push(PlannedFile { key: key.to_owned(), bytes });
             removal.stages.push(vec![Gone::File(key.to_owned())]);
         }
@@ -358,8 +358,7 @@ fn folder_bytes(context: &Context, folder: &str) -> Result<Option<u64>> {
 }
 
 fn file(context: &Context, key: &str) -> Result<PlannedFile> {
-    let (bytes, _) =
-        context.storage.read_tail(key, 0).map_err(|error| Error::io(context.describe(key), error))?;
+    let bytes = context.storage.size(key).map_err(|error| Error::io(context.describe(key), error))?;
     Ok(PlannedFile { key: key.to_owned(), bytes })
 }
 

@@ -2,6 +2,7 @@
 
 use tdb_fragment::{Section, parse_names};
 
+use super::fetch_tiles;
 use super::select::TileSelection;
 use crate::buffers::{index_of, split_lengths, zeroed};
 use crate::condition::{Program, Sources};
@@ -33,6 +34,7 @@ pub(crate) fn surviving(
     for fragment in &*array.fragments {
         processed.push(processed_conditions(&array.context, fragment)?);
     }
+    need(plan, selections, &program, &processed)?;
     let cells = selections.iter().map(TileSelection::len);
     let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
     let slots = split_lengths(&mut keep, cells);
@@ -44,12 +46,39 @@ pub(crate) fn surviving(
             drop_marked(plan, fragment, selection, slots, worker)?;
         }
         let processed = processed.get(selection.fragment).map_or(&[][..], Vec::as_slice);
-        let (first, _) = fragment.timestamps();
-        let in_force = |delete: &Delete| delete.time >= first && !processed.contains(&delete.path);
-        let deletes = array.deletes.iter().enumerate().filter(|(_, delete)| in_force(delete));
+        let deletes = array.deletes.iter().enumerate();
+        let deletes = deletes.filter(|(_, delete)| in_force(delete, fragment, processed));
         apply(&sources, fragment, selection, deletes, slots, worker)
     })?;
     Ok(Some(keep))
+}
+
+/// Whether a delete may be about cells of a fragment, which holds the result of those in `processed`.
+fn in_force(delete: &Delete, fragment: &Fragment, processed: &[String]) -> bool {
+    delete.time >= fragment.timestamps().0 && !processed.contains(&delete.path)
+}
+
+/// Fetches what deletes look at, if the storage wants to know it beforehand.
+fn need(
+    plan: &Plan,
+    selections: &[TileSelection],
+    program: &Program,
+    processed: &[Vec<String>],
+) -> Result<()> {
+    let context = &plan.array.context;
+    let open = |index: usize, fragment: &Fragment| {
+        let mut fields = Vec::new();
+        fields.extend(FieldTiles::delete_timestamps(context, fragment)?);
+        let processed = processed.get(index).map_or(&[][..], Vec::as_slice);
+        if plan.array.deletes.iter().any(|delete| in_force(delete, fragment, processed)) {
+            let own = program.fields.iter().map(|field| field.spec.own_field(fragment.schema(), field.kind));
+            for own in own.flatten() {
+                fields.push(FieldTiles::open(context, fragment, own)?);
+            }
+        }
+        Ok(fields)
+    };
+    fetch_tiles(plan, selections, open)
 }
 
 /// The conditions of an array's deletes, a root each.

@@ -17,12 +17,14 @@ use self::select::TileSelection;
 pub(crate) use self::select::{Candidate, candidates};
 pub(crate) use self::views::own as views_of;
 use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::fragment::Fragment;
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::order::{CellOrder, permutation, replaced};
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
+use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Cells, Column, QueryError, Result, parallel};
@@ -73,6 +75,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     });
     drop(clock);
     let _clock = context.counters.time(Stage::Decode);
+    need_columns(plan, &selections)?;
     let mut columns = Vec::with_capacity(plan.fields.len());
     // Memory that is touched already: columns in stored order that are done with, and coordinates that nobody asked for.
     let mut spare = Spare::default();
@@ -110,6 +113,51 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     }
     let len = order.as_ref().map_or(cells, Vec::len);
     Ok(Cells { len, shape: None, order: plan.order, columns })
+}
+
+/// Fetches what the columns are read from, if the storage wants to know it beforehand.
+fn need_columns(plan: &Plan, selections: &[TileSelection]) -> Result<()> {
+    let schema = plan.array.schema();
+    // Coordinates that were looked at are kept, but for strings.
+    let kept = |at: usize| {
+        let own = selections.first().and_then(|selection| selection.coordinates.get(at));
+        own.is_some_and(|own| own.offsets.is_none())
+    };
+    let kinds = plan.fields.iter().filter(|kind| !matches!(kind, FieldKind::Dimension(at) if kept(*at)));
+    let fields: Vec<_> = kinds.filter_map(|kind| schema.field_of(*kind)).collect();
+    fetch_tiles(plan, selections, |_, fragment| {
+        let tiles = fields.iter().map(|field| {
+            let spec = ColumnSpec::new(schema, field);
+            FieldTiles::of_column(&plan.array.context, fragment, &spec, field.kind)
+        });
+        tiles.filter_map(Result::transpose).collect()
+    })
+}
+
+/// Fetches the tiles of some selections, if the storage wants to know what is going to be read: those of the fields that `open`
+/// gives for each fragment.
+fn fetch_tiles(
+    plan: &Plan,
+    selections: &[TileSelection],
+    open: impl Fn(usize, &Fragment) -> Result<Vec<FieldTiles>>,
+) -> Result<()> {
+    let context = &plan.array.context;
+    let Some(ahead) = &context.ahead else { return Ok(()) };
+    let mut needs = Needs::default();
+    for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
+        let Some(index) = own.first().map(|selection| selection.fragment) else { continue };
+        let Some(fragment) = plan.array.fragments.get(index) else { continue };
+        for tiles in open(index, fragment)? {
+            for selection in own {
+                tiles.need(context, selection.tile, &mut needs.ranges)?;
+            }
+        }
+    }
+    // What does not fit the query's memory is read tile by tile.
+    if plan.share.spare(ahead.missing(&needs)) {
+        ahead.prepare(&needs);
+    }
+    Ok(())
 }
 
 /// The numbers of `cells` cells without some; `None` if nothing is left out.

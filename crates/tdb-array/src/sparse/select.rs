@@ -208,10 +208,7 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
 }
 
 /// Whether a box, one interval a dimension, lies in the ranges.
-pub(crate) fn lies_inside<'r>(
-    plan: &Plan,
-    intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>,
-) -> bool {
+pub(crate) fn lies_inside<'r>(plan: &Plan, intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>) -> bool {
     let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
     intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
 }

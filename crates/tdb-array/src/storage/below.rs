@@ -6,7 +6,10 @@ use std::io;
 
 use bytes::Bytes;
 
-use super::{ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, join};
+use super::{
+    ByteRange, Durability, Entry, FetchHints, FileWriter, Reply, Request, Storage, StorageLock, StoredFile,
+    WriteStorage, join,
+};
 
 /// What lies below a folder.
 #[derive(Clone, Debug)]
@@ -25,7 +28,26 @@ impl<S> Below<S> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
+    fn size(&self, key: &str) -> io::Result<u64> {
+        self.storage.size(&self.key(key))
+    }
+
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        self.storage.read(&self.key(key))
+    }
+
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        let below: Vec<Request> =
+            requests.iter().map(|request| request.with_key(self.key(request.key()))).collect();
+        self.storage.fetch(&below)
+    }
+
+    fn hints(&self) -> Option<FetchHints> {
+        self.storage.hints()
+    }
+
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         self.storage.list(&self.key(folder))
     }
@@ -53,6 +75,7 @@ impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Below<S> {
     fn create_folder(&self, key: &str) -> io::Result<()> {
         self.storage.create_folder(&self.key(key))

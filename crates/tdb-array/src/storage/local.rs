@@ -69,10 +69,14 @@ impl Storage for LocalStorage {
                 if kind.is_symlink() { fs::metadata(entry.path())?.is_dir() } else { kind.is_dir() };
             // A name that is not UTF-8 is none of the format's.
             if let Ok(name) = entry.file_name().into_string() {
-                entries.push(Entry { name, is_folder });
+                entries.push(Entry { name, is_folder, size: None });
             }
         }
         Ok(entries)
+    }
+
+    fn size(&self, key: &str) -> io::Result<u64> {
+        Ok(open_file(&self.path(key))?.metadata()?.len())
     }
 
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {

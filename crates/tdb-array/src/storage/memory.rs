@@ -120,14 +120,14 @@ impl Storage for MemoryStorage {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let content = self.read();
         let mut entries = BTreeSet::new();
-        let files = content.files.keys().map(|key| (key, false));
-        for (key, made) in files.chain(content.folders.iter().map(|key| (key, true))) {
+        let files = content.files.iter().map(|(key, bytes)| (key, Some(bytes.len())));
+        for (key, file) in files.chain(content.folders.iter().map(|key| (key, None))) {
             if let Some(rest) = key.strip_prefix(&prefix) {
-                let (name, is_folder) = match rest.split_once('/') {
-                    Some((name, _)) => (name, true),
-                    None => (rest, made),
-                };
-                entries.insert(Entry { name: name.to_owned(), is_folder });
+                entries.insert(match (rest.split_once('/'), file) {
+                    (Some((name, _)), _) => Entry::folder(name),
+                    (None, Some(size)) => Entry::sized(rest, tdb_codec::to_u64(size)),
+                    (None, None) => Entry::folder(rest),
+                });
             }
         }
         if entries.is_empty() && !folder.is_empty() && !content.folders.contains(folder) {
@@ -246,7 +246,7 @@ mod tests {
     fn a_file_counts_once_it_is_finished_and_is_never_overwritten() {
         let storage = MemoryStorage::default();
         storage.create_folder("a/b").unwrap();
-        assert_eq!(storage.list("a").unwrap(), [Entry { name: "b".into(), is_folder: true }]);
+        assert_eq!(storage.list("a").unwrap(), [Entry::folder("b")]);
         assert!(storage.list("a/b").unwrap().is_empty());
         let mut file = storage.create_file("a/b/c").unwrap();
         file.append(b"12").unwrap();

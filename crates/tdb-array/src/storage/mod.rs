@@ -1,10 +1,12 @@
 //! Where an array's bytes come from, and go to.
 
+mod ahead;
 mod below;
 mod local;
 mod memory;
 mod opening;
 mod places;
+mod request;
 mod write;
 
 use core::fmt::Debug;
@@ -14,11 +16,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub(crate) use ahead::{Ahead, Needs};
 pub(crate) use below::Below;
 pub use local::LocalStorage;
 pub(crate) use local::TEMPORARY;
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
+pub use request::{FetchHints, Reply, Request};
 pub use write::{Durability, FileWriter, StorageLock, WriteStorage};
 
 /// A file or folder in a listing.
@@ -28,6 +32,25 @@ pub struct Entry {
     pub name: String,
     /// Whether it is a folder.
     pub is_folder: bool,
+    /// Bytes of a file, where the listing says so.
+    pub size: Option<u64>,
+}
+
+impl Entry {
+    /// A file whose size the listing does not say.
+    pub fn file(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_folder: false, size: None }
+    }
+
+    /// A folder.
+    pub fn folder(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_folder: true, size: None }
+    }
+
+    /// A file of so many bytes.
+    pub fn sized(name: impl Into<String>, size: u64) -> Self {
+        Self { size: Some(size), ..Self::file(name) }
+    }
 }
 
 /// A range of a file.
@@ -42,14 +65,31 @@ pub struct ByteRange {
 /// Read access to the files of one array. Keys are paths relative to the array, parts separated by `/`; the array's
 /// own folder is `""`.
 ///
-/// The interface is stateless ranged reads in batches, so that an object store answers it with one round of
-/// requests, and an asynchronous driver can mirror it.
+/// A storage on the same machine answers each call by itself. One whose requests take long implements [`Self::fetch`], which
+/// makes many requests at once, and says so in [`Self::hints`]: tdb then collects what it is going to read, and asks for it
+/// together.
 pub trait Storage: Debug + Send + Sync {
     /// Names in a folder, in no particular order.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is no such folder; whatever the system says.
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>>;
+
+    /// The size of a file.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
+    fn size(&self, key: &str) -> io::Result<u64> {
+        self.read_tail(key, 0).map(|(size, _)| size)
+    }
+
+    /// The whole of a small file.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
+    }
 
     /// The last `most` bytes of a file (or all of it, if it is shorter), and its size.
     ///
@@ -79,12 +119,41 @@ pub trait Storage: Debug + Send + Sync {
     /// As [`Self::read_into`], for the first range that fails.
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>>;
 
+    /// Answers many requests, in the order given; one that fails does not keep the others from being answered. The default
+    /// makes them one after another.
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        requests.iter().map(|request| request.answer(self)).collect()
+    }
+
+    /// How requests are best made, if they take so long that they should be made together. The default is `None`: calls are
+    /// cheap, and nothing is read before it is needed.
+    fn hints(&self) -> Option<FetchHints> {
+        None
+    }
+
     /// How a key is shown to people.
     fn describe(&self, key: &str) -> String;
 }
 
 /// A storage that several openings share.
+#[deny(clippy::missing_trait_methods)]
 impl<S: Storage + ?Sized> Storage for Arc<S> {
+    fn size(&self, key: &str) -> io::Result<u64> {
+        (**self).size(key)
+    }
+
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        (**self).read(key)
+    }
+
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        (**self).fetch(requests)
+    }
+
+    fn hints(&self) -> Option<FetchHints> {
+        (**self).hints()
+    }
+
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         (**self).list(folder)
     }

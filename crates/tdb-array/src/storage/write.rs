@@ -67,13 +67,12 @@ pub trait WriteStorage: Storage {
     /// Waits until no other process or thread changes what there is once: the schema in force, and which fragments and
     /// commits replace which. Writers of cells, deletes and metadata never wait, nor do readers.
     ///
-    /// The default locks nothing: then only one may evolve or maintain an array at a time.
+    /// A storage without locks returns [`StorageLock::none`]: then only one may evolve or maintain an array at a time, and the
+    /// documentation of the storage has to say so.
     ///
     /// # Errors
-    /// Whatever the system says, other than that it has no locks.
-    fn lock(&self) -> io::Result<StorageLock> {
-        Ok(StorageLock::none())
-    }
+    /// Any I/O error of the storage, other than that it has no locks.
+    fn lock(&self) -> io::Result<StorageLock>;
 
     /// Forces the names in a folder to the medium: files survive a loss of power only after this. For the array's own
     /// folder `""`, its name in the folder above too.

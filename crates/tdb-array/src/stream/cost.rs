@@ -238,7 +238,8 @@ impl CellCost {
             });
             return extents.fold(1, u64::saturating_mul);
         }
-        let of = |fragment: &Arc<Fragment>| fragment.footer().sparse_tile_cells(0, fragment.schema().capacity);
+        let of =
+            |fragment: &Arc<Fragment>| fragment.footer().sparse_tile_cells(0, fragment.schema().capacity);
         fragments.iter().map(of).max().unwrap_or(0)
     }
 }

@@ -28,13 +28,7 @@ pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
 pub(super) const MOST_STRETCHES: u64 = 16;
 
 /// Notes the keys of a query's cells, each tile's in so many stretches. Returns how many cells were decoded for it.
-fn note_in(
-    plan: &Plan,
-    cost: &CellCost,
-    stretches: &mut Stretches,
-    most: usize,
-    room: u64,
-) -> Result<u64> {
+fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize, room: u64) -> Result<u64> {
     let mut looked = 0u64;
     let mut runs = Runs::default();
     let target = room.saturating_mul(3) / 4;

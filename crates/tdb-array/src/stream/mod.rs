@@ -35,6 +35,7 @@ use self::plan::Parts;
 use crate::budget::MemoryBudget;
 use crate::dense::dense_order;
 use crate::engine::run;
+use crate::explain::fetch_sections;
 use crate::plan::Plan;
 use crate::share;
 use crate::sparse::Candidate;
@@ -67,6 +68,9 @@ impl Batches {
         batch: Option<MemoryBudget>,
         on_progress: Option<OnProgress>,
     ) -> Result<Self> {
+        if let Some(ahead) = &plan.array.context.ahead {
+            fetch_sections(&plan, ahead);
+        }
         let (parts, progress) = Parts::new(&plan, budget, batch)?;
         Ok(Self { plan, budget, parts: Some(parts), progress, on_progress, any: false })
     }

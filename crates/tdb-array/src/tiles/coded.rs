@@ -259,7 +259,7 @@ pub(super) fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer
     let len = location.range.end.saturating_sub(location.range.start);
     let len = to_usize(len).ok_or_else(|| fail(std::io::ErrorKind::OutOfMemory.into()))?;
     if len > TRUSTED_READ && len > raw.capacity() {
-        let (size, _) = context.storage.read_tail(&location.key, 0).map_err(fail)?;
+        let size = context.storage.size(&location.key).map_err(fail)?;
         crate::storage::range_len(&location.range, size).map_err(fail)?;
     }
     raw.reset(len);

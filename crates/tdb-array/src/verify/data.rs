@@ -209,8 +209,8 @@ impl Verifier {
         if !names.insert(name) {
             return;
         }
-        match self.context.storage.read_tail(&file.key, 0) {
-            Ok((found, _)) => {
+        match self.context.storage.size(&file.key) {
+            Ok(found) => {
                 self.count_file(found);
                 if found > size {
                     self.unused(&file.key, size, found);

@@ -253,10 +253,7 @@ fn schema_files(storage: &dyn Storage, root: &[Entry]) -> io::Result<Vec<(String
     let in_folder = folder.iter().filter(|entry| !entry.is_folder);
     let mut keys: Vec<String> = in_folder.map(|entry| join(SCHEMA_FOLDER, &entry.name)).collect();
     keys.extend(root.iter().any(|entry| entry.name == OLD_SCHEMA).then(|| OLD_SCHEMA.to_owned()));
-    let cut_off = |key: &str| {
-        let read = storage.read_tail(key, u64::MAX);
-        read.is_ok_and(|(_, bytes)| GenericTile::parse(&bytes, 0).is_err())
-    };
+    let cut_off = |key: &str| storage.read(key).is_ok_and(|bytes| GenericTile::parse(&bytes, 0).is_err());
     // One that was still to be given its name is none.
     let whole = |key: &str| !key.ends_with(PARTIAL) && !cut_off(key);
     let files = keys.into_iter().map(|key| (whole(&key), key));

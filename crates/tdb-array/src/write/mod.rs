@@ -212,10 +212,11 @@ impl WriteOptions {
     pub(crate) fn context(&self, storage: Arc<dyn WriteStorage>) -> Context {
         Context {
             storage: Arc::new(storage),
+            ahead: None,
             counters: Arc::default(),
             threads: self.threads.max(1),
             limits: self.limits,
-            budget: Budget::new(self.limits.scratch_bytes),
+            budget: Arc::new(Budget::new(self.limits.scratch_bytes)),
             key: self.key.clone(),
         }
     }

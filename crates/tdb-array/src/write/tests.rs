@@ -304,7 +304,7 @@ fn an_array_in_a_local_folder_is_written_and_read_back() {
 /// The files of a storage, by key.
 fn files(storage: &MemoryStorage) -> BTreeMap<String, bytes::Bytes> {
     let keys = storage.keys().into_iter();
-    keys.map(|key| (key.clone(), storage.read_tail(&key, u64::MAX).unwrap().1)).collect()
+    keys.map(|key| (key.clone(), storage.read(&key).unwrap())).collect()
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Fragile {
         let mut names = Names::new();
         let listed = self.now.list(folder)?;
         let mut medium = self.medium();
-        for Entry { name, is_folder } in listed {
+        for Entry { name, is_folder, .. } in listed {
             let key = join(folder, &name);
             let node = if is_folder {
                 Node::Folder

@@ -45,7 +45,7 @@ fn files(storage: &MemoryStorage) -> BTreeMap<String, Vec<u8>> {
     let folder = array.fragments()[0].folder().to_owned();
     assert_eq!(array.fragments().len(), 1);
     let list = storage.list(&folder).unwrap();
-    let read = |name: &String| storage.read_tail(&format!("{folder}/{name}"), u64::MAX).unwrap().1.to_vec();
+    let read = |name: &String| storage.read(&format!("{folder}/{name}")).unwrap().to_vec();
     let names = list.into_iter().map(|entry| entry.name).filter(|name| !name.starts_with("__fragment"));
     names.map(|name| (name.clone(), read(&name))).collect()
 }
@@ -162,7 +162,7 @@ fn dense_fragments_of_limited_size_are_boxes_that_hold_all_cells() {
                     let folder = fragment.folder();
                     let files = storage.list(folder).unwrap().into_iter().map(|entry| entry.name);
                     let files = files.filter(|name| !name.starts_with("__"));
-                    let size = |name: String| storage.read_tail(&format!("{folder}/{name}"), 0).unwrap().0;
+                    let size = |name: String| storage.size(&format!("{folder}/{name}")).unwrap();
                     assert!(files.map(size).sum::<u64>() <= limit);
                 }
                 let [(y0, y1), (x0, x1)] = area;

@@ -1,0 +1,124 @@
+//! Requests that are made together.
+
+use core::ops::Range;
+use std::io;
+
+use bytes::Bytes;
+
+use super::{ByteRange, Entry, Storage};
+
+/// One request to a storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The names in a folder.
+    List(String),
+    /// The last bytes of a file, at most so many, and its size.
+    Tail(String, u64),
+    /// A range of a file.
+    Range(ByteRange),
+}
+
+/// What a storage answers.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// To [`Request::List`].
+    Entries(Vec<Entry>),
+    /// To [`Request::Tail`]: the size of the file, and its last bytes.
+    Tail(u64, Bytes),
+    /// To [`Request::Range`].
+    Bytes(Bytes),
+}
+
+impl Request {
+    /// The whole of a file.
+    pub fn whole(key: impl Into<String>) -> Self {
+        Self::Tail(key.into(), u64::MAX)
+    }
+
+    /// A range of a file.
+    pub fn range(key: impl Into<String>, range: Range<u64>) -> Self {
+        Self::Range(ByteRange { key: key.into(), range })
+    }
+
+    /// The key of the file or folder that it is about.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        match self {
+            Self::List(key) | Self::Tail(key, _) => key,
+            Self::Range(range) => &range.key,
+        }
+    }
+
+    /// The same request about another key.
+    #[must_use]
+    pub fn with_key(&self, key: String) -> Self {
+        match self {
+            Self::List(_) => Self::List(key),
+            Self::Tail(_, most) => Self::Tail(key, *most),
+            Self::Range(own) => Self::range(key, own.range.clone()),
+        }
+    }
+
+    /// Makes this request alone.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn answer<S: Storage + ?Sized>(&self, storage: &S) -> io::Result<Reply> {
+        match self {
+            Self::List(folder) => storage.list(folder).map(Reply::Entries),
+            Self::Tail(key, most) => {
+                storage.read_tail(key, *most).map(|(size, bytes)| Reply::Tail(size, bytes))
+            }
+            Self::Range(range) => {
+                let bytes = storage.read_ranges(core::slice::from_ref(range))?.pop();
+                bytes.map(Reply::Bytes).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+            }
+        }
+    }
+}
+
+impl Reply {
+    /// Bytes that were delivered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Entries(_) => 0,
+            Self::Tail(_, bytes) | Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether no bytes were delivered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// How requests to a storage are best made whose answers take long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchHints {
+    /// Ranges of one file with no more bytes than this between them are fetched as one.
+    pub gap: u64,
+    /// Bytes that one request asks for at most: longer ranges are cut.
+    pub largest: u64,
+}
+
+impl FetchHints {
+    /// What suits object stores: ranges are merged over gaps of 1 MiB, up to 16 MiB.
+    pub const OBJECT_STORE: Self = Self { gap: 1 << 20, largest: 16 << 20 };
+
+    /// Merges ranges over gaps of at most so many bytes.
+    #[must_use]
+    pub const fn with_gap(mut self, gap: u64) -> Self {
+        self.gap = gap;
+        self
+    }
+
+    /// Asks for at most so many bytes at once, and for one at least.
+    #[must_use]
+    pub const fn with_largest(mut self, largest: u64) -> Self {
+        self.largest = if largest == 0 { 1 } else { largest };
+        self
+    }
+}

@@ -1,0 +1,157 @@
+//! Storages for tests: one whose answers take long, and what it was asked.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use bytes::Bytes;
+use tdb_codec::to_u64;
+
+use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
+
+/// A storage each of whose calls takes a while, as those of an object store do, however many requests the call makes at once.
+/// It wants to know what is going to be read ([`Storage::hints`]), and counts what it is asked.
+///
+/// ```
+/// use std::sync::Arc;
+/// use core::time::Duration;
+/// use tdb_array::testing::FarStorage;
+/// use tdb_array::{LocalStorage, OpenOptions};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+/// let storage = Arc::new(FarStorage::new(LocalStorage::new(path), Duration::from_millis(1)));
+/// let array = OpenOptions::new().open_storage(storage.clone())?;
+/// array.read().range("rows", 1..=2).collect()?;
+/// assert!(storage.rounds() <= 5);
+/// # Ok::<(), tdb_array::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct FarStorage<S> {
+    storage: S,
+    latency: Duration,
+    hints: FetchHints,
+    rounds: AtomicU64,
+    bytes: AtomicU64,
+    asked: Mutex<Vec<Request>>,
+}
+
+impl<S: Storage> FarStorage<S> {
+    /// A storage whose every call takes so long, with the hints of object stores.
+    pub const fn new(storage: S, latency: Duration) -> Self {
+        Self {
+            storage,
+            latency,
+            hints: FetchHints::OBJECT_STORE,
+            rounds: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            asked: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The same with other hints.
+    #[must_use]
+    pub const fn with_hints(mut self, hints: FetchHints) -> Self {
+        self.hints = hints;
+        self
+    }
+
+    /// Calls so far: as many waits one after another, if one thread made them all.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were delivered so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The requests since this was asked last, in the order they were made.
+    pub fn asked(&self) -> Vec<Request> {
+        core::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn ask(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(requests);
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        if !self.latency.is_zero() {
+            thread::sleep(self.latency);
+        }
+        let replies = self.storage.fetch(requests);
+        let bytes = replies.iter().flatten().map(|reply| to_u64(reply.len())).fold(0, u64::saturating_add);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        replies
+    }
+
+    fn ask_one(&self, request: Request) -> io::Result<Reply> {
+        self.ask(core::slice::from_ref(&request)).pop().unwrap_or_else(|| Err(no_answer()))
+    }
+}
+
+/// The error of a storage that answered something else, or nothing.
+fn no_answer() -> io::Error {
+    io::Error::other("the storage answered another request")
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<S: Storage> Storage for FarStorage<S> {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        match self.ask_one(Request::List(folder.to_owned()))? {
+            Reply::Entries(entries) => Ok(entries),
+            Reply::Tail(..) | Reply::Bytes(_) => Err(no_answer()),
+        }
+    }
+
+    fn size(&self, key: &str) -> io::Result<u64> {
+        self.read_tail(key, 0).map(|(size, _)| size)
+    }
+
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        match self.ask_one(Request::Tail(key.to_owned(), most))? {
+            Reply::Tail(size, bytes) => Ok((size, bytes)),
+            Reply::Entries(_) | Reply::Bytes(_) => Err(no_answer()),
+        }
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let range = offset..offset.saturating_add(to_u64(out.len()));
+        match self.ask_one(Request::range(key, range))? {
+            Reply::Bytes(bytes) if bytes.len() == out.len() => {
+                out.copy_from_slice(&bytes);
+                Ok(())
+            }
+            _ => Err(no_answer()),
+        }
+    }
+
+    fn open(&self, _: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        Ok(None)
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        let requests: Vec<Request> = ranges.iter().cloned().map(Request::Range).collect();
+        let bytes = |reply| match reply {
+            Ok(Reply::Bytes(bytes)) => Ok(bytes),
+            Ok(_) => Err(no_answer()),
+            Err(error) => Err(error),
+        };
+        self.ask(&requests).into_iter().map(bytes).collect()
+    }
+
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        self.ask(requests)
+    }
+
+    fn hints(&self) -> Option<FetchHints> {
+        Some(self.hints)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.storage.describe(key)
+    }
+}

@@ -1,0 +1,190 @@
+//! Arrays in a storage whose answers take long: what is read is the same, and it takes few rounds of requests.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+
+use core::time::Duration;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tdb_array::testing::FarStorage;
+use tdb_array::{
+    Aggregate, Array, ArrayType, Cells, FetchHints, Key, Layout, LocalStorage, MemoryBudget, OpenOptions,
+    Read, Request, field,
+};
+
+type Far = Arc<FarStorage<LocalStorage>>;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures")
+}
+
+/// The name and the key of every array fixture.
+fn fixtures() -> Vec<(String, Option<Key>)> {
+    let manifest = fs::read(folder().join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let entries = manifest.as_array().unwrap().iter().filter(|entry| entry.get("object").is_none());
+    let key = |entry: &serde_json::Value| {
+        entry["key"].as_str().map(|key| Key::new(key.as_bytes().try_into().unwrap()))
+    };
+    entries.map(|entry| (entry["id"].as_str().unwrap().to_owned(), key(entry))).collect()
+}
+
+fn far(name: &str, hints: FetchHints) -> Far {
+    let storage = LocalStorage::new(folder().join("arrays").join(name));
+    Arc::new(FarStorage::new(storage, Duration::ZERO).with_hints(hints))
+}
+
+fn open(storage: Far, key: Option<Key>) -> tdb_array::Result<Array> {
+    key.into_iter().fold(OpenOptions::new().threads(1), OpenOptions::key).open_storage(storage)
+}
+
+fn columns(cells: &Cells) -> Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)> {
+    let column = |column: &tdb_array::Column| {
+        (
+            column.bytes().to_vec(),
+            column.offsets().map(<[u64]>::to_vec),
+            column.validity().map(<[u8]>::to_vec),
+        )
+    };
+    cells.columns().iter().map(column).collect()
+}
+
+/// A query with a condition on the first attribute, where there is one that can be compared with a number.
+fn conditioned(array: &Array) -> Option<Read> {
+    let attribute = array.schema().attributes.first()?;
+    let read = array.read().condition(field(&*attribute.name).ge(3));
+    read.clone().explain().is_ok().then_some(read)
+}
+
+#[test]
+fn every_fixture_reads_the_same_from_afar() {
+    let (mut read, mut refused) = (0, 0);
+    for (number, (name, key)) in fixtures().into_iter().enumerate() {
+        let path = folder().join("arrays").join(&name);
+        let near = key.clone().into_iter().fold(OpenOptions::new().threads(1), OpenOptions::key).open(path);
+        let hints =
+            [FetchHints::OBJECT_STORE, FetchHints::OBJECT_STORE.with_gap(0).with_largest(100)][number % 2];
+        let far = open(far(&name, hints), key);
+        let (near, far) = match (near, far) {
+            (Ok(near), Ok(far)) => (near, far),
+            (Err(near), Err(far)) => {
+                assert_eq!(near.to_string(), far.to_string(), "{name}");
+                refused += 1;
+                continue;
+            }
+            (near, far) => panic!("{name}: {:?} and {:?}", near.err(), far.err()),
+        };
+        let order = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered][number % 4];
+        let queries = [
+            (Some(near.read().order(order)), Some(far.read().order(order))),
+            (conditioned(&near), conditioned(&far)),
+        ];
+        for (near, far) in queries {
+            let (Some(near), Some(far)) = (near, far) else { continue };
+            match (near.collect(), far.clone().collect()) {
+                (Ok(near), Ok(cells)) => {
+                    assert_eq!(columns(&near), columns(&cells), "{name}");
+                    // And inside a budget, in batches.
+                    let batches = far.memory(MemoryBudget::from_bytes(8 << 20)).batches();
+                    let count: usize = batches.unwrap().map(|batch| batch.unwrap().len()).sum();
+                    assert_eq!(count, near.len(), "{name}");
+                    read += 1;
+                }
+                (Err(near), Err(far)) => assert_eq!(near.to_string(), far.to_string(), "{name}"),
+                (near, far) => panic!("{name}: {:?} and {:?}", near.err(), far.err()),
+            }
+        }
+    }
+    assert!(read > 600 && refused < 60, "{read} were read, {refused} refused");
+}
+
+/// Rounds of opening an array and of a query, and the requests of the query.
+fn rounds(name: &str, query: impl Fn(&Array) -> Read) -> (u64, u64, Vec<Request>) {
+    let storage = far(name, FetchHints::OBJECT_STORE);
+    let array = open(storage.clone(), None).unwrap();
+    let opening = storage.rounds();
+    storage.asked();
+    query(&array).collect().unwrap();
+    (opening, storage.rounds() - opening, storage.asked())
+}
+
+#[test]
+fn opening_takes_two_rounds_and_a_dense_window_one() {
+    for name in ["2.30.0/quickstart"] {
+        let (opening, query, asked) = rounds(name, |array| array.read().range("rows", 1..=2));
+        assert!(
+            opening == 2 && query == 1,
+            "{name}: {opening} rounds of opening, {query} of the query: {asked:?}"
+        );
+        assert!(asked.iter().all(|request| matches!(request, Request::Range(_))), "{name}: {asked:?}");
+    }
+}
+
+#[test]
+fn a_sparse_query_with_a_condition_takes_two_rounds() {
+    let mut seen = 0;
+    for (name, key) in fixtures() {
+        let storage = far(&name, FetchHints::OBJECT_STORE);
+        let Ok(array) = open(storage.clone(), key) else { continue };
+        if array.schema().array_type != ArrayType::Sparse || !array.schema().labels.is_empty() {
+            continue;
+        }
+        let opening = storage.rounds();
+        let Some(read) = conditioned(&array) else { continue };
+        if read.collect().is_err() {
+            continue;
+        }
+        let query = storage.rounds() - opening;
+        seen += 1;
+        assert!(
+            opening <= 3 && query <= 3,
+            "{name}: {opening} rounds of opening, {query} of the query: {:?}",
+            storage.asked()
+        );
+    }
+    assert!(seen > 100, "{seen} were looked at");
+}
+
+#[test]
+fn requests_that_explain_announces_are_those_that_are_made() {
+    let mut seen = 0;
+    for (name, key) in fixtures() {
+        // Nothing merged, so that requests can be told apart; nothing is cut.
+        let hints = FetchHints::OBJECT_STORE.with_gap(0).with_largest(u64::MAX);
+        let storage = far(&name, hints);
+        let Ok(array) = open(storage.clone(), key) else { continue };
+        let old = array.fragments().iter().any(|fragment| !fragment.is_dense());
+        if old && array.schema().array_type == ArrayType::Dense {
+            continue;
+        }
+        // What deletes look at is not counted.
+        let flagged = array.fragments().iter().any(|fragment| fragment.footer().has_delete_metadata);
+        if flagged || name.contains("delete") {
+            continue;
+        }
+        let Ok(explained) = array.read().explain() else { continue };
+        storage.asked();
+        let before = storage.bytes();
+        if array.read().collect().is_err() {
+            continue;
+        }
+        let asked = storage.asked();
+        let bytes = storage.bytes() - before;
+        // Sections of metadata are read by the explanation before.
+        assert_eq!(bytes, explained.bytes(), "{name}: {asked:?}");
+        assert_eq!(u64::try_from(asked.len()).unwrap(), explained.requests(), "{name}: {asked:?}");
+        seen += 1;
+    }
+    assert!(seen > 300, "{seen} were looked at");
+}
+
+#[test]
+fn aggregates_from_afar_are_those_from_nearby() {
+    for name in ["2.30.0/quickstart", "2.30.0/sparse2d_rr", "2.30.0/deletes"] {
+        let near = Array::open(folder().join("arrays").join(name)).unwrap();
+        let far = open(far(name, FetchHints::OBJECT_STORE), None).unwrap();
+        let field = near.schema().attributes[0].name.clone();
+        let asked = || [Aggregate::count(), Aggregate::min(field.as_str()), Aggregate::max(field.as_str())];
+        assert_eq!(near.read().aggregate(asked()).unwrap(), far.read().aggregate(asked()).unwrap(), "{name}");
+    }
+}
