@@ -13,8 +13,13 @@ use crate::{positive_delta, rle_strings, scale_float, webp, xor};
 #[derive(Clone, Debug)]
 pub struct Decoder {
     plan: Plan,
-    /// How to decode what `plan` refuses.
+    /// How to decode the validity bytes that `plan` refuses, or makes something else of.
     otherwise: Option<Box<Self>>,
+}
+
+/// Whether these can be the validity of cells: null, or not.
+fn is_validity(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte <= 1)
 }
 
 impl Pipeline {
@@ -38,8 +43,9 @@ impl Pipeline {
 }
 
 impl Decoder {
-    /// Decodes with `other` the chunks that this decoder refuses: for tiles of which nothing but a chunk's own metadata says how
-    /// they were filtered. If both refuse one, the error is this decoder's.
+    /// Decodes with `other` the chunks of validity bytes that this decoder refuses, or of which it makes bytes that are neither 0
+    /// nor 1 where `other` makes none: for tiles of which nothing says how they were filtered. If both refuse a chunk, the error
+    /// is this decoder's; if both make such bytes of it, so are they.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self { otherwise: Some(Box::new(other)), ..self }
@@ -93,6 +99,13 @@ impl Decoder {
             }
             (Err(error), Some(other)) => {
                 other.decode_chunk(metadata, data, out, scratch, budget).map_err(|_| error)
+            }
+            (Ok(()), Some(other)) if !is_validity(out) => {
+                let decoded = other.decode_chunk(metadata, data, out, scratch, budget);
+                if decoded.is_ok() && is_validity(out) {
+                    return Ok(());
+                }
+                self.run(metadata, data, out, scratch, budget)
             }
             (done, _) => done,
         }

@@ -50,3 +50,26 @@ fn what_one_decoder_refuses_another_may_decode_and_the_error_of_both_is_the_firs
     assert_eq!(decode(&both, &[9], &[9], 4), alone);
     assert!(alone.is_err() && !both.is_identity() && !both.keeps_sizes());
 }
+
+/// A shuffle leaves no trace of how long its elements were, but validity bytes are 0 or 1.
+#[test]
+fn of_two_ways_to_shuffle_validity_the_one_that_makes_zeros_and_ones_counts() {
+    for filter in [Filter::BitShuffle, Filter::ByteShuffle] {
+        let pipeline = Pipeline::new(vec![filter]);
+        let bytes = TileContext::validity(FormatVersion::parse(12).unwrap());
+        let typed = bytes.typed_validity(Datatype::Uint16).unwrap();
+        let both = pipeline.decoder(typed).unwrap().or(pipeline.decoder(bytes).unwrap());
+        let input: Vec<u8> = (0..720).map(|cell| u8::from(cell % 5 != 2)).collect();
+        let (metadata, data) = encode(&pipeline, typed, &input).unwrap();
+        assert_eq!(decode(&both, &metadata, &data, input.len()).unwrap(), input, "typed");
+        // Shuffling single bytes moves nothing: what another element size makes of them may be validity too.
+        if pipeline == Pipeline::new(vec![Filter::BitShuffle]) {
+            let (metadata, data) = encode(&pipeline, bytes, &input).unwrap();
+            assert_eq!(decode(&both, &metadata, &data, input.len()).unwrap(), input, "bytes");
+        }
+        // Other bytes than these are what the first decoder makes of them.
+        let odd: Vec<u8> = (0..720).map(|cell| u8::try_from(cell % 251).unwrap()).collect();
+        let (metadata, data) = encode(&pipeline, typed, &odd).unwrap();
+        assert_eq!(decode(&both, &metadata, &data, odd.len()).unwrap(), odd);
+    }
+}

@@ -1,6 +1,6 @@
 //! Copies: a release makes an array, `tdb copy` writes it in another version, and a release of that version reads it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ use super::batch::{self, Batch, Good};
 use super::bench::{Case, KEY};
 use super::cells::FUTURE;
 use super::judge::{Bench, Job, Tally};
+use super::model::Act;
 use super::{BATCH, Run};
 use crate::conform::peers::Outcome;
 use crate::peer::READER;
@@ -62,6 +63,9 @@ fn draw(run: &Run<'_>, number: usize) -> Result<Copy, String> {
     let mut case = super::draw(source, run.options.seed ^ 0x0c09_1e50, number);
     // A copy is of the array as it is now, and begins a history of its own.
     case.acts.retain(|act| act.time().is_some_and(|time| time < FUTURE));
+    // Which of two fragments of one time is the newer, the random part of libtiledb's names decides.
+    let mut times = HashSet::new();
+    case.acts.retain(|act| !matches!(act, Act::Write(_)) || times.insert(act.time()));
     let releases = run.releases.of(source.number());
     let turn = (number / versions.len().max(1)) % releases.len().max(1);
     let source = releases.get(turn).copied().unwrap_or(READER).to_owned();
