@@ -1,6 +1,7 @@
 //! An open fragment: its footer, and its sections as they are needed.
 
 mod bounds;
+mod needs;
 
 use std::collections::HashMap;
 use std::io;
@@ -20,7 +21,7 @@ use crate::context::Context;
 use crate::directory::{FragmentEntry, METADATA_TAIL};
 use crate::paths::FRAGMENT_METADATA;
 use crate::stats::Stage;
-use crate::storage::{ByteRange, Needs, Request, join};
+use crate::storage::{ByteRange, join};
 use crate::{Error, Result};
 
 /// The file of coordinates, which sparse fragments of versions 1 and 2 have.
@@ -99,16 +100,6 @@ impl TileFile {
 }
 
 impl Fragment {
-    /// What opening a fragment reads.
-    pub(crate) fn requests(entry: &FragmentEntry) -> impl Iterator<Item = Request> {
-        let key = join(&entry.folder, FRAGMENT_METADATA);
-        let footer = entry.version().has(Gate::FragmentFooter);
-        let metadata = if footer { Request::Tail(key, METADATA_TAIL) } else { Request::whole(key) };
-        // Only whether there is such a file.
-        let coords = (!footer).then(|| Request::Tail(join(&entry.folder, COORDS), 0));
-        core::iter::once(metadata).chain(coords)
-    }
-
     /// Reads a fragment's footer. `schemas` loads a schema by its file's name.
     pub(crate) fn open(
         context: &Context,
@@ -349,37 +340,6 @@ impl Fragment {
             self.list(context, Section::TileOffsets(slot))?;
         }
         Ok(self.writer.get().copied().unwrap_or(self.footer.version))
-    }
-
-    /// Adds what reading these sections takes to `needs`: nothing for those that are at hand. `false` if the metadata file has
-    /// to be looked at first, which is what is added then.
-    pub(crate) fn need_sections(&self, sections: impl Iterator<Item = Section>, needs: &mut Needs) -> bool {
-        if !self.footer.version.has(Gate::FragmentFooter) {
-            return true;
-        }
-        let Some(own) = self.own.get() else {
-            needs.files.extend(Self::requests(&self.entry));
-            return false;
-        };
-        let key: Arc<str> = self.metadata_key.as_str().into();
-        for section in sections {
-            let known = match section {
-                Section::RTree => self.rtree.lock().unwrap_or_else(PoisonError::into_inner).is_some(),
-                _ => self.lists.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&section),
-            };
-            // What is wrong with a section's place is for whoever reads it to say.
-            let range = self.footer.section(section).ok().flatten();
-            let range = range.map(|range| range.start..range.end.min(own.footer.start));
-            if let Some(range) = range.filter(|range| !known && own.cached(range).is_none()) {
-                needs.ranges.push((key.clone(), range));
-            }
-        }
-        true
-    }
-
-    /// Looks at the fragment's own metadata file, if its footer came from elsewhere.
-    pub(crate) fn look_at_metadata(&self, context: &Context) -> Result<()> {
-        self.own(context).map(drop)
     }
 
     /// The fragment's own metadata file, looked at once.

@@ -53,6 +53,7 @@ const LAYERS: [Layers; 1] = [Layers {
         "share",
         // Where bytes come from and go to, and what an open array and its threads keep: the later tdb-storage.
         "storage",
+        "testing",
         "stats",
         "context",
         "worker",
@@ -75,10 +76,10 @@ const LAYERS: [Layers; 1] = [Layers {
         "plan",
         "dense",
         "sparse",
+        "explain",
         "engine",
         "stream",
         "aggregate",
-        "explain",
         "enumerations",
         "query",
         // From columns to a committed fragment: the later tdb-write.
