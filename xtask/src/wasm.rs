@@ -23,7 +23,7 @@ const TEST: &str = "crates/tdb-wasm-reader/tests/read.mjs";
 const PROFILE: &str = "dist";
 
 /// The fixtures that are read, and what each is there for.
-const FIXTURES: [(&str, &str); 12] = [
+const FIXTURES: [(&str, &str); 13] = [
     ("1.4.0/capacity_exact", "version 1, sparse"),
     ("1.7.7/base_dense", "version 4, dense, strings, several fragments"),
     ("2.2.9/base_nullable_dense", "the first nullable cells"),
@@ -35,6 +35,7 @@ const FIXTURES: [(&str, &str); 12] = [
     ("2.30.0/deletes", "delete conditions"),
     ("2.30.0/filter_chain_long", "gzip, zstd and lz4 in one chain"),
     ("2.30.0/filter_chain_dd_bzip2", "double delta and bzip2"),
+    ("2.30.0/filter_webp", "images"),
     ("2.30.0/encrypted_sparse", "encryption"),
 ];
 
@@ -83,7 +84,8 @@ fn missing() -> Option<String> {
 
 /// Builds the module, and says where it is.
 fn build(root: &Path) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let status = Command::new(cargo)
         .current_dir(root)
@@ -118,10 +120,10 @@ fn test(root: &Path, module: &Path, folder: &Path) -> Result<(), String> {
 /// One fixture, as the test in Node wants it; the expected bytes go into the folder.
 fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
     let fixtures = root.join("xtask/fixtures");
-    let (path, recorded) =
-        (fixtures.join("arrays").join(id), fixtures.join(format!("expected/{id}.json")));
+    let (path, recorded) = (fixtures.join("arrays").join(id), fixtures.join(format!("expected/{id}.json")));
     let text = fs::read_to_string(&recorded).map_err(|error| format!("{}: {error}", recorded.display()))?;
-    let json: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", recorded.display()))?;
+    let json: Value =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", recorded.display()))?;
     let key = json.get("key").and_then(Value::as_str);
     let dense = json.pointer("/schema/array_type").and_then(Value::as_str) == Some("dense");
     let queries = json.get("queries").and_then(Value::as_array).ok_or_else(|| format!("{id}: no queries"))?;
