@@ -175,6 +175,12 @@ pub(crate) fn tdb(root: &Path, threads: usize) -> Result<Worker, String> {
 pub(crate) struct Program(PathBuf);
 
 impl Program {
+    /// One that is there already.
+    #[cfg(test)]
+    pub(crate) const fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
     /// Starts it.
     pub(crate) fn start(&self, threads: usize) -> Result<Worker, String> {
         self.start_as("tdb", threads)
