@@ -70,9 +70,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let root = repository_root()?;
     let cases = options.cases()?;
     let data = data(&root, options.data.as_ref(), &cases)?;
-    let new = workers::build_tdb(&root)?;
     let tree = commit::Tree::at(&root, &options.commit, options.build.as_deref())?;
-    let programs = Programs { old: tree.build()?, new };
+    let programs = Programs { old: tree.build()?, new: workers::build_tdb(&root)? };
 
     let mut judged: Vec<Judged> = Vec::new();
     let mut left_out = Vec::new();
