@@ -358,7 +358,12 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
         let name = path.rsplit('/').next().unwrap_or_default();
         match CommitKind::of(name) {
             Some((CommitKind::Write, stem)) if stem.starts_with("__") => {
-                folders.insert(join(FRAGMENTS, stem));
+                let folder = join(FRAGMENTS, stem);
+                // libtiledb's vacuum of fragments whose commits were consolidated leaves the commit files there, if those were
+                // not vacuumed before, and no libtiledb opens the array then. What is ignored and gone was replaced.
+                if !ignored.contains(path) || has_metadata(storage, &folder)? {
+                    folders.insert(folder);
+                }
             }
             // An `.ok` without its folder is harmless: the listing of the root decides.
             Some((CommitKind::Ok, stem)) if root_folders.contains(stem) => {

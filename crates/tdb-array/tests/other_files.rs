@@ -74,3 +74,47 @@ fn metadata_that_libtiledb_wrote_is_written_again_as_the_same_file() {
     println!("{same} files are the same, {encrypted} are encrypted, {unordered} are in no order of keys");
     assert!(same >= 20 && unordered * 10 <= same, "{same} {unordered}");
 }
+
+/// Commits are consolidated, then fragments, and the replaced ones vacuumed: libtiledb up to 2.30 leaves an array that it does not
+/// open any more, because the commit files of the fragments that are gone are still there.
+#[test]
+fn a_commit_file_that_is_to_be_ignored_commits_nothing_once_its_fragment_is_gone() {
+    use tdb_array::schema::{Attribute, CellValNum, Datatype};
+    use tdb_array::{OpenOptions, TimeWindow, WriteColumn};
+
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i32..=9))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let write = |time: u64, x: i32| {
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let (x, a) = ([x], [x * 10]);
+        writer
+            .write()
+            .column(WriteColumn::fixed("x", &x))
+            .column(WriteColumn::fixed("a", &a))
+            .commit()
+            .unwrap()
+    };
+    let (gone, kept) = (write(10, 1), write(20, 2));
+    let count = |storage: &MemoryStorage| {
+        let array = OpenOptions::new().window(TimeWindow::ALL).open_storage(storage.clone())?;
+        array.read().collect().map(|cells| cells.len())
+    };
+    let name = |folder: &str| folder.rsplit('/').next().unwrap().to_owned();
+    let ignored = format!("__commits/{}.wrt\n__commits/{}.wrt\n", name(&gone), name(&kept));
+    storage.insert("__commits/__10_20_0123456789abcdef0123456789abcdef_22.ign", ignored.into_bytes());
+    // libtiledb sees both, and so do we.
+    assert_eq!(count(&storage).unwrap(), 2);
+    let folder = format!("__fragments/{}/", name(&gone));
+    for key in storage.keys().iter().filter(|key| key.starts_with(&folder)) {
+        storage.remove(key);
+    }
+    assert_eq!(count(&storage).unwrap(), 1);
+    // Without the list a fragment that is gone is damage.
+    storage.remove("__commits/__10_20_0123456789abcdef0123456789abcdef_22.ign");
+    assert!(count(&storage).is_err());
+}
