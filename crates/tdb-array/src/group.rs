@@ -11,7 +11,7 @@ use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, METADATA};
 use crate::storage::{LocalPlaces, Places};
 use crate::timed::TimedFiles;
-use crate::{Error, OpenOptions, Result, TimeWindow};
+use crate::{Error, SnapshotOptions, Result, TimeWindow};
 
 mod walk;
 
@@ -31,7 +31,7 @@ pub use walk::{Found, Visited};
 #[derive(Debug)]
 pub struct Group {
     context: Context,
-    options: OpenOptions,
+    options: SnapshotOptions,
     window: TimeWindow,
     places: Arc<dyn Places>,
     location: String,
@@ -40,7 +40,7 @@ pub struct Group {
     metadata: TimedFiles,
 }
 
-impl OpenOptions {
+impl SnapshotOptions {
     /// Opens the group in a local folder.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Group {
     /// # Errors
     /// No group there, or a damaged file.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
-        OpenOptions::new().open_group(path)
+        SnapshotOptions::new().open_group(path)
     }
 
     /// Where the group is.

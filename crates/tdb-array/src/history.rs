@@ -18,7 +18,7 @@ use crate::paths::{
 use crate::schemas::Schemas;
 use crate::storage::{Entry, Storage, join};
 use crate::timed::TimedFiles;
-use crate::{Error, OpenOptions, Result, TimeWindow};
+use crate::{Error, SnapshotOptions, Result, TimeWindow};
 
 mod event;
 
@@ -40,7 +40,7 @@ pub use event::{Event, EventKind, History, State};
 /// # Errors
 /// No array there, or names or commit files that make no sense.
 pub fn history(storage: impl Storage + 'static, key: Option<Key>) -> Result<History> {
-    let options = OpenOptions::new();
+    let options = SnapshotOptions::new();
     let options = if let Some(key) = key { options.key(key) } else { options };
     let context = options.context(Box::new(storage));
     let directory = Directory::load(&*context.storage)?;

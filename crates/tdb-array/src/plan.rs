@@ -7,7 +7,7 @@ use crate::asked::{Ends, Wanted};
 use crate::condition::Program;
 use crate::ranges::RangeSet;
 use crate::share::Share;
-use crate::{Array, QueryError, Result};
+use crate::{Snapshot, QueryError, Result};
 
 /// The name of the field that says when a cell was written.
 pub(crate) const TIMESTAMPS: &str = "__timestamps";
@@ -15,7 +15,7 @@ pub(crate) const TIMESTAMPS: &str = "__timestamps";
 /// A query checked against the schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(crate) array: Array,
+    pub(crate) array: Snapshot,
     pub(crate) fields: Vec<FieldKind>,
     /// The intervals of each dimension: merged, or in the order they were asked for where results come in that order.
     pub(crate) ranges: Vec<RangeSet>,
@@ -36,7 +36,7 @@ impl Plan {
     /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None` for
     /// all of it. Without an order, the default one of the array.
     pub(crate) fn new(
-        array: &Array,
+        array: &Snapshot,
         fields: Vec<FieldKind>,
         asked: &[Option<Vec<Wanted>>],
         order: Option<Layout>,

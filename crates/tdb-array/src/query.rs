@@ -12,7 +12,7 @@ use crate::asked::{AskedRange, Ends, Wanted};
 use crate::budget::MemoryBudget;
 use crate::condition::Program;
 use crate::coordinate::Coordinate;
-use crate::engine::{LabelValues, run};
+use crate::engine::{LabelValues, label_values, run};
 use crate::explain::{Explain, explain};
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::check_ends;
@@ -355,7 +355,7 @@ impl Read {
             })?;
             let as_dimension = LabelValues::dimension(label);
             let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
-            let positions = self.array.label_values(label)?.positions(&ends);
+            let positions = label_values(&self.array, label)?.positions(&ends);
             found.push((label_dimension(schema, number), positions.into_iter().map(Wanted::Bytes).collect()));
         }
         Ok(found)

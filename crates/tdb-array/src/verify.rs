@@ -304,7 +304,7 @@ impl Verifier {
             Error::Io { path, source } => Problem { path, offset: None, what: source.to_string() },
             Error::NotAnArray { path, why } => Problem { path, offset: None, what: why.to_owned() },
             Error::Unsupported { path, what } => Problem { path, offset: None, what },
-            error @ (Error::Query(_) | Error::Write(_)) => {
+            error => {
                 Problem { path: self.context.describe(""), offset: None, what: error.to_string() }
             }
         }
@@ -359,7 +359,7 @@ const fn offset_of(cause: &Cause) -> Option<u64> {
         Cause::Parse(error) => Some(error.offset),
         Cause::Tile(error) => Some(error.offset),
         Cause::Inconsistent { offset, .. } => Some(*offset),
-        Cause::Schema(_) | Cause::Name(_) => None,
+        _ => None,
     }
 }
 

@@ -3,12 +3,11 @@
 //! Checked against a schema, a [`QueryCondition`](crate::QueryCondition) becomes a [`Program`] (`resolve`): comparisons of
 //! whole columns with operands in the columns' own bytes. A program turns the columns of a tile into a byte a cell
 //! (`evaluate`), and says of a tile's statistics whether any cell of it can match, so that most tiles need not be decoded
-//! (`prune`, `tiles`). Delete conditions are programs too; `store` makes their files' form of a condition.
+//! (`prune`, `tiles`). Delete conditions are programs too. What is held against the array alone is below, in `operands`.
 
 mod evaluate;
 mod prune;
 mod resolve;
-mod store;
 mod tiles;
 
 #[cfg(test)]

@@ -1,18 +1,13 @@
 //! Conditions checked against a schema: fields found, operands in the fields' own bytes.
 
-use std::collections::HashMap;
-
-use tdb_codec::{CellValNum, Datatype, DatatypeClass};
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
 use super::evaluate::Test;
-use crate::coordinate::{int_to_float, integer_limits};
-use crate::expression::{
-    ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, QueryCondition, Tree,
-};
+use crate::expression::{ConditionError, Operand, Place, Predicate, QueryCondition, Tree};
+use crate::operands::{Compared, enumeration_of, field_of, indices, query};
 use crate::spec::ColumnSpec;
-use crate::{Array, Error, QueryError, Result};
+use crate::{Error, Result, Snapshot};
 
 /// Conditions ready to run: trees of tests over a common list of fields.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +39,7 @@ pub(super) enum Node {
 
 impl Program {
     /// A query's condition.
-    pub(crate) fn of_query(condition: &QueryCondition, array: &Array) -> Result<Self> {
+    pub(crate) fn of_query(condition: &QueryCondition, array: &Snapshot) -> Result<Self> {
         let mut program = Self::default();
         let root = program.resolve(&condition.tree, false, array)?;
         program.roots.push(root);
@@ -100,7 +95,7 @@ impl Program {
     }
 
     /// A tree, or its negation: which is pushed down to the comparisons, so that null cells satisfy neither.
-    fn resolve(&mut self, tree: &Tree, negated: bool, array: &Array) -> Result<Node> {
+    fn resolve(&mut self, tree: &Tree, negated: bool, array: &Snapshot) -> Result<Node> {
         let (list, all) = match tree {
             Tree::Not(inner) => return self.resolve(inner, !negated, array),
             Tree::Test { name, place, predicate } => {
@@ -135,7 +130,7 @@ impl Program {
         place: Place,
         predicate: &Predicate,
         negated: bool,
-        array: &Array,
+        array: &Snapshot,
     ) -> Result<Node> {
         let field = field_of(array, name, place)?;
         let test = match predicate {
@@ -160,28 +155,6 @@ impl Program {
     }
 }
 
-fn query(error: ConditionError) -> Error {
-    QueryError::Condition(error).into()
-}
-
-/// The field that stands at a place of a condition.
-pub(super) fn field_of<'a>(array: &'a Array, name: &str, place: Place) -> Result<Field<'a>> {
-    let schema = array.schema();
-    schema.field(name).ok_or_else(|| {
-        let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
-        query(ConditionError::at(place, Kind::UnknownField { name: name.to_owned(), known }))
-    })
-}
-
-pub(super) fn enumeration_of(array: &Array, field: &Field<'_>) -> Result<Option<Enumeration>> {
-    let FieldKind::Attribute(index) = field.kind else { return Ok(None) };
-    let attribute = array.schema().attributes.get(index);
-    match attribute.and_then(|attribute| attribute.enumeration.as_deref()) {
-        Some(name) => array.enumeration(name),
-        None => Ok(None),
-    }
-}
-
 /// A comparison with the values of an enumeration, as one with their indices.
 fn enumerated(
     field: &Field<'_>,
@@ -201,120 +174,4 @@ fn enumerated(
         (_, true) => Test::Always(false),
         _ => Test::new(comparison, found, false, field.datatype),
     })
-}
-
-/// The index of each operand in an enumeration, in the field's bytes; `None` for one that no cell can hold.
-pub(super) fn indices(
-    field: &Field<'_>,
-    place: Place,
-    comparison: Comparison,
-    operands: &[(Operand, Place)],
-    enumeration: &Enumeration,
-) -> Result<Vec<Option<Vec<u8>>>> {
-    use Comparison::{Equal, In, NotEqual, NotIn};
-    if !enumeration.ordered && !matches!(comparison, Equal | NotEqual | In | NotIn) {
-        let (field, enumeration) = (field.name.to_owned(), enumeration.name.clone());
-        return Err(query(ConditionError::at(place, Kind::Unordered { field, enumeration })));
-    }
-    let compared = Compared::of(field, enumeration.datatype, enumeration.cell_val_num);
-    let compared = compared.map_err(|kind| query(ConditionError::at(place, kind)))?;
-    let wanted = compared.all(operands).map_err(query)?;
-    let entries = (0..enumeration.len()).filter_map(|index| Some((enumeration.value(index)?, index)));
-    let indices: Vec<Option<usize>> = match wanted.as_slice() {
-        [one] => vec![entries.into_iter().find(|(value, _)| value == one).map(|(_, index)| index)],
-        _ => {
-            let entries: HashMap<&[u8], usize> = entries.collect();
-            wanted.iter().map(|value| entries.get(value.as_slice()).copied()).collect()
-        }
-    };
-    // An index that the attribute's type cannot hold is in no cell.
-    let (_, most) = integer_limits(field.datatype);
-    let bytes = |index: usize| {
-        let index = i128::try_from(index).ok().filter(|index| *index <= most)?;
-        index.to_le_bytes().get(..field.datatype.size()).map(<[u8]>::to_vec)
-    };
-    Ok(indices.into_iter().map(|index| bytes(index?)).collect())
-}
-
-/// How operands become bytes of a field.
-pub(super) struct Compared<'f> {
-    field: &'f Field<'f>,
-    datatype: Datatype,
-    text: bool,
-}
-
-impl<'f> Compared<'f> {
-    /// Of a field whose values, or whose enumeration's values, are these.
-    pub(super) fn of(field: &'f Field<'f>, datatype: Datatype, cells: CellValNum) -> Result<Self, Kind> {
-        let text = matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
-        let number = matches!(
-            datatype.class(),
-            DatatypeClass::Integer | DatatypeClass::Real | DatatypeClass::Datetime | DatatypeClass::Time
-        );
-        if text || (number && cells == CellValNum::ONE) {
-            return Ok(Self { field, datatype, text });
-        }
-        let cells = match cells {
-            CellValNum::ONE => datatype.name().to_owned(),
-            CellValNum::Fixed(count) => format!("{count} × {datatype}"),
-            CellValNum::Var => format!("var-length {datatype}"),
-        };
-        Err(Kind::NotComparable { field: field.name.to_owned(), cells })
-    }
-
-    const fn is_text(&self) -> bool {
-        self.text
-    }
-
-    pub(super) fn all(&self, operands: &[(Operand, Place)]) -> Result<Vec<Vec<u8>>, ConditionError> {
-        let bytes = |(operand, place): &(Operand, Place)| {
-            self.bytes(operand).map_err(|kind| ConditionError::at(*place, kind))
-        };
-        operands.iter().map(bytes).collect()
-    }
-
-    fn bytes(&self, operand: &Operand) -> Result<Vec<u8>, Kind> {
-        let (field, datatype) = (self.field.name.to_owned(), self.datatype.name());
-        let wrong = |field| Kind::Type { field, datatype, operand: operand.to_string() };
-        let too_far = |field| Kind::OutOfRange { field, datatype, operand: operand.to_string() };
-        if self.text {
-            return match operand {
-                Operand::Bytes(bytes) => Ok(bytes.clone()),
-                _ => Err(wrong(field)),
-            };
-        }
-        if self.datatype.physical().is_float() {
-            let value = match operand {
-                Operand::Float(value) => *value,
-                Operand::Int(value) => int_to_float(*value),
-                _ => return Err(wrong(field)),
-            };
-            if self.datatype.size() == 8 {
-                return Ok(value.to_le_bytes().to_vec());
-            }
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "the nearest value of the field's type is meant"
-            )]
-            let near = value as f32;
-            return if near.is_infinite() && value.is_finite() {
-                Err(too_far(field))
-            } else {
-                Ok(near.to_le_bytes().to_vec())
-            };
-        }
-        let value = match operand {
-            Operand::Int(value) => *value,
-            Operand::Bool(value) if self.datatype == Datatype::Bool => i128::from(*value),
-            // 1e6 is as good an integer as 1000000.
-            #[expect(clippy::cast_possible_truncation, reason = "a whole number well inside the range")]
-            Operand::Float(value) if value.fract() == 0.0 && value.abs() < 1e30 => *value as i128,
-            _ => return Err(wrong(field)),
-        };
-        let (least, most) = integer_limits(self.datatype);
-        if value < least || value > most {
-            return Err(too_far(field));
-        }
-        Ok(value.to_le_bytes().get(..self.datatype.size()).unwrap_or_default().to_vec())
-    }
 }

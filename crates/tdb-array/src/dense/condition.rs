@@ -14,11 +14,11 @@ use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::statistics::Statistics;
 use crate::worker::Worker;
-use crate::{Array, Result, parallel};
+use crate::{Snapshot, Result, parallel};
 
 /// A program's fields in a dense array.
 pub(crate) struct Matcher<'a> {
-    array: &'a Array,
+    array: &'a Snapshot,
     space: &'a Space,
     pub(crate) program: &'a Program,
     pub(crate) fields: Vec<MatchField<'a>>,

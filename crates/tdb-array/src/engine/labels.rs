@@ -14,7 +14,7 @@ use crate::buffers::lengths_to_offsets;
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::storage::Below;
-use crate::{Array, Cells, Column, Error, OpenOptions, Result};
+use crate::{Snapshot, Cells, Column, Error, SnapshotOptions, Result};
 
 /// The values of a label, in the order of its dimension.
 #[derive(Debug)]
@@ -29,34 +29,25 @@ pub(crate) struct LabelValues<'a> {
     spec: ColumnSpec,
 }
 
-impl Array {
-    /// Opens the array of a dimension label, in the same window; `None` if the schema has no label of that name.
-    ///
-    /// # Errors
-    /// A label whose array lies elsewhere, or as for opening any array.
-    pub fn label(&self, name: &str) -> Result<Option<Self>> {
-        let label = self.schema().labels.iter().find(|label| label.name == name);
-        label.map(|label| self.open_label(label)).transpose()
-    }
-
-    fn open_label(&self, label: &DimensionLabel) -> Result<Self> {
+/// Opens the array of a dimension label, in the same window.
+pub(crate) fn open_label(array: &Snapshot, label: &DimensionLabel) -> Result<Snapshot> {
         let inside =
             label.uri.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\\'));
         if label.external || !label.relative || !inside {
             let what = format!("dimension label \"{}\" is kept elsewhere, in {}", label.name, label.uri);
-            return Err(Error::unsupported(self.describe(self.schema_key()), what));
+            return Err(Error::unsupported(array.describe(array.schema_key()), what));
         }
-        let mut options = OpenOptions::new().window(self.window()).threads(self.context.threads);
-        options = options.limits(self.context.limits);
-        if let Some(key) = &self.context.key {
+        let mut options = SnapshotOptions::new().window(array.window()).threads(array.context.threads);
+        options = options.limits(array.context.limits);
+        if let Some(key) = &array.context.key {
             options = options.key(key.clone());
         }
-        options.open_storage(Below::new(self.context.storage.clone(), label.uri.as_str()))
+        options.open_storage(Below::new(array.context.storage.clone(), label.uri.as_str()))
     }
 
-    /// Reads a label's values.
-    pub(crate) fn label_values<'a>(&'a self, label: &'a DimensionLabel) -> Result<LabelValues<'a>> {
-        let array = self.open_label(label)?;
+/// Reads a label's values.
+pub(crate) fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -> Result<LabelValues<'a>> {
+        let array = open_label(array, label)?;
         let path = || array.describe(array.schema_key());
         let wrong = |detail: &str| Error::inconsistent(path(), "dimension label", 0, detail.to_owned());
         let [positions] = array.schema().domain.dimensions.as_slice() else {
@@ -82,8 +73,6 @@ impl Array {
         let values = cells.into_columns().pop().ok_or_else(|| wrong("the label's attribute was not read"))?;
         Ok(LabelValues { label, positions: positions.clone(), first, values, count, spec })
     }
-}
-
 impl LabelValues<'_> {
     /// A dimension of the label's type, for its ranges.
     pub(crate) fn dimension(label: &DimensionLabel) -> Dimension {
@@ -151,10 +140,10 @@ impl LabelValues<'_> {
 
 /// Turns columns of coordinates into columns of labels, where those were asked for: each label by its number in the schema,
 /// with the column's place.
-pub(crate) fn resolve(array: &Array, wanted: &[(usize, usize)], mut cells: Cells) -> Result<Cells> {
+pub(crate) fn resolve(array: &Snapshot, wanted: &[(usize, usize)], mut cells: Cells) -> Result<Cells> {
     for (place, label) in wanted {
         let Some(label) = array.schema().labels.get(*label) else { continue };
-        let values = array.label_values(label)?;
+        let values = label_values(array, label)?;
         if let Some(column) = cells.columns.get_mut(*place) {
             *column = values.column(column, cells.len)?;
         }

@@ -4,7 +4,7 @@ mod labels;
 
 use tdb_codec::ArrayType;
 
-pub(crate) use self::labels::LabelValues;
+pub(crate) use self::labels::{LabelValues, label_values, open_label};
 use crate::explain::fetch_ahead;
 use crate::plan::Plan;
 use crate::stats::Stage;

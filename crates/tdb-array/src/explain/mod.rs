@@ -18,7 +18,7 @@ use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::storage::Ahead;
 use crate::tiles::FieldTiles;
-use crate::{Array, Layout, Result};
+use crate::{Snapshot, Layout, Result};
 
 /// What a query would read, and why not more ([`Read::explain`](crate::Read::explain)).
 ///
@@ -273,7 +273,7 @@ fn fields(plan: &Plan, fetched: bool) -> Result<Explain> {
 }
 
 /// The visible fragments with those that are not, in order of time.
-fn all_fragments(array: &Array, mut fragments: Vec<FragmentPlan>) -> Vec<FragmentPlan> {
+fn all_fragments(array: &Snapshot, mut fragments: Vec<FragmentPlan>) -> Vec<FragmentPlan> {
     for (entry, in_window) in array.invisible_fragments() {
         let outcome = if in_window { Outcome::Consolidated } else { Outcome::OutsideWindow };
         let (name, timestamps) = (entry.name.to_string(), entry.parsed.timestamps);

@@ -7,14 +7,14 @@ use tdb_fragment::TimestampedName;
 use tdb_schema::{ArraySchema, Attribute, Range};
 
 use crate::fragment::Fragment;
-use crate::{Array, Result};
+use crate::{Snapshot, Result};
 
 /// The schemas of an array, oldest first, with their keys.
 pub(super) type AllSchemas = Vec<(String, Arc<ArraySchema>)>;
 
 /// The schema that consolidated fragments are written with: the newest one that loses nothing, or why none does.
 pub(super) fn target(
-    array: &Array,
+    array: &Snapshot,
     schemas: &AllSchemas,
     inputs: &[&Fragment],
     purge: bool,
@@ -114,7 +114,7 @@ pub(super) fn ineligible(fragment: &Fragment, sparse: bool) -> Option<String> {
 
 /// Why fragments `first..=last` of those visible cannot become one, if so; `chosen` says which of them are meant.
 pub(super) fn blocked(
-    array: &Array,
+    array: &Snapshot,
     (first, last): (usize, usize),
     chosen: &dyn Fn(usize) -> bool,
     amplification: f64,
@@ -171,7 +171,7 @@ pub(super) fn blocked(
 /// A name for what replaces the inputs that takes their place among fragments of equal time: those count in the order of
 /// their paths.
 pub(super) fn name(
-    array: &Array,
+    array: &Snapshot,
     inputs: &[&Fragment],
     target: &ArraySchema,
     uuid: &dyn Fn() -> Result<String>,

@@ -8,7 +8,7 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 use super::Tell;
 use super::fragments::{Job, open};
 use crate::write::{BoxPlan, CheckedColumn, Merged, append_box};
-use crate::{Array, Column, Error, FragmentWriter, Result};
+use crate::{Array, Snapshot, Column, Error, FragmentWriter, Result};
 
 /// One side of a box, in cells from the low end of the domain, both ends included.
 type Side = (u64, u64);
@@ -146,12 +146,13 @@ fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_ce
 const VAR_CELL: usize = 64;
 
 fn append(
-    array: &Array,
+    array: &Snapshot,
     schema: &ArraySchema,
     slab: &[Side],
     fragment: &mut FragmentWriter<'_>,
 ) -> Result<()> {
     let domain = ranges(schema, slab);
+    let array = Array::from(array.clone());
     let mut read = array.read().fields(schema.attributes.iter().map(|attribute| attribute.name.clone()));
     for (range, dimension) in domain.iter().zip(&schema.domain.dimensions) {
         read = read.range_bytes(&dimension.name, Some(range.low.clone()), Some(range.high.clone()));

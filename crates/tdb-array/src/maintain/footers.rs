@@ -11,7 +11,7 @@ use crate::fragment::Fragment;
 use crate::paths::FRAGMENT_META;
 use crate::storage::join;
 use crate::write::{Nonces, ensure_folder, fresh_uuid, generic_tile, put};
-use crate::{Array, ArrayWriter, Error, Result};
+use crate::{Snapshot, ArrayWriter, Error, Result};
 
 const WHAT: &str = "consolidation of fragment metadata";
 
@@ -41,7 +41,7 @@ pub(super) fn existing(writer: &ArrayWriter) -> Result<Vec<String>> {
 }
 
 /// Fragments that have a footer.
-fn with_footers(array: &Array) -> Vec<&Fragment> {
+fn with_footers(array: &Snapshot) -> Vec<&Fragment> {
     let fragments = array.fragments().iter().map(Arc::as_ref);
     fragments.filter(|fragment| fragment.version().has(Gate::FragmentFooter)).collect()
 }

@@ -19,7 +19,7 @@ use crate::schemas::Schemas;
 use crate::storage::join;
 use crate::verify::verify_fragment;
 use crate::write::{ensure_folder, fresh_uuid, lock, never_put, put, uri_of};
-use crate::{Array, ArrayWriter, Error, OpenOptions, Result, TimeWindow, clock};
+use crate::{Snapshot, ArrayWriter, Error, SnapshotOptions, Result, TimeWindow, clock};
 
 const WHAT: &str = "consolidation";
 
@@ -34,10 +34,10 @@ pub(super) struct FragmentWork {
 }
 
 /// The array with all that was ever written to it, for reading what is consolidated.
-pub(super) fn open(writer: &ArrayWriter) -> Result<Array> {
+pub(super) fn open(writer: &ArrayWriter) -> Result<Snapshot> {
     let context = &writer.context;
     let mut options =
-        OpenOptions::new().window(TimeWindow::ALL).threads(context.threads).limits(context.limits);
+        SnapshotOptions::new().window(TimeWindow::ALL).threads(context.threads).limits(context.limits);
     if let Some(key) = &context.key {
         options = options.key(key.clone());
     }
@@ -91,7 +91,7 @@ pub(super) fn plan(writer: &ArrayWriter, options: &Consolidation) -> Result<Main
 type Window = (Vec<usize>, String);
 
 struct Chooser<'a> {
-    array: &'a Array,
+    array: &'a Snapshot,
     schemas: &'a AllSchemas,
     options: &'a Consolidation,
     /// What is later, readers do not see yet.
@@ -230,7 +230,7 @@ impl Chooser<'_> {
 
 /// What a step works on.
 pub(super) struct Job<'a> {
-    pub(super) array: &'a Array,
+    pub(super) array: &'a Snapshot,
     /// Writes with the schema of the new fragments.
     pub(super) writer: &'a ArrayWriter,
     /// Oldest first.

@@ -12,7 +12,7 @@ use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::{Array, Error, Result, parallel};
+use crate::{Snapshot, Error, Result, parallel};
 
 /// For every selected cell whether no delete removed it, 0 if one did; `None` if there is nothing to ask. Cells that are 0
 /// in `wanted` already stay so.
@@ -82,7 +82,7 @@ fn need(
 }
 
 /// The conditions of an array's deletes, a root each.
-pub(crate) fn stored_program(array: &Array) -> Result<Program> {
+pub(crate) fn stored_program(array: &Snapshot) -> Result<Program> {
     let conditions = array.deletes.iter().map(|delete| &delete.condition);
     Program::of_stored(conditions, array.schema(), |index, name| {
         let what =
