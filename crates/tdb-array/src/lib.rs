@@ -38,81 +38,41 @@
 //! Whatever an array needs that this build does not do is refused by name ([`Error::Unsupported`]); nothing is
 //! skipped silently.
 //!
-//! This is the only crate of the stack with I/O and threads. It knows no byte layout: those live in the crates
-//! below.
+//! This crate has no code of its own: it shows what programs need of `tdb-cells`, `tdb-storage`, `tdb-snapshot`, `tdb-query`,
+//! `tdb-write` and `tdb-maintain`, and its tests hold all of them to what this page says.
 #![forbid(unsafe_code)]
 
-mod aggregate;
-mod array;
 pub mod causes;
-mod condition;
-mod consolidated;
-mod context;
-mod deletes;
-mod dense;
-mod directory;
-mod engine;
-mod enumerations;
-mod explain;
-mod fragment;
-mod group;
-mod history;
-mod maintain;
-mod object;
-mod paths;
-mod plan;
-mod query;
 pub mod schema;
-mod schemas;
-mod snapshot;
-mod sparse;
-mod statistics;
 pub mod stored;
-mod stream;
-mod tiles;
-mod timed;
-mod verify;
-mod worker;
-mod write;
 
-use tdb_cells::{
-    asked, budget, buffers, clock, coordinate, expression, facts, gather, grid, operands, order, parallel,
-    ranges, share, spec,
-};
-use tdb_storage::{stats, storage};
-
-use snapshot::{Snapshot, SnapshotOptions};
-
-pub use aggregate::AggregateValue;
-pub use array::{Array, OpenOptions};
 pub use bytes::Bytes;
-pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
-pub use fragment::Fragment;
 #[cfg(feature = "async")]
 pub use futures_core::Stream;
-pub use group::{Found, Group, Visited};
-pub use history::{Event, EventKind, History, State, history};
-pub use maintain::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
-    Stored, Vacuum,
-};
-pub use object::object_type;
-pub use query::{BatchStream, Read};
-pub use stream::{Batches, Progress};
-pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
-pub use tdb_filters::Key;
-pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
-    ConditionField, ConditionTarget, Coordinate, Error, MemoryBudget, MemoryBudgetError, Operand, QueryCondition,
-    QueryError, Result, TimeWindow, WriteError, field,
+    ConditionField, ConditionTarget, Coordinate, Error, MemoryBudget, MemoryBudgetError, Operand,
+    QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
+};
+pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
+pub use tdb_filters::Key;
+pub use tdb_maintain::{
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
+    Problem, Stored, Vacuum, Verification, verify, verify_with,
+};
+pub use tdb_query::{
+    AggregateValue, Array, BatchStream, Batches, Explain, FieldPlan, FragmentPlan, OpenOptions, Outcome,
+    Progress, Purpose, Read,
+};
+pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
+pub use tdb_snapshot::{
+    Event, EventKind, Found, Fragment, Group, History, Snapshot, State, Visited, history, object_type,
 };
 pub use tdb_storage::{
     ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
     QueryStats, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage, testing,
 };
-pub use verify::{Problem, Verification, verify, verify_with};
-pub use write::{
+pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
     SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions, enumeration_file_name,
     is_free,

@@ -44,10 +44,7 @@ pub fn fill_cells(out: &mut [u8], cell: &[u8]) {
 }
 
 /// Cuts `data` into consecutive pieces of these lengths.
-pub fn split_lengths<T>(
-    mut data: &mut [T],
-    lengths: impl IntoIterator<Item = usize>,
-) -> Vec<&mut [T]> {
+pub fn split_lengths<T>(mut data: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let mut pieces = Vec::new();
     for len in lengths {
         let at = len.min(data.len());

@@ -77,11 +77,7 @@ pub fn permutation(
 }
 
 /// The cells (numbered likewise, ascending) that others with equal coordinates replace: what stays may be in any order.
-pub fn replaced(
-    threads: usize,
-    schema: &ArraySchema,
-    batches: Vec<CellBatch<'_>>,
-) -> Result<Vec<u32>> {
+pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>>) -> Result<Vec<u32>> {
     let table = CellTable::new(&schema.domain.dimensions, batches)?;
     // Any order brings equal cells together. The one they are stored in is cheap, but for places on a curve.
     let order = match CellOrder::of(Layout::GlobalOrder, schema) {
