@@ -2,6 +2,7 @@
 
 mod bounds;
 mod needs;
+mod tile_file;
 
 use std::collections::HashMap;
 use std::io;
@@ -17,6 +18,7 @@ use tdb_fragment::{
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use self::bounds::beyond;
+pub use self::tile_file::{TileFile, TileLocation};
 use crate::context::Context;
 use crate::directory::{FragmentEntry, METADATA_TAIL};
 use crate::paths::FRAGMENT_METADATA;
@@ -56,51 +58,6 @@ struct MetadataFile {
 
 /// The offset of a footer whose place in the fragment's own file was not looked at.
 const ELSEWHERE: u64 = u64::MAX;
-
-/// Where a tile's bytes are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TileLocation {
-    /// The file's key.
-    pub key: Arc<str>,
-    /// The tile's bytes in it.
-    pub range: ByteRangeOf<u64>,
-}
-
-/// The tiles of one data file: where each begins, and where the last one ends.
-#[derive(Clone, Debug)]
-pub struct TileFile {
-    /// The file's key.
-    pub key: Arc<str>,
-    offsets: Arc<Vec<u64>>,
-    size: u64,
-}
-
-impl TileFile {
-    /// Number of tiles.
-    pub fn tile_count(&self) -> usize {
-        self.offsets.len()
-    }
-
-    /// Where the first tile begins.
-    pub fn start(&self) -> Option<u64> {
-        self.offsets.first().copied()
-    }
-
-    /// The bytes of tile `tile`.
-    pub fn tile(&self, context: &Context, tile: usize) -> Result<TileLocation> {
-        let bad = |detail: String| {
-            Error::inconsistent(context.describe(&self.key), "tile offsets", self.size, detail)
-        };
-        let start = *self.offsets.get(tile).ok_or_else(|| {
-            bad(format!("tile {tile} is needed, but the fragment lists {}", self.offsets.len()))
-        })?;
-        let end = tile.checked_add(1).and_then(|next| self.offsets.get(next)).copied().unwrap_or(self.size);
-        if start > end || end > self.size {
-            return Err(bad(format!("tile {tile} would span bytes {start} to {end} of {}", self.size)));
-        }
-        Ok(TileLocation { key: self.key.clone(), range: start..end })
-    }
-}
 
 impl Fragment {
     /// Reads a fragment's footer. `schemas` loads a schema by its file's name.
