@@ -97,7 +97,7 @@ struct Queue<J, R> {
     abandoned: bool,
 }
 
-/// Runs `run` on every job with at most `threads` threads, as [`run`](self::run) does, and hands the results to `sink`
+/// Runs `run` on every job with at most `threads` threads, as [`run`] does, and hands the results to `sink`
 /// in job order while later jobs run. Jobs are taken from the iterator as threads come free, and no thread runs far
 /// ahead of the sink, so memory is bounded by a few results a thread.
 ///

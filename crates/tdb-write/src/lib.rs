@@ -21,7 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`write`] has also what maintenance needs of it, which writes fragments out of others: locks, names, files that appear whole,
+//! [`write`](mod@write) has also what maintenance needs of it, which writes fragments out of others: locks, names, files that appear whole,
 //! statistics of tiles, the order of cells.
 //!
 //! What this crate does not know: how queries are answered. It takes names and nonces from the system's random numbers, as no other

@@ -251,7 +251,7 @@ impl Contests {
         let array = &plan.array;
         let dimensions = &array.schema().domain.dimensions;
         let mut rivals: Vec<Option<Vec<usize>>> = Vec::with_capacity(array.fragments().len());
-        for fragment in &*array.fragments() {
+        for fragment in array.fragments() {
             // One with timestamps holds versions of its own cells.
             rivals.push((!fragment.footer().has_timestamps).then(Vec::new));
         }

@@ -31,7 +31,7 @@ pub(crate) fn surviving(
     let program = stored_program(array)?;
     let sources = Sources::new(context, &program, array.fragments());
     let mut processed = Vec::with_capacity(array.fragments().len());
-    for fragment in &*array.fragments() {
+    for fragment in array.fragments() {
         processed.push(processed_conditions(array.context(), fragment)?);
     }
     need(plan, selections, &program, &processed)?;

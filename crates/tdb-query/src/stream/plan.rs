@@ -93,7 +93,7 @@ impl Parts {
             _ => Kind::Untried(KeyOrder::new(schema, order)),
         };
         if !matches!(kind, Kind::Boxes(_)) {
-            for fragment in &*plan.array.fragments() {
+            for fragment in plan.array.fragments() {
                 let footer = fragment.footer();
                 progress.tiles_estimate = progress.tiles_estimate.saturating_add(footer.sparse_tile_num);
                 progress.cells_estimate = progress.cells_estimate.saturating_add(fragment.cell_count());
@@ -210,7 +210,7 @@ impl Parts {
 
     /// The error of a budget that is too small for a stream by keys, of which a quarter notes keys.
     fn too_small_for_keys(&self, plan: &Plan) -> Error {
-        for fragment in &*plan.array.fragments() {
+        for fragment in plan.array.fragments() {
             // Notes how large its values are.
             if let Err(error) = self.cost.var_sizes(plan.array.context(), fragment) {
                 return error;
@@ -337,7 +337,7 @@ pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;
     let cost = CellCost::new(plan, !dense && Sorting::of(plan).sorts);
-    for fragment in &*plan.array.fragments() {
+    for fragment in plan.array.fragments() {
         cost.var_sizes(plan.array.context(), fragment)?;
     }
     let thread = cost.thread(largest_tile(plan, &cost), cost.largest_value_tile());

@@ -142,7 +142,7 @@ impl Spread {
     /// is held once more when it is put in order.
     pub(crate) fn places(plan: &Plan, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
         let (mut values, mut cells, mut longest) = (0u64, 1u64, 0.0);
-        for fragment in &*plan.array.fragments() {
+        for fragment in plan.array.fragments() {
             let sizes = cost.var_sizes(plan.array.context(), fragment)?;
             for (times, list) in &sizes {
                 let sum = list.iter().fold(0u64, |sum, size| sum.saturating_add(*size));

@@ -286,7 +286,6 @@ impl ArrayWriter {
 
     /// How it was opened.
     #[doc(hidden)]
-    #[must_use]
     pub const fn options(&self) -> &WriteOptions {
         &self.options
     }
