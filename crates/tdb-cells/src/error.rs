@@ -84,6 +84,20 @@ pub enum Cause {
     },
 }
 
+impl Cause {
+    /// Where in the file the bytes are that are wrong, if the cause knows.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn offset(&self) -> Option<u64> {
+        match self {
+            Self::Parse(error) => Some(error.offset),
+            Self::Tile(error) => Some(error.offset),
+            Self::Inconsistent { offset, .. } => Some(*offset),
+            Self::Schema(_) | Self::Name(_) => None,
+        }
+    }
+}
+
 /// A query that does not fit the array.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]

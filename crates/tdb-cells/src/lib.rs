@@ -12,19 +12,19 @@
 //! | [`parallel`] | the threads of all crates above |
 //! | [`error`] | what failed, in which file, at which offset |
 //!
-//! Ranges are typed and packed once, and then asked about tiles and cells:
+//! What a caller says is a value that nothing has looked at yet:
 //!
 //! ```
 //! use tdb_cells::TimeWindow;
 //! use tdb_cells::expression::field;
 //!
 //! let condition = field("temperature").gt(20.5).and(field("station").eq("Bern"));
-//! assert_eq!(condition.to_string(), "temperature > 20.5 and station == 'Bern'");
-//! assert!(TimeWindow::between(10, 20).end == 20);
+//! assert_eq!(condition.to_string(), "temperature > 20.5 and station = 'Bern'");
+//! assert_eq!(TimeWindow::between(10, 20).end, 20);
 //! ```
 //!
 //! What this crate does not know: files, storages, fragments of an array, who asks. It starts threads (`parallel`) and asks
-//! what time it is (`clock`), and no other crate's business is here.
+//! what time it is (`clock`), for itself and for the crates above.
 //!
 //! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
 //! may change with any minor version.

@@ -22,7 +22,7 @@ use crate::paths::{
 };
 use crate::ranges::is_value;
 use crate::storage::{Entry, Storage, join};
-use crate::{Cause, Error, Result};
+use crate::{Error, Result};
 
 mod cells;
 mod commits;
@@ -299,7 +299,7 @@ impl Verifier {
     fn problem_of(&self, error: Error) -> Problem {
         match error {
             Error::Corrupt { path, source } => {
-                Problem { path, offset: offset_of(&source), what: source.to_string() }
+                Problem { path, offset: source.offset(), what: source.to_string() }
             }
             Error::Io { path, source } => Problem { path, offset: None, what: source.to_string() },
             Error::NotAnArray { path, why } => Problem { path, offset: None, what: why.to_owned() },
@@ -350,15 +350,6 @@ fn entry_of(folder: &str) -> Option<FragmentEntry> {
     let name = folder.rsplit('/').next().unwrap_or_default();
     let parsed = TimestampedName::parse(name).ok().filter(|parsed| parsed.version.is_some())?;
     Some(FragmentEntry { name: name.into(), folder: folder.into(), parsed })
-}
-
-const fn offset_of(cause: &Cause) -> Option<u64> {
-    match cause {
-        Cause::Parse(error) => Some(error.offset),
-        Cause::Tile(error) => Some(error.offset),
-        Cause::Inconsistent { offset, .. } => Some(*offset),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
