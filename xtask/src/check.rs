@@ -20,8 +20,8 @@ use layers::{Exports, Layers, Upward};
 pub(crate) use stack::{Package, Workspace};
 use tokens::Token;
 
-/// The crate that may do I/O; nothing above it in the member list may.
-const FACADE: &str = "tdb-array";
+/// The command, which may do as it likes. What stands before it in the member list are libraries.
+const COMMAND: &str = "tdb-cli";
 /// The one file that may hold version numbers.
 const GATE_TABLE: &str = "crates/tdb-codec/src/version.rs";
 
@@ -50,8 +50,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let root = peer::repository_root()?;
     let mut violations = Vec::new();
     let workspace = Workspace::load(&root)?;
-    violations.extend(workspace.upward_dependencies());
+    violations.extend(workspace.wrong_dependencies());
     let mut files = 0usize;
+    let mut outside = BTreeSet::new();
     for package in workspace.packages() {
         let source = root.join(&package.folder).join("src");
         let mut house = House::of(&package.name, &root, &source)?;
@@ -68,8 +69,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
                 continue;
             }
             let code = tokens::without_tests(tokens);
-            if workspace.is_below(&package.name, FACADE) {
-                violations.extend(purity::check(&name, &code));
+            if workspace.is_below(&package.name, COMMAND) {
+                violations.extend(purity::check(&name, &code, &purity::MAY, &mut outside));
             }
             if package.folder.starts_with("crates/") {
                 violations.extend(sizes::check(&name, &code));
@@ -87,6 +88,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             println!("{}", house.layers.text());
         }
     }
+    violations.extend(purity::gone(&purity::MAY, &outside));
     let stale = tables::stale(&root)?;
     violations
         .extend(stale.iter().map(|name| Violation::new(name, 1, "out of date: run `cargo xtask tables`")));

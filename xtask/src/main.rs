@@ -34,7 +34,11 @@ const COMMANDS: &[Command] = &[
         "read fresh arrays of released libraries, and have them read ours; `filters`, `maintenance`, `crashes`, …",
         conform::run,
     ),
-    ("check", "refuse what no compiler does: upward dependencies, I/O below tdb-array, …", check::run),
+    (
+        "check",
+        "refuse what no compiler does: upward dependencies, I/O where there should be none, …",
+        check::run,
+    ),
     ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),
     (

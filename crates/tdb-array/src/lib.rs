@@ -38,98 +38,41 @@
 //! Whatever an array needs that this build does not do is refused by name ([`Error::Unsupported`]); nothing is
 //! skipped silently.
 //!
-//! This is the only crate of the stack with I/O and threads. It knows no byte layout: those live in the crates
-//! below.
+//! This crate has no code of its own: it shows what programs need of `tdb-cells`, `tdb-storage`, `tdb-snapshot`, `tdb-query`,
+//! `tdb-write` and `tdb-maintain`, and its tests hold all of them to what this page says.
 #![forbid(unsafe_code)]
 
-mod aggregate;
-mod array;
-mod asked;
-mod budget;
-mod buffers;
 pub mod causes;
-mod cells;
-mod clock;
-mod condition;
-mod consolidated;
-mod context;
-mod coordinate;
-mod deletes;
-mod dense;
-mod directory;
-mod engine;
-mod enumerations;
-mod error;
-mod explain;
-mod expression;
-mod facts;
-mod fragment;
-mod gather;
-mod grid;
-mod group;
-mod history;
-mod large;
-mod maintain;
-mod object;
-mod order;
-mod parallel;
-mod paths;
-mod plan;
-mod query;
-mod ranges;
 pub mod schema;
-mod schemas;
-mod share;
-mod sparse;
-mod spec;
-mod statistics;
-mod stats;
-mod storage;
 pub mod stored;
-mod stream;
-pub mod testing;
-mod tiles;
-mod timed;
-mod verify;
-mod window;
-mod worker;
-mod write;
 
-pub use aggregate::AggregateValue;
-pub use array::{Array, OpenOptions};
-pub use budget::{MemoryBudget, MemoryBudgetError};
 pub use bytes::Bytes;
-pub use cells::{Cells, Column};
-pub use coordinate::Coordinate;
-pub use error::{Cause, Error, QueryError, Result, WriteError};
-pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
-pub use expression::{
-    Aggregate, AggregateError, AggregateFunction, ConditionError, ConditionErrorKind, ConditionField,
-    Operand, QueryCondition, field,
-};
-pub use fragment::Fragment;
 #[cfg(feature = "async")]
 pub use futures_core::Stream;
-pub use group::{Found, Group, Visited};
-pub use history::{Event, EventKind, History, State, history};
-pub use maintain::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
-    Stored, Vacuum,
+pub use tdb_cells::{
+    Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
+    ConditionField, ConditionTarget, Coordinate, Error, MemoryBudget, MemoryBudgetError, Operand,
+    QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
 };
-pub use object::object_type;
-pub use query::{BatchStream, Read};
-pub use stats::QueryStats;
-pub use storage::{
-    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
-    Reply, Request, Storage, StorageLock, StoredFile, WriteStorage,
-};
-pub use stream::{Batches, Progress};
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
 pub use tdb_filters::Key;
+pub use tdb_maintain::{
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
+    Problem, Stored, Vacuum, Verification, verify, verify_with,
+};
+pub use tdb_query::{
+    AggregateValue, Array, BatchStream, Batches, Explain, FieldPlan, FragmentPlan, OpenOptions, Outcome,
+    Progress, Purpose, Read,
+};
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
-pub use verify::{Problem, Verification, verify, verify_with};
-pub use window::TimeWindow;
-pub use write::{
+pub use tdb_snapshot::{
+    Event, EventKind, Found, Fragment, Group, History, Snapshot, State, Visited, history, object_type,
+};
+pub use tdb_storage::{
+    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
+    QueryStats, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage, testing,
+};
+pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
     SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions, enumeration_file_name,
     is_free,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use tdb_array::{
     Array, ArraySchema, ArrayType, ByteRange, CellValNum, Datatype, Durability, Entry, FileWriter,
-    MemoryStorage, OpenOptions, Storage, WriteColumn, WriteOptions, WriteStorage,
+    MemoryStorage, OpenOptions, Storage, StorageLock, WriteColumn, WriteOptions, WriteStorage,
 };
 use tdb_schema::{Attribute, Dimension, Domain};
 

@@ -23,73 +23,83 @@ pub(super) struct Layers {
 /// An import that points up: the module that has it, and the one that it uses.
 pub(super) type Upward = (&'static str, &'static str);
 
-/// The crates with layers.
-const LAYERS: [Layers; 1] = [Layers {
-    package: "tdb-array",
-    modules: &[
-        // Names of the crates below, for programs that have only this one.
-        "schema",
-        "stored",
-        "causes",
-        // What callers say, errors, threads: anything may use them.
-        "coordinate",
-        "expression",
-        "budget",
-        "error",
-        "parallel",
-        "clock",
-        "window",
-        // Columns, ranges, orders of cells: no storage. With what is above in this list, the later tdb-cells.
-        "large",
-        "cells",
-        "buffers",
-        "spec",
-        "gather",
-        "grid",
-        "asked",
-        "ranges",
-        "facts",
-        "order",
-        "share",
-        // Where bytes come from and go to, and what an open array and its threads keep: the later tdb-storage.
-        "storage",
-        "testing",
-        "stats",
-        "context",
-        "worker",
-        // What an array is at a time, and one tile of one field of it: the later tdb-snapshot.
-        "paths",
-        "object",
-        "timed",
-        "directory",
-        "schemas",
-        "deletes",
-        "consolidated",
-        "fragment",
-        "statistics",
-        "tiles",
-        "array",
-        "group",
-        "history",
-        // Which cells, in which order, inside which memory: the later tdb-query.
-        "condition",
-        "plan",
-        "dense",
-        "sparse",
-        "explain",
-        "engine",
-        "stream",
-        "aggregate",
-        "enumerations",
-        "query",
-        // From columns to a committed fragment: the later tdb-write.
-        "write",
-        // Whether all is well, and many files into few: the later tdb-maintain.
-        "verify",
-        "maintain",
-    ],
-    upward: &[],
-}];
+/// The crates with layers. (`tdb-write` has one module.)
+const LAYERS: [Layers; 5] = [
+    Layers {
+        package: "tdb-cells",
+        modules: &[
+            // What callers say, errors, threads: anything may use them.
+            "coordinate",
+            "expression",
+            "budget",
+            "error",
+            "operands",
+            "parallel",
+            "clock",
+            "window",
+            // Columns, ranges, orders of cells.
+            "large",
+            "cells",
+            "buffers",
+            "spec",
+            "gather",
+            "grid",
+            "asked",
+            "ranges",
+            "facts",
+            "order",
+            "share",
+        ],
+        upward: &[],
+    },
+    Layers { package: "tdb-storage", modules: &["storage", "testing", "stats"], upward: &[] },
+    Layers {
+        package: "tdb-snapshot",
+        modules: &[
+            // What an open array and its threads keep.
+            "context",
+            "worker",
+            // Which files there are, and which of them count.
+            "paths",
+            "object",
+            "timed",
+            "directory",
+            "schemas",
+            "deletes",
+            "consolidated",
+            // What a fragment says of itself, and one tile of one field of it.
+            "fragment",
+            "statistics",
+            "tiles",
+            // An array, and a group, at a time.
+            "snapshot",
+            "group",
+            "history",
+        ],
+        upward: &[],
+    },
+    Layers {
+        package: "tdb-query",
+        modules: &[
+            // What all engines run.
+            "condition",
+            "plan",
+            // The engines, what they would read, and which of them answers.
+            "dense",
+            "sparse",
+            "explain",
+            "engine",
+            "stream",
+            "aggregate",
+            // What callers hold.
+            "array",
+            "enumerations",
+            "query",
+        ],
+        upward: &[],
+    },
+    Layers { package: "tdb-maintain", modules: &["verify", "maintain"], upward: &[] },
+];
 
 /// The layers of a crate, if it has some.
 pub(super) fn of(package: &str) -> Option<&'static Layers> {

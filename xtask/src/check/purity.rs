@@ -1,37 +1,104 @@
-//! No I/O, threads or clocks below the facade.
+//! Which files of the libraries reach outside the process: none, but for those of a table.
+
+use std::collections::BTreeSet;
 
 use super::tokens::{Token, first_segments};
 use super::{Violation, matches};
 
+/// Where this table stands.
+const FILE: &str = "xtask/src/check/purity.rs";
+
 /// Modules of the standard library that reach outside the process or depend on when it runs.
 const MODULES: [&str; 8] = ["env", "fs", "io", "net", "path", "process", "thread", "time"];
+/// The crate that asks the system for random numbers.
+const RANDOM: &str = "getrandom";
 /// Macros that write to a stream.
 const MACROS: [&str; 5] = ["dbg", "eprint", "eprintln", "print", "println"];
 /// What these modules have that reaches nothing: bytes in memory, which is how an image decoder wants them.
-const ALLOWED: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
+const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
-/// Looks at the tokens of one source file, tests left out.
-pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
+/// What a file, or all files of a folder, may use all the same: of [`MODULES`], or [`RANDOM`]. Of `io` and `path` most use no more
+/// than the types of errors and of arguments; `fs` is what opens files.
+pub(super) const MAY: [May; 16] = [
+    ("crates/tdb-cells/src/clock.rs", "time"),
+    ("crates/tdb-cells/src/error.rs", "io"),
+    ("crates/tdb-cells/src/parallel.rs", "thread"),
+    ("crates/tdb-storage/src/", "io"),
+    ("crates/tdb-storage/src/stats.rs", "time"),
+    ("crates/tdb-storage/src/storage/", "fs"),
+    ("crates/tdb-storage/src/storage/", "path"),
+    // It waits, as what is far away does.
+    ("crates/tdb-storage/src/testing.rs", "thread"),
+    ("crates/tdb-snapshot/src/", "io"),
+    ("crates/tdb-snapshot/src/", "path"),
+    ("crates/tdb-query/src/array.rs", "path"),
+    // The thread that reads the next batch while a caller works on one.
+    ("crates/tdb-query/src/query/ahead.rs", "thread"),
+    ("crates/tdb-write/src/write/", "io"),
+    ("crates/tdb-write/src/write/", "path"),
+    ("crates/tdb-write/src/write/names.rs", RANDOM),
+    ("crates/tdb-maintain/src/", "io"),
+];
+
+/// A file or a folder, and what it may use.
+pub(super) type May = (&'static str, &'static str);
+
+/// Looks at the tokens of one source file, tests left out. `used` collects what is used of the table.
+pub(super) fn check(
+    file: &str,
+    tokens: &[Token<'_>],
+    may: &[May],
+    used: &mut BTreeSet<May>,
+) -> Vec<Violation> {
     let mut violations = Vec::new();
+    let mut allowed = |what: &str| {
+        let row = may.iter().find(|(place, allowed)| *allowed == what && is_in(file, place));
+        row.is_some_and(|row| {
+            used.insert(*row);
+            true
+        })
+    };
     for (at, token) in tokens.iter().enumerate() {
         let next = at.saturating_add(1);
         let mut report = |line, what: String| violations.push(Violation::new(file, line, what));
         if MACROS.contains(&token.text) && matches(tokens, next, &["!"]) {
-            report(token.line, format!("{}! writes to a stream below the facade", token.text));
+            report(token.line, format!("a library uses {}!, which writes to a stream", token.text));
+        }
+        if token.text == RANDOM && matches(tokens, next, &[":", ":"]) && !allowed(RANDOM) {
+            report(token.line, format!("{RANDOM} is used, and the table of who may does not list this file"));
         }
         if token.text == "std" && matches(tokens, next, &["as"]) {
             report(token.line, "std under another name hides what is used of it".to_owned());
         }
         if token.text == "std" && matches(tokens, next, &[":", ":"]) {
             for module in first_segments(tokens, at.saturating_add(3)) {
-                let harmless = ALLOWED.iter().any(|path| matches(tokens, at, path));
-                if module.text == "*" || !harmless && MODULES.contains(&module.text) {
-                    report(module.line, format!("std::{} is used below the facade", module.text));
+                let harmless = HARMLESS.iter().any(|path| matches(tokens, at, path));
+                let outside = MODULES.contains(&module.text) && !harmless && !allowed(module.text);
+                if module.text == "*" || outside {
+                    let what = format!(
+                        "std::{} is used, and the table of who may does not list this file",
+                        module.text
+                    );
+                    report(module.line, what);
                 }
             }
         }
     }
     violations
+}
+
+/// Whether a file is the place of a row, or in it.
+fn is_in(file: &str, place: &str) -> bool {
+    file == place || place.ends_with('/') && file.starts_with(place)
+}
+
+/// Rows of the table that no file needs any more.
+pub(super) fn gone(may: &[May], used: &BTreeSet<May>) -> Vec<Violation> {
+    let gone = may.iter().filter(|row| !used.contains(*row));
+    gone.map(|(place, what)| {
+        Violation::new(FILE, 1, format!("{place} uses no {what} any more: take it out of the table"))
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -40,7 +107,8 @@ mod tests {
     use super::*;
 
     fn lines(source: &str) -> Vec<usize> {
-        check("a.rs", &tokenize(source)).iter().map(|violation| violation.line).collect()
+        let found = check("a.rs", &tokenize(source), &[], &mut BTreeSet::new());
+        found.iter().map(|violation| violation.line).collect()
     }
 
     #[test]
@@ -73,5 +141,21 @@ mod tests {
         assert!(lines("use std::sync::Mutex; use std::collections::{HashMap, BTreeMap};").is_empty());
         assert!(lines("//! std::fs\n/* std::io */ const A: &str = \"std::net\";").is_empty());
         assert!(lines("mod path; use crate::io; use core::time::Duration;").is_empty());
+    }
+
+    #[test]
+    fn randomness_is_found() {
+        assert_eq!(lines("getrandom::fill(&mut bytes)"), [1]);
+    }
+
+    #[test]
+    fn what_the_table_lists_is_allowed_there_until_it_is_gone() {
+        let may: [May; 2] = [("house/cellar/", "fs"), ("house/roof.rs", "time")];
+        let mut used = BTreeSet::new();
+        let tokens = tokenize("use std::fs::File;");
+        assert!(check("house/cellar/door.rs", &tokens, &may, &mut used).is_empty());
+        assert_eq!(check("house/roof.rs", &tokens, &may, &mut used).len(), 1);
+        assert_eq!(check("house/cellars.rs", &tokens, &may, &mut used).len(), 1);
+        assert_eq!(gone(&may, &used).len(), 1);
     }
 }

@@ -10,17 +10,17 @@ const FUNCTION_LINES: usize = 80;
 
 /// Functions and files that are still larger: the file, and the function's name or nothing. None may be added.
 const LARGER: &[(&str, &str)] = &[
-    ("crates/tdb-array/src/aggregate/sparse.rs", "run"),
-    ("crates/tdb-array/src/directory.rs", "commits"),
-    ("crates/tdb-array/src/explain/dense.rs", "explain"),
-    ("crates/tdb-array/src/parallel.rs", "run_in_order"),
-    ("crates/tdb-array/src/sparse/mod.rs", "read"),
-    ("crates/tdb-array/src/sparse/mod.rs", "stage_into"),
-    ("crates/tdb-array/src/order/sort.rs", ""),
-    ("crates/tdb-array/src/sparse/select.rs", "run"),
-    ("crates/tdb-array/src/stream/cost.rs", "new"),
-    ("crates/tdb-array/src/tiles.rs", "open"),
-    ("crates/tdb-array/src/write/evolve.rs", "apply"),
+    ("crates/tdb-query/src/aggregate/sparse.rs", "run"),
+    ("crates/tdb-snapshot/src/directory.rs", "commits"),
+    ("crates/tdb-query/src/explain/dense.rs", "explain"),
+    ("crates/tdb-cells/src/parallel.rs", "run_in_order"),
+    ("crates/tdb-query/src/sparse/mod.rs", "read"),
+    ("crates/tdb-query/src/sparse/mod.rs", "stage_into"),
+    ("crates/tdb-cells/src/order/sort.rs", ""),
+    ("crates/tdb-query/src/sparse/select.rs", "run"),
+    ("crates/tdb-query/src/stream/cost.rs", "new"),
+    ("crates/tdb-snapshot/src/tiles.rs", "open"),
+    ("crates/tdb-write/src/write/evolve.rs", "apply"),
 ];
 
 /// Looks at the tokens of one source file, tests left out.

@@ -8,6 +8,76 @@ use serde_json::Value;
 
 use super::{Violation, relative};
 
+/// The facade. Examples in the documentation of the crates below are those of a program, which uses it: they may depend on it for
+/// their tests.
+const FACADE: &str = "tdb-array";
+
+/// Crates that may use fewer of those below them than all: the crate, and all of the workspace that it may use.
+const MAY_USE: [(&str, &[&str]); 7] = [
+    ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
+    ("tdb-storage", &["tdb-codec"]),
+    (
+        "tdb-snapshot",
+        &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment", "tdb-cells", "tdb-storage"],
+    ),
+    (
+        "tdb-query",
+        &[
+            "tdb-codec",
+            "tdb-filters",
+            "tdb-schema",
+            "tdb-fragment",
+            "tdb-cells",
+            "tdb-storage",
+            "tdb-snapshot",
+        ],
+    ),
+    (
+        "tdb-write",
+        &[
+            "tdb-codec",
+            "tdb-filters",
+            "tdb-tile",
+            "tdb-schema",
+            "tdb-fragment",
+            "tdb-cells",
+            "tdb-storage",
+            "tdb-snapshot",
+        ],
+    ),
+    (
+        "tdb-maintain",
+        &[
+            "tdb-codec",
+            "tdb-filters",
+            "tdb-tile",
+            "tdb-schema",
+            "tdb-fragment",
+            "tdb-cells",
+            "tdb-storage",
+            "tdb-snapshot",
+            "tdb-query",
+            "tdb-write",
+        ],
+    ),
+    (
+        FACADE,
+        &[
+            "tdb-codec",
+            "tdb-filters",
+            "tdb-tile",
+            "tdb-schema",
+            "tdb-fragment",
+            "tdb-cells",
+            "tdb-storage",
+            "tdb-snapshot",
+            "tdb-query",
+            "tdb-write",
+            "tdb-maintain",
+        ],
+    ),
+];
+
 /// The packages of the workspace, in stack order.
 #[derive(Debug)]
 pub(crate) struct Workspace {
@@ -33,7 +103,7 @@ pub(crate) struct Package {
     pub(crate) is_published: bool,
     /// Names of its dependencies, those of its tests left out.
     pub(crate) uses: Vec<String>,
-    /// Names of its dependencies of every kind, with the manifest's line.
+    /// Names of its dependencies of every kind but the facade's for examples, with the manifest's line.
     dependencies: Vec<(String, usize)>,
 }
 
@@ -87,14 +157,21 @@ impl Workspace {
         }
     }
 
-    /// Dependencies, of whatever kind, on packages that do not stand before their user.
-    pub(super) fn upward_dependencies(&self) -> Vec<Violation> {
+    /// Dependencies, of whatever kind, on packages that do not stand before their user, or that the table does not list.
+    pub(super) fn wrong_dependencies(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
         for package in &self.packages {
+            let allowed = MAY_USE.iter().find(|(name, _)| *name == package.name).map(|(_, allowed)| *allowed);
             for (name, line) in &package.dependencies {
-                if self.position(name).is_some() && !self.is_below(name, &package.name) {
-                    let file = format!("{}/Cargo.toml", package.folder);
+                let file = format!("{}/Cargo.toml", package.folder);
+                if self.position(name).is_none() {
+                    continue;
+                }
+                if !self.is_below(name, &package.name) {
                     let what = format!("{} depends on {name}, which is not below it", package.name);
+                    violations.push(Violation::new(&file, *line, what));
+                } else if allowed.is_some_and(|allowed| !allowed.contains(&name.as_str())) {
+                    let what = format!("{} may not use {name}", package.name);
                     violations.push(Violation::new(&file, *line, what));
                 }
             }
@@ -123,7 +200,10 @@ fn read_package(root: &Path, package: &Value) -> Result<Package, String> {
         .filter(|dependency| dependency.get("kind").is_none_or(Value::is_null))
         .map(|dependency| text(dependency, "name").to_owned())
         .collect();
-    let names = array(package, "dependencies").map(|dependency| text(dependency, "name").to_owned());
+    let for_examples =
+        |dependency: &&Value| text(dependency, "kind") == "dev" && text(dependency, "name") == FACADE;
+    let names = array(package, "dependencies").filter(|dependency| !for_examples(dependency));
+    let names = names.map(|dependency| text(dependency, "name").to_owned());
     Ok(Package {
         name: text(package, "name").to_owned(),
         folder: manifest.parent().map(|folder| relative(root, folder)).unwrap_or_default(),
@@ -171,7 +251,7 @@ mod tests {
     fn a_dependency_down_the_stack_or_outside_it_is_allowed() {
         let known = vec![package("b", &[("a", 5), ("serde", 6)]), package("a", &[("bytes", 3)])];
         let workspace = Workspace::new(&members(MANIFEST), known).unwrap();
-        assert_eq!(workspace.upward_dependencies(), []);
+        assert_eq!(workspace.wrong_dependencies(), []);
         assert!(workspace.is_below("a", "b") && !workspace.is_below("b", "b"));
     }
 
@@ -180,7 +260,16 @@ mod tests {
         let known = vec![package("a", &[("b", 7)]), package("b", &[])];
         let workspace = Workspace::new(&members(MANIFEST), known).unwrap();
         let expected = Violation::new("a/Cargo.toml", 7, "a depends on b, which is not below it");
-        assert_eq!(workspace.upward_dependencies(), [expected]);
+        assert_eq!(workspace.wrong_dependencies(), [expected]);
+    }
+
+    #[test]
+    fn a_crate_of_the_table_uses_what_it_lists_and_no_more() {
+        let members = ["tdb-codec", "tdb-cells", "tdb-storage"].map(str::to_owned);
+        let storage = package("tdb-storage", &[("tdb-codec", 3), ("bytes", 4), ("tdb-cells", 5)]);
+        let known = vec![package("tdb-codec", &[]), package("tdb-cells", &[("tdb-codec", 2)]), storage];
+        let expected = Violation::new("tdb-storage/Cargo.toml", 5, "tdb-storage may not use tdb-cells");
+        assert_eq!(Workspace::new(&members, known).unwrap().wrong_dependencies(), [expected]);
     }
 
     #[test]

@@ -1,0 +1,73 @@
+//! Buffers of values and offsets, and what is done with them everywhere: made, cut, filled.
+
+use tdb_codec::{Buffer, to_u64, to_usize};
+
+use crate::{QueryError, Result, large};
+
+/// A decoded tile of a var-length field: cell `i` is `values[starts[i]..starts[i] + lens[i]]`.
+#[derive(Debug, Default)]
+pub struct VarTile {
+    /// One more than there are cells.
+    pub offsets: Vec<u64>,
+    /// The bytes of all cells, one after another.
+    pub values: Buffer,
+}
+
+impl VarTile {
+    /// Length of each cell in bytes.
+    pub fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.offsets
+            .windows(2)
+            .map(|pair| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start)))
+    }
+}
+
+/// A buffer of a size that a file or query asks for.
+pub fn zeroed(len: usize) -> Result<Buffer> {
+    Ok(large::zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
+}
+
+/// An empty buffer with room for as many bytes as a file or query asks for.
+pub fn room_for(len: usize) -> Result<Buffer> {
+    let mut buffer = zeroed(len)?;
+    buffer.reset(0);
+    Ok(buffer)
+}
+
+/// Fills `out` with repetitions of `cell`.
+pub fn fill_cells(out: &mut [u8], cell: &[u8]) {
+    match cell {
+        [] => {}
+        [byte] => out.fill(*byte),
+        _ => out.chunks_exact_mut(cell.len()).for_each(|slot| slot.copy_from_slice(cell)),
+    }
+}
+
+/// Cuts `data` into consecutive pieces of these lengths.
+pub fn split_lengths<T>(mut data: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
+    let mut pieces = Vec::new();
+    for len in lengths {
+        let at = len.min(data.len());
+        let (piece, rest) = core::mem::take(&mut data).split_at_mut(at);
+        pieces.push(piece);
+        data = rest;
+    }
+    pieces
+}
+
+/// Turns cell lengths (one more slot at the end) into offsets in place; returns their sum.
+pub fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
+    let mut sum = 0u64;
+    for slot in lengths {
+        let len = *slot;
+        *slot = sum;
+        sum = sum.saturating_add(len);
+    }
+    let too_large = || QueryError::TooLarge { cells: u128::from(sum) };
+    Ok(to_usize(sum).filter(|sum| *sum < isize::MAX.unsigned_abs()).ok_or_else(too_large)?)
+}
+
+/// A 32-bit cell number as an index.
+pub fn index_of(index: u32) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,156 @@
+//! Results: columns of cells.
+
+use tdb_codec::{Buffer, CellValNum, Datatype, Layout, Native, to_usize};
+
+use crate::{QueryError, Result};
+
+/// The cells of a query result, column by column. Row `i` of every column belongs to the same cell.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    #[doc(hidden)]
+    pub len: usize,
+    #[doc(hidden)]
+    pub shape: Option<Vec<usize>>,
+    #[doc(hidden)]
+    pub order: Layout,
+    #[doc(hidden)]
+    pub columns: Vec<Column>,
+}
+
+/// One field of a result: values, and beside them offsets and validity.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Name of the field.
+    pub name: String,
+    /// Type of the values.
+    pub datatype: Datatype,
+    /// Values a cell.
+    pub cell_val_num: CellValNum,
+    #[doc(hidden)]
+    pub data: Buffer,
+    #[doc(hidden)]
+    pub offsets: Option<Vec<u64>>,
+    #[doc(hidden)]
+    pub validity: Option<Vec<u8>>,
+}
+
+impl Cells {
+    /// Number of cells.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no cells.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// For dense results in row- or column-major order, the number of cells along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> Option<&[usize]> {
+        self.shape.as_deref()
+    }
+
+    /// The order the cells are in.
+    #[must_use]
+    pub const fn order(&self) -> Layout {
+        self.order
+    }
+
+    /// The columns, in the order the fields were asked for.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Gives up the columns without copying.
+    #[must_use]
+    pub fn into_columns(self) -> Vec<Column> {
+        self.columns
+    }
+
+    /// The column of a field.
+    ///
+    /// # Errors
+    /// [`QueryError::NotInResult`] if the field was not asked for.
+    pub fn field(&self, name: &str) -> Result<&Column> {
+        let column = self.columns.iter().find(|column| column.name == name);
+        Ok(column.ok_or_else(|| QueryError::NotInResult(name.to_owned()))?)
+    }
+}
+
+impl Column {
+    /// The values of all cells back to back, typed. `T` is the datatype's machine type: `i64` for dates, `u8` for
+    /// strings, and so on.
+    ///
+    /// # Errors
+    /// [`QueryError::ValueType`] if `T` is another type.
+    pub fn values<T: Native>(&self) -> Result<&[T]> {
+        let wrong = || QueryError::ValueType {
+            field: self.name.clone(),
+            datatype: self.datatype.name(),
+            asked: core::any::type_name::<T>(),
+        };
+        if T::PHYSICAL != self.datatype.physical() {
+            return Err(wrong().into());
+        }
+        Ok(self.data.values().ok_or_else(wrong)?)
+    }
+
+    /// The values of all cells back to back, as little-endian bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.data.as_slice()
+    }
+
+    /// For var-length fields, the byte offset of each cell in [`Self::bytes`], and one more at the end: cell `i` is
+    /// `offsets[i]..offsets[i + 1]`.
+    #[must_use]
+    pub fn offsets(&self) -> Option<&[u64]> {
+        self.offsets.as_deref()
+    }
+
+    /// For nullable fields, a byte for each cell: 0 is null.
+    #[must_use]
+    pub fn validity(&self) -> Option<&[u8]> {
+        self.validity.as_deref()
+    }
+
+    /// Whether cell `index` is null.
+    #[must_use]
+    pub fn is_null(&self, index: usize) -> bool {
+        self.validity.as_ref().is_some_and(|validity| validity.get(index) == Some(&0))
+    }
+
+    /// The bytes of cell `index`, null or not; `None` past the last cell.
+    #[must_use]
+    pub fn cell(&self, index: usize) -> Option<&[u8]> {
+        match &self.offsets {
+            Some(offsets) => {
+                let start = to_usize(*offsets.get(index)?)?;
+                let end = to_usize(*offsets.get(index.checked_add(1)?)?)?;
+                self.data.as_slice().get(start..end)
+            }
+            None => {
+                let size = self.cell_size()?;
+                let start = index.checked_mul(size)?;
+                self.data.as_slice().get(start..start.checked_add(size)?)
+            }
+        }
+    }
+
+    /// Bytes of a cell; `None` for var-length fields.
+    #[must_use]
+    pub fn cell_size(&self) -> Option<usize> {
+        let CellValNum::Fixed(count) = self.cell_val_num else { return None };
+        usize::try_from(count.get()).ok()?.checked_mul(self.datatype.size())
+    }
+
+    /// Gives up values, offsets (one more than cells) and validity without copying.
+    #[must_use]
+    pub fn into_parts(self) -> (Buffer, Option<Vec<u64>>, Option<Vec<u8>>) {
+        (self.data, self.offsets, self.validity)
+    }
+}

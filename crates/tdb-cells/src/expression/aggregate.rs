@@ -1,0 +1,167 @@
+//! Aggregates: which function of which field's cells.
+
+use core::fmt;
+
+use super::ConditionError;
+use super::display::write_name;
+use super::text::{Call, parse_calls};
+
+/// What an aggregate computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// Number of cells. Of a dense query all cells it asks for, written or not.
+    Count,
+    /// Number of null cells.
+    NullCount,
+    /// Sum of the values that are not null: `INT64`, `UINT64` or `FLOAT64`.
+    Sum,
+    /// Smallest value.
+    Min,
+    /// Largest value.
+    Max,
+    /// Mean of the values, `FLOAT64`.
+    Mean,
+}
+
+/// An aggregate to compute: a function of a field's cells, or the number of cells.
+///
+/// Null cells count only in [`count`](Self::count) and [`null_count`](Self::null_count), and cells of a dense array that
+/// were never written only in `count`. Smallest and largest values pass over NaNs, unless there is nothing else. Strings
+/// are compared as unsigned bytes. Sums of integers are exact; one that does not fit 64 bits stays at the limit it passed,
+/// and `AggregateValue::overflowed` says so (libtiledb's is the type's maximum in
+/// either direction). Reals are added in 64 bits, tile by tile. Where no cell has a value there is no smallest, largest
+/// or mean one, and no sum if the field is nullable; otherwise the sum is 0.
+///
+/// ```
+/// use tdb_array::Aggregate;
+///
+/// let aggregates = Aggregate::parse("sum(v), count, max(\"odd name\")")?;
+/// assert_eq!(aggregates, [Aggregate::sum("v"), Aggregate::count(), Aggregate::max("odd name")]);
+/// assert_eq!(aggregates[2].to_string(), "max(\"odd name\")");
+/// # Ok::<(), tdb_array::AggregateError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aggregate {
+    function: AggregateFunction,
+    field: Option<String>,
+}
+
+/// What is wrong with an aggregate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the variants mean")]
+pub enum AggregateError {
+    #[error(transparent)]
+    Text(#[from] ConditionError),
+    #[error("the array has no field \"{name}\" (it has {known})")]
+    UnknownField { name: String, known: String },
+    #[error("{aggregate} needs single numbers; the field's cells are {cells}")]
+    NotNumbers { aggregate: Aggregate, cells: String },
+    #[error("{aggregate} needs single numbers or strings; the field's cells are {cells}")]
+    NotOrdered { aggregate: Aggregate, cells: String },
+    #[error("{aggregate}: coordinates of dense arrays are not aggregated")]
+    DenseDimension { aggregate: Aggregate },
+}
+
+impl AggregateFunction {
+    const TABLE: [(Self, &'static str); 6] = [
+        (Self::Count, "count"),
+        (Self::NullCount, "null_count"),
+        (Self::Sum, "sum"),
+        (Self::Min, "min"),
+        (Self::Max, "max"),
+        (Self::Mean, "mean"),
+    ];
+
+    /// The function's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+}
+
+impl Aggregate {
+    /// The number of cells.
+    #[must_use]
+    pub const fn count() -> Self {
+        Self { function: AggregateFunction::Count, field: None }
+    }
+
+    /// The number of cells of a field that are null.
+    #[must_use]
+    pub fn null_count(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::NullCount, field: Some(field.into()) }
+    }
+
+    /// The sum of a field's values.
+    #[must_use]
+    pub fn sum(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Sum, field: Some(field.into()) }
+    }
+
+    /// The smallest of a field's values.
+    #[must_use]
+    pub fn min(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Min, field: Some(field.into()) }
+    }
+
+    /// The largest of a field's values.
+    #[must_use]
+    pub fn max(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Max, field: Some(field.into()) }
+    }
+
+    /// The mean of a field's values.
+    #[must_use]
+    pub fn mean(field: impl Into<String>) -> Self {
+        Self { function: AggregateFunction::Mean, field: Some(field.into()) }
+    }
+
+    /// Reads a list such as `sum(v), count, min("odd name")`. Names stand as in
+    /// [`QueryCondition`](crate::QueryCondition)s.
+    ///
+    /// # Errors
+    /// Text that is no such list; the error says at which column.
+    pub fn parse(text: &str) -> Result<Vec<Self>, AggregateError> {
+        let calls = parse_calls(text)?;
+        let aggregate = |call: Call| -> Result<Self, AggregateError> {
+            let row = AggregateFunction::TABLE.iter().find(|row| row.1.eq_ignore_ascii_case(&call.function));
+            let Some((function, _)) = row else {
+                return Err(call.expected("count, null_count, sum, min, max or mean").into());
+            };
+            match (function, call.field.clone()) {
+                (AggregateFunction::Count, None) => Ok(Self::count()),
+                (AggregateFunction::Count, Some(_)) => Err(call.expected("count without a field").into()),
+                (_, None) => Err(call.expected("a function of a field, such as sum(v),").into()),
+                (function, field) => Ok(Self { function: *function, field }),
+            }
+        };
+        calls.into_iter().map(aggregate).collect()
+    }
+
+    /// What is computed.
+    #[must_use]
+    pub const fn function(&self) -> AggregateFunction {
+        self.function
+    }
+
+    /// Of which field; `None` for [`count`](Self::count).
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+}
+
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.function.name())?;
+        match &self.field {
+            Some(field) => {
+                f.write_str("(")?;
+                write_name(f, field)?;
+                f.write_str(")")
+            }
+            None => Ok(()),
+        }
+    }
+}

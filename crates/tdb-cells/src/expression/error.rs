@@ -1,0 +1,83 @@
+//! What is wrong with a condition, and where in its text.
+
+use core::fmt;
+
+use super::Place;
+
+/// What is wrong with a condition. Where the condition was text, the error knows the column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionError {
+    place: Place,
+    kind: ConditionErrorKind,
+}
+
+/// What can be wrong with a condition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the variants mean")]
+pub enum ConditionErrorKind {
+    #[error("{what} is expected, not {found}")]
+    Expected { what: &'static str, found: String },
+    #[error("the string has no closing quote")]
+    UnclosedString,
+    #[error("{text} is no escape: \\\\ \\' \\\" \\n \\r \\t and \\xNN are")]
+    Escape { text: String },
+    #[error("{text} is no number")]
+    Number { text: String },
+    #[error("the name is no UTF-8")]
+    Name,
+    #[error("parentheses stand more than {most} deep")]
+    TooDeep { most: usize },
+    #[error("the condition has {len} bytes, more than {most}")]
+    TooLong { len: usize, most: usize },
+    #[error("the array has no field \"{name}\" (it has {known})")]
+    UnknownField { name: String, known: String },
+    #[error("field \"{field}\" is of type {datatype}, which {operand} is not")]
+    Type { field: String, datatype: &'static str, operand: String },
+    #[error("{operand} does not fit field \"{field}\" of type {datatype}")]
+    OutOfRange { field: String, datatype: &'static str, operand: String },
+    #[error("cells of field \"{field}\" ({cells}) can only be compared with null")]
+    NotComparable { field: String, cells: String },
+    #[error(
+        "the enumeration \"{enumeration}\" of field \"{field}\" has no order: only =, != and in compare it"
+    )]
+    Unordered { field: String, enumeration: String },
+    #[error("{why}")]
+    Operand { why: String },
+}
+
+impl ConditionError {
+    #[doc(hidden)]
+    pub const fn at(place: Place, kind: ConditionErrorKind) -> Self {
+        Self { place, kind }
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub const fn kind(&self) -> &ConditionErrorKind {
+        &self.kind
+    }
+
+    /// The column of the condition's text that is wrong, in characters from 1 on; `None` if it was never text.
+    #[must_use]
+    pub fn column(&self) -> Option<usize> {
+        self.place.0.map(|(_, column)| column)
+    }
+
+    /// The byte of the condition's text that is wrong.
+    #[must_use]
+    pub fn offset(&self) -> Option<usize> {
+        self.place.0.map(|(offset, _)| offset)
+    }
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.column() {
+            Some(column) => write!(f, "column {column}: {}", self.kind),
+            None => self.kind.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ConditionError {}

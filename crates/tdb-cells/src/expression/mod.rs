@@ -1,0 +1,346 @@
+//! Conditions and aggregates as callers state them, in Rust or as text, before any array is looked at.
+
+mod aggregate;
+mod display;
+mod error;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use core::ops;
+use core::str::FromStr;
+
+use tdb_fragment::Comparison;
+
+pub use self::aggregate::{Aggregate, AggregateError, AggregateFunction};
+pub use self::error::{ConditionError, ConditionErrorKind};
+use crate::Coordinate;
+
+/// A condition on the cells of a query.
+///
+/// ```
+/// use tdb_array::{QueryCondition, field};
+///
+/// let built = field("k").eq(7).and(field("v").gt(1.0).or(field("name").is_in(["x", "y"])));
+/// let parsed: QueryCondition = "k == 7 and (v > 1.0 or name in ('x', 'y'))".parse()?;
+/// assert_eq!(built, parsed);
+/// assert_eq!((!built).to_string(), "not (k = 7 and (v > 1.0 or name in ('x', 'y')))");
+/// # Ok::<(), tdb_array::ConditionError>(())
+/// ```
+///
+/// Null cells satisfy no comparison, `!=` and `not in` and negations included: only `is null` finds them. A NaN
+/// satisfies `!=` only. `in` and `not in` compare bits, so that 0.0 is not in (-0.0). Strings are compared as unsigned
+/// bytes. A field with an enumeration is compared with the enumeration's values: by order if the enumeration is ordered.
+/// Cells of fragments that were written before the field existed satisfy nothing that looks at it.
+///
+/// # The text form
+///
+/// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`, `field in (value, …)`,
+/// `field not in (…)`, `field is null`, `field is not null`, joined by `and`, `or`, `not` and parentheses; words in any
+/// case. A field's name stands in quotes if it is no plain word. Values are integers (`-7`, `0xff`), reals (`1.0`,
+/// `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with `\\`, `\'`, `\"`, `\n`, `\r`,
+/// `\t` and `\xNN` for any byte. Dates are integers in the field's unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a condition does nothing until a query is given it"]
+pub struct QueryCondition {
+    #[doc(hidden)]
+    pub tree: Tree,
+}
+
+/// What a field's value is compared with.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    /// An integer; also for dates and times, in the field's unit.
+    Int(i128),
+    /// A real number.
+    Float(f64),
+    /// A string.
+    Bytes(Vec<u8>),
+    /// A truth value.
+    Bool(bool),
+}
+
+/// A field that a condition is being built on; see [`field`].
+#[derive(Clone, Debug)]
+#[must_use = "a field is no condition yet"]
+pub struct ConditionField {
+    name: String,
+}
+
+/// The tree of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// All of them hold.
+    And(Vec<Self>),
+    /// At least one of them holds.
+    Or(Vec<Self>),
+    /// It does not hold.
+    Not(Box<Self>),
+    /// A question about one field.
+    Test {
+        /// The field.
+        name: String,
+        /// Where its name stood in the text.
+        place: Place,
+        /// What is asked.
+        predicate: Predicate,
+    },
+}
+
+/// What is asked of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Predicate {
+    /// A comparison with one operand, or with a list for `in` and `not in`.
+    Compare {
+        /// How to compare.
+        comparison: Comparison,
+        /// With what, and where each operand stood in the text.
+        operands: Vec<(Operand, Place)>,
+    },
+    /// Whether the cell is null, or is not.
+    Null {
+        /// Whether null is asked for.
+        is: bool,
+    },
+}
+
+/// Where something stood in a condition's text: byte offset, and column from 1 on. What is compared of conditions is
+/// what they mean, so all places are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place(Option<(usize, usize)>);
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Place {}
+
+/// Begins a condition on a field: an attribute, or a dimension.
+pub fn field(name: impl Into<String>) -> ConditionField {
+    ConditionField { name: name.into() }
+}
+
+impl ConditionField {
+    /// The field's value is this one.
+    pub fn eq(self, value: impl Into<Operand>) -> QueryCondition {
+        self.compare(Comparison::Equal, value)
+    }
+
+    /// The field's value is another one.
+    pub fn ne(self, value: impl Into<Operand>) -> QueryCondition {
+        self.compare(Comparison::NotEqual, value)
+    }
+
+    /// The field's value is smaller.
+    pub fn lt(self, value: impl Into<Operand>) -> QueryCondition {
+        self.compare(Comparison::Less, value)
+    }
+
+    /// The field's value is smaller or equal.
+    pub fn le(self, value: impl Into<Operand>) -> QueryCondition {
+        self.compare(Comparison::LessOrEqual, value)
+    }
+
+    /// The field's value is greater.
+    pub fn gt(self, value: impl Into<Operand>) -> QueryCondition {
+        self.compare(Comparison::Greater, value)
+    }
+
+    /// The field's value is greater or equal.
+    pub fn ge(self, value: impl Into<Operand>) -> QueryCondition {
+        self.compare(Comparison::GreaterOrEqual, value)
+    }
+
+    /// The field's value is one of these.
+    pub fn is_in<V: Into<Operand>>(self, values: impl IntoIterator<Item = V>) -> QueryCondition {
+        self.list(Comparison::In, values)
+    }
+
+    /// The field's value is none of these.
+    pub fn not_in<V: Into<Operand>>(self, values: impl IntoIterator<Item = V>) -> QueryCondition {
+        self.list(Comparison::NotIn, values)
+    }
+
+    /// The field is null.
+    pub fn is_null(self) -> QueryCondition {
+        self.test(Predicate::Null { is: true })
+    }
+
+    /// The field is not null.
+    pub fn is_not_null(self) -> QueryCondition {
+        self.test(Predicate::Null { is: false })
+    }
+
+    fn compare(self, comparison: Comparison, value: impl Into<Operand>) -> QueryCondition {
+        self.test(Predicate::Compare { comparison, operands: vec![(value.into(), Place::default())] })
+    }
+
+    fn list<V: Into<Operand>>(
+        self,
+        comparison: Comparison,
+        values: impl IntoIterator<Item = V>,
+    ) -> QueryCondition {
+        let operands = values.into_iter().map(|value| (value.into(), Place::default())).collect();
+        self.test(Predicate::Compare { comparison, operands })
+    }
+
+    fn test(self, predicate: Predicate) -> QueryCondition {
+        QueryCondition { tree: Tree::Test { name: self.name, place: Place::default(), predicate } }
+    }
+}
+
+impl QueryCondition {
+    /// Reads a condition's text form.
+    ///
+    /// ```
+    /// let error = tdb_array::QueryCondition::parse("k == 7 and v >").unwrap_err();
+    /// assert_eq!(error.column(), Some(15));
+    /// assert_eq!(error.to_string(), "column 15: a value is expected, not the end");
+    /// ```
+    ///
+    /// # Errors
+    /// Text that is no condition; the error says at which column.
+    pub fn parse(text: &str) -> Result<Self, ConditionError> {
+        text::parse(text).map(|tree| Self { tree })
+    }
+
+    /// Both conditions hold.
+    pub fn and(self, other: Self) -> Self {
+        Self { tree: join(self.tree, other.tree, Tree::And) }
+    }
+
+    /// One of the conditions holds.
+    pub fn or(self, other: Self) -> Self {
+        Self { tree: join(self.tree, other.tree, Tree::Or) }
+    }
+
+    /// The names of the fields it looks at, each once, in the order in which they are first looked at.
+    #[must_use]
+    pub fn fields(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.tree.for_each_test(&mut |name, _| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        });
+        names
+    }
+
+    /// Replaces operands before the condition is used: for notations of the caller's own, such as dates as text.
+    /// `replace` is told the field and the operand, and returns another one, or `None` to leave it.
+    ///
+    /// # Errors
+    /// What `replace` says is wrong with an operand, with its place in the text.
+    pub fn map_operands(
+        mut self,
+        mut replace: impl FnMut(&str, &Operand) -> Result<Option<Operand>, String>,
+    ) -> Result<Self, ConditionError> {
+        self.tree.map_operands(&mut replace)?;
+        Ok(self)
+    }
+}
+
+impl ops::Not for QueryCondition {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self { tree: negate(self.tree) }
+    }
+}
+
+impl FromStr for QueryCondition {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        Self::parse(text)
+    }
+}
+
+/// Joins two trees; conditions joined the same way become one list, so that long chains stay flat.
+fn join(first: Tree, second: Tree, make: fn(Vec<Tree>) -> Tree) -> Tree {
+    let mut list = flattened(first, make);
+    list.extend(flattened(second, make));
+    make(list)
+}
+
+/// The list that a tree of the kind `make` makes is, or a list of the tree alone.
+fn flattened(tree: Tree, make: fn(Vec<Tree>) -> Tree) -> Vec<Tree> {
+    match (tree, make(Vec::new())) {
+        (Tree::And(list), Tree::And(_)) | (Tree::Or(list), Tree::Or(_)) => list,
+        (other, _) => vec![other],
+    }
+}
+
+fn negate(tree: Tree) -> Tree {
+    match tree {
+        Tree::Not(inner) => *inner,
+        other => Tree::Not(Box::new(other)),
+    }
+}
+
+impl Tree {
+    fn for_each_test<'t>(&'t self, visit: &mut impl FnMut(&'t str, &'t Predicate)) {
+        match self {
+            Self::And(list) | Self::Or(list) => list.iter().for_each(|tree| tree.for_each_test(visit)),
+            Self::Not(inner) => inner.for_each_test(visit),
+            Self::Test { name, predicate, .. } => visit(name, predicate),
+        }
+    }
+
+    fn map_operands(
+        &mut self,
+        replace: &mut impl FnMut(&str, &Operand) -> Result<Option<Operand>, String>,
+    ) -> Result<(), ConditionError> {
+        match self {
+            Self::And(list) | Self::Or(list) => {
+                list.iter_mut().try_for_each(|tree| tree.map_operands(replace))
+            }
+            Self::Not(inner) => inner.map_operands(replace),
+            Self::Test { name, predicate: Predicate::Compare { operands, .. }, .. } => {
+                for (operand, place) in operands {
+                    let other = replace(name, operand)
+                        .map_err(|why| ConditionError::at(*place, ConditionErrorKind::Operand { why }))?;
+                    if let Some(other) = other {
+                        *operand = other;
+                    }
+                }
+                Ok(())
+            }
+            Self::Test { .. } => Ok(()),
+        }
+    }
+}
+
+impl<V: Into<Coordinate>> From<V> for Operand {
+    fn from(value: V) -> Self {
+        match value.into() {
+            Coordinate::Int(value) => Self::Int(value),
+            Coordinate::Float(value) => Self::Float(value),
+            Coordinate::Bytes(value) => Self::Bytes(value),
+        }
+    }
+}
+
+impl From<bool> for Operand {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl PartialEq for Operand {
+    /// Reals are equal if they print the same: NaN equals itself, and -0.0 is not 0.0.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Operand {}

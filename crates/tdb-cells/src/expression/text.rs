@@ -1,0 +1,470 @@
+//! The text form of conditions: a scanner, and a parser that descends only at parentheses.
+
+use tdb_fragment::Comparison;
+
+use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, Tree, flattened, negate};
+
+/// Longest text that is read.
+const MOST_BYTES: usize = 1 << 20;
+/// Deepest parentheses: the parser and everything after it recurse, and a text must not exhaust the stack.
+const MOST_DEPTH: usize = 64;
+
+/// Words that are no names unless they are quoted.
+const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "null", "true", "false"];
+
+type Result<T> = core::result::Result<T, ConditionError>;
+
+/// Reads a condition.
+pub(super) fn parse(text: &str) -> Result<Tree> {
+    check_len(text)?;
+    let mut parser = Parser::new(text)?;
+    let tree = parser.alternatives()?;
+    match parser.token {
+        Token::End => Ok(tree),
+        _ => Err(parser.expected("\"and\", \"or\" or the end")),
+    }
+}
+
+/// A function's name with a field in parentheses, in a list of such.
+pub(super) struct Call {
+    pub function: String,
+    pub field: Option<String>,
+    pub place: Place,
+}
+
+impl Call {
+    /// The error that something else is expected in the place of the function.
+    pub(crate) fn expected(&self, what: &'static str) -> ConditionError {
+        ConditionError::at(self.place, Kind::Expected { what, found: shown(&self.function) })
+    }
+}
+
+/// Reads a list such as `sum(v), count`; `f`, `f()` and `f(*)` have no field.
+pub(super) fn parse_calls(text: &str) -> Result<Vec<Call>> {
+    check_len(text)?;
+    let mut parser = Parser::new(text)?;
+    let mut calls = Vec::new();
+    loop {
+        let place = parser.place;
+        let Token::Word(function) = parser.token else {
+            return Err(parser.expected("the name of an aggregate"));
+        };
+        parser.advance()?;
+        let mut field = None;
+        if parser.token == Token::Open {
+            parser.advance()?;
+            match parser.token {
+                Token::Star => parser.advance()?,
+                Token::Close => {}
+                _ => field = Some(parser.name()?),
+            }
+            parser.close("\")\"")?;
+        }
+        calls.push(Call { function: function.to_owned(), field, place });
+        match parser.token {
+            Token::End => return Ok(calls),
+            Token::Comma => parser.advance()?,
+            _ => return Err(parser.expected("\",\" or the end")),
+        }
+    }
+}
+
+fn check_len(text: &str) -> Result<()> {
+    let (len, most) = (text.len(), MOST_BYTES);
+    if len > most {
+        Err(ConditionError::at(Place(Some((0, 1))), Kind::TooLong { len, most }))
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a name can stand without quotes.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(begins_word)
+        && chars.all(continues_word)
+        && !KEYWORDS.iter().any(|keyword| name.eq_ignore_ascii_case(keyword))
+        // Values of reals are words where no name is expected; as names they would read oddly.
+        && special_float(name).is_none()
+}
+
+fn begins_word(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+fn continues_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '.'
+}
+
+fn special_float(word: &str) -> Option<f64> {
+    if word.eq_ignore_ascii_case("nan") {
+        Some(f64::NAN)
+    } else if word.eq_ignore_ascii_case("inf") {
+        Some(f64::INFINITY)
+    } else {
+        None
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token<'t> {
+    Word(&'t str),
+    Quoted(Vec<u8>),
+    /// With its sign, if it has one.
+    Number(&'t str),
+    Sign(Comparison),
+    Open,
+    Close,
+    Comma,
+    Star,
+    End,
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    /// Byte and column after the current token.
+    offset: usize,
+    column: usize,
+    /// The current token and where it begins and ends.
+    token: Token<'t>,
+    place: Place,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str) -> Result<Self> {
+        let place = Place(Some((0, 1)));
+        let mut parser = Self { text, offset: 0, column: 1, token: Token::End, place, depth: 0 };
+        parser.advance()?;
+        Ok(parser)
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.offset..).unwrap_or_default()
+    }
+
+    /// Passes over `len` bytes.
+    fn skip(&mut self, len: usize) -> &'t str {
+        let end = self.offset.saturating_add(len);
+        let skipped = self.text.get(self.offset..end).unwrap_or_default();
+        self.offset = end;
+        self.column = self.column.saturating_add(skipped.chars().count());
+        skipped
+    }
+
+    const fn here(&self) -> Place {
+        Place(Some((self.offset, self.column)))
+    }
+
+    /// Reads the next token.
+    fn advance(&mut self) -> Result<()> {
+        let blank = self.rest().len().saturating_sub(self.rest().trim_start().len());
+        self.skip(blank);
+        self.place = self.here();
+        let rest = self.rest();
+        let mut chars = rest.chars();
+        let (first, second) = (chars.next(), chars.next());
+        let word = |rest: &str| rest.find(|c| !continues_word(c)).unwrap_or(rest.len());
+        let (token, len) = match (first, second) {
+            (None, _) => (Token::End, 0),
+            (Some('('), _) => (Token::Open, 1),
+            (Some(')'), _) => (Token::Close, 1),
+            (Some(','), _) => (Token::Comma, 1),
+            (Some('*'), _) => (Token::Star, 1),
+            (Some('='), Some('=')) => (Token::Sign(Comparison::Equal), 2),
+            (Some('='), _) => (Token::Sign(Comparison::Equal), 1),
+            (Some('!'), Some('=')) | (Some('<'), Some('>')) => (Token::Sign(Comparison::NotEqual), 2),
+            (Some('<'), Some('=')) => (Token::Sign(Comparison::LessOrEqual), 2),
+            (Some('<'), _) => (Token::Sign(Comparison::Less), 1),
+            (Some('>'), Some('=')) => (Token::Sign(Comparison::GreaterOrEqual), 2),
+            (Some('>'), _) => (Token::Sign(Comparison::Greater), 1),
+            (Some(quote @ ('"' | '\'')), _) => {
+                self.token = Token::Quoted(self.quoted(quote)?);
+                return Ok(());
+            }
+            (Some(c), _) if c.is_ascii_digit() || matches!(c, '+' | '-' | '.') => {
+                let len = number_len(rest);
+                (Token::Number(rest.get(..len).unwrap_or_default()), len)
+            }
+            (Some(c), _) if begins_word(c) => {
+                let len = word(rest);
+                (Token::Word(rest.get(..len).unwrap_or_default()), len)
+            }
+            (Some(c), _) => {
+                let found = format!("{:?}", c);
+                let what = "a field, a value or an operator";
+                return Err(ConditionError::at(self.place, Kind::Expected { what, found }));
+            }
+        };
+        self.skip(len);
+        self.token = token;
+        Ok(())
+    }
+
+    /// The bytes of a quoted string.
+    fn quoted(&mut self, quote: char) -> Result<Vec<u8>> {
+        let start = self.here();
+        self.skip(1);
+        let mut bytes = Vec::new();
+        loop {
+            let place = self.here();
+            let rest = self.rest();
+            let plain = rest.find(['\\', quote]).unwrap_or(rest.len());
+            bytes.extend_from_slice(self.skip(plain).as_bytes());
+            let mut chars = self.rest().chars();
+            match (chars.next(), chars.next()) {
+                (None, _) => return Err(ConditionError::at(start, Kind::UnclosedString)),
+                (Some('\\'), None) => {
+                    return Err(ConditionError::at(start, Kind::UnclosedString));
+                }
+                (Some('\\'), Some(escaped)) => {
+                    let place = if plain == 0 { place } else { self.here() };
+                    let (byte, len) = match escaped {
+                        '\\' => (Some(b'\\'), 2),
+                        '\'' => (Some(b'\''), 2),
+                        '"' => (Some(b'"'), 2),
+                        'n' => (Some(b'\n'), 2),
+                        'r' => (Some(b'\r'), 2),
+                        't' => (Some(b'\t'), 2),
+                        'x' => (self.rest().get(2..4).and_then(hex_byte), 4),
+                        _ => (None, 0),
+                    };
+                    let Some(byte) = byte else {
+                        let text = self.rest().chars().take(4).collect::<String>();
+                        let text = text.escape_debug().to_string();
+                        return Err(ConditionError::at(place, Kind::Escape { text }));
+                    };
+                    bytes.push(byte);
+                    self.skip(len);
+                }
+                (Some(_), _) => {
+                    self.skip(1);
+                    return Ok(bytes);
+                }
+            }
+        }
+    }
+
+    /// `or` binds loosest.
+    fn alternatives(&mut self) -> Result<Tree> {
+        self.joined("or", Tree::Or, |parser| parser.joined("and", Tree::And, Self::factor))
+    }
+
+    fn joined(
+        &mut self,
+        word: &str,
+        make: fn(Vec<Tree>) -> Tree,
+        part: impl Fn(&mut Self) -> Result<Tree>,
+    ) -> Result<Tree> {
+        let first = part(self)?;
+        if !self.at_word(word) {
+            return Ok(first);
+        }
+        let mut list = flattened(first, make);
+        while self.at_word(word) {
+            self.advance()?;
+            list.extend(flattened(part(self)?, make));
+        }
+        Ok(make(list))
+    }
+
+    /// A comparison or a parenthesis, negated any number of times.
+    fn factor(&mut self) -> Result<Tree> {
+        let mut negated = false;
+        while self.at_word("not") {
+            self.advance()?;
+            negated = !negated;
+        }
+        let tree = match self.token {
+            Token::Open => {
+                if self.depth >= MOST_DEPTH {
+                    return Err(ConditionError::at(self.place, Kind::TooDeep { most: MOST_DEPTH }));
+                }
+                self.depth = self.depth.saturating_add(1);
+                self.advance()?;
+                let tree = self.alternatives()?;
+                self.close("\"and\", \"or\" or \")\"")?;
+                self.depth = self.depth.saturating_sub(1);
+                tree
+            }
+            _ => self.test()?,
+        };
+        Ok(if negated { negate(tree) } else { tree })
+    }
+
+    fn test(&mut self) -> Result<Tree> {
+        let place = self.place;
+        let name = self.name()?;
+        let predicate = match self.token {
+            Token::Sign(comparison) => {
+                self.advance()?;
+                Predicate::Compare { comparison, operands: vec![self.value()?] }
+            }
+            _ if self.at_word("is") => {
+                self.advance()?;
+                let is = !self.take_word("not")?;
+                if !self.take_word("null")? {
+                    return Err(self.expected(if is { "\"null\" or \"not null\"" } else { "\"null\"" }));
+                }
+                Predicate::Null { is }
+            }
+            _ => {
+                let not = self.take_word("not")?;
+                if !self.take_word("in")? {
+                    let what = if not { "\"in\"" } else { "an operator such as = < in is" };
+                    return Err(self.expected(what));
+                }
+                let comparison = if not { Comparison::NotIn } else { Comparison::In };
+                Predicate::Compare { comparison, operands: self.list()? }
+            }
+        };
+        Ok(Tree::Test { name, place, predicate })
+    }
+
+    /// The name of a field.
+    fn name(&mut self) -> Result<String> {
+        let name = match &self.token {
+            Token::Word(word) if !is_keyword(word) => (*word).to_owned(),
+            Token::Quoted(bytes) => {
+                String::from_utf8(bytes.clone()).map_err(|_| ConditionError::at(self.place, Kind::Name))?
+            }
+            _ => return Err(self.expected("the name of a field")),
+        };
+        self.advance()?;
+        Ok(name)
+    }
+
+    fn list(&mut self) -> Result<Vec<(Operand, Place)>> {
+        if self.token != Token::Open {
+            return Err(self.expected("\"(\" and a list of values"));
+        }
+        self.advance()?;
+        let mut operands = Vec::new();
+        if self.token != Token::Close {
+            operands.push(self.value()?);
+            while self.token == Token::Comma {
+                self.advance()?;
+                operands.push(self.value()?);
+            }
+        }
+        self.close("\",\" or \")\"")?;
+        Ok(operands)
+    }
+
+    fn value(&mut self) -> Result<(Operand, Place)> {
+        let place = self.place;
+        let operand = match core::mem::replace(&mut self.token, Token::End) {
+            Token::Quoted(bytes) => Some(Operand::Bytes(bytes)),
+            Token::Number(text) => {
+                let bad = || ConditionError::at(place, Kind::Number { text: shown(text) });
+                Some(number(text).ok_or_else(bad)?)
+            }
+            Token::Word(word) => {
+                let value = if word.eq_ignore_ascii_case("true") {
+                    Some(Operand::Bool(true))
+                } else if word.eq_ignore_ascii_case("false") {
+                    Some(Operand::Bool(false))
+                } else {
+                    special_float(word).map(Operand::Float)
+                };
+                if value.is_none() {
+                    self.token = Token::Word(word);
+                }
+                value
+            }
+            other => {
+                self.token = other;
+                None
+            }
+        };
+        let Some(operand) = operand else {
+            let what = match self.token {
+                Token::Word(word) if word.eq_ignore_ascii_case("null") => "a value (or \"is null\")",
+                Token::Word(_) => "a value (strings stand in quotes)",
+                _ => "a value",
+            };
+            return Err(self.expected(what));
+        };
+        self.advance()?;
+        Ok((operand, place))
+    }
+
+    fn close(&mut self, what: &'static str) -> Result<()> {
+        if self.token == Token::Close { self.advance() } else { Err(self.expected(what)) }
+    }
+
+    fn at_word(&self, keyword: &str) -> bool {
+        matches!(self.token, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    fn take_word(&mut self, keyword: &str) -> Result<bool> {
+        let found = self.at_word(keyword);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn expected(&self, what: &'static str) -> ConditionError {
+        let start = self.place.0.map_or(0, |(offset, _)| offset);
+        let found = match self.token {
+            Token::End => "the end".to_owned(),
+            _ => shown(self.text.get(start..self.offset).unwrap_or_default()),
+        };
+        ConditionError::at(self.place, Kind::Expected { what, found })
+    }
+}
+
+fn is_keyword(word: &str) -> bool {
+    KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
+}
+
+/// A piece of the text for a message: one line, and not too long.
+fn shown(text: &str) -> String {
+    const MOST: usize = 24;
+    let cut = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
+    let dots = if cut < text.len() { "…" } else { "" };
+    format!("{}{dots}", text.get(..cut).unwrap_or_default().escape_debug())
+}
+
+/// Bytes of a number, or of what was meant to be one.
+fn number_len(text: &str) -> usize {
+    let hex =
+        text.trim_start_matches(['+', '-']).get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"));
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        let sign = matches!(c, '+' | '-') && (at == 0 || (!hex && matches!(before, 'e' | 'E')));
+        if !(c.is_alphanumeric() || matches!(c, '.' | '_') || sign) {
+            return at;
+        }
+        before = c;
+    }
+    text.len()
+}
+
+fn number(text: &str) -> Option<Operand> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if let Some(value) = special_float(digits) {
+        return Some(Operand::Float(if sign < 0 { -value } else { value }));
+    }
+    if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        let hex = Some(hex).filter(|hex| hex.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        return i128::from_str_radix(hex, 16).ok()?.checked_mul(sign).map(Operand::Int);
+    }
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    if digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return text.parse().ok().map(Operand::Int);
+    }
+    text.parse().ok().map(Operand::Float)
+}
+
+fn hex_byte(digits: &str) -> Option<u8> {
+    // `from_str_radix` alone would also take a sign.
+    let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
+}

@@ -1,0 +1,191 @@
+//! Cells moved to their order: columns joined, permuted, or closed up where cells are dropped.
+
+use core::ops::Range;
+
+use tdb_codec::{Buffer, to_u64, to_usize};
+
+use crate::buffers::{index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::{Result, parallel};
+
+/// Joins the values of consecutive pieces into one buffer, in parallel.
+pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<Buffer> {
+    if pieces.len() == 1 {
+        return Ok(pieces.pop().unwrap_or_default());
+    }
+    let mut data = zeroed(pieces.iter().map(Buffer::len).sum())?;
+    let lengths: Vec<usize> = pieces.iter().map(Buffer::len).collect();
+    let slots = split_lengths(data.as_mut_slice(), lengths);
+    let jobs = slots.into_iter().zip(pieces).collect();
+    parallel::run(
+        threads,
+        jobs,
+        || (),
+        |(slot, piece): (&mut [u8], Buffer), ()| {
+            slot.copy_from_slice(piece.as_slice());
+            Ok(())
+        },
+    )?;
+    Ok(data)
+}
+
+/// Cells a parallel job of a permutation handles.
+const GATHER_BAND: usize = 1 << 17;
+
+/// Neighbours that stay neighbours are copied as one, if there are as many.
+const RUN: usize = 16;
+
+/// The cells of `source` in the order of `order`, in `data`, which is as long as they are.
+pub fn gather_fixed(
+    threads: usize,
+    source: &[u8],
+    size: usize,
+    order: &[u32],
+    mut data: Buffer,
+) -> Result<Buffer> {
+    let bands = data.as_mut_slice().chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
+    let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
+    parallel::run(
+        threads,
+        jobs,
+        || (),
+        |(band, order): (&mut [u8], &[u32]), ()| {
+            match size {
+                1 => gather::<1>(source, band, order),
+                2 => gather::<2>(source, band, order),
+                4 => gather::<4>(source, band, order),
+                8 => gather::<8>(source, band, order),
+                _ => {
+                    for (cell, index) in band.chunks_exact_mut(size.max(1)).zip(order) {
+                        let start = index_of(*index).saturating_mul(size);
+                        if let Some(from) = source.get(start..start.saturating_add(size)) {
+                            cell.copy_from_slice(from);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        },
+    )?;
+    Ok(data)
+}
+
+fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) {
+    let source = source.as_chunks::<N>().0;
+    let cells = band.as_chunks_mut::<N>().0.chunks_mut(RUN);
+    for (cells, order) in cells.zip(order.chunks(RUN)) {
+        if let Some(run) = whole_run(order).and_then(|run| source.get(run))
+            && run.len() == cells.len()
+        {
+            cells.copy_from_slice(run);
+            continue;
+        }
+        for (cell, index) in cells.iter_mut().zip(order) {
+            if let Some(from) = source.get(index_of(*index)) {
+                *cell = *from;
+            }
+        }
+    }
+}
+
+/// The range of cells that `order` is, if it is one.
+fn whole_run(order: &[u32]) -> Option<Range<usize>> {
+    let first = *order.first()?;
+    let run = order.iter().zip(first..).all(|(cell, expected)| *cell == expected);
+    run.then(|| index_of(first)..index_of(first).saturating_add(order.len()))
+}
+
+/// The length of the run that `order` begins with.
+fn run_length(order: &[u32]) -> usize {
+    let first = order.first().copied().unwrap_or(0);
+    order.iter().zip(first..).take_while(|(cell, expected)| *cell == expected).count()
+}
+
+/// Leaves only the cells that `cells` lists, ascending, without moving them to other memory.
+pub fn keep_cells(data: &mut Buffer, size: usize, cells: &[u32]) {
+    let bytes = data.as_mut_slice();
+    let (mut to, mut rest) = (0usize, cells);
+    while let Some(first) = rest.first() {
+        let run = run_length(rest).max(1);
+        let start = index_of(*first).saturating_mul(size);
+        let end = start.saturating_add(run.saturating_mul(size));
+        if to != start && end <= bytes.len() {
+            bytes.copy_within(start..end, to);
+        }
+        to = to.saturating_add(run.saturating_mul(size));
+        rest = rest.get(run..).unwrap_or_default();
+    }
+    data.resize(to);
+}
+
+/// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
+pub fn gather_var(
+    threads: usize,
+    offsets: &[u64],
+    values: &[u8],
+    order: &[u32],
+) -> Result<(Vec<u64>, Buffer)> {
+    let at = |index: usize| offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
+    let cell = |index: u32| -> Range<usize> {
+        let index = index_of(index);
+        at(index)..at(index.saturating_add(1))
+    };
+    let mut lengths = vec![0u64; order.len().saturating_add(1)];
+    let jobs = lengths.chunks_mut(GATHER_BAND).zip(order.chunks(GATHER_BAND)).collect();
+    let sizes = parallel::run(
+        threads,
+        jobs,
+        || (),
+        |(lengths, order): (&mut [u64], &[u32]), ()| {
+            let mut sum = 0usize;
+            for (slot, index) in lengths.iter_mut().zip(order) {
+                let len = cell(*index).len();
+                *slot = to_u64(len);
+                sum = sum.saturating_add(len);
+            }
+            Ok(sum)
+        },
+    )?;
+    let total = lengths_to_offsets(&mut lengths)?;
+    let mut data = zeroed(total)?;
+    let bands = split_lengths(data.as_mut_slice(), sizes);
+    let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
+    parallel::run(
+        threads,
+        jobs,
+        || (),
+        |(band, order): (&mut [u8], &[u32]), ()| {
+            let (mut band, mut order) = (band, order);
+            // Neighbours that stay neighbours are copied as one.
+            while let Some(first) = order.first() {
+                let run = run_length(order).max(1);
+                let first = index_of(*first);
+                let from = values.get(at(first)..at(first.saturating_add(run))).unwrap_or_default();
+                let (slot, rest) = core::mem::take(&mut band).split_at_mut(from.len());
+                slot.copy_from_slice(from);
+                (band, order) = (rest, order.get(run..).unwrap_or_default());
+            }
+            Ok(())
+        },
+    )?;
+    Ok((lengths, data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_are_kept_close_up() {
+        for size in [1usize, 3] {
+            let values: Vec<u8> = (0..12u8).flat_map(|cell| vec![cell; size]).collect();
+            for kept in [vec![], vec![0], vec![11], vec![0, 1, 2, 5, 6, 11], (0..12).collect::<Vec<u32>>()] {
+                let mut data = Buffer::new();
+                data.extend_from_slice(&values);
+                keep_cells(&mut data, size, &kept);
+                let expected: Vec<u8> =
+                    kept.iter().flat_map(|cell| vec![u8::try_from(*cell).unwrap(); size]).collect();
+                assert_eq!(data.as_slice(), expected);
+            }
+        }
+    }
+}

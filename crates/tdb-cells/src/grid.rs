@@ -1,0 +1,231 @@
+//! Boxes of cells in two orders at once: how dense tiles become results.
+
+use tdb_codec::Layout;
+
+/// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between neighbours
+/// along each dimension. `None` if the box has more cells than fit a `usize`.
+pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
+    let mut strides = vec![1usize; counts.len()];
+    let mut next = 1usize;
+    let mut set = |index: usize| -> Option<()> {
+        *strides.get_mut(index)? = next;
+        next = next.checked_mul(*counts.get(index)?)?;
+        Some(())
+    };
+    match order {
+        Layout::ColMajor => (0..counts.len()).try_for_each(&mut set)?,
+        _ => (0..counts.len()).rev().try_for_each(&mut set)?,
+    }
+    Some(strides)
+}
+
+/// One dimension of a box, seen from both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Axis {
+    count: usize,
+    source: usize,
+    target: usize,
+}
+
+/// A box of cells that lies in a source and in a target, each linearised its own way.
+#[derive(Clone, Debug)]
+pub struct BoxMap {
+    /// Outermost (largest target stride) first; neighbours that are contiguous on both sides are merged.
+    axes: Vec<Axis>,
+    source: usize,
+    target: usize,
+}
+
+/// Side of the square blocks a transposition works in: two blocks of 8-byte cells fit a core's first cache.
+const BLOCK: usize = 16;
+
+impl BoxMap {
+    /// The box of `counts` cells whose first one is cell `source` there and cell `target` here.
+    pub fn new(
+        counts: &[usize],
+        (source, source_strides): (usize, &[usize]),
+        (target, target_strides): (usize, &[usize]),
+    ) -> Self {
+        let all = counts.iter().zip(source_strides.iter().zip(target_strides));
+        let mut axes: Vec<Axis> = all
+            .filter(|(count, _)| **count != 1)
+            .map(|(&count, (&source, &target))| Axis { count, source, target })
+            .collect();
+        axes.sort_by_key(|axis| core::cmp::Reverse(axis.target));
+        axes.dedup_by(|inner, outer| {
+            let merges = outer.source == inner.source.wrapping_mul(inner.count)
+                && outer.target == inner.target.wrapping_mul(inner.count);
+            if merges {
+                *outer = Axis {
+                    count: outer.count.wrapping_mul(inner.count),
+                    source: inner.source,
+                    target: inner.target,
+                };
+            }
+            merges
+        });
+        Self { axes, source, target }
+    }
+
+    /// The same cells in a source that begins `cells` cells later.
+    pub const fn later(mut self, cells: usize) -> Self {
+        self.source = self.source.wrapping_sub(cells);
+        self
+    }
+
+    /// Calls `run(source, target, cells)` for every run that is contiguous on both sides, or for every
+    /// single cell if there is none.
+    pub fn for_each_run(&self, mut run: impl FnMut(usize, usize, usize)) {
+        match self.axes.split_last() {
+            None => run(self.source, self.target, 1),
+            Some((last, outer)) if last.source == 1 && last.target == 1 => {
+                walk(outer, self.source, self.target, &mut |source, target| run(source, target, last.count));
+            }
+            Some(_) => {
+                walk(&self.axes, self.source, self.target, &mut |source, target| run(source, target, 1));
+            }
+        }
+    }
+
+    /// Copies the box's cells of `size` bytes.
+    pub fn copy(&self, source: &[u8], target: &mut [u8], size: usize) {
+        let contiguous = self.axes.last().is_none_or(|last| last.source == 1 && last.target == 1);
+        if contiguous {
+            self.for_each_run(|from, to, cells| {
+                let len = cells.wrapping_mul(size);
+                let from = from.wrapping_mul(size);
+                let to = to.wrapping_mul(size);
+                copy_bytes(source, from, target, to, len);
+            });
+            return;
+        }
+        match size {
+            1 => self.transpose::<1>(source, target),
+            2 => self.transpose::<2>(source, target),
+            4 => self.transpose::<4>(source, target),
+            8 => self.transpose::<8>(source, target),
+            16 => self.transpose::<16>(source, target),
+            _ => walk(&self.axes, self.source, self.target, &mut |from, to| {
+                copy_bytes(source, from.wrapping_mul(size), target, to.wrapping_mul(size), size);
+            }),
+        }
+    }
+
+    /// Copies cells whose neighbours lie apart on one side, in blocks that stay in cache.
+    fn transpose<const N: usize>(&self, source: &[u8], target: &mut [u8]) {
+        let source = source.as_chunks::<N>().0;
+        let target = target.as_chunks_mut::<N>().0;
+        let mut axes = self.axes.clone();
+        let Some(fast_target) = axes.pop() else { return };
+        // The dimension that is contiguous in the source, if there is one, is the other side of the blocks.
+        let near = axes.iter().enumerate().min_by_key(|(_, axis)| axis.source).map(|(index, _)| index);
+        let fast_source = near.map_or(Axis { count: 1, source: 0, target: 0 }, |index| axes.remove(index));
+        walk(&axes, self.source, self.target, &mut |from, to| {
+            for i in (0..fast_source.count).step_by(BLOCK) {
+                for j in (0..fast_target.count).step_by(BLOCK) {
+                    for a in i..fast_source.count.min(i.wrapping_add(BLOCK)) {
+                        let from = from.wrapping_add(a.wrapping_mul(fast_source.source));
+                        let to = to.wrapping_add(a.wrapping_mul(fast_source.target));
+                        for b in j..fast_target.count.min(j.wrapping_add(BLOCK)) {
+                            let from = from.wrapping_add(b.wrapping_mul(fast_target.source));
+                            let to = to.wrapping_add(b.wrapping_mul(fast_target.target));
+                            if let (Some(to), Some(from)) = (target.get_mut(to), source.get(from)) {
+                                *to = *from;
+                            }
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+fn copy_bytes(source: &[u8], from: usize, target: &mut [u8], to: usize, len: usize) {
+    let source = source.get(from..from.wrapping_add(len));
+    if let (Some(source), Some(target)) = (source, target.get_mut(to..to.wrapping_add(len))) {
+        target.copy_from_slice(source);
+    }
+}
+
+fn walk(axes: &[Axis], source: usize, target: usize, visit: &mut impl FnMut(usize, usize)) {
+    match axes.split_first() {
+        None => visit(source, target),
+        Some((axis, [])) => {
+            for i in 0..axis.count {
+                visit(
+                    source.wrapping_add(i.wrapping_mul(axis.source)),
+                    target.wrapping_add(i.wrapping_mul(axis.target)),
+                );
+            }
+        }
+        Some((axis, inner)) => {
+            for i in 0..axis.count {
+                let source = source.wrapping_add(i.wrapping_mul(axis.source));
+                let target = target.wrapping_add(i.wrapping_mul(axis.target));
+                walk(inner, source, target, visit);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same copy, cell by cell.
+    fn slow(
+        counts: &[usize],
+        source: (usize, &[usize]),
+        target: (usize, &[usize]),
+        from: &[u8],
+        to: &mut [u8],
+        size: usize,
+    ) {
+        let cells: usize = counts.iter().product();
+        for cell in 0..cells {
+            let (mut rest, mut s, mut t) = (cell, source.0, target.0);
+            for (d, count) in counts.iter().enumerate() {
+                s += rest % count * source.1[d];
+                t += rest % count * target.1[d];
+                rest /= count;
+            }
+            to[t * size..][..size].copy_from_slice(&from[s * size..][..size]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn copies_agree_with_the_definition(
+            dims in proptest::collection::vec((1usize..7, 0usize..3, 0usize..3, 0usize..3, 0usize..3), 1..4),
+            orders in (any::<bool>(), any::<bool>()),
+            size in prop_oneof![Just(1usize), Just(2), Just(3), Just(8), Just(16)],
+        ) {
+            let order = |col| if col { Layout::ColMajor } else { Layout::RowMajor };
+            let counts: Vec<usize> = dims.iter().map(|d| d.0).collect();
+            let source_box: Vec<usize> = dims.iter().map(|d| d.0 + d.1 + d.2).collect();
+            let target_box: Vec<usize> = dims.iter().map(|d| d.0 + d.3 + d.4).collect();
+            let source_strides = strides(&source_box, order(orders.0)).unwrap();
+            let target_strides = strides(&target_box, order(orders.1)).unwrap();
+            let source: usize = dims.iter().zip(&source_strides).map(|(d, s)| d.1 * s).sum();
+            let target: usize = dims.iter().zip(&target_strides).map(|(d, s)| d.3 * s).sum();
+            let from: Vec<u8> = (0..source_box.iter().product::<usize>() * size).map(|i| i.to_le_bytes()[0]).collect();
+            let mut to = vec![0xaa; target_box.iter().product::<usize>() * size];
+            let mut expected = to.clone();
+            slow(&counts, (source, &source_strides), (target, &target_strides), &from, &mut expected, size);
+            let map = BoxMap::new(&counts, (source, &source_strides), (target, &target_strides));
+            map.copy(&from, &mut to, size);
+            prop_assert_eq!(to, expected);
+        }
+    }
+
+    #[test]
+    fn whole_rows_merge_into_one_run() {
+        let strides = strides(&[4, 5, 6], Layout::RowMajor).unwrap();
+        let map = BoxMap::new(&[4, 5, 6], (0, &strides), (0, &strides));
+        let mut runs = Vec::new();
+        map.for_each_run(|source, target, cells| runs.push((source, target, cells)));
+        assert_eq!(runs, [(0, 0, 120)]);
+    }
+}

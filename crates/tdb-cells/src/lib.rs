@@ -1,0 +1,62 @@
+//! Cells of TileDB arrays and what is said about them, without any storage: columns, ranges, orders, conditions, errors.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`cells`], [`buffers`], [`spec`] | columns of a result, the buffers in them, and what a column is to hold |
+//! | [`coordinate`], [`asked`], [`ranges`] | values as callers give them, and the intervals of a dimension that they become |
+//! | [`expression`], [`operands`] | conditions and aggregates as callers state them, and held against a schema |
+//! | [`order`], [`gather`], [`grid`] | cells put in order, moved there, and copied between boxes of different orders |
+//! | [`facts`] | what may be known of a field's cells without looking at them |
+//! | [`budget`], [`share`] | amounts of memory, and what one batch of a query may take |
+//! | [`window`], [`clock`] | times: those of an array that are seen, and the present |
+//! | [`parallel`] | the threads of all crates above |
+//! | [`error`] | what failed, in which file, at which offset |
+//!
+//! What a caller says is a value that nothing has looked at yet:
+//!
+//! ```
+//! use tdb_cells::TimeWindow;
+//! use tdb_cells::expression::field;
+//!
+//! let condition = field("temperature").gt(20.5).and(field("station").eq("Bern"));
+//! assert_eq!(condition.to_string(), "temperature > 20.5 and station = 'Bern'");
+//! assert_eq!(TimeWindow::between(10, 20).end, 20);
+//! ```
+//!
+//! What this crate does not know: files, storages, fragments of an array, who asks. It starts threads (`parallel`) and asks
+//! what time it is (`clock`), for itself and for the crates above.
+//!
+//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
+//! may change with any minor version.
+#![forbid(unsafe_code)]
+
+pub mod asked;
+pub mod budget;
+pub mod buffers;
+pub mod cells;
+pub mod clock;
+pub mod coordinate;
+pub mod error;
+pub mod expression;
+pub mod facts;
+pub mod gather;
+pub mod grid;
+mod large;
+pub mod operands;
+pub mod order;
+pub mod parallel;
+pub mod ranges;
+pub mod share;
+pub mod spec;
+pub mod window;
+
+pub use budget::{MemoryBudget, MemoryBudgetError};
+pub use cells::{Cells, Column};
+pub use coordinate::Coordinate;
+pub use error::{Cause, Error, QueryError, Result, WriteError};
+pub use expression::{
+    Aggregate, AggregateError, AggregateFunction, ConditionError, ConditionErrorKind, ConditionField,
+    Operand, QueryCondition, field,
+};
+pub use operands::ConditionTarget;
+pub use window::TimeWindow;

@@ -1,0 +1,218 @@
+//! Conditions held against an array: the fields they name, their operands in the bytes of those fields, and the form that
+//! files of deletes hold.
+
+use core::slice;
+use std::collections::HashMap;
+
+use tdb_codec::{CellValNum, Datatype, DatatypeClass};
+use tdb_fragment::{Comparison, Condition, Junction};
+use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
+
+use crate::coordinate::{int_to_float, integer_limits};
+use crate::expression::{
+    ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, QueryCondition, Tree,
+};
+use crate::{Error, QueryError, Result};
+
+/// What a condition must know of the array that it is about.
+pub trait ConditionTarget {
+    /// The schema, which says what fields there are.
+    fn schema(&self) -> &ArraySchema;
+
+    /// An enumeration of the schema, by name; `None` if the schema has none of that name.
+    ///
+    /// # Errors
+    /// A missing or damaged enumeration file.
+    fn enumeration(&self, name: &str) -> Result<Option<Enumeration>>;
+}
+
+impl QueryCondition {
+    /// The condition as `ArrayWriter::delete` takes it: operands in the bytes of their fields,
+    /// those of an enumeration as its indices.
+    ///
+    /// # Errors
+    /// A field that the array does not have, an operand that does not fit its field or its enumeration, and questions for
+    /// null, which such files cannot hold; each with its place in the text.
+    pub fn to_stored(&self, array: &impl ConditionTarget) -> Result<Condition> {
+        stored(&self.tree, array)
+    }
+}
+
+fn stored(tree: &Tree, array: &impl ConditionTarget) -> Result<Condition> {
+    let (junction, children) = match tree {
+        Tree::And(list) => (Junction::And, list.as_slice()),
+        Tree::Or(list) => (Junction::Or, list.as_slice()),
+        Tree::Not(inner) => (Junction::Not, slice::from_ref(&**inner)),
+        Tree::Test { name, place, predicate } => return value(name, *place, predicate, array),
+    };
+    let children = children.iter().map(|child| stored(child, array)).collect::<Result<_>>()?;
+    Ok(Condition::Expression { junction, children })
+}
+
+fn value(name: &str, place: Place, predicate: &Predicate, array: &impl ConditionTarget) -> Result<Condition> {
+    let at = |place, kind| QueryError::Condition(ConditionError::at(place, kind));
+    let field = field_of(array, name, place)?;
+    let Predicate::Compare { comparison, operands } = predicate else {
+        let why = "files of deletes cannot hold whether a field is null".to_owned();
+        return Err(at(place, Kind::Operand { why }).into());
+    };
+    let values = match enumeration_of(array, &field)? {
+        Some(enumeration) => {
+            let found =
+                indices(&field, place, *comparison, operands, &enumeration)?.into_iter().zip(operands);
+            let known = found.map(|(index, (operand, place))| {
+                let why = format!("the enumeration \"{}\" has no {operand}", enumeration.name);
+                index.ok_or_else(|| at(*place, Kind::Operand { why }).into())
+            });
+            known.collect::<Result<Vec<_>>>()?
+        }
+        None => {
+            let compared = Compared::of(&field, field.datatype, field.cell_val_num);
+            let compared = compared.map_err(|kind| at(place, kind))?;
+            compared.all(operands).map_err(QueryError::Condition)?
+        }
+    };
+    Ok(Condition::Value { field: name.to_owned(), comparison: *comparison, operands: values })
+}
+
+/// The error of a query whose condition does not fit the array.
+pub fn query(error: ConditionError) -> Error {
+    QueryError::Condition(error).into()
+}
+
+/// The field that stands at a place of a condition.
+pub fn field_of<'a>(array: &'a impl ConditionTarget, name: &str, place: Place) -> Result<Field<'a>> {
+    let schema = array.schema();
+    schema.field(name).ok_or_else(|| {
+        let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
+        query(ConditionError::at(place, Kind::UnknownField { name: name.to_owned(), known }))
+    })
+}
+
+/// The enumeration whose values a field's numbers stand for; `None` if it has none.
+pub fn enumeration_of(array: &impl ConditionTarget, field: &Field<'_>) -> Result<Option<Enumeration>> {
+    let FieldKind::Attribute(index) = field.kind else { return Ok(None) };
+    let attribute = array.schema().attributes.get(index);
+    match attribute.and_then(|attribute| attribute.enumeration.as_deref()) {
+        Some(name) => array.enumeration(name),
+        None => Ok(None),
+    }
+}
+
+/// The index of each operand in an enumeration, in the field's bytes; `None` for one that no cell can hold.
+pub fn indices(
+    field: &Field<'_>,
+    place: Place,
+    comparison: Comparison,
+    operands: &[(Operand, Place)],
+    enumeration: &Enumeration,
+) -> Result<Vec<Option<Vec<u8>>>> {
+    use Comparison::{Equal, In, NotEqual, NotIn};
+    if !enumeration.ordered && !matches!(comparison, Equal | NotEqual | In | NotIn) {
+        let (field, enumeration) = (field.name.to_owned(), enumeration.name.clone());
+        return Err(query(ConditionError::at(place, Kind::Unordered { field, enumeration })));
+    }
+    let compared = Compared::of(field, enumeration.datatype, enumeration.cell_val_num);
+    let compared = compared.map_err(|kind| query(ConditionError::at(place, kind)))?;
+    let wanted = compared.all(operands).map_err(query)?;
+    let entries = (0..enumeration.len()).filter_map(|index| Some((enumeration.value(index)?, index)));
+    let indices: Vec<Option<usize>> = match wanted.as_slice() {
+        [one] => vec![entries.into_iter().find(|(value, _)| value == one).map(|(_, index)| index)],
+        _ => {
+            let entries: HashMap<&[u8], usize> = entries.collect();
+            wanted.iter().map(|value| entries.get(value.as_slice()).copied()).collect()
+        }
+    };
+    // An index that the attribute's type cannot hold is in no cell.
+    let (_, most) = integer_limits(field.datatype);
+    let bytes = |index: usize| {
+        let index = i128::try_from(index).ok().filter(|index| *index <= most)?;
+        index.to_le_bytes().get(..field.datatype.size()).map(<[u8]>::to_vec)
+    };
+    Ok(indices.into_iter().map(|index| bytes(index?)).collect())
+}
+
+/// How operands become bytes of a field.
+pub struct Compared<'f> {
+    field: &'f Field<'f>,
+    datatype: Datatype,
+    text: bool,
+}
+
+impl<'f> Compared<'f> {
+    /// Of a field whose values, or whose enumeration's values, are these.
+    pub fn of(field: &'f Field<'f>, datatype: Datatype, cells: CellValNum) -> Result<Self, Kind> {
+        let text = matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
+        let number = matches!(
+            datatype.class(),
+            DatatypeClass::Integer | DatatypeClass::Real | DatatypeClass::Datetime | DatatypeClass::Time
+        );
+        if text || (number && cells == CellValNum::ONE) {
+            return Ok(Self { field, datatype, text });
+        }
+        let cells = match cells {
+            CellValNum::ONE => datatype.name().to_owned(),
+            CellValNum::Fixed(count) => format!("{count} × {datatype}"),
+            CellValNum::Var => format!("var-length {datatype}"),
+        };
+        Err(Kind::NotComparable { field: field.name.to_owned(), cells })
+    }
+
+    /// Whether the field holds text.
+    pub const fn is_text(&self) -> bool {
+        self.text
+    }
+
+    /// The bytes of these operands.
+    pub fn all(&self, operands: &[(Operand, Place)]) -> Result<Vec<Vec<u8>>, ConditionError> {
+        let bytes = |(operand, place): &(Operand, Place)| {
+            self.bytes(operand).map_err(|kind| ConditionError::at(*place, kind))
+        };
+        operands.iter().map(bytes).collect()
+    }
+
+    fn bytes(&self, operand: &Operand) -> Result<Vec<u8>, Kind> {
+        let (field, datatype) = (self.field.name.to_owned(), self.datatype.name());
+        let wrong = |field| Kind::Type { field, datatype, operand: operand.to_string() };
+        let too_far = |field| Kind::OutOfRange { field, datatype, operand: operand.to_string() };
+        if self.text {
+            return match operand {
+                Operand::Bytes(bytes) => Ok(bytes.clone()),
+                _ => Err(wrong(field)),
+            };
+        }
+        if self.datatype.physical().is_float() {
+            let value = match operand {
+                Operand::Float(value) => *value,
+                Operand::Int(value) => int_to_float(*value),
+                _ => return Err(wrong(field)),
+            };
+            if self.datatype.size() == 8 {
+                return Ok(value.to_le_bytes().to_vec());
+            }
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the nearest value of the field's type is meant"
+            )]
+            let near = value as f32;
+            return if near.is_infinite() && value.is_finite() {
+                Err(too_far(field))
+            } else {
+                Ok(near.to_le_bytes().to_vec())
+            };
+        }
+        let value = match operand {
+            Operand::Int(value) => *value,
+            Operand::Bool(value) if self.datatype == Datatype::Bool => i128::from(*value),
+            // 1e6 is as good an integer as 1000000.
+            #[expect(clippy::cast_possible_truncation, reason = "a whole number well inside the range")]
+            Operand::Float(value) if value.fract() == 0.0 && value.abs() < 1e30 => *value as i128,
+            _ => return Err(wrong(field)),
+        };
+        let (least, most) = integer_limits(self.datatype);
+        if value < least || value > most {
+            return Err(too_far(field));
+        }
+        Ok(value.to_le_bytes().get(..self.datatype.size()).unwrap_or_default().to_vec())
+    }
+}

@@ -1,0 +1,337 @@
+//! Putting cells in order, and keeping only the newest of those with equal coordinates.
+
+pub mod hilbert;
+mod keys;
+pub mod reals;
+mod sort;
+mod table;
+pub mod window;
+
+use core::cmp::{Ordering, Reverse};
+
+use tdb_codec::{Layout, to_u32, to_usize};
+use tdb_schema::{ArraySchema, Dimension};
+
+use self::keys::{Keys, Packing};
+use self::sort::{Finish, Key, Keyed, Sink, Sorted};
+use self::table::CellTable;
+pub use self::table::{CellBatch, CoordinatesRef};
+use crate::Result;
+
+/// What one part of a sort key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The space tile's index along a dimension.
+    Tile(usize),
+    /// The coordinate in a dimension; strings as signed bytes.
+    Cell(usize),
+    /// The coordinate in a dimension of strings, as unsigned bytes.
+    Bytes(usize),
+}
+
+impl Part {
+    /// The dimension it is about.
+    pub const fn dimension(self) -> usize {
+        let (Self::Tile(dimension) | Self::Cell(dimension) | Self::Bytes(dimension)) = self;
+        dimension
+    }
+}
+
+/// How the cells of a result must be ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellOrder {
+    /// By the first dimension, then the second, and so on.
+    RowMajor,
+    /// By the last dimension, then the one before it, and so on.
+    ColMajor,
+    /// Space tiles in tile order, cells of a tile in cell order.
+    Global,
+    /// By their places on the Hilbert curve.
+    Hilbert,
+}
+
+impl CellOrder {
+    /// The order that a query of an array asks for.
+    pub const fn of(layout: Layout, schema: &ArraySchema) -> Self {
+        match (layout, schema.cell_order) {
+            (Layout::RowMajor, _) => Self::RowMajor,
+            (Layout::ColMajor, _) => Self::ColMajor,
+            (_, Layout::Hilbert) => Self::Hilbert,
+            _ => Self::Global,
+        }
+    }
+}
+
+/// The order of the cells (numbered across the batches, as they stand), and without duplicates if `dedup`: of cells with
+/// equal coordinates the one written last is kept, by timestamp, then by fragment. Of those that were written together the
+/// first is kept, and comes first.
+pub fn permutation(
+    threads: usize,
+    schema: &ArraySchema,
+    batches: Vec<CellBatch<'_>>,
+    order: CellOrder,
+    dedup: bool,
+) -> Result<Vec<u32>> {
+    let table = CellTable::new(&schema.domain.dimensions, batches)?;
+    Ok(sorted(threads, schema, &table, order, Wanted { order: true, dedup })?.order)
+}
+
+/// The cells (numbered likewise, ascending) that others with equal coordinates replace: what stays may be in any order.
+pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>>) -> Result<Vec<u32>> {
+    let table = CellTable::new(&schema.domain.dimensions, batches)?;
+    // Any order brings equal cells together. The one they are stored in is cheap, but for places on a curve.
+    let order = match CellOrder::of(Layout::GlobalOrder, schema) {
+        CellOrder::Hilbert => CellOrder::RowMajor,
+        order => order,
+    };
+    let mut cells = sorted(threads, schema, &table, order, Wanted { order: false, dedup: true })?.dropped;
+    cells.sort_unstable();
+    Ok(cells)
+}
+
+/// What is asked of a sort.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// The order, and not only what is dropped.
+    order: bool,
+    /// Of cells with equal coordinates only the newest.
+    dedup: bool,
+}
+
+fn sorted(
+    threads: usize,
+    schema: &ArraySchema,
+    table: &CellTable<'_>,
+    order: CellOrder,
+    wanted: Wanted,
+) -> Result<Sorted> {
+    if table.cells() == 0 {
+        return Ok(Sorted::default());
+    }
+    let packing = Packing::new(threads, schema, table, order)?;
+    let parts = parts(schema, order);
+    let ties = Ties { table, parts: &parts, dimensions: &schema.domain.dimensions, wanted };
+    if packing.is_narrow() {
+        sorted_by::<u64>(threads, &packing, table, &ties)
+    } else {
+        sorted_by::<u128>(threads, &packing, table, &ties)
+    }
+}
+
+fn sorted_by<K: Key>(
+    threads: usize,
+    packing: &Packing<'_>,
+    table: &CellTable<'_>,
+    ties: &Ties<'_>,
+) -> Result<Sorted> {
+    let ordered = ties.wanted.order;
+    if let Some(sorted) = sort::merge::<K, _, _>(threads, &Keys { packing, table }, ties, ordered)? {
+        return Ok(sorted);
+    }
+    // Where keys say nothing, all cells are compared.
+    let nothing = || Keyed {
+        keys: vec![K::default(); table.cells()],
+        least: K::default(),
+        most: K::default(),
+        exact: false,
+    };
+    let keyed = packing.all::<K>(threads, table)?.unwrap_or_else(nothing);
+    sort::sort(threads, &keyed, ties, ordered)
+}
+
+/// Cells whose keys are equal.
+struct Ties<'a> {
+    table: &'a CellTable<'a>,
+    parts: &'a [Part],
+    dimensions: &'a [Dimension],
+    wanted: Wanted,
+}
+
+impl Finish for Ties<'_> {
+    fn finish<E: Copy>(
+        &self,
+        exact: bool,
+        sorted: &[E],
+        same: impl Fn(E, E) -> bool,
+        cell: impl Fn(E) -> u32,
+        sink: &mut Sink<'_>,
+    ) {
+        let mut cells = Vec::new();
+        for group in sorted.chunk_by(|a, b| same(*a, *b)) {
+            match group {
+                [entry] => sink.keep(cell(*entry)),
+                _ => {
+                    cells.clear();
+                    cells.extend(group.iter().map(|entry| cell(*entry)));
+                    self.settle(exact, &mut cells, sink);
+                }
+            }
+        }
+    }
+}
+
+impl Ties<'_> {
+    /// Hands on cells of one key, which are in cell order.
+    fn settle(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
+        if exact {
+            return self.equal(true, cells, sink);
+        }
+        let compare = |a: u32, b: u32| self.table.compare(self.parts, self.dimensions, a, b);
+        cells.sort_by(|a, b| compare(*a, *b));
+        for group in cells.chunk_by_mut(|a, b| compare(*a, *b).is_eq()) {
+            // Zeros of different signs stand together, but are different coordinates.
+            self.equal(false, group, sink);
+        }
+    }
+
+    /// Hands on cells that stand at one place: the newest first, or only the newest one of each coordinate.
+    fn equal(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
+        cells.sort_by_key(|cell| Reverse(self.table.rank(*cell)));
+        for (index, cell) in cells.iter().enumerate() {
+            let mut newer = cells.iter().take(index);
+            let same = |newer: &u32| exact || self.table.same(self.dimensions.len(), *newer, *cell);
+            if self.wanted.dedup && newer.any(same) {
+                sink.drop(*cell);
+            } else {
+                sink.keep(*cell);
+            }
+        }
+    }
+}
+
+/// The parts of an order's keys, most significant first; ties of a Hilbert order are broken row by row.
+///
+/// Strings are as libtiledb has them: stored as signed bytes, in row- and column-major order as unsigned ones. Of one
+/// dimension these orders are the stored one.
+pub fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
+    let count = schema.domain.dimensions.len();
+    let directed = |layout: Layout, part: fn(usize) -> Part| -> Vec<Part> {
+        match layout {
+            Layout::ColMajor => (0..count).rev().map(part).collect(),
+            _ => (0..count).map(part).collect(),
+        }
+    };
+    let unsigned = |mut parts: Vec<Part>| {
+        let is_text = |index: usize| schema.domain.dimensions.get(index).is_some_and(Dimension::is_var);
+        for part in parts.iter_mut().filter(|part| count > 1 && is_text(part.dimension())) {
+            *part = Part::Bytes(part.dimension());
+        }
+        parts
+    };
+    match order {
+        CellOrder::RowMajor => unsigned(directed(Layout::RowMajor, Part::Cell)),
+        CellOrder::ColMajor => unsigned(directed(Layout::ColMajor, Part::Cell)),
+        CellOrder::Hilbert => directed(Layout::RowMajor, Part::Cell),
+        CellOrder::Global => {
+            let mut parts = directed(schema.tile_order, Part::Tile);
+            parts.retain(|part| match part {
+                Part::Tile(index) => {
+                    schema.domain.dimensions.get(*index).is_some_and(|d| d.tile_extent.is_some())
+                }
+                Part::Cell(_) | Part::Bytes(_) => true,
+            });
+            parts.extend(directed(schema.cell_order, Part::Cell));
+            parts
+        }
+    }
+}
+
+/// Bits of a part; `None` for strings.
+pub fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
+    let dimension = dimensions.get(part.dimension())?;
+    if dimension.is_var() {
+        return None;
+    }
+    let bits_of = |most: u64| u64::BITS.saturating_sub(most.leading_zeros());
+    match (part, dimension.last_ordinal()) {
+        (Part::Tile(_), Some(last)) => Some(bits_of(last.checked_div(dimension.extent_cells()?)?)),
+        (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bits_of(last)),
+        // Reals: order-preserving bits, and tile indices that may be anything.
+        (Part::Cell(_) | Part::Bytes(_), None) => {
+            u32::try_from(dimension.datatype.size().checked_mul(8)?).ok()
+        }
+        (Part::Tile(_), None) => Some(64),
+    }
+}
+
+/// The integer sign- or zero-extended to 64 bits.
+#[inline]
+fn integer(bytes: &[u8], signed: bool) -> u64 {
+    match *bytes {
+        [a] if signed => i64::from(i8::from_le_bytes([a])).cast_unsigned(),
+        [a] => u64::from(a),
+        [a, b] if signed => i64::from(i16::from_le_bytes([a, b])).cast_unsigned(),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] if signed => i64::from(i32::from_le_bytes([a, b, c, d])).cast_unsigned(),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
+}
+
+/// Bits that order as the reals do: zeros of both signs are equal, other bit patterns differ.
+fn float_bits(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [a, b, c, d] => {
+            let bits = u32::from_le_bytes([a, b, c, d]);
+            let sign = 1 << 31;
+            u64::from(if bits & sign == 0 || bits == sign { bits | sign } else { !bits })
+        }
+        [a, b, c, d, e, f, g, h] => {
+            let bits = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+            let sign = 1 << 63;
+            if bits & sign == 0 || bits == sign { bits | sign } else { !bits }
+        }
+        _ => 0,
+    }
+}
+
+/// Whether the bytes of a real are those of −0.0.
+pub fn is_negative_zero(bytes: &[u8]) -> bool {
+    bytes.split_last().is_some_and(|(sign, rest)| *sign == 0x80 && rest.iter().all(|byte| *byte == 0))
+}
+
+/// The bytes of the real of `size` bytes that [`float_bits`] turns into `bits`.
+fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
+    if size == 4 {
+        let bits = to_usize(bits).and_then(to_u32).unwrap_or(0);
+        let sign = 1u32 << 31;
+        return if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec();
+    }
+    let sign = 1u64 << 63;
+    if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec()
+}
+
+/// Orders two coordinates of a dimension by one part of a key.
+pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
+    if matches!(part, Part::Bytes(_)) {
+        return a.cmp(b);
+    }
+    if dimension.is_var() {
+        // The reference implementation stores cells of string dimensions in the order of signed characters.
+        return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
+    }
+    if dimension.datatype.physical().is_float() && matches!(part, Part::Cell(_)) {
+        return float_bits(a).cmp(&float_bits(b));
+    }
+    part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
+}
+
+/// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension. Zeros
+/// of both signs have the same, other coordinates different ones.
+pub fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
+    if dimension.datatype.physical().is_float() {
+        return Some(match part {
+            Part::Tile(_) => reals::tile(dimension, value),
+            Part::Cell(_) | Part::Bytes(_) => float_bits(value),
+        });
+    }
+    let ordinal = dimension.ordinal(value)?;
+    Some(match part {
+        Part::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
+        Part::Cell(_) | Part::Bytes(_) => ordinal,
+    })
+}
+
+#[cfg(test)]
+mod tests;

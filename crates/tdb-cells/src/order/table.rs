@@ -1,0 +1,189 @@
+//! The cells that are put in order: their coordinates, where each is, and when it was written.
+
+use core::cmp::{Ordering, Reverse};
+use core::ops::Range;
+
+use tdb_codec::{to_u32, to_u64, to_usize};
+use tdb_schema::Dimension;
+
+use super::{Part, compare_part};
+use crate::buffers::index_of;
+use crate::{QueryError, Result};
+
+/// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CoordinatesRef<'a> {
+    /// The values, one after another.
+    pub values: &'a [u8],
+    /// Where each string begins, and where the last one ends; `None` for values of a fixed size.
+    pub offsets: Option<&'a [u64]>,
+}
+
+impl<'a> CoordinatesRef<'a> {
+    /// The coordinate of a cell, of `size` bytes unless it is a string.
+    pub fn value(self, at: usize, size: usize) -> &'a [u8] {
+        let range = match self.offsets {
+            Some(offsets) => {
+                let end = |at: usize| offsets.get(at).copied().and_then(to_usize).unwrap_or(0);
+                end(at)..end(at.saturating_add(1))
+            }
+            None => at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size),
+        };
+        self.values.get(range).unwrap_or_default()
+    }
+}
+
+/// Cells of one fragment that stand together.
+#[derive(Clone, Debug, Default)]
+pub struct CellBatch<'a> {
+    /// Their coordinates, by dimension.
+    pub coordinates: Vec<CoordinatesRef<'a>>,
+    /// How many they are.
+    pub cells: usize,
+    /// The number of their fragment: greater is newer.
+    pub fragment: usize,
+    /// When each was written, where the fragment knows.
+    pub timestamps: Option<&'a [u64]>,
+    /// When they were written, where it does not.
+    pub written: u64,
+}
+
+/// A batch and its place among all cells.
+#[derive(Debug)]
+struct Batch<'a> {
+    /// Number of the first cell.
+    first: u32,
+    cells: CellBatch<'a>,
+}
+
+/// Cells of a batch that one job handles.
+#[derive(Debug)]
+pub(super) struct Piece {
+    batch: usize,
+    /// Its first cell in the batch.
+    pub(super) at: usize,
+    pub(super) cells: usize,
+}
+
+/// All cells, numbered from 0.
+#[derive(Debug)]
+pub(super) struct CellTable<'a> {
+    batches: Vec<Batch<'a>>,
+    pieces: Vec<Piece>,
+    /// Bytes of a coordinate in each dimension of fixed size.
+    sizes: Vec<usize>,
+    cells: usize,
+    /// Whether cells know when they were written.
+    timed: bool,
+}
+
+/// Cells of a piece, at most.
+const PIECE: usize = 1 << 16;
+
+impl<'a> CellTable<'a> {
+    /// The cells of batches, in their order.
+    pub(super) fn new(dimensions: &[Dimension], batches: Vec<CellBatch<'a>>) -> Result<Self> {
+        let sizes = dimensions.iter().map(|dimension| dimension.datatype.size()).collect();
+        let timed = batches.iter().any(|batch| batch.timestamps.is_some());
+        let mut table = Self { batches: Vec::new(), pieces: Vec::new(), sizes, cells: 0, timed };
+        batches.into_iter().try_for_each(|batch| table.push(batch))?;
+        Ok(table)
+    }
+
+    fn push(&mut self, batch: CellBatch<'a>) -> Result<()> {
+        let cells = batch.cells;
+        let end = self.cells.saturating_add(cells);
+        let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(end)) };
+        to_u32(end).ok_or_else(too_large)?;
+        let first = to_u32(self.cells).ok_or_else(too_large)?;
+        for at in (0..cells).step_by(PIECE) {
+            let cells = cells.saturating_sub(at).min(PIECE);
+            self.pieces.push(Piece { batch: self.batches.len(), at, cells });
+        }
+        self.batches.push(Batch { first, cells: batch });
+        self.cells = end;
+        Ok(())
+    }
+
+    pub(super) const fn cells(&self) -> usize {
+        self.cells
+    }
+
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// A range of cells, batch by batch.
+    pub(super) fn cut(&self, cells: Range<usize>) -> impl Iterator<Item = Piece> {
+        let mut start = cells.start;
+        let first = to_u32(start).map_or(0, |cell| self.place(cell).0);
+        (first..self.batches.len()).map_while(move |batch| {
+            let begin = self.batches.get(batch).map_or(0, |batch| index_of(batch.first));
+            let next =
+                self.batches.get(batch.saturating_add(1)).map_or(self.cells, |next| index_of(next.first));
+            let end = next.min(cells.end);
+            let count = end.checked_sub(start).filter(|count| *count > 0)?;
+            let piece = Piece { batch, at: start.saturating_sub(begin), cells: count };
+            start = end;
+            Some(piece)
+        })
+    }
+
+    /// The coordinates of a piece's whole batch.
+    pub(super) fn coordinates(&self, piece: &Piece, dimension: usize) -> CoordinatesRef<'a> {
+        let batch = self.batches.get(piece.batch);
+        batch.and_then(|batch| batch.cells.coordinates.get(dimension)).copied().unwrap_or_default()
+    }
+
+    /// A coordinate of a piece's cell.
+    pub(super) fn value(&self, piece: &Piece, dimension: usize, index: usize) -> &'a [u8] {
+        let coordinates = self.coordinates(piece, dimension);
+        coordinates.value(piece.at.saturating_add(index), self.size(dimension))
+    }
+
+    /// Batch of a cell and its place there.
+    fn place(&self, cell: u32) -> (usize, usize) {
+        let at = self.batches.partition_point(|batch| batch.first <= cell).saturating_sub(1);
+        let first = self.batches.get(at).map_or(0, |batch| batch.first);
+        (at, index_of(cell.saturating_sub(first)))
+    }
+
+    fn value_at(&self, (batch, at): (usize, usize), dimension: usize) -> &'a [u8] {
+        let coordinates = self.batches.get(batch).and_then(|batch| batch.cells.coordinates.get(dimension));
+        coordinates.map_or(&[][..], |coordinates| coordinates.value(at, self.size(dimension)))
+    }
+
+    fn size(&self, dimension: usize) -> usize {
+        self.sizes.get(dimension).copied().unwrap_or(0)
+    }
+
+    /// Orders two cells by the parts of a key.
+    pub(super) fn compare(&self, parts: &[Part], dimensions: &[Dimension], a: u32, b: u32) -> Ordering {
+        let (a, b) = (self.place(a), self.place(b));
+        parts.iter().fold(Ordering::Equal, |ordering, part| {
+            ordering.then_with(|| {
+                let index = part.dimension();
+                let Some(dimension) = dimensions.get(index) else { return Ordering::Equal };
+                compare_part(*part, dimension, self.value_at(a, index), self.value_at(b, index))
+            })
+        })
+    }
+
+    /// Whether two cells have the same coordinates, byte for byte.
+    pub(super) fn same(&self, dimensions: usize, a: u32, b: u32) -> bool {
+        let (a, b) = (self.place(a), self.place(b));
+        (0..dimensions).all(|dimension| self.value_at(a, dimension) == self.value_at(b, dimension))
+    }
+
+    /// Greater means newer. Among cells of one fragment written at one time, the first stored wins. Where some
+    /// fragments know when their cells were written, the others' count as written when they were.
+    pub(super) fn rank(&self, cell: u32) -> (u64, usize, Reverse<u32>) {
+        let (batch, at) = self.place(cell);
+        let Some(Batch { cells: batch, .. }) = self.batches.get(batch) else {
+            return (0, 0, Reverse(cell));
+        };
+        let own = batch.timestamps.and_then(|timestamps| timestamps.get(at)).copied();
+        let time = if self.timed { own.unwrap_or(batch.written) } else { 0 };
+        (time, batch.fragment, Reverse(cell))
+    }
+}

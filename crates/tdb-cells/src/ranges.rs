@@ -1,0 +1,386 @@
+//! The intervals a query asks for in one dimension.
+
+use tdb_codec::{Buffer, Native, PhysicalVisitor};
+use tdb_schema::{Dimension, Range};
+
+use crate::QueryError;
+use crate::asked::Ends;
+use crate::coordinate::show_coordinate;
+
+/// Intervals of one dimension. A query wants the cells that lie, in every dimension, in one of its intervals.
+///
+/// Made from what was asked for, the intervals keep their order and may overlap: dense results come in that order, cell
+/// for cell. Everything that searches ([`Self::overlaps`], [`Self::covers`], [`Self::keep`]) is for sets that were
+/// [merged](Self::merged).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeSet(Intervals);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Intervals {
+    /// The whole dimension.
+    All,
+    /// Inclusive ends of a fixed-size type, `lows[i]..=highs[i]`.
+    Values { lows: Buffer, highs: Buffer },
+    /// Inclusive ends of strings; `None` is after all of them.
+    Strings(Vec<(Vec<u8>, Option<Vec<u8>>)>),
+}
+
+impl RangeSet {
+    /// The whole dimension.
+    pub const ALL: Self = Self(Intervals::All);
+
+    /// Intervals as they were asked for, clamped to the dimension's domain. None at all is the empty set.
+    ///
+    /// # Errors
+    /// An interval of the wrong type, an inverted one, or one that lies outside the domain.
+    pub fn new(
+        dimension: &Dimension,
+        asked: impl IntoIterator<Item = Result<Ends, QueryError>>,
+    ) -> Result<Self, QueryError> {
+        let mut all = false;
+        if dimension.is_var() {
+            let mut strings = Vec::new();
+            for ends in asked {
+                let Ends { low, high } = check_ends(dimension, ends?)?;
+                all |= low.is_none() && high.is_none();
+                strings.push((low.unwrap_or_default(), high));
+            }
+            let whole = all && strings.len() == 1;
+            return Ok(Self(if whole { Intervals::All } else { Intervals::Strings(strings) }));
+        }
+        let wrong = || QueryError::RangeType {
+            dimension: dimension.name.clone(),
+            datatype: dimension.datatype.name(),
+        };
+        let (first, last) = dimension.domain.as_ref().ok_or_else(wrong)?;
+        let (mut lows, mut highs) = (Buffer::new(), Buffer::new());
+        for ends in asked {
+            let Ends { low, high } = check_ends(dimension, ends?)?;
+            all |= low.is_none() && high.is_none();
+            lows.extend_from_slice(low.as_ref().unwrap_or(first));
+            highs.extend_from_slice(high.as_ref().unwrap_or(last));
+        }
+        let set = Self(Intervals::Values { lows, highs });
+        Ok(if all && set.len(dimension) == Some(1) { Self::ALL } else { set })
+    }
+
+    /// The same set in ascending order: intervals that overlap (or, of integers, follow each other) become one.
+    pub fn merged(self, dimension: &Dimension) -> Self {
+        match self.0 {
+            Intervals::All => Self::ALL,
+            Intervals::Values { lows, highs } => {
+                dimension.datatype.physical().visit(Merge { lows: &lows, highs: &highs })
+            }
+            Intervals::Strings(mut strings) => {
+                strings.sort_unstable();
+                strings.dedup_by(|next, last| {
+                    let joins = last.1.as_ref().is_none_or(|high| next.0 <= *high);
+                    if joins {
+                        let further = last.1.as_ref().zip(next.1.as_ref()).map(|(last, next)| next > last);
+                        // Nothing is after an open end.
+                        if further.unwrap_or(true) && last.1.is_some() {
+                            last.1 = next.1.take();
+                        }
+                    }
+                    joins
+                });
+                Self(Intervals::Strings(strings))
+            }
+        }
+    }
+
+    /// Whether this is the whole dimension.
+    pub const fn is_all(&self) -> bool {
+        matches!(self.0, Intervals::All)
+    }
+
+    /// Number of intervals; `None` for the whole dimension.
+    pub fn len(&self, dimension: &Dimension) -> Option<usize> {
+        match &self.0 {
+            Intervals::All => None,
+            Intervals::Values { lows, .. } => lows.len().checked_div(dimension.datatype.size()),
+            Intervals::Strings(strings) => Some(strings.len()),
+        }
+    }
+
+    /// The intervals. The whole dimension is one with open ends.
+    pub fn iter(&self, dimension: &Dimension) -> impl Iterator<Item = Ends> {
+        let values = match &self.0 {
+            Intervals::Values { lows, highs } => {
+                let size = dimension.datatype.size();
+                Some(lows.as_slice().chunks_exact(size).zip(highs.as_slice().chunks_exact(size)))
+            }
+            _ => None,
+        };
+        let strings = match &self.0 {
+            Intervals::Strings(strings) => Some(strings.iter()),
+            _ => None,
+        };
+        let values = values.into_iter().flatten();
+        let values = values.map(|(low, high)| Ends { low: Some(low.to_vec()), high: Some(high.to_vec()) });
+        let strings = strings.into_iter().flatten();
+        let strings = strings.map(|(low, high)| Ends { low: Some(low.clone()), high: high.clone() });
+        let all = self.is_all().then(Ends::default);
+        all.into_iter().chain(values).chain(strings)
+    }
+
+    /// The intervals of an integral dimension as ordinals; `None` if it is not integral.
+    pub fn ordinals(&self, dimension: &Dimension) -> Option<Vec<(u64, u64)>> {
+        match &self.0 {
+            Intervals::All => Some(vec![(0, dimension.last_ordinal()?)]),
+            Intervals::Strings(_) => None,
+            Intervals::Values { lows, highs } => {
+                let size = dimension.datatype.size();
+                let ends = lows.as_slice().chunks_exact(size).zip(highs.as_slice().chunks_exact(size));
+                ends.map(|(low, high)| Some((dimension.ordinal(low)?, dimension.ordinal(high)?))).collect()
+            }
+        }
+    }
+
+    /// What this set and one more interval share: each interval cut, those outside left out, the order kept.
+    pub fn narrowed(&self, dimension: &Dimension, to: &Ends) -> Self {
+        let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+        let cut = |ends: Ends| -> Option<Ends> {
+            let low = match (ends.low, &to.low) {
+                (Some(a), Some(b)) => Some(if compare(&a, b).is_lt() { b.clone() } else { a }),
+                (a, b) => a.or_else(|| b.clone()),
+            };
+            let high = match (ends.high, &to.high) {
+                (Some(a), Some(b)) => Some(if compare(&a, b).is_gt() { b.clone() } else { a }),
+                (a, b) => a.or_else(|| b.clone()),
+            };
+            let empty = low.as_ref().zip(high.as_ref()).is_some_and(|(low, high)| compare(low, high).is_gt());
+            (!empty).then_some(Ends { low, high })
+        };
+        // Cut from checked intervals, so only an interval outside the domain can fail: it shares nothing.
+        let ends: Vec<Ends> = self.iter(dimension).filter_map(cut).collect();
+        let inside = ends.into_iter().filter(|ends| check_ends(dimension, ends.clone()).is_ok());
+        Self::new(dimension, inside.map(Ok)).unwrap_or_else(|_| Self::nothing(dimension))
+    }
+
+    const fn nothing(dimension: &Dimension) -> Self {
+        Self(if dimension.is_var() {
+            Intervals::Strings(Vec::new())
+        } else {
+            Intervals::Values { lows: Buffer::new(), highs: Buffer::new() }
+        })
+    }
+
+    /// Whether an interval of the set has something in common with `low..=high`.
+    pub fn overlaps(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
+        match &self.0 {
+            Intervals::All => true,
+            Intervals::Values { lows, highs } => {
+                let find = Find { lows, highs, from: low, low: high };
+                dimension.datatype.physical().visit(find)
+            }
+            Intervals::Strings(strings) => find_string(strings, low).is_some_and(|first| first <= high),
+        }
+    }
+
+    /// Whether all of `low..=high` lies in one interval of the set.
+    pub fn covers(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
+        match &self.0 {
+            Intervals::All => true,
+            Intervals::Values { lows, highs } => {
+                let find = Find { lows, highs, from: high, low };
+                dimension.datatype.physical().visit(find)
+            }
+            Intervals::Strings(strings) => find_string(strings, high).is_some_and(|first| first <= low),
+        }
+    }
+
+    /// Clears `wanted` for values outside the set.
+    pub fn keep(&self, dimension: &Dimension, values: &Buffer, wanted: &mut [u8]) {
+        match &self.0 {
+            Intervals::All => {}
+            Intervals::Values { lows, highs } => {
+                dimension.datatype.physical().visit(Keep { values, lows, highs, wanted });
+            }
+            Intervals::Strings(_) => wanted.fill(0),
+        }
+    }
+
+    /// Clears `wanted` for strings outside the set.
+    pub fn keep_strings<'v>(&self, values: impl Iterator<Item = &'v [u8]>, wanted: &mut [u8]) {
+        match &self.0 {
+            Intervals::All => {}
+            Intervals::Values { .. } => wanted.fill(0),
+            Intervals::Strings(strings) => {
+                for (keep, value) in wanted.iter_mut().zip(values) {
+                    *keep &= u8::from(find_string(strings, value).is_some_and(|first| first <= value));
+                }
+            }
+        }
+    }
+}
+
+/// The low end of the first interval that does not end before `from`.
+fn find_string<'s>(strings: &'s [(Vec<u8>, Option<Vec<u8>>)], from: &[u8]) -> Option<&'s [u8]> {
+    let at = strings.partition_point(|(_, high)| high.as_ref().is_some_and(|high| high.as_slice() < from));
+    strings.get(at).map(|(low, _)| low.as_slice())
+}
+
+/// Whether the first interval that does not end before `from` begins at `low` or before.
+struct Find<'a> {
+    lows: &'a Buffer,
+    highs: &'a Buffer,
+    from: &'a [u8],
+    low: &'a [u8],
+}
+
+impl PhysicalVisitor for Find<'_> {
+    type Output = bool;
+
+    fn visit<T: Native>(self) -> bool {
+        let (lows, highs): (&[T], &[T]) = values(self.lows, self.highs);
+        let Some((from, low)) = T::from_le(self.from).zip(T::from_le(self.low)) else { return true };
+        lows.get(highs.partition_point(|high| *high < from)).is_some_and(|first| *first <= low)
+    }
+}
+
+struct Keep<'a> {
+    values: &'a Buffer,
+    lows: &'a Buffer,
+    highs: &'a Buffer,
+    wanted: &'a mut [u8],
+}
+
+impl PhysicalVisitor for Keep<'_> {
+    type Output = ();
+
+    fn visit<T: Native>(self) {
+        let values: &[T] = self.values.values().unwrap_or_default();
+        let (lows, highs): (&[T], &[T]) = self::values(self.lows, self.highs);
+        if let ([low], [high]) = (lows, highs) {
+            for (keep, value) in self.wanted.iter_mut().zip(values) {
+                *keep &= u8::from(*value >= *low) & u8::from(*value <= *high);
+            }
+            return;
+        }
+        // Only the intervals between the least and the greatest value need be searched.
+        let Some(first) = values.first() else { return };
+        let (mut least, mut greatest) = (*first, *first);
+        for value in values {
+            least = if *value < least { *value } else { least };
+            greatest = if *value > greatest { *value } else { greatest };
+        }
+        let start = highs.partition_point(|high| *high < least);
+        let end = lows.partition_point(|low| *low <= greatest).max(start);
+        let lows = lows.get(start..end).unwrap_or_default();
+        let highs = highs.get(start..end).unwrap_or_default();
+        // Values in order, as a sparse tile's of one dimension are, are cut where intervals begin and end.
+        if lows.len() < values.len() && values.is_sorted_by(|a, b| a <= b) {
+            let mut kept = 0usize;
+            for (low, high) in lows.iter().zip(highs) {
+                let rest = values.get(kept..).unwrap_or_default();
+                let from = kept.saturating_add(rest.partition_point(|value| value < low));
+                self.wanted.get_mut(kept..from).unwrap_or_default().fill(0);
+                let rest = values.get(from..).unwrap_or_default();
+                kept = from.saturating_add(rest.partition_point(|value| value <= high));
+            }
+            self.wanted.get_mut(kept..).unwrap_or_default().fill(0);
+            return;
+        }
+        // The interval at `low..=high`, or the gap before it, is where the last value was: mostly the next one too.
+        let mut near: Option<(T, T)> = None;
+        for (keep, value) in self.wanted.iter_mut().zip(values) {
+            if near.is_some_and(|(low, high)| low <= *value && *value <= high) || *keep == 0 {
+                continue;
+            }
+            let at = highs.partition_point(|high| *high < *value);
+            near = lows.get(at).copied().zip(highs.get(at).copied()).filter(|(low, _)| low <= value);
+            *keep = u8::from(near.is_some());
+        }
+    }
+}
+
+struct Merge<'a> {
+    lows: &'a Buffer,
+    highs: &'a Buffer,
+}
+
+impl PhysicalVisitor for Merge<'_> {
+    type Output = RangeSet;
+
+    fn visit<T: Native>(self) -> RangeSet {
+        let (lows, highs): (&[T], &[T]) = values(self.lows, self.highs);
+        let mut pairs: Vec<(T, T)> = lows.iter().copied().zip(highs.iter().copied()).collect();
+        pairs.sort_unstable_by(|a, b| a.0.total_order(&b.0));
+        pairs.dedup_by(|next, last| {
+            let joins = next.0 <= last.1 || follows(last.1, next.0);
+            if joins && next.1 > last.1 {
+                last.1 = next.1;
+            }
+            joins
+        });
+        let size = pairs.len().saturating_mul(T::SIZE);
+        let (mut lows, mut highs) = (Buffer::with_capacity(size), Buffer::with_capacity(size));
+        for (low, high) in pairs {
+            lows.extend_from_slice(bytemuck::bytes_of(&low));
+            highs.extend_from_slice(bytemuck::bytes_of(&high));
+        }
+        RangeSet(Intervals::Values { lows, highs })
+    }
+}
+
+/// Whether `next` is the integer after `value`.
+fn follows<T: Native>(value: T, next: T) -> bool {
+    let bits = |value: &T| {
+        let mut word = [0u8; 8];
+        word.iter_mut().zip(bytemuck::bytes_of(value)).for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(word)
+    };
+    let mask = u64::MAX >> 64usize.saturating_sub(T::SIZE.saturating_mul(8));
+    !T::PHYSICAL.is_float() && next > value && bits(&value).wrapping_add(1) & mask == bits(&next)
+}
+
+fn values<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> (&'b [T], &'b [T]) {
+    (lows.values().unwrap_or_default(), highs.values().unwrap_or_default())
+}
+
+/// Refuses ends of the wrong length and inverted ranges; clamps the rest to the domain, where an end at or past the
+/// domain's becomes open. A range wholly outside the domain is refused too.
+pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
+    let Ends { mut low, mut high } = ends;
+    let show = |value: &[u8]| show_coordinate(dimension, value);
+    let bad = |end: &Vec<u8>| !dimension.is_var() && !is_value(dimension, end);
+    if [&low, &high].into_iter().flatten().any(bad) {
+        let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
+        return Err(QueryError::RangeType { dimension, datatype });
+    }
+    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+    if let (Some(low), Some(high)) = (&low, &high)
+        && compare(low, high).is_gt()
+    {
+        let (low, high) = (show(low), show(high));
+        return Err(QueryError::InvertedRange { dimension: dimension.name.clone(), low, high });
+    }
+    if let Some((first, last)) = &dimension.domain {
+        let outside = low.as_ref().is_some_and(|low| compare(low, last).is_gt())
+            || high.as_ref().is_some_and(|high| compare(high, first).is_lt());
+        if outside {
+            let (low, high) = (show(first), show(last));
+            return Err(QueryError::OutsideDomain { dimension: dimension.name.clone(), low, high });
+        }
+        low = low.filter(|low| compare(low, first).is_gt());
+        high = high.filter(|high| compare(high, last).is_lt());
+    }
+    Ok(Ends { low, high })
+}
+
+/// Whether the bytes are a value of the dimension's type that can be compared.
+pub fn is_value(dimension: &Dimension, bytes: &[u8]) -> bool {
+    struct IsValue<'a>(&'a [u8]);
+    impl PhysicalVisitor for IsValue<'_> {
+        type Output = bool;
+        fn visit<T: Native>(self) -> bool {
+            // Only a NaN is not in order with itself.
+            T::from_le(self.0).is_some_and(|value| value.partial_cmp(&value).is_some())
+        }
+    }
+    dimension.datatype.physical().visit(IsValue(bytes))
+}
+
+#[cfg(test)]
+mod tests;

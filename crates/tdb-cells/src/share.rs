@@ -1,0 +1,188 @@
+//! What one batch takes of a query, and the memory it may take for it.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::QueryError;
+use crate::budget::MemoryBudget;
+use crate::order::window::Window;
+
+/// The part of a query that a read is about; all of it, without limit, unless told otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Share {
+    /// The only tiles to look at, by fragment, ascending.
+    pub tiles: Option<Arc<BTreeMap<usize, Vec<usize>>>>,
+    /// The only cells to take: those in an interval of the order's keys.
+    pub window: Option<Arc<Window>>,
+    /// The memory that it may take; without one, as much as it needs.
+    pub room: Option<Arc<Room>>,
+    /// Bytes that whoever runs the query holds besides.
+    pub beside: u64,
+}
+
+impl Share {
+    /// Whether any tile of a fragment is to be looked at.
+    pub fn has_fragment(&self, fragment: usize) -> bool {
+        self.tiles.as_ref().is_none_or(|tiles| tiles.contains_key(&fragment))
+    }
+
+    /// Whether a tile is to be looked at.
+    pub fn has_tile(&self, fragment: usize, tile: usize) -> bool {
+        let own = |tiles: &BTreeMap<usize, Vec<usize>>| {
+            tiles.get(&fragment).is_some_and(|own| own.binary_search(&tile).is_ok())
+        };
+        self.tiles.as_deref().is_none_or(own)
+    }
+
+    /// Counts memory that is about to be taken, for as long as the read lasts.
+    pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
+        self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
+    }
+
+    /// Counts memory that can be done without, unless it takes more than half of what is left.
+    pub fn spare(&self, bytes: u64) -> bool {
+        let Some(room) = &self.room else { return true };
+        let counted = |used: u64| {
+            let fits = bytes <= room.bytes.saturating_sub(used) / 2;
+            fits.then(|| used.saturating_add(bytes))
+        };
+        room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
+    }
+
+    /// Counts what so many selected cells are going to take.
+    pub fn admit(&self, cells: u64) -> Result<(), QueryError> {
+        let Some(room) = &self.room else { return Ok(()) };
+        room.cells.fetch_add(cells, Ordering::Relaxed);
+        room.charge(cells.saturating_mul(room.per_cell))
+    }
+}
+
+/// The memory one read may take.
+#[derive(Debug)]
+pub struct Room {
+    budget: MemoryBudget,
+    /// What the query holds besides, such as working memory of its threads.
+    fixed: u64,
+    bytes: u64,
+    /// What each cell takes once it was selected.
+    per_cell: u64,
+    used: AtomicU64,
+    /// Cells that were admitted.
+    cells: AtomicU64,
+}
+
+/// Of a budget this much is planned with; the rest is what allocators lose between their blocks.
+const PLANNED: (u64, u64) = (3, 4);
+/// A read with less room than this is refused: batches would hold a handful of cells.
+const LEAST: u64 = 64 << 10;
+
+impl Room {
+    /// What a read needs that holds `fixed` bytes besides: room for some cells.
+    pub const fn least(fixed: u64) -> u64 {
+        LEAST.saturating_add(fixed)
+    }
+
+    /// What a budget leaves beside `fixed` bytes.
+    pub fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
+        let planned = (budget.bytes() / PLANNED.1).saturating_mul(PLANNED.0);
+        let bytes = planned.saturating_sub(fixed);
+        let room = Self::empty(budget, fixed, bytes, per_cell);
+        if bytes < LEAST { Err(too_small(budget, Self::least(fixed))) } else { Ok(room) }
+    }
+
+    const fn empty(budget: MemoryBudget, fixed: u64, bytes: u64, per_cell: u64) -> Self {
+        Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0), cells: AtomicU64::new(0) }
+    }
+
+    /// The room, or no more than so much of it. Errors then speak of that bound.
+    pub const fn at_most(self, most: MemoryBudget) -> Self {
+        if self.bytes <= most.bytes() {
+            return self;
+        }
+        Self::empty(most, 0, most.bytes(), self.per_cell)
+    }
+
+    /// The room that is left beside so many bytes, empty.
+    pub const fn beside(self, held: u64) -> Self {
+        let (fixed, bytes) = (self.fixed.saturating_add(held), self.bytes.saturating_sub(held));
+        Self::empty(self.budget, fixed, bytes, self.per_cell)
+    }
+
+    /// Bytes in all.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Selected cells that were counted.
+    pub fn cells(&self) -> u64 {
+        self.cells.load(Ordering::Relaxed)
+    }
+
+    /// What each cell takes once it was selected.
+    pub const fn per_cell(&self) -> u64 {
+        self.per_cell
+    }
+
+    /// The same room, empty.
+    pub const fn again(&self) -> Self {
+        Self::empty(self.budget, self.fixed, self.bytes, self.per_cell)
+    }
+
+    /// Counts memory that is about to be taken.
+    pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let used = before.saturating_add(bytes);
+        if used <= self.bytes { Ok(()) } else { Err(self.over(used)) }
+    }
+
+    /// The error of a read that takes so much.
+    pub fn over(&self, used: u64) -> QueryError {
+        QueryError::OverBudget { budget: self.budget, needed: budget_for(used.saturating_add(self.fixed)) }
+    }
+}
+
+/// The error of a query whose smallest batch takes so much, what the query holds besides included.
+pub fn too_small(budget: MemoryBudget, least: u64) -> QueryError {
+    QueryError::BudgetTooSmall { budget, least: budget_for(least) }
+}
+
+/// The error of a batch that cannot be any smaller.
+pub fn smallest(error: QueryError) -> QueryError {
+    match error {
+        QueryError::OverBudget { budget, needed } => QueryError::BudgetTooSmall { budget, least: needed },
+        other => other,
+    }
+}
+
+/// The budget of which so much is planned with.
+fn budget_for(bytes: u64) -> MemoryBudget {
+    MemoryBudget::rounded_up((bytes / PLANNED.0).saturating_add(1).saturating_mul(PLANNED.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_done_without_takes_no_more_than_half_of_what_is_left() {
+        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        assert!(!share.spare(160_000) && share.spare(150_000) && !share.spare(80_000) && share.spare(75_000));
+        assert_eq!(share.charge(75_000), Ok(()), "what was refused is not counted");
+        assert!(share.charge(1).is_err());
+        assert!(Share::default().spare(u64::MAX));
+    }
+
+    #[test]
+    fn the_least_budget_that_an_error_names_is_enough() {
+        let error = Room::new(MemoryBudget::from_bytes(1000), 5_000_000, 1).unwrap_err();
+        let QueryError::BudgetTooSmall { least, .. } = error else { panic!("{error}") };
+        let room = Room::new(least, 5_000_000, 1).unwrap();
+        let error = room.charge(900_000_000).unwrap_err();
+        let QueryError::OverBudget { needed, .. } = error else { panic!("{error}") };
+        let room = Room::new(needed, 5_000_000, 1).unwrap();
+        assert_eq!(room.charge(900_000_000), Ok(()));
+        assert!(room.charge(90_000_000).is_err(), "what is named is not far above what is needed");
+    }
+}

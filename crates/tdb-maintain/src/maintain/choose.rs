@@ -1,0 +1,206 @@
+//! Which fragments may become one, so that every read at every time stays the same.
+
+use std::sync::Arc;
+
+use tdb_codec::{ArrayType, Gate};
+use tdb_fragment::TimestampedName;
+use tdb_schema::{ArraySchema, Attribute, Range};
+
+use crate::fragment::Fragment;
+use crate::{Result, Snapshot};
+
+/// The schemas of an array, oldest first, with their keys.
+pub(super) type AllSchemas = Vec<(String, Arc<ArraySchema>)>;
+
+/// The schema that consolidated fragments are written with: the newest one that loses nothing, or why none does.
+pub(super) fn target(
+    array: &Snapshot,
+    schemas: &AllSchemas,
+    inputs: &[&Fragment],
+    purge: bool,
+) -> Result<(String, Arc<ArraySchema>), String> {
+    // What the newest lacks is what people ask for.
+    let mut why = None;
+    for (key, candidate) in schemas.iter().rev() {
+        // One that neither is in force nor was an input's has nothing to say here.
+        let used = inputs.iter().any(|fragment| fragment.schema() == &**candidate);
+        if candidate.as_ref() != array.schema() && !used {
+            continue;
+        }
+        match fits(schemas, inputs, candidate, purge) {
+            Ok(()) => return Ok((key.clone(), candidate.clone())),
+            Err(problem) => why = why.or(Some(problem)),
+        }
+    }
+    Err(why.unwrap_or_else(|| "there are no fragments".to_owned()))
+}
+
+fn fits(schemas: &AllSchemas, inputs: &[&Fragment], target: &ArraySchema, purge: bool) -> Result<(), String> {
+    let version = target.version;
+    if !version.has(Gate::CommitFiles) {
+        return Err(format!(
+            "fragments of version {version} are not written; an upgraded array can be consolidated"
+        ));
+    }
+    if target.array_type == ArrayType::Sparse && !version.has(Gate::OverlappingTimeWindows) {
+        return Err(format!(
+            "fragments of version {version} do not say when their cells were written, so earlier times would be lost; an \
+             upgraded array can be consolidated"
+        ));
+    }
+    if purge && !version.has(Gate::DeleteFiles) {
+        return Err(format!("fragments of version {version} know no deletes"));
+    }
+    for fragment in inputs {
+        let own = fragment.schema();
+        for (_, schema) in schemas {
+            for attribute in &schema.attributes {
+                keeps(attribute, own, target)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a reader with `attribute` in its schema sees the same cells of a fragment before and after.
+fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema) -> Result<(), String> {
+    let find = |schema: &ArraySchema| -> Option<Attribute> {
+        let same = |other: &&Attribute| {
+            other.name == attribute.name
+                && other.datatype == attribute.datatype
+                && other.cell_val_num == attribute.cell_val_num
+        };
+        schema.attributes.iter().find(same).cloned()
+    };
+    let name = &attribute.name;
+    match (find(own), find(target)) {
+        (Some(_), None) => {
+            Err(format!("cells of attribute \"{name}\" would be lost, which earlier times still see"))
+        }
+        (Some(before), Some(after)) if before.nullable && !after.nullable => {
+            Err(format!("nulls of attribute \"{name}\" would be lost, which earlier times still see"))
+        }
+        (None, Some(after))
+            if (after.fill_value != attribute.fill_value)
+                || after.nullable != attribute.nullable
+                || (after.nullable && after.fill_validity != attribute.fill_validity) =>
+        {
+            Err(format!("attribute \"{name}\" has another fill value at another time"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why a fragment cannot be consolidated at all, if so.
+pub(super) fn ineligible(fragment: &Fragment, sparse: bool) -> Option<String> {
+    let (first, last) = fragment.timestamps();
+    if fragment.non_empty_domain().is_none() {
+        return Some("it is empty".to_owned());
+    }
+    if !sparse {
+        return None;
+    }
+    if fragment.is_dense() {
+        return Some("it is dense in a sparse array".to_owned());
+    }
+    let by_cell = fragment.footer().has_timestamps && fragment.version().has(Gate::OverlappingTimeWindows);
+    (first != last && !by_cell).then(|| {
+        format!(
+            "it covers times {first} to {last}, but readers see it only as a whole (version {})",
+            fragment.version()
+        )
+    })
+}
+
+/// Why fragments `first..=last` of those visible cannot become one, if so; `chosen` says which of them are meant.
+pub(super) fn blocked(
+    array: &Snapshot,
+    (first, last): (usize, usize),
+    chosen: &dyn Fn(usize) -> bool,
+    amplification: f64,
+) -> Option<String> {
+    let fragments = array.fragments();
+    let dimensions = &array.schema().domain.dimensions;
+    let dense = array.schema().array_type == ArrayType::Dense;
+    let mut union: Option<Vec<Range>> = None;
+    let mut cells = 0u128;
+    for (_, fragment) in fragments.iter().enumerate().filter(|(index, _)| chosen(*index)) {
+        let Some(domain) = fragment.bounds() else { continue };
+        match &mut union {
+            None => union = Some(domain.to_vec()),
+            Some(union) => {
+                for ((range, other), dimension) in union.iter_mut().zip(domain).zip(dimensions) {
+                    range.unite(dimension.datatype, other);
+                }
+            }
+        }
+        cells = cells.saturating_add(u128::from(fragment.cell_count()));
+    }
+    let union = union?;
+    let overlaps = |fragment: &Fragment| {
+        let domain = fragment.bounds().unwrap_or_default();
+        domain.iter().zip(&union).zip(dimensions).all(|((a, b), dimension)| {
+            let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+            compare(&a.low, &b.high).is_le() && compare(&b.low, &a.high).is_le()
+        })
+    };
+    for (index, fragment) in fragments.iter().enumerate().filter(|(index, _)| !chosen(*index)) {
+        let between = first < index && index < last;
+        // A dense fragment covers its whole box, also where no input had cells.
+        let below = dense && index < first;
+        if (between || below) && overlaps(fragment) {
+            let name = fragment.name();
+            return Some(format!("fragment {name}, which is not among them, has cells in the same place"));
+        }
+    }
+    if dense {
+        let sides = union.iter().zip(dimensions).map(|(range, dimension)| {
+            let ordinal = |value: &[u8]| dimension.ordinal(value).unwrap_or(0);
+            u128::from(ordinal(&range.high).saturating_sub(ordinal(&range.low)).saturating_add(1))
+        });
+        let all = sides.fold(1u128, u128::saturating_mul);
+        #[expect(clippy::cast_precision_loss, reason = "a ratio that people choose is no exact number")]
+        let too_many = all as f64 > amplification * cells as f64;
+        if too_many {
+            return Some(format!("their common box has {all} cells, but they only have {cells}"));
+        }
+    }
+    None
+}
+
+/// A name for what replaces the inputs that takes their place among fragments of equal time: those count in the order of
+/// their paths.
+pub(super) fn name(
+    array: &Snapshot,
+    inputs: &[&Fragment],
+    target: &ArraySchema,
+    uuid: &dyn Fn() -> Result<String>,
+) -> Result<Option<TimestampedName>> {
+    let first = inputs.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
+    let last = inputs.iter().map(|fragment| fragment.timestamps().1).max().unwrap_or(first);
+    let is_input = |fragment: &Arc<Fragment>| inputs.iter().any(|input| input.folder() == fragment.folder());
+    let start = array.fragments().iter().position(is_input).unwrap_or(0);
+    let tied = |name: &TimestampedName| {
+        let folder = folder_of(name, target);
+        array.fragments().iter().enumerate().all(|(index, fragment)| {
+            let other = fragment.folder();
+            let tied = fragment.timestamps().0 == first && !is_input(fragment);
+            !tied || if index < start { other < folder.as_str() } else { other > folder.as_str() }
+        })
+    };
+    let fresh = TimestampedName::new((first, last), uuid()?, Some(target.version));
+    if tied(&fresh) {
+        return Ok(Some(fresh));
+    }
+    let newest = inputs.last().and_then(|fragment| TimestampedName::parse(fragment.name()).ok());
+    let beside = newest.and_then(|name| u128::from_str_radix(&name.uuid, 16).ok());
+    let beside = beside.map(|uuid| format!("{:032x}", uuid.wrapping_add(1)));
+    let beside = beside.map(|uuid| TimestampedName::new((first, last), uuid, Some(target.version)));
+    Ok(beside.filter(tied))
+}
+
+/// Where a fragment of this name and schema is stored.
+pub(super) fn folder_of(name: &TimestampedName, schema: &ArraySchema) -> String {
+    let parent = if schema.version.has(Gate::FragmentFolders) { crate::paths::FRAGMENTS } else { "" };
+    crate::storage::join(parent, &name.to_string())
+}

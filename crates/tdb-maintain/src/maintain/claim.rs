@@ -1,0 +1,117 @@
+//! Fragments that cease to count at one moment, the same at which others may come to.
+//!
+//! The format has no such step: a fragment counts because of a file of its own or of a line in a list of commits, and each
+//! file comes and goes alone. But one list can be replaced by another in one step. So one list is first made the only thing
+//! that makes the fragments count, which no reader notices, since what is in several places counts once:
+//!
+//! ```text
+//! __commits/<list>.con        holds all of them (an older list may do that already)
+//! __commits/<other>.con       put again under another name without them, then removed
+//! __commits/<fragment>.wrt    removed
+//! __commits/<list>.con        replaced by one without them, with what is to count now: this is the moment
+//! ```
+
+use std::collections::BTreeSet;
+
+use tdb_fragment::{CommitKind, CommitRecord, TimestampedName, write_consolidated_commits};
+
+use super::commits::{CommitFiles, Record, times_of};
+use crate::paths::COMMITS;
+use crate::storage::join;
+use crate::write::{fresh_uuid, put, sync_folder};
+use crate::{ArrayWriter, Error, Result};
+
+const WHAT: &str = "replacing commits";
+
+/// A list of commits that alone makes some fragments count. The array must be locked until it is replaced.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    writer: &'a ArrayWriter,
+    /// Key of the list.
+    list: String,
+    /// What else it holds.
+    rest: Vec<Record>,
+}
+
+impl<'a> Claim<'a> {
+    /// Makes one list the only thing that makes `markers` (paths of commit files) count.
+    pub(super) fn new(writer: &'a ArrayWriter, markers: &[String]) -> Result<Self> {
+        let storage = &**writer.storage();
+        let files = CommitFiles::load(writer.context())?;
+        if let Some(ignored) = markers.iter().find(|marker| files.is_ignored(marker)) {
+            let why = format!("an ignore file names {ignored}, which counts by a file of its own");
+            return Err(Error::refused(WHAT, why));
+        }
+        let claimed = |path: &str| markers.iter().any(|marker| marker == path);
+        let whole =
+            |records: &[Record]| markers.iter().all(|marker| records.iter().any(|(path, _)| path == marker));
+        let held = files.consolidated.iter().find(|(_, (_, records))| whole(records));
+        let (list, records) = match held {
+            Some((key, (_, records))) => (key.clone(), records.clone()),
+            None => {
+                let records: Vec<Record> = markers.iter().map(|marker| (marker.clone(), None)).collect();
+                (add(writer, &records)?, records)
+            }
+        };
+        for (key, (_, records)) in &files.consolidated {
+            if *key == list || !records.iter().any(|(path, _)| claimed(path)) {
+                continue;
+            }
+            // Only one list is ever replaced: a reader that has read one of two may read the other later.
+            let rest: Vec<Record> = records.iter().filter(|(path, _)| !claimed(path)).cloned().collect();
+            if !rest.is_empty() {
+                add(writer, &rest)?;
+            }
+            replace(writer, key, &[])?;
+        }
+        let mut touched = BTreeSet::new();
+        for marker in markers.iter().filter(|marker| files.single.contains_key(*marker)) {
+            storage.remove_file(marker).map_err(|error| Error::io(storage.describe(marker), error))?;
+            touched.insert(marker.rsplit_once('/').map_or("", |(folder, _)| folder));
+        }
+        for folder in touched {
+            sync_folder(storage, folder, writer.options().durability)?;
+        }
+        let rest = records.into_iter().filter(|(path, _)| !claimed(path)).collect();
+        Ok(Self { writer, list, rest })
+    }
+
+    /// Has `markers` count from now on, and the claimed ones no more.
+    pub(super) fn swap(mut self, markers: Vec<String>) -> Result<()> {
+        self.rest.extend(markers.into_iter().map(|marker| (marker, None)));
+        replace(self.writer, &self.list, &self.rest)
+    }
+}
+
+/// Puts a list beside those that are there.
+fn add(writer: &ArrayWriter, records: &[Record]) -> Result<String> {
+    let times = records.iter().filter_map(|(path, _)| times_of(path));
+    let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
+    let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, Some(writer.schema().version));
+    let key = join(COMMITS, &format!("{name}{}", CommitKind::Consolidated.suffix()));
+    put(&**writer.storage(), &key, &list_of(writer, records)?, writer.options().durability)?;
+    Ok(key)
+}
+
+/// Replaces a list, or removes it where nothing is left of it.
+fn replace(writer: &ArrayWriter, key: &str, records: &[Record]) -> Result<()> {
+    let (storage, durability) = (&**writer.storage(), writer.options().durability);
+    let replaced = match records {
+        [] => storage.remove_file(key),
+        records => storage.replace_file(key, &list_of(writer, records)?, durability),
+    };
+    replaced.map_err(|error| Error::io(storage.describe(key), error))?;
+    sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
+}
+
+fn list_of(writer: &ArrayWriter, records: &[Record]) -> Result<Vec<u8>> {
+    let records: Vec<CommitRecord<'_>> = records
+        .iter()
+        .map(|(path, delete)| CommitRecord {
+            path: path.clone(),
+            delete: delete.as_ref().map(|delete| (0, &delete[..])),
+        })
+        .collect();
+    write_consolidated_commits(&records, writer.schema().version)
+        .map_err(|error| Error::refused(WHAT, error.to_string()))
+}

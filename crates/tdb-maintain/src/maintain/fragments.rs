@@ -1,0 +1,402 @@
+//! Consolidation of fragments: the choice, and what is common to dense and sparse ones.
+
+use std::sync::Arc;
+
+use tdb_codec::{ArrayType, Gate, to_u64};
+use tdb_fragment::{
+    CommitKind, CommitRecord, TimestampedName, vacuum_line, write_consolidated_commits, write_path_lines,
+};
+use tdb_schema::ArraySchema;
+
+use super::choose::{self, AllSchemas};
+use super::claim::Claim;
+use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
+use super::{Consolidation, Settings, Tell, dense, sparse};
+use crate::directory::{Directory, FragmentEntry};
+use crate::fragment::Fragment;
+use crate::paths::{COMMITS, FRAGMENTS};
+use crate::schemas::Schemas;
+use crate::storage::join;
+use crate::verify::verify_fragment;
+use crate::write::{ensure_folder, fresh_uuid, lock, never_put, put, uri_of};
+use crate::{ArrayWriter, Error, Result, Snapshot, SnapshotOptions, TimeWindow, clock};
+
+const WHAT: &str = "consolidation";
+
+/// What one step makes of which fragments.
+#[derive(Clone, Debug)]
+pub(super) struct FragmentWork {
+    /// Folders, oldest first.
+    pub(super) inputs: Vec<String>,
+    /// Key of the schema that is written.
+    pub(super) schema_key: String,
+    pub(super) settings: Settings,
+}
+
+/// The array with all that was ever written to it, for reading what is consolidated.
+pub(super) fn open(writer: &ArrayWriter) -> Result<Snapshot> {
+    let context = writer.context();
+    let mut options =
+        SnapshotOptions::new().window(TimeWindow::ALL).threads(context.threads).limits(context.limits);
+    if let Some(key) = &context.key {
+        options = options.key(key.clone());
+    }
+    options.open_storage(writer.storage().clone())
+}
+
+pub(super) fn plan(writer: &ArrayWriter, options: &Consolidation) -> Result<MaintenancePlan> {
+    let array = open(writer)?;
+    let context = array.context();
+    let loader = Schemas::new(context);
+    let load = |key: &String| Ok((key.clone(), loader.at(key)?));
+    let schemas = array.schema_keys().iter().map(load).collect::<Result<AllSchemas>>()?;
+    let present = clock::present().unwrap_or(u64::MAX);
+    let chooser = Chooser { array: &array, schemas: &schemas, options, present };
+    let mut notes = Vec::new();
+    let windows = match &options.chosen {
+        Some(names) => vec![chooser.named(names)?],
+        None => chooser.windows(&mut notes),
+    };
+    let mut steps = Vec::new();
+    for (chosen, schema_key) in windows {
+        let fragments: Vec<&Fragment> =
+            chosen.iter().filter_map(|index| array.fragments().get(*index).map(Arc::as_ref)).collect();
+        let inputs: Vec<PlannedFile> = fragments
+            .iter()
+            .map(|fragment| PlannedFile { key: fragment.folder().to_owned(), bytes: fragment.size() })
+            .collect();
+        let bytes = inputs.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));
+        // Beside what the inputs have: eight bytes a cell for its time.
+        let cells = fragments.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
+        let times = if array.schema().array_type == ArrayType::Sparse { cells.saturating_mul(8) } else { 0 };
+        let first = fragments.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
+        let last = fragments.iter().map(|fragment| fragment.timestamps().1).max().unwrap_or(0);
+        let output = PlannedFile {
+            key: format!("a fragment of times {first} to {last}"),
+            bytes: bytes.saturating_add(times),
+        };
+        let folders = inputs.iter().map(|file| file.key.clone()).collect();
+        let work = FragmentWork { inputs: folders, schema_key, settings: options.settings };
+        steps.push(MaintenanceStep {
+            what: "consolidate fragments",
+            inputs,
+            output: Some(output),
+            work: Work::Fragments(work),
+        });
+    }
+    Ok(MaintenancePlan::new(steps, notes))
+}
+
+/// Fragments by index, and the schema to write them with.
+type Window = (Vec<usize>, String);
+
+struct Chooser<'a> {
+    array: &'a Snapshot,
+    schemas: &'a AllSchemas,
+    options: &'a Consolidation,
+    /// What is later, readers do not see yet.
+    present: u64,
+}
+
+impl Chooser<'_> {
+    fn sparse(&self) -> bool {
+        self.array.schema().array_type == ArrayType::Sparse
+    }
+
+    /// The schema for these fragments, or why they cannot become one.
+    fn check(&self, chosen: &[usize]) -> Result<String, String> {
+        let fragments: Vec<&Fragment> =
+            chosen.iter().filter_map(|index| self.array.fragments().get(*index).map(Arc::as_ref)).collect();
+        for fragment in &fragments {
+            if let Some(why) = choose::ineligible(fragment, self.sparse()) {
+                return Err(format!("fragment {} stays as it is: {why}", fragment.name()));
+            }
+        }
+        let ends = (chosen.first().copied().unwrap_or(0), chosen.last().copied().unwrap_or(0));
+        let among = |index: usize| chosen.binary_search(&index).is_ok();
+        let amplification = self.options.settings.amplification;
+        if let Some(why) = choose::blocked(self.array, ends, &among, amplification) {
+            return Err(why);
+        }
+        let purge = self.options.settings.purge;
+        let (key, schema) = choose::target(self.array, self.schemas, &fragments, purge)?;
+        let placed = choose::name(self.array, &fragments, &schema, &|| Ok("8".repeat(32)));
+        match placed {
+            Ok(Some(_)) => Ok(key),
+            // The real name may do what a sample does not.
+            _ => match choose::name(self.array, &fragments, &schema, &fresh_uuid) {
+                Ok(Some(_)) => Ok(key),
+                _ => Err("other fragments of the same time leave no place among their names".to_owned()),
+            },
+        }
+    }
+
+    fn named(&self, names: &[String]) -> Result<Window> {
+        let mut chosen = Vec::with_capacity(names.len());
+        for name in names {
+            let short = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+            let found = self.array.fragments().iter().position(|fragment| fragment.name() == short);
+            let missing = || Error::refused(WHAT, format!("there is no visible fragment \"{name}\""));
+            chosen.push(found.ok_or_else(missing)?);
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        if chosen.len() < 2 {
+            return Err(Error::refused(WHAT, "it takes two fragments"));
+        }
+        let key = self.check(&chosen).map_err(|why| Error::refused(WHAT, why))?;
+        Ok((chosen, key))
+    }
+
+    /// Runs of neighbours: of each free stretch the longest that fits, and of equally long ones the smallest.
+    fn windows(&self, notes: &mut Vec<String>) -> Vec<Window> {
+        let fragments = self.array.fragments();
+        let mut free: Vec<(usize, usize)> = Vec::new();
+        let mut start = 0usize;
+        for (index, fragment) in fragments.iter().enumerate() {
+            let next = index.saturating_add(1);
+            if let Some(why) = choose::ineligible(fragment, self.sparse()).or_else(|| self.to_come(fragment))
+            {
+                notes.push(format!("fragment {} stays as it is: {why}", fragment.name()));
+                free.push((start, index));
+                start = next;
+            } else if next < fragments.len() && !self.alike(index) {
+                free.push((start, next));
+                start = next;
+            }
+        }
+        free.push((start, fragments.len()));
+        let mut found: Vec<Window> = Vec::new();
+        while found.len() < self.options.steps {
+            let mut why = None;
+            let Some((window, at)) = self.best(&free, &mut why) else {
+                if found.is_empty() {
+                    notes.extend(why);
+                }
+                break;
+            };
+            let (first, last) =
+                (window.0.first().copied().unwrap_or(0), window.0.last().copied().unwrap_or(0));
+            if at < free.len() {
+                let (low, high) = free.swap_remove(at);
+                free.extend([(low, first), (last.saturating_add(1), high)]);
+            }
+            found.push(window);
+        }
+        found.sort();
+        found
+    }
+
+    /// Why a fragment of the future is not chosen, if it is one: of a dense array, what it becomes a part of is seen when it is.
+    fn to_come(&self, fragment: &Fragment) -> Option<String> {
+        let (_, last) = fragment.timestamps();
+        (last > self.present).then(|| format!("its time, {last}, is still to come"))
+    }
+
+    /// Whether a fragment and the next one are of sizes that go together.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio that people choose is no exact number")]
+    fn alike(&self, index: usize) -> bool {
+        let size = |index: usize| self.array.fragments().get(index).map_or(0, |fragment| fragment.size());
+        let (a, b) = (size(index), size(index.saturating_add(1)));
+        a.min(b) as f64 >= self.options.ratio * a.max(b) as f64
+    }
+
+    fn best(&self, free: &[(usize, usize)], why: &mut Option<String>) -> Option<(Window, usize)> {
+        let longest = free.iter().map(|(low, high)| high.saturating_sub(*low)).max()?;
+        let bytes = |low: usize, len: usize| {
+            let window = self.array.fragments().get(low..low.saturating_add(len)).unwrap_or_default();
+            window.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.size()))
+        };
+        for len in (self.options.fewest..=longest.min(self.options.most)).rev() {
+            let mut windows: Vec<(u64, usize, usize)> = Vec::new();
+            for (at, (low, high)) in free.iter().enumerate() {
+                let starts = *low..high.saturating_sub(len).saturating_add(1).max(*low);
+                let starts = starts.filter(|start| start.saturating_add(len) <= *high);
+                windows.extend(starts.map(|start| (bytes(start, len), start, at)));
+            }
+            windows.retain(|(bytes, ..)| *bytes <= self.options.input_bytes);
+            windows.sort_unstable();
+            for (_, start, at) in windows {
+                let chosen: Vec<usize> = (start..start.saturating_add(len)).collect();
+                match self.check(&chosen) {
+                    Ok(key) => return Some(((chosen, key), at)),
+                    Err(problem) => *why = why.take().or(Some(problem)),
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What a step works on.
+pub(super) struct Job<'a> {
+    pub(super) array: &'a Snapshot,
+    /// Writes with the schema of the new fragments.
+    pub(super) writer: &'a ArrayWriter,
+    /// Oldest first.
+    pub(super) inputs: Vec<&'a Fragment>,
+    pub(super) name: TimestampedName,
+    pub(super) settings: Settings,
+}
+
+impl Job<'_> {
+    /// The name of the `index`-th new fragment: of the same times, in the order they are made.
+    pub(super) fn part(&self, index: usize) -> Result<TimestampedName> {
+        if index == 0 {
+            return Ok(self.name.clone());
+        }
+        let beside = u128::from_str_radix(&self.name.uuid, 16)
+            .ok()
+            .and_then(|uuid| uuid.checked_add(to_u64(index).into()));
+        let uuid = beside.map_or_else(fresh_uuid, |uuid| Ok(format!("{uuid:032x}")))?;
+        Ok(TimestampedName { uuid, ..self.name.clone() })
+    }
+}
+
+pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>) -> Result<()> {
+    let array = open(writer)?;
+    let schema: Arc<ArraySchema> = Schemas::new(array.context()).at(&work.schema_key)?;
+    let target = writer.with_schema((*schema).clone(), work.schema_key.clone());
+    let mut inputs = Vec::with_capacity(work.inputs.len());
+    for folder in &work.inputs {
+        let found = array.fragments().iter().find(|fragment| fragment.folder() == folder);
+        let gone = || {
+            Error::refused(
+                WHAT,
+                format!("{folder} is not visible any more: the array changed since the plan"),
+            )
+        };
+        inputs.push(found.map(Arc::as_ref).ok_or_else(gone)?);
+    }
+    let Some(name) = choose::name(&array, &inputs, &schema, &fresh_uuid)? else {
+        return Err(Error::refused(
+            WHAT,
+            "other fragments of the same time leave no place among their names",
+        ));
+    };
+    let job = Job { array: &array, writer: &target, inputs, name, settings: work.settings };
+    let mut written = Written { writer: &target, folders: Vec::new(), keep: false };
+    match schema.array_type {
+        ArrayType::Sparse => sparse::run(&job, &mut written.folders, tell)?,
+        ArrayType::Dense => dense::run(&job, &mut written.folders, tell)?,
+    }
+    if work.settings.verify {
+        for folder in &written.folders {
+            verify(&target, folder, &work.schema_key)?;
+        }
+    }
+    tell(1, 1)?;
+    let _lock = lock(&**writer.storage())?;
+    unchanged(writer, &work.inputs)?;
+    // From here on the new fragments may count even if a step fails.
+    written.keep = true;
+    let done = commit(&target, &written.folders, &work.inputs);
+    if let Err(error) = &done {
+        let marker = written.folders.first().map(|folder| marker_of(folder)).unwrap_or_default();
+        let absent = never_put(&**writer.storage(), &marker, error);
+        let counts = |folders: &[String]| {
+            let directory = Directory::load(&*writer.context().storage)?;
+            Ok::<_, Error>(
+                directory
+                    .fragments
+                    .iter()
+                    .any(|entry| folders.iter().any(|folder| **folder == *entry.folder)),
+            )
+        };
+        written.keep = !absent || counts(&written.folders).unwrap_or(true);
+    }
+    done
+}
+
+/// Refuses fragments that another consolidation has replaced meanwhile: their cells would count twice.
+fn unchanged(writer: &ArrayWriter, inputs: &[String]) -> Result<()> {
+    let directory = Directory::load(&*writer.context().storage)?;
+    let visible = directory.visible(TimeWindow::ALL, writer.schema().array_type == ArrayType::Dense);
+    for folder in inputs {
+        if !visible.iter().any(|entry| *entry.folder == **folder) {
+            let why = format!("{folder} was replaced meanwhile by another consolidation");
+            return Err(Error::refused(WHAT, why));
+        }
+    }
+    Ok(())
+}
+
+/// New fragments, which are removed again unless they are kept.
+struct Written<'a> {
+    writer: &'a ArrayWriter,
+    folders: Vec<String>,
+    keep: bool,
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        if !self.keep {
+            for folder in &self.folders {
+                // What cannot be removed does not count, and is found by a vacuum of orphans.
+                let _ = self.writer.storage().remove_folder(folder);
+            }
+        }
+    }
+}
+
+/// Reads a new fragment back, down to its last chunk.
+pub(super) fn verify(writer: &ArrayWriter, folder: &str, schema_key: &str) -> Result<()> {
+    let context = writer.options().context(writer.storage().clone());
+    let entry = FragmentEntry::new(&*context.storage, folder.to_owned())?;
+    match verify_fragment(context, entry, schema_key).into_iter().next() {
+        None => Ok(()),
+        Some(problem) => {
+            let offset = problem.offset.unwrap_or(0);
+            Err(Error::inconsistent(problem.path, "the consolidated fragment", offset, problem.what))
+        }
+    }
+}
+
+/// Makes new fragments count, then hides what they replace.
+fn commit(writer: &ArrayWriter, folders: &[String], inputs: &[String]) -> Result<()> {
+    let storage = &**writer.storage();
+    let durability = writer.options().durability;
+    let version = writer.schema().version;
+    let Some(first) = folders.first() else { return Ok(()) };
+    let parent = if version.has(Gate::FragmentFolders) { COMMITS } else { "" };
+    if !parent.is_empty() {
+        ensure_folder(storage, parent, durability)?;
+    }
+    let markers: Vec<String> = folders.iter().map(|folder| marker_of(folder)).collect();
+    if writer.schema().allows_duplicates {
+        // Cells must not count twice, not for a moment.
+        let replaced: Vec<String> = inputs.iter().map(|folder| marker_of(folder)).collect();
+        Claim::new(writer, &replaced)?.swap(markers)?;
+    } else if let [only] = markers.as_slice() {
+        put(storage, only, &[], durability)?;
+    } else {
+        // All at once.
+        let records: Vec<CommitRecord<'_>> =
+            markers.into_iter().map(|path| CommitRecord { path, delete: None }).collect();
+        let bytes = write_consolidated_commits(&records, version)
+            .map_err(|error| Error::refused(WHAT, error.to_string()))?;
+        let name =
+            TimestampedName::parse(stem(first)).map_err(|error| Error::refused(WHAT, error.to_string()))?;
+        let name = TimestampedName { uuid: fresh_uuid()?, ..name };
+        let key = join(parent, &format!("{name}{}", CommitKind::Consolidated.suffix()));
+        put(storage, &key, &bytes, durability)?;
+    }
+    let uri = uri_of(storage);
+    let lines: Vec<String> = inputs.iter().map(|folder| vacuum_line(folder, &uri, version)).collect();
+    let bytes = write_path_lines(&lines).map_err(|error| Error::refused(WHAT, error.to_string()))?;
+    let key = join(parent, &format!("{}{}", stem(first), CommitKind::Vacuum.suffix()));
+    put(storage, &key, &bytes, durability)
+}
+
+fn stem(folder: &str) -> &str {
+    folder.rsplit('/').next().unwrap_or_default()
+}
+
+/// The commit file of the fragment in a folder.
+pub(super) fn marker_of(folder: &str) -> String {
+    if folder.starts_with(FRAGMENTS) {
+        join(COMMITS, &format!("{}{}", stem(folder), CommitKind::Write.suffix()))
+    } else {
+        format!("{}{}", stem(folder), CommitKind::Ok.suffix())
+    }
+}

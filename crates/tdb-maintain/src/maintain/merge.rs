@@ -1,0 +1,417 @@
+//! All versions of all cells of some fragments, in global order, newest first, a batch at a time.
+
+use core::cmp::Reverse;
+use core::mem;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use tdb_codec::to_u64;
+
+use super::source::{MergeKey, Place, Run, Source, Step};
+use crate::{Error, Result, parallel};
+
+/// A source's next cell. The greatest one is next: of equal coordinates the newest, by time, then by fragment.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Head<K> {
+    key: Reverse<K>,
+    time: u64,
+    /// Sources are numbered as the fragments count, oldest first.
+    source: usize,
+}
+
+/// Merges sources. Memory is a tile of each, and a batch.
+#[derive(Debug)]
+pub(super) struct Merge<'a, K> {
+    threads: usize,
+    sources: Vec<Source<'a, K>>,
+    heap: BinaryHeap<Head<K>>,
+    /// The source that was found out of order.
+    pub(super) unsorted: Option<usize>,
+}
+
+/// Cells in the order they are to be stored.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Tiles that cells come from.
+    pub(super) slots: Vec<Slot>,
+    /// For each cell its tile (of `slots`) and place there.
+    pub(super) cells: Vec<(u32, u32)>,
+    /// Coordinates by dimension.
+    pub(super) coordinates: Vec<Gathered>,
+    /// When each cell was written.
+    pub(super) times: Vec<u64>,
+    /// Whether each cell has other coordinates than the one before.
+    pub(super) first: Vec<bool>,
+}
+
+/// A tile of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) source: usize,
+    pub(super) tile: usize,
+    /// Cells of the whole tile.
+    pub(super) cells: usize,
+}
+
+/// Coordinates put together.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) values: Vec<u8>,
+    /// One more than cells, for strings.
+    pub(super) offsets: Vec<u64>,
+}
+
+impl<'a, K: MergeKey> Merge<'a, K> {
+    pub(super) fn new(threads: usize, mut sources: Vec<Source<'a, K>>) -> Result<Self> {
+        let begin = |source: &mut Source<'a, K>, (): &mut ()| source.begin();
+        let steps = parallel::run(threads, sources.iter_mut().collect(), || (), begin)?;
+        let unsorted = steps.iter().position(|step| *step == Step::Unsorted);
+        let mut merge = Self { threads, sources, heap: BinaryHeap::new(), unsorted };
+        merge.fill_heap();
+        Ok(merge)
+    }
+
+    /// Puts the next cell of each source on the heap.
+    fn fill_heap(&mut self) {
+        let heads = self.sources.iter().enumerate();
+        self.heap = heads.filter_map(|(index, source)| head(source, source.place(), index)).collect();
+    }
+
+    /// The next cells, about `most` of them; all of equal coordinates if `whole`. None are left if the batch is empty.
+    pub(super) fn next(&mut self, most: usize, whole: bool) -> Result<Batch> {
+        let mut batch = Batch::default();
+        // The slot of each source's tile in this batch.
+        let mut slots: Slots = vec![Vec::new(); self.sources.len()];
+        let mut last: Option<K> = None;
+        // Cells to be taken one by one before it is worth a look for many at once.
+        let mut singles = 0usize;
+        loop {
+            if singles == 0 {
+                let room = most.saturating_sub(batch.cells.len());
+                last = self.take_many(&mut batch, &mut slots, room, last)?;
+                singles = self.sources.len().saturating_mul(4);
+            }
+            singles = singles.saturating_sub(1);
+            let Some(mut top) = self.heap.peek_mut() else { break };
+            let same = last.as_ref() == Some(&top.key.0);
+            if batch.cells.len() >= most && !(whole && same) {
+                break;
+            }
+            let index = top.source;
+            let (Some(source), Some(known)) = (self.sources.get_mut(index), slots.get_mut(index)) else {
+                PeekMut::pop(top);
+                continue;
+            };
+            let place = source.place();
+            let slot = batch.slot(index, source.tile(place), known)?;
+            batch.push(source.coordinates(place), place.cell);
+            batch.cells.push((slot, index32(place.cell)?));
+            batch.times.push(top.time);
+            batch.first.push(!same);
+            let next = match source.advance()? {
+                Step::More => head(source, source.place(), index),
+                Step::End => None,
+                Step::Unsorted => {
+                    self.unsorted = Some(index);
+                    return Err(Error::refused("consolidation", "a fragment's cells are not in order"));
+                }
+            };
+            last = Some(match next {
+                Some(next) => mem::replace(&mut *top, next).key.0,
+                None => PeekMut::pop(top).key.0,
+            });
+        }
+        Ok(batch)
+    }
+
+    /// Takes up to about `most` cells at once, sorted by all threads, or none if there are too few for that to pay. Takes and
+    /// returns the key of the last cell of the batch.
+    ///
+    /// All cells before the least of the keys with which a tile ends that has another one behind it are known.
+    fn take_many(
+        &mut self,
+        batch: &mut Batch,
+        slots: &mut Slots,
+        most: usize,
+        before: Option<K>,
+    ) -> Result<Option<K>> {
+        let Some(runs) = self.sources.iter().map(Source::run).collect::<Option<Vec<_>>>() else {
+            return Ok(before);
+        };
+        let end = runs.iter().filter(|run| run.more).filter_map(|run| run.keys.last()).min();
+        let known = |run: &Run<'_, K>| match end {
+            Some(end) => run.keys.partition_point(|key| key < end),
+            None => run.keys.len(),
+        };
+        let known: Vec<&[K]> =
+            runs.iter().map(|run| run.keys.get(..known(run)).unwrap_or_default()).collect();
+        let count = known.iter().map(|keys| keys.len()).fold(0, usize::saturating_add);
+        if count.min(most) < FEWEST.max(runs.len()) {
+            return Ok(before);
+        }
+        let bounds = bounds(&known, count, most);
+        let counts = bounds.last().cloned().unwrap_or_default();
+        let taken = counts.iter().copied().fold(0, usize::saturating_add);
+        if taken == 0 || taken > most.saturating_mul(2) {
+            // Very many cells of equal coordinates, which may be split one by one.
+            return Ok(before);
+        }
+        let mut numbers = Vec::with_capacity(runs.len());
+        for (index, (source, count)) in self.sources.iter().zip(&counts).enumerate() {
+            let known = slots.get_mut(index);
+            numbers.push(match known.filter(|_| *count > 0) {
+                Some(known) => batch.slot(index, source.tile(source.place()), known)?,
+                None => 0,
+            });
+        }
+        let bands = bounds.iter().zip(bounds.iter().skip(1)).collect();
+        let sort =
+            |(from, to): (&Vec<usize>, &Vec<usize>), (): &mut ()| Ok(Band::sort(&runs, &numbers, from, to));
+        let sorted = parallel::run(self.threads, bands, || (), sort)?;
+        let mut last = before;
+        for mut band in sorted {
+            let Some((first, end)) = band.ends else { continue };
+            if last.as_ref() == Some(&first)
+                && let Some(slot) = band.batch.first.first_mut()
+            {
+                *slot = false;
+            }
+            batch.append(band.batch);
+            last = Some(end);
+        }
+        let jobs = self.sources.iter_mut().zip(counts).filter(|(_, count)| *count > 0).collect();
+        let skip = |(source, count): (&mut Source<'a, K>, usize), (): &mut ()| source.skip(count);
+        let steps = parallel::run(self.threads, jobs, || (), skip)?;
+        if steps.contains(&Step::Unsorted) {
+            self.unsorted = self.sources.iter().position(Source::is_unsorted);
+            return Err(Error::refused("consolidation", "a fragment's cells are not in order"));
+        }
+        self.fill_heap();
+        Ok(last)
+    }
+}
+
+/// Fewer cells than these are taken one by one.
+const FEWEST: usize = 1 << 12;
+/// Cells that a parallel job sorts, about.
+const BAND: usize = 1 << 16;
+
+/// The slots of each source's tiles in a batch.
+type Slots = Vec<Vec<(usize, u32)>>;
+
+/// Places in each of some sorted runs between which jobs have about the same number of cells, and behind which no more than
+/// about `most` are taken: the first at their beginnings, equal keys never apart.
+fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, most: usize) -> Vec<Vec<usize>> {
+    // A sample of the keys, each for so many cells.
+    let each = (count / 4096).clamp(1, BAND / 8);
+    let mut sample: Vec<&K> = runs.iter().flat_map(|keys| keys.iter().skip(each / 2).step_by(each)).collect();
+    sample.sort_unstable();
+    let taken = (most / each).min(sample.len());
+    let step = (BAND / each).max(1);
+    let place =
+        |key: &K| -> Vec<usize> { runs.iter().map(|keys| keys.partition_point(|own| own < key)).collect() };
+    let mut bounds = vec![vec![0; runs.len()]];
+    bounds.extend((step..taken).step_by(step).filter_map(|at| sample.get(at)).map(|key| place(key)));
+    bounds.push(match sample.get(taken) {
+        Some(key) if count > most => place(key),
+        _ => runs.iter().map(|keys| keys.len()).collect(),
+    });
+    bounds
+}
+
+/// Cells that a job has put in order, and the first and the last key.
+struct Band<K> {
+    batch: Batch,
+    ends: Option<(K, K)>,
+}
+
+impl<K: MergeKey> Band<K> {
+    /// Sorts the cells between two places of each run.
+    fn sort(runs: &[Run<'_, K>], slots: &[u32], from: &[usize], to: &[usize]) -> Self {
+        let mut cells: Vec<(Head<K>, Reverse<usize>)> = Vec::new();
+        for (source, (run, (from, to))) in runs.iter().zip(from.iter().zip(to)).enumerate() {
+            for (at, key) in (*from..*to).zip(run.keys.get(*from..*to).unwrap_or_default()) {
+                let cell = run.start.saturating_add(at);
+                cells.push((Head { key: Reverse(key.clone()), time: run.time(cell), source }, Reverse(cell)));
+            }
+        }
+        // The greatest is next, as on the heap; cells of one source that are alike stay as they are.
+        cells.sort_unstable_by(|a, b| b.cmp(a));
+        let mut batch = Batch::default();
+        let mut ends: Option<(K, K)> = None;
+        for (head, Reverse(cell)) in cells {
+            let (Some(run), Some(slot)) = (runs.get(head.source), slots.get(head.source)) else { continue };
+            let Reverse(key) = head.key;
+            batch.push(run.coordinates, cell);
+            batch.cells.push((*slot, u32::try_from(cell).unwrap_or(u32::MAX)));
+            batch.times.push(head.time);
+            batch.first.push(ends.as_ref().is_none_or(|(_, last)| *last != key));
+            ends = Some(match ends {
+                Some((first, _)) => (first, key),
+                None => (key.clone(), key),
+            });
+        }
+        Self { batch, ends }
+    }
+}
+
+fn head<K: MergeKey>(source: &Source<'_, K>, place: Place, index: usize) -> Option<Head<K>> {
+    Some(Head { key: Reverse(source.key(place)?), time: source.time(place), source: index })
+}
+
+fn index32(index: usize) -> Result<u32> {
+    let too_large = || crate::QueryError::TooLarge { cells: u128::from(to_u64(index)) };
+    Ok(u32::try_from(index).map_err(|_| too_large())?)
+}
+
+impl Batch {
+    /// The slot of a source's tile, of which `known` are those so far.
+    fn slot(
+        &mut self,
+        source: usize,
+        (tile, cells): (usize, usize),
+        known: &mut Vec<(usize, u32)>,
+    ) -> Result<u32> {
+        if let Some((_, slot)) = known.iter().rev().find(|(known, _)| *known == tile) {
+            return Ok(*slot);
+        }
+        let slot = index32(self.slots.len())?;
+        self.slots.push(Slot { source, tile, cells });
+        known.push((tile, slot));
+        Ok(slot)
+    }
+
+    /// Adds cells behind those that are there; they are in the same slots.
+    fn append(&mut self, mut other: Self) {
+        self.coordinates.resize_with(other.coordinates.len().max(self.coordinates.len()), Gathered::default);
+        for (own, other) in self.coordinates.iter_mut().zip(&mut other.coordinates) {
+            let before = to_u64(own.values.len());
+            if !other.offsets.is_empty() {
+                own.offsets.pop();
+                own.offsets.extend(other.offsets.iter().map(|offset| before.saturating_add(*offset)));
+            }
+            own.values.append(&mut other.values);
+        }
+        self.cells.append(&mut other.cells);
+        self.times.append(&mut other.times);
+        self.first.append(&mut other.first);
+    }
+
+    fn push(&mut self, coordinates: &[super::source::Coordinates], cell: usize) {
+        self.coordinates.resize_with(coordinates.len(), Gathered::default);
+        for (own, from) in self.coordinates.iter_mut().zip(coordinates) {
+            own.values.extend_from_slice(from.cell(cell));
+            if from.offsets.is_some() {
+                if own.offsets.is_empty() {
+                    own.offsets.push(0);
+                }
+                own.offsets.push(to_u64(own.values.len()));
+            }
+        }
+    }
+
+    /// Leaves only the cells that `keep` says.
+    pub(super) fn retain(&mut self, keep: &[bool], sizes: &[Option<usize>]) {
+        fn filter<T: Copy>(all: &mut Vec<T>, keep: &[bool]) {
+            let mut keep = keep.iter();
+            all.retain(|_| keep.next().copied().unwrap_or(true));
+        }
+        for (own, size) in self.coordinates.iter_mut().zip(sizes) {
+            let cells = keep.iter().enumerate().filter(|(_, keep)| **keep).map(|(cell, _)| cell);
+            let mut kept = Gathered::default();
+            for cell in cells {
+                let next = cell.saturating_add(1);
+                let range = match size {
+                    Some(size) => cell.saturating_mul(*size)..next.saturating_mul(*size),
+                    None => {
+                        let at =
+                            |i: usize| own.offsets.get(i).copied().and_then(tdb_codec::to_usize).unwrap_or(0);
+                        at(cell)..at(next)
+                    }
+                };
+                kept.values.extend_from_slice(own.values.get(range).unwrap_or_default());
+                if size.is_none() {
+                    if kept.offsets.is_empty() {
+                        kept.offsets.push(0);
+                    }
+                    kept.offsets.push(to_u64(kept.values.len()));
+                }
+            }
+            *own = kept;
+        }
+        filter(&mut self.cells, keep);
+        filter(&mut self.times, keep);
+        filter(&mut self.first, keep);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ops::ControlFlow;
+
+    use tdb_codec::{CellValNum, Datatype, Layout};
+    use tdb_query::OpenOptions;
+    use tdb_schema::{ArraySchema, Attribute, Dimension};
+    use tdb_storage::MemoryStorage;
+    use tdb_write::{WriteColumn, WriteOptions};
+
+    use crate::{Consolidation, Stored, TimeWindow};
+
+    /// What is read at a time: coordinates and values.
+    fn read(storage: &MemoryStorage, end: u64) -> (Vec<i32>, Vec<i64>) {
+        let window = TimeWindow { start: 0, end };
+        let array = OpenOptions::new().window(window).open_storage(storage.clone()).unwrap();
+        let cells = array.read().order(Layout::GlobalOrder).collect().unwrap();
+        let field = |name| cells.field(name).unwrap();
+        (field("x").values().unwrap().to_vec(), field("a").values().unwrap().to_vec())
+    }
+
+    #[test]
+    fn many_overlapping_cells_of_many_tiles_are_the_same_at_every_time_with_any_number_of_threads() {
+        for (duplicates, threads) in [(false, 1), (false, 3), (true, 3)] {
+            let mut schema = ArraySchema::sparse()
+                .dimension(Dimension::new("x", 0i32..=99_999))
+                .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+                .capacity(700)
+                .build()
+                .unwrap();
+            schema.allows_duplicates = duplicates;
+            let storage = MemoryStorage::default();
+            WriteOptions::new().create_storage(&storage, &schema).unwrap();
+            let at = |time| {
+                WriteOptions::new().threads(threads).timestamp(time).open_storage(storage.clone()).unwrap()
+            };
+            for time in 1..=5u64 {
+                // Some coordinates are those of other fragments; one fragment is all tiles of one place, if it may be.
+                let step = i32::try_from(time).unwrap();
+                let x: Vec<i32> = match time {
+                    4 if duplicates => vec![12_000; 3000],
+                    _ => (0..7000).map(|cell| cell * step).collect(),
+                };
+                let a: Vec<i64> =
+                    (0..x.len()).map(|cell| i64::try_from(cell).unwrap() * 10 + i64::from(step)).collect();
+                let write = at(time)
+                    .write()
+                    .column(WriteColumn::fixed("x", &x))
+                    .column(WriteColumn::fixed("a", &a))
+                    .commit();
+                write.unwrap();
+            }
+            let before: Vec<_> = (1..=5).map(|time| read(&storage, time)).collect();
+            let writer = at(9);
+            let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
+            plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(OpenOptions::new().open_storage(storage.clone()).unwrap().fragments().len(), 1);
+            for (time, before) in (1..=5).zip(before) {
+                let after = read(&storage, time);
+                let pairs = |(x, a): (Vec<i32>, Vec<i64>)| {
+                    let mut pairs: Vec<_> = x.into_iter().zip(a).collect();
+                    pairs.sort_unstable();
+                    pairs
+                };
+                assert!(after.0.is_sorted());
+                assert_eq!(pairs(after), pairs(before), "{duplicates} {threads} at {time}");
+            }
+        }
+    }
+}

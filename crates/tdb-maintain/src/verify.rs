@@ -1,0 +1,381 @@
+//! Checking a whole array: every structure parsed, every chunk of every tile decoded, every checksum compared, and what is
+//! said of cells compared with them.
+
+use core::mem;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::Arc;
+
+use tdb_codec::{Budget, Limits, Reader};
+use tdb_filters::Key;
+use tdb_fragment::{
+    RTree, Section, TileValues, TimestampedName, parse_fragment_statistics, parse_names, parse_u64_list,
+    parse_words,
+};
+use tdb_schema::{ArraySchema, Enumeration, Range};
+
+use crate::context::Context;
+use crate::directory::{Directory, FragmentEntry, fragment_folders};
+use crate::fragment::Fragment;
+use crate::paths::{
+    COMMITS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, METADATA, OLD_SCHEMA, SCHEMA_FOLDER,
+};
+use crate::ranges::is_value;
+use crate::storage::{Entry, Storage, join};
+use crate::{Error, Result};
+
+mod cells;
+mod commits;
+mod data;
+mod files;
+mod known;
+mod rectangles;
+mod report;
+mod statistics;
+mod unused;
+
+use report::{Check, Findings};
+pub use report::{Problem, Verification};
+
+const ENUMERATIONS: &str = "__schema/__enumerations";
+
+/// Checks all of an array, whatever its time: schemas, enumerations, commit and metadata files, and every committed
+/// fragment down to the last chunk, and that order, rectangles and statistics are those of the cells. Goes on after a problem as far as it can; what this build does not support is
+/// reported like damage, by name.
+///
+/// ```no_run
+/// use tdb_array::{LocalStorage, verify};
+///
+/// for problem in verify(LocalStorage::new("path/to/array")).problems {
+///     println!("{}: {}", problem.path, problem.what);
+/// }
+/// ```
+pub fn verify(storage: impl Storage + 'static) -> Verification {
+    verify_with(storage, None)
+}
+
+/// Checks all of an encrypted array with its key; see [`verify`].
+pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verification {
+    let storage = Arc::new(storage);
+    let limits = Limits::default();
+    let budget = Arc::new(Budget::new(limits.scratch_bytes));
+    let context = Context { storage, ahead: None, counters: Arc::default(), threads: 1, limits, budget, key };
+    let mut verifier = Verifier {
+        context,
+        schemas: HashMap::new(),
+        findings: Findings::default(),
+        report: Verification::default(),
+    };
+    verifier.array();
+    verifier.report
+}
+
+/// Checks one fragment down to its last chunk, whether it counts yet or not.
+pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key: &str) -> Vec<Problem> {
+    let mut verifier = Verifier {
+        context,
+        schemas: HashMap::new(),
+        findings: Findings::default(),
+        report: Verification::default(),
+    };
+    verifier.schema(schema_key);
+    verifier.fragment(entry);
+    verifier.report.problems
+}
+
+struct Verifier {
+    context: Context,
+    /// All schemas that could be read, by key.
+    schemas: HashMap<String, Arc<ArraySchema>>,
+    /// What was found in the fragment that is checked.
+    findings: Findings,
+    report: Verification,
+}
+
+impl Verifier {
+    fn array(&mut self) {
+        let directory = match Directory::load(&*self.context.storage) {
+            Ok(directory) => Some(directory),
+            Err(error @ Error::NotAnArray { .. }) => return self.failed(error),
+            Err(error) => {
+                self.failed(error);
+                None
+            }
+        };
+        let root = self.list("");
+        if root.iter().any(|entry| entry.name == OLD_SCHEMA) {
+            self.schema(OLD_SCHEMA);
+        }
+        for key in self.files(SCHEMA_FOLDER, &root) {
+            self.schema(&key);
+        }
+        if root.iter().any(|entry| entry.name == SCHEMA_FOLDER) {
+            self.enumerations();
+        }
+        for entry in root.iter().filter(|entry| !entry.is_folder) {
+            self.commit(&entry.name);
+        }
+        for folder in [COMMITS, FRAGMENT_META] {
+            for key in self.files(folder, &root) {
+                self.commit(&key);
+            }
+        }
+        for key in self.files(METADATA, &root) {
+            self.metadata(&key);
+        }
+        let folders = self.fragment_folders(&root);
+        let committed = match directory {
+            Some(directory) => directory.fragments,
+            // Without a listing that makes sense, whatever looks like a fragment is checked as one.
+            None => folders.iter().filter_map(|folder| entry_of(folder)).collect(),
+        };
+        let known: HashSet<Arc<str>> = committed.iter().map(|entry| entry.folder.clone()).collect();
+        for entry in committed {
+            self.fragment(entry);
+        }
+        for folder in folders.iter().filter(|folder| !known.contains(folder.as_str())) {
+            self.note(folder, "no commit file names this fragment, so it does not count");
+        }
+    }
+
+    fn schema(&mut self, key: &str) {
+        let Some(payload) = self.generic_file(key) else { return };
+        match ArraySchema::parse(&payload) {
+            Ok(schema) => {
+                self.schemas.insert(key.to_owned(), Arc::new(schema));
+            }
+            Err(error) => self.payload_problem(key, 0, &error),
+        }
+    }
+
+    fn enumerations(&mut self) {
+        let parent = self.list(SCHEMA_FOLDER);
+        let exists = parent.iter().any(|entry| join(SCHEMA_FOLDER, &entry.name) == ENUMERATIONS);
+        let files = if exists { self.list(ENUMERATIONS) } else { Vec::new() };
+        for entry in &files {
+            let key = join(ENUMERATIONS, &entry.name);
+            let Some(payload) = self.generic_file(&key) else { continue };
+            if let Err(error) = Enumeration::parse(&payload) {
+                self.payload_problem(&key, 0, &error);
+            }
+        }
+        let schemas: Vec<_> =
+            self.schemas.iter().map(|(key, schema)| (key.clone(), schema.clone())).collect();
+        for (key, schema) in schemas {
+            for wanted in &schema.enumerations {
+                if !files.iter().any(|entry| entry.name == wanted.file_name) {
+                    let name = &wanted.name;
+                    self.problem(
+                        &key,
+                        None,
+                        format!("the file of enumeration {name:?}, {}, is missing", wanted.file_name),
+                    );
+                }
+            }
+        }
+    }
+
+    fn fragment(&mut self, entry: FragmentEntry) {
+        let folder = entry.folder.clone();
+        let schemas = |name: Option<&str>| {
+            self.schema_of(name).ok_or_else(|| {
+                let what = format!("its schema, {}, cannot be read", name.unwrap_or(OLD_SCHEMA));
+                Error::unsupported(self.context.describe(&folder), what)
+            })
+        };
+        let fragment = match Fragment::open(&self.context, entry, &schemas) {
+            Ok(fragment) => fragment,
+            Err(error) => return self.failed(error),
+        };
+        let size = self.context.storage.size(fragment.metadata_key()).unwrap_or(0);
+        self.count_file(size);
+        self.sections(&fragment);
+        self.unused_metadata(&fragment);
+        self.covered(&fragment);
+        let mut expected = self.data(&fragment);
+        mem::take(&mut self.findings).finish(&mut self.report);
+        expected.insert(FRAGMENT_METADATA.to_owned());
+        for entry in self.list(fragment.folder()) {
+            if !expected.contains(&entry.name) {
+                self.note(
+                    &join(fragment.folder(), &entry.name),
+                    "the fragment's metadata does not mention this file",
+                );
+            }
+        }
+    }
+
+    /// Compares what a fragment says it covers with the domain.
+    fn covered(&mut self, fragment: &Fragment) {
+        let dimensions = &fragment.schema().domain.dimensions;
+        for (range, dimension) in fragment.non_empty_domain().into_iter().flatten().zip(dimensions) {
+            let Some((first, last)) = dimension.domain.clone().filter(|_| !dimension.is_var()) else {
+                continue;
+            };
+            let domain = Range::new(first, last);
+            let inside =
+                |end: &Vec<u8>| domain.contains(dimension.datatype, end) || !is_value(dimension, end);
+            if ![&range.low, &range.high].into_iter().all(inside) {
+                let what = format!(
+                    "the non-empty domain of dimension {:?} is not within the domain",
+                    dimension.name
+                );
+                self.problem(fragment.metadata_key(), None, what);
+            }
+        }
+    }
+
+    /// Decodes and parses every section of a fragment's metadata.
+    fn sections(&mut self, fragment: &Fragment) {
+        let footer = fragment.footer();
+        for (section, offset) in footer.sections.iter() {
+            let bytes = match fragment.section_bytes(&self.context, section) {
+                Ok(Some((_, bytes))) => bytes,
+                Ok(None) => continue,
+                Err(error) => {
+                    self.failed(error);
+                    continue;
+                }
+            };
+            let Some(payload) = self.generic_tile(fragment.metadata_key(), &bytes, offset) else { continue };
+            self.unused_after_section(fragment, &bytes, offset);
+            let reader = Reader::new(&payload);
+            let domain = &fragment.schema().domain;
+            let parsed = match section {
+                Section::RTree => RTree::parse_from(reader, footer.version, domain).map(|_| ()),
+                Section::Mins(_)
+                | Section::Maxes(_)
+                | Section::GlobalOrderMins(_)
+                | Section::GlobalOrderMaxes(_) => TileValues::parse(reader, section.name()).map(|_| ()),
+                Section::Sums(_) => parse_words(reader, section.name()).map(|_| ()),
+                Section::FragmentStatistics => {
+                    parse_fragment_statistics(reader, footer.slots.len()).map(|_| ())
+                }
+                Section::ProcessedConditions => parse_names(reader, section.name()).map(|_| ()),
+                _ => parse_u64_list(reader, section.name()).map(|_| ()),
+            };
+            if let Err(error) = parsed {
+                self.payload_problem(fragment.metadata_key(), offset, &error);
+            }
+        }
+    }
+
+    /// Keys of the folders that look like fragments.
+    fn fragment_folders(&mut self, root: &[Entry]) -> Vec<String> {
+        let fragments =
+            if root.iter().any(|entry| entry.name == FRAGMENTS) { self.list(FRAGMENTS) } else { Vec::new() };
+        fragment_folders(root, &fragments)
+    }
+
+    /// The schema a fragment's footer names.
+    fn schema_of(&self, name: Option<&str>) -> Option<Arc<ArraySchema>> {
+        let key = match name {
+            Some(name) if name != OLD_SCHEMA => join(SCHEMA_FOLDER, name),
+            _ => OLD_SCHEMA.to_owned(),
+        };
+        self.schemas.get(&key).cloned()
+    }
+
+    const fn count_tiles(&mut self, tiles: u64) {
+        self.report.tiles = self.report.tiles.saturating_add(tiles);
+    }
+
+    const fn count_file(&mut self, size: u64) {
+        self.report.files = self.report.files.saturating_add(1);
+        self.report.bytes = self.report.bytes.saturating_add(size);
+    }
+
+    /// Whatever reading an array can fail with.
+    fn failed(&mut self, error: Error) {
+        let problem = self.problem_of(error);
+        self.report.problems.push(problem);
+    }
+
+    /// A file or tile of a fragment that cannot be read.
+    fn unreadable(&mut self, problem: Problem) {
+        self.findings.add(Check::Readable, None, || problem);
+    }
+
+    fn problem_of(&self, error: Error) -> Problem {
+        match error {
+            Error::Corrupt { path, source } => {
+                Problem { path, offset: source.offset(), what: source.to_string() }
+            }
+            Error::Io { path, source } => Problem { path, offset: None, what: source.to_string() },
+            Error::NotAnArray { path, why } => Problem { path, offset: None, what: why.to_owned() },
+            Error::Unsupported { path, what } => Problem { path, offset: None, what },
+            error => Problem { path: self.context.describe(""), offset: None, what: error.to_string() },
+        }
+    }
+
+    /// Something wrong inside the unfiltered payload of the generic tile at `offset`.
+    fn payload_problem(&mut self, key: &str, offset: u64, error: &dyn core::fmt::Display) {
+        self.problem(
+            key,
+            Some(offset),
+            format!("generic tile at offset {offset}: {error} (of the unfiltered payload)"),
+        );
+    }
+
+    fn problem(&mut self, key: &str, offset: Option<u64>, what: String) {
+        self.report.problems.push(Problem { path: self.context.describe(key), offset, what });
+    }
+
+    fn note(&mut self, key: &str, what: &str) {
+        let path = self.context.describe(key);
+        self.report.notes.push(Problem { path, offset: None, what: what.to_owned() });
+    }
+
+    /// Records the error, if there is one, and returns whether the file it is about is worth going on with.
+    fn check<T>(&mut self, result: Result<T>) -> (Option<T>, bool) {
+        match result {
+            Ok(value) => (Some(value), true),
+            Err(error) => {
+                // What one tile lacks the next may have, but not the file itself, nor support for its filters.
+                let hopeless = match &error {
+                    Error::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+                    Error::Unsupported { .. } => true,
+                    _ => false,
+                };
+                let problem = self.problem_of(error);
+                self.unreadable(problem);
+                (None, !hopeless)
+            }
+        }
+    }
+}
+
+/// A folder's key as a committed fragment.
+fn entry_of(folder: &str) -> Option<FragmentEntry> {
+    let name = folder.rsplit('/').next().unwrap_or_default();
+    let parsed = TimestampedName::parse(name).ok().filter(|parsed| parsed.version.is_some())?;
+    Some(FragmentEntry { name: name.into(), folder: folder.into(), parsed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::MemoryStorage;
+
+    #[test]
+    fn a_folder_that_is_no_array_is_one_problem() {
+        let found = verify(MemoryStorage::new([("x", &b"x"[..])]));
+        assert_eq!(found.problems.len(), 1);
+        assert!(found.problems[0].what.contains("not a TileDB array"));
+    }
+
+    #[test]
+    fn every_damaged_file_is_reported_with_its_offset() {
+        let found = verify(MemoryStorage::new([
+            ("__schema/__1_1_x", &[99, 0, 0, 0][..]),
+            ("__meta/__1_1_0123456789abcdef0123456789abcdef", &[22, 0, 0, 0, 1]),
+            ("__commits/__1_1_x_22.ign", &[0xff]),
+        ]));
+        let places: Vec<_> = found.problems.iter().map(|p| (p.path.as_str(), p.offset)).collect();
+        assert!(places.contains(&("memory:__schema/__1_1_x", Some(0))), "{places:?}");
+        assert!(places.contains(&("memory:__commits/__1_1_x_22.ign", Some(0))), "{places:?}");
+        let metadata = "memory:__meta/__1_1_0123456789abcdef0123456789abcdef";
+        assert!(places.contains(&(metadata, Some(4))), "{places:?}");
+        assert!(!found.is_clean());
+    }
+}

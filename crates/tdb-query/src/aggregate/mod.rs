@@ -1,0 +1,185 @@
+//! Aggregates: one value over the cells of a query.
+//!
+//! What a tile adds is its [`Tally`] (`tally`). It comes from statistics where these are exact (`crate::statistics`) and
+//! all cells of the tile count: no condition that might drop some, no delete, no other fragment with the same
+//! coordinates, no range through the middle. Otherwise the tile's columns are decoded, one tile at a time for each thread
+//! (`sparse`, `dense`). Tallies are added up in the order of the tiles, so that sums of reals do not depend on threads.
+
+mod dense;
+mod sparse;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+use tdb_codec::{ArrayType, CellValNum, Datatype, Native};
+use tdb_schema::FieldKind;
+
+use self::tally::{Tally, Total, WantedField};
+use crate::condition::Program;
+use crate::explain::fetch_sections;
+use crate::expression::{Aggregate, AggregateError, AggregateFunction};
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::stream::Allowance;
+use crate::{QueryError, Result};
+
+/// The value of an aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateValue {
+    /// Of which aggregate.
+    pub aggregate: Aggregate,
+    /// Type of the value: `UINT64` for counts, 64 bits of the field's kind for sums, `FLOAT64` for means, and the field's
+    /// own for extremes.
+    pub datatype: Datatype,
+    /// Values a cell, for extremes of strings.
+    pub cell_val_num: CellValNum,
+    bytes: Option<Vec<u8>>,
+    overflowed: bool,
+}
+
+impl AggregateValue {
+    /// Whether there is no value.
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    /// The value's little-endian bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_deref()
+    }
+
+    /// The value, if it is an integer that fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        self.integer()?.try_into().ok()
+    }
+
+    /// The value, if it is an integer that fits.
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        self.integer()?.try_into().ok()
+    }
+
+    /// The value, if it is a number; the nearest `f64`.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        struct ToFloat<'a>(&'a [u8]);
+        impl tdb_codec::PhysicalVisitor for ToFloat<'_> {
+            type Output = Option<f64>;
+            fn visit<T: Native>(self) -> Option<f64> {
+                T::from_le(self.0).map(T::to_f64)
+            }
+        }
+        self.datatype.physical().visit(ToFloat(self.bytes()?))
+    }
+
+    /// Whether a sum of integers does not fit 64 bits, so that its value is the limit it passed.
+    #[must_use]
+    pub const fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    fn integer(&self) -> Option<i128> {
+        let physical = self.datatype.physical();
+        let bytes = self.bytes().filter(|bytes| bytes.len() == physical.size() && !physical.is_float())?;
+        Some(crate::coordinate::integer(bytes, physical.is_signed_integer()))
+    }
+}
+
+/// Computes the aggregates of a query.
+pub(crate) fn run(
+    mut plan: Plan,
+    aggregates: Vec<Aggregate>,
+    memory: Option<Allowance>,
+) -> Result<Vec<AggregateValue>> {
+    let (program, wanted, places) = resolve(&plan, &aggregates)?;
+    plan.scanned = program.fields.iter().map(|field| field.kind).collect();
+    if let Some(ahead) = &plan.array.context().ahead {
+        fetch_sections(&plan, ahead);
+    }
+    let (count, tallies) = match plan.array.schema().array_type {
+        ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,
+        ArrayType::Sparse => sparse::run(&plan, &program, &wanted, memory)?,
+    };
+    let values = aggregates.into_iter().zip(places).map(|(aggregate, place)| {
+        let field = place.and_then(|place| Some((wanted.get(place)?, tallies.get(place)?)));
+        value(aggregate, count, field)
+    });
+    Ok(values.collect())
+}
+
+/// The fields that aggregates are about, each once, and for each aggregate which of them is its.
+type Resolved = (Program, Vec<WantedField>, Vec<Option<usize>>);
+
+fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved, QueryError> {
+    let schema = plan.array.schema();
+    let mut program = Program::default();
+    let mut wanted: Vec<WantedField> = Vec::new();
+    let mut places = Vec::with_capacity(aggregates.len());
+    for aggregate in aggregates {
+        let Some(name) = aggregate.field() else {
+            places.push(None);
+            continue;
+        };
+        let field = schema.field(name).ok_or_else(|| {
+            let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
+            QueryError::Aggregate(AggregateError::UnknownField { name: name.to_owned(), known })
+        })?;
+        let place = program.field(schema, &field);
+        if place == wanted.len() {
+            wanted.push(WantedField::new(ColumnSpec::new(schema, &field)));
+        }
+        let Some(slot) = wanted.get_mut(place) else { continue };
+        let cells = || slot.cells();
+        let aggregate = || aggregate.clone();
+        if schema.array_type == ArrayType::Dense && matches!(field.kind, FieldKind::Dimension(_)) {
+            return Err(QueryError::Aggregate(AggregateError::DenseDimension { aggregate: aggregate() }));
+        }
+        match aggregate().function() {
+            AggregateFunction::Sum | AggregateFunction::Mean if !slot.is_number() => {
+                let error = AggregateError::NotNumbers { aggregate: aggregate(), cells: cells() };
+                return Err(QueryError::Aggregate(error));
+            }
+            AggregateFunction::Min | AggregateFunction::Max if !slot.is_number() && !slot.is_text() => {
+                let error = AggregateError::NotOrdered { aggregate: aggregate(), cells: cells() };
+                return Err(QueryError::Aggregate(error));
+            }
+            AggregateFunction::Sum | AggregateFunction::Mean => slot.needs.sum = true,
+            AggregateFunction::Min | AggregateFunction::Max => slot.needs.extremes = true,
+            AggregateFunction::Count | AggregateFunction::NullCount => {}
+        }
+        places.push(Some(place));
+    }
+    Ok((program, wanted, places))
+}
+
+fn value(aggregate: Aggregate, count: u64, field: Option<(&WantedField, &Tally)>) -> AggregateValue {
+    let counted = |count: u64| (Datatype::Uint64, Some(count.to_le_bytes().to_vec()), false);
+    let mut cell_val_num = CellValNum::ONE;
+    let (datatype, bytes, overflowed) = match (aggregate.function(), field) {
+        (AggregateFunction::Count, _) | (_, None) => counted(count),
+        (AggregateFunction::NullCount, Some((_, tally))) => counted(tally.nulls),
+        (AggregateFunction::Sum, Some((field, tally))) => {
+            let (datatype, bytes, overflowed) = tally.total.value(field.is_unsigned());
+            (datatype, Some(bytes).filter(|_| tally.valid > 0 || !field.spec.nullable), overflowed)
+        }
+        (AggregateFunction::Mean, Some((_, tally))) => {
+            let sum = match tally.total {
+                Total::Integer(sum) => sum as f64,
+                Total::Real(sum) => sum,
+            };
+            let mean = (tally.valid > 0).then(|| sum / tally.valid as f64);
+            (Datatype::Float64, mean.map(|mean| mean.to_le_bytes().to_vec()), false)
+        }
+        (AggregateFunction::Min | AggregateFunction::Max, Some((field, tally))) => {
+            cell_val_num = field.spec.cell_val_num;
+            let min = aggregate.function() == AggregateFunction::Min;
+            let ends = tally.extremes.clone();
+            (field.spec.datatype, ends.map(|(low, high)| if min { low } else { high }), false)
+        }
+    };
+    AggregateValue { aggregate, datatype, cell_val_num, bytes, overflowed }
+}

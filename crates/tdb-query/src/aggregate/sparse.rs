@@ -1,0 +1,320 @@
+//! Aggregates over sparse arrays.
+//!
+//! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells count. The others are
+//! *contested*, and only the newest version of each of their cells does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tdb_codec::{to_u64, to_usize};
+use tdb_schema::Range;
+
+use super::tally::{Tally, WantedField};
+use crate::buffers::index_of;
+use crate::condition::{Columns, Program, Sources, Verdict};
+use crate::fragment::Fragment;
+use crate::order::{CellOrder, permutation};
+use crate::plan::Plan;
+use crate::sparse::deletes::{applies, surviving};
+use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
+use crate::sparse::select::{
+    Candidate, TileSelection, all_candidates, candidates_of, filters_time, lies_inside, select_in,
+    tiles_meeting,
+};
+use crate::sparse::{Sorting, views_of};
+use crate::stream::{self, Allowance};
+use crate::worker::Worker;
+use crate::{Result, parallel};
+
+/// The number of cells, and the tally of each wanted field. With a memory budget, tiles are looked at in groups that it has
+/// room for, and contested ones part after part of the query.
+pub(super) fn run(
+    plan: &Plan,
+    program: &Program,
+    wanted: &[WantedField],
+    memory: Option<Allowance>,
+) -> Result<(u64, Vec<Tally>)> {
+    let array = &plan.array;
+    let context = array.context();
+    let sources = Sources::new(context, program, array.fragments());
+    let condition =
+        plan.condition.as_ref().map(|condition| Sources::new(context, condition, array.fragments()));
+    let condition = condition.as_ref();
+    let contests = Sorting::of(plan).dedup.then(|| Contests::new(plan));
+    let deletes = applies(plan);
+    let (mut count, mut tallies) = (0u64, wanted.iter().map(WantedField::nothing).collect::<Vec<_>>());
+    let mut add = |cells: u64, more: Vec<Tally>| {
+        count = count.saturating_add(cells);
+        for ((field, tally), more) in wanted.iter().zip(&mut tallies).zip(more) {
+            field.add(tally, more);
+        }
+    };
+    let (mut free, mut contested) = (Vec::new(), Vec::new());
+    for (index, fragment) in array.fragments().iter().enumerate() {
+        let holds = |verdict: &dyn Fn(&Sources<'_>) -> Result<Verdict>| match condition {
+            Some(condition) => verdict(condition),
+            None => Ok(Verdict::All),
+        };
+        let alone = contests.as_ref().is_none_or(|contests| contests.fragment_is_alone(index));
+        // A fragment without a domain holds nothing.
+        let Some(domain) = fragment.bounds() else { continue };
+        let inside =
+            lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
+        if alone && inside && !deletes && !filters_time(plan, fragment) {
+            match holds(&|condition| condition.fragment_verdict(0, index))? {
+                Verdict::None => continue,
+                Verdict::All => {
+                    if let Some((cells, found)) = whole_fragment(&sources, wanted, index, fragment)? {
+                        add(cells, found);
+                        continue;
+                    }
+                }
+                Verdict::Some => {}
+            }
+        }
+        for candidate in candidates_of(plan, index, Filter::All)? {
+            let Candidate { tile, tile_cells, whole, .. } = candidate;
+            let alone = match &contests {
+                Some(contests) => contests.tile_is_alone(plan, index, tile)?,
+                None => true,
+            };
+            if !alone {
+                contested.push(candidate);
+                continue;
+            }
+            match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
+                Verdict::None => continue,
+                Verdict::All if whole && !deletes => {
+                    if let Some(found) = whole_tile(&sources, wanted, &candidate)? {
+                        add(to_u64(tile_cells), found);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            free.push(candidate);
+        }
+    }
+    let filter = condition.map_or(Filter::All, Filter::Matching);
+    let of_free = |plan: &Plan, free: Vec<Candidate>| -> Result<Vec<TileSelection>> {
+        let selections = select_in(plan, free, false, filter)?;
+        Ok(match surviving(plan, &selections, None)? {
+            Some(keep) => narrow(selections, &keep),
+            None => selections,
+        })
+    };
+    let of_tile = |selection: TileSelection, worker: &mut Worker| {
+        Ok((to_u64(selection.len()), of_selection(&sources, wanted, &selection, worker)?))
+    };
+    let tally =
+        |selections: Vec<TileSelection>| parallel::run(context.threads, selections, Worker::default, of_tile);
+    let mut add_all =
+        |found: Vec<(u64, Vec<Tally>)>| found.into_iter().for_each(|(cells, more)| add(cells, more));
+    let Some(memory) = memory else {
+        let mut selections = of_free(plan, free)?;
+        selections.extend(newest(plan, contested, condition)?);
+        add_all(tally(selections)?);
+        return Ok((count, tallies));
+    };
+    let mut plan = plan.clone();
+    let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
+    plan.share.beside = to_u64(listed).saturating_add(sources.held());
+    let overlapping = (!contested.is_empty()).then(|| {
+        let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
+        tiles.values_mut().for_each(|own| own.sort_unstable());
+        let mut plan = plan.clone();
+        plan.share.tiles = Some(Arc::new(tiles));
+        plan
+    });
+    let alone = stream::for_each_group(&plan, memory, free, |part, group| {
+        add_all(tally(of_free(part, group)?)?);
+        Ok(())
+    });
+    // Both must fit in what an error names as enough.
+    alone.map_err(|error| match &overlapping {
+        Some(plan) => stream::dearer(error, plan, memory),
+        None => error,
+    })?;
+    if let Some(plan) = overlapping {
+        stream::for_each_part(&plan, memory, |part| {
+            add_all(tally(newest(part, all_candidates(part, Filter::All)?, condition)?)?);
+            Ok(())
+        })?;
+    }
+    Ok((count, tallies))
+}
+
+/// The newest versions of the cells of some tiles, as far as they satisfy the condition and were not deleted.
+fn newest(
+    plan: &Plan,
+    candidates: Vec<Candidate>,
+    condition: Option<&Sources<'_>>,
+) -> Result<Vec<TileSelection>> {
+    let array = &plan.array;
+    let Selected { selections, matches } = selected_in(plan, candidates, condition)?;
+    if selections.is_empty() {
+        return Ok(selections);
+    }
+    plan.share.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
+    let order = CellOrder::of(tdb_codec::Layout::GlobalOrder, array.schema());
+    let newest = permutation(array.context().threads, array.schema(), views_of(&selections), order, true)?;
+    let mut keep = vec![0u8; selections.iter().map(TileSelection::len).sum()];
+    for cell in newest {
+        let at = index_of(cell);
+        let matched = matches.as_ref().is_none_or(|matches| matches.get(at) == Some(&1));
+        if let Some(slot) = keep.get_mut(at) {
+            *slot = u8::from(matched);
+        }
+    }
+    let keep = surviving(plan, &selections, Some(keep))?.unwrap_or_default();
+    Ok(narrow(selections, &keep))
+}
+
+/// What statistics say of a whole fragment, if they say all that is wanted.
+fn whole_fragment(
+    sources: &Sources<'_>,
+    wanted: &[WantedField],
+    index: usize,
+    fragment: &Fragment,
+) -> Result<Option<(u64, Vec<Tally>)>> {
+    let cells = fragment.cell_count();
+    if wanted.is_empty() {
+        return Ok(Some((cells, Vec::new())));
+    }
+    let exact = sources.exact_whole(index)?;
+    let Some(count) = to_usize(cells) else { return Ok(None) };
+    let tallies = wanted.iter().zip(exact).map(|(field, exact)| field.of_statistics(exact.as_ref(), count));
+    Ok(tallies.collect::<Option<Vec<_>>>().map(|tallies| (cells, tallies)))
+}
+
+/// What statistics say of a whole tile, if they say all that is wanted.
+fn whole_tile(
+    sources: &Sources<'_>,
+    wanted: &[WantedField],
+    candidate: &Candidate,
+) -> Result<Option<Vec<Tally>>> {
+    let Candidate { fragment, tile, tile_cells, .. } = *candidate;
+    let mut tallies = Vec::with_capacity(wanted.len());
+    for (index, field) in wanted.iter().enumerate() {
+        let exact = sources.exact(index, fragment, tile, tile_cells)?;
+        let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells) else { return Ok(None) };
+        tallies.push(tally);
+    }
+    Ok(Some(tallies))
+}
+
+/// What the selected cells of a tile add up to.
+fn of_selection(
+    sources: &Sources<'_>,
+    wanted: &[WantedField],
+    selection: &TileSelection,
+    worker: &mut Worker,
+) -> Result<Vec<Tally>> {
+    let TileSelection { fragment, tile, tile_cells, .. } = *selection;
+    let mut mask = vec![u8::from(selection.cells.is_none()); tile_cells];
+    for cell in selection.cells.iter().flatten() {
+        if let Some(slot) = mask.get_mut(index_of(*cell)) {
+            *slot = 1;
+        }
+    }
+    let mut columns = sources.tile(fragment, tile, tile_cells, worker)?;
+    let mut tallies = Vec::with_capacity(wanted.len());
+    for (index, field) in wanted.iter().enumerate() {
+        // Of a whole tile, statistics may answer for one field and not for another.
+        if selection.cells.is_none() {
+            let exact = sources.exact(index, fragment, tile, tile_cells)?;
+            if let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells) {
+                tallies.push(tally);
+                continue;
+            }
+        }
+        tallies.push(match columns.column(index, &mask)? {
+            Some(view) => field.of_column(view, tile_cells, selection.cells.as_deref()),
+            None => field.of_fill(selection.len()),
+        });
+    }
+    Ok(tallies)
+}
+
+/// Which fragments may have cells with the same coordinates.
+struct Contests {
+    /// For each fragment the others that overlap it; `None` if it is contested as a whole.
+    rivals: Vec<Option<Vec<usize>>>,
+}
+
+/// More rivals than this are not looked at one by one.
+const MOST_RIVALS: usize = 64;
+
+impl Contests {
+    fn new(plan: &Plan) -> Self {
+        let array = &plan.array;
+        let dimensions = &array.schema().domain.dimensions;
+        let mut rivals: Vec<Option<Vec<usize>>> = Vec::with_capacity(array.fragments().len());
+        for fragment in array.fragments() {
+            // One with timestamps holds versions of its own cells.
+            rivals.push((!fragment.footer().has_timestamps).then(Vec::new));
+        }
+        let compare = |dimension: usize, a: &[u8], b: &[u8]| {
+            dimensions.get(dimension).map_or(core::cmp::Ordering::Equal, |d| Range::compare(d.datatype, a, b))
+        };
+        // Along the first dimension only neighbours can overlap.
+        let mut sorted: Vec<(usize, &[Range])> = array
+            .fragments()
+            .iter()
+            .enumerate()
+            .filter_map(|(index, fragment)| Some((index, fragment.bounds()?)))
+            .collect();
+        let low = |domain: &[Range]| domain.first().map_or(Vec::new(), |range| range.low.clone());
+        sorted.sort_by(|(_, a), (_, b)| compare(0, &low(a), &low(b)));
+        let mut meet = |a: usize, b: usize| {
+            if let Some(slot) = rivals.get_mut(a) {
+                match slot {
+                    Some(list) if list.len() >= MOST_RIVALS => *slot = None,
+                    Some(list) => list.push(b),
+                    None => {}
+                }
+            }
+        };
+        for (at, (index, domain)) in sorted.iter().enumerate() {
+            for (other, other_domain) in sorted.iter().skip(at.saturating_add(1)) {
+                let apart =
+                    |dimension: usize, a: &Range, b: &Range| compare(dimension, &a.high, &b.low).is_lt();
+                let (Some(first), Some(second)) = (domain.first(), other_domain.first()) else { break };
+                if apart(0, first, second) {
+                    break;
+                }
+                let overlap = domain.iter().zip(other_domain.iter()).enumerate();
+                if overlap
+                    .into_iter()
+                    .all(|(dimension, (a, b))| !apart(dimension, a, b) && !apart(dimension, b, a))
+                {
+                    meet(*index, *other);
+                    meet(*other, *index);
+                }
+            }
+        }
+        Self { rivals }
+    }
+
+    fn fragment_is_alone(&self, fragment: usize) -> bool {
+        matches!(self.rivals.get(fragment), Some(Some(rivals)) if rivals.is_empty())
+    }
+
+    fn tile_is_alone(&self, plan: &Plan, fragment: usize, tile: usize) -> Result<bool> {
+        let Some(Some(rivals)) = self.rivals.get(fragment) else { return Ok(false) };
+        if rivals.is_empty() {
+            return Ok(true);
+        }
+        let array = &plan.array;
+        let Some(own) = array.fragments().get(fragment) else { return Ok(false) };
+        let tree = own.rtree(array.context())?;
+        let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
+        for rival in rivals.iter().filter_map(|rival| array.fragments().get(*rival)) {
+            if !tiles_meeting(plan, &mbr, rival)?.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

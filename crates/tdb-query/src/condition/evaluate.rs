@@ -1,0 +1,333 @@
+//! Programs run over columns: a byte a cell, cleared where the cell fails.
+
+use core::cmp::Ordering;
+
+use bytemuck::Pod;
+use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_usize};
+use tdb_fragment::Comparison;
+
+use super::prune::Verdict;
+use super::resolve::{Node, Program};
+use crate::Result;
+use crate::facts::FieldFacts;
+
+/// Where a program finds the cells it looks at. Cells are numbered as the mask is.
+pub trait Columns {
+    /// The cells of a field of the program; `None` if it does not exist for them. Only cells where `mask` is not 0 need
+    /// be right, now and in later calls.
+    fn column(&mut self, field: usize, mask: &[u8]) -> Result<Option<ColumnView<'_>>>;
+
+    /// What is known of the field's cells without looking at them.
+    fn facts(&self, field: usize) -> FieldFacts<'_>;
+}
+
+/// Some cells of a field.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnView<'a> {
+    /// The values back to back.
+    pub values: &'a [u8],
+    /// For var-length fields, one more offset than cells.
+    pub offsets: Option<&'a [u64]>,
+    /// For nullable fields, a byte a cell: 0 is null.
+    pub validity: Option<&'a [u8]>,
+    /// Where only some cells have the field at all, a byte a cell: 0 has it not, and fails every test.
+    pub present: Option<&'a [u8]>,
+}
+
+/// A question about one cell of a field.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    /// Holds, or does not, also for null.
+    Always(bool),
+    /// The cell is null, or is not.
+    Null(bool),
+    /// A comparison with a number.
+    Number { comparison: Comparison, operand: Vec<u8>, physical: Physical },
+    /// A comparison of bytes; `string` if that is how the field's values are ordered.
+    Bytes { comparison: Comparison, operand: Vec<u8>, string: bool },
+    /// The cell's bytes are in the list (sorted), or are not; `physical` for numbers.
+    List { is_in: bool, operands: Vec<Vec<u8>>, physical: Option<Physical> },
+}
+
+impl Test {
+    /// A comparison as a file holds it.
+    pub(super) fn stored(
+        comparison: Comparison,
+        operands: &[Vec<u8>],
+        datatype: Datatype,
+        cells: CellValNum,
+    ) -> Self {
+        let string = is_text(datatype);
+        let Some(operand) = operands.first().filter(|_| !comparison.takes_list()) else {
+            return Self::new(comparison, operands.to_vec(), string, datatype);
+        };
+        // An operand without bytes is null where a value cannot be empty.
+        if operand.is_empty() && !cells.is_var() {
+            return match comparison {
+                Comparison::AlwaysTrue => Self::Always(true),
+                Comparison::Equal => Self::Null(true),
+                Comparison::NotEqual => Self::Null(false),
+                _ => Self::Always(false),
+            };
+        }
+        let text = string || cells.is_var() || operand.len() != datatype.size();
+        Self::new(comparison, vec![operand.clone()], text, datatype)
+    }
+
+    /// A comparison with operands in the field's own bytes.
+    pub(super) fn new(
+        comparison: Comparison,
+        mut operands: Vec<Vec<u8>>,
+        text: bool,
+        datatype: Datatype,
+    ) -> Self {
+        match comparison {
+            Comparison::AlwaysTrue => Self::Always(true),
+            Comparison::AlwaysFalse => Self::Always(false),
+            Comparison::In | Comparison::NotIn => {
+                operands.sort_unstable();
+                operands.dedup();
+                let physical = (!text).then(|| datatype.physical());
+                Self::List { is_in: comparison == Comparison::In, operands, physical }
+            }
+            _ => match operands.pop() {
+                None => Self::Always(false),
+                Some(operand) if text => Self::Bytes { comparison, operand, string: is_text(datatype) },
+                Some(operand) => Self::Number { comparison, operand, physical: datatype.physical() },
+            },
+        }
+    }
+
+    /// Clears `mask` where the test fails.
+    fn apply(&self, view: ColumnView<'_>, cell_size: Option<usize>, mask: &mut [u8]) {
+        if let Some(present) = view.present {
+            each(present, mask, |present| present != 0);
+        }
+        match self {
+            Self::Always(true) => return,
+            Self::Always(false) => return mask.fill(0),
+            Self::Null(is) => {
+                match view.validity {
+                    Some(validity) => each(validity, mask, |valid| (valid == 0) == *is),
+                    None if *is => mask.fill(0),
+                    None => {}
+                }
+                return;
+            }
+            _ => {}
+        }
+        if let Some(validity) = view.validity {
+            each(validity, mask, |valid| valid != 0);
+        }
+        match self {
+            Self::Number { comparison, operand, physical } => {
+                physical.visit(Numbers { comparison: *comparison, operand, values: view.values, mask });
+            }
+            Self::Bytes { comparison, operand, .. } => {
+                let operand = operand.as_slice();
+                match comparison {
+                    // Most strings differ in length already.
+                    Comparison::Equal => each_cell(view, cell_size, mask, |cell| cell == operand),
+                    Comparison::NotEqual => each_cell(view, cell_size, mask, |cell| cell != operand),
+                    _ => each_cell(view, cell_size, mask, |cell| holds(*comparison, Some(cell.cmp(operand)))),
+                }
+            }
+            Self::List { is_in, operands, .. } => match (view.offsets, cell_size) {
+                (None, Some(1)) => words::<1>(view.values, operands, *is_in, mask),
+                (None, Some(2)) => words::<2>(view.values, operands, *is_in, mask),
+                (None, Some(4)) => words::<4>(view.values, operands, *is_in, mask),
+                (None, Some(8)) => words::<8>(view.values, operands, *is_in, mask),
+                _ => each_cell(view, cell_size, mask, |cell| {
+                    operands.binary_search_by(|operand| operand.as_slice().cmp(cell)).is_ok() == *is_in
+                }),
+            },
+            Self::Always(_) | Self::Null(_) => {}
+        }
+    }
+}
+
+/// Whether values are ordered as bytes.
+fn is_text(datatype: Datatype) -> bool {
+    datatype.is_string() || datatype == Datatype::Char
+}
+
+/// Whether a comparison holds for values that stand so; `None` if one is a NaN.
+pub(crate) fn holds(comparison: Comparison, ordering: Option<Ordering>) -> bool {
+    match comparison {
+        Comparison::Less => ordering == Some(Ordering::Less),
+        Comparison::LessOrEqual => matches!(ordering, Some(Ordering::Less | Ordering::Equal)),
+        Comparison::Greater => ordering == Some(Ordering::Greater),
+        Comparison::GreaterOrEqual => matches!(ordering, Some(Ordering::Greater | Ordering::Equal)),
+        Comparison::Equal => ordering == Some(Ordering::Equal),
+        // Also for NaN, which is unequal to everything.
+        Comparison::NotEqual => ordering != Some(Ordering::Equal),
+        Comparison::In | Comparison::NotIn | Comparison::AlwaysTrue | Comparison::AlwaysFalse => false,
+    }
+}
+
+/// One loop over a slice, in a shape that compilers vectorise.
+#[inline]
+fn each<T: Copy>(values: &[T], mask: &mut [u8], keep: impl Fn(T) -> bool) {
+    for (slot, value) in mask.iter_mut().zip(values) {
+        *slot &= u8::from(keep(*value));
+    }
+}
+
+/// Cells of any size, those that are still wanted.
+fn each_cell(view: ColumnView<'_>, cell_size: Option<usize>, mask: &mut [u8], keep: impl Fn(&[u8]) -> bool) {
+    match (view.offsets, cell_size) {
+        (Some(offsets), _) => {
+            for (slot, pair) in mask.iter_mut().zip(offsets.windows(2)).filter(|(slot, _)| **slot != 0) {
+                let range =
+                    pair.first().copied().and_then(to_usize).zip(pair.last().copied().and_then(to_usize));
+                let cell = range.and_then(|(start, end)| view.values.get(start..end)).unwrap_or_default();
+                *slot = u8::from(keep(cell));
+            }
+        }
+        (None, Some(size)) if size > 0 => {
+            let cells = mask.iter_mut().zip(view.values.chunks_exact(size));
+            for (slot, cell) in cells.filter(|(slot, _)| **slot != 0) {
+                *slot = u8::from(keep(cell));
+            }
+        }
+        _ => mask.fill(0),
+    }
+}
+
+struct Numbers<'a> {
+    comparison: Comparison,
+    operand: &'a [u8],
+    values: &'a [u8],
+    mask: &'a mut [u8],
+}
+
+impl PhysicalVisitor for Numbers<'_> {
+    type Output = ();
+
+    fn visit<T: Native>(self) {
+        let Self { comparison, operand, values, mask } = self;
+        let Some(operand) = T::from_le(operand) else { return mask.fill(0) };
+        let values: &[T] = typed(values);
+        match comparison {
+            Comparison::Less => each(values, mask, |value| value < operand),
+            Comparison::LessOrEqual => each(values, mask, |value| value <= operand),
+            Comparison::Greater => each(values, mask, |value| value > operand),
+            Comparison::GreaterOrEqual => each(values, mask, |value| value >= operand),
+            Comparison::Equal => each(values, mask, |value| value == operand),
+            Comparison::NotEqual => each(values, mask, |value| value != operand),
+            Comparison::In | Comparison::NotIn | Comparison::AlwaysTrue | Comparison::AlwaysFalse => {
+                mask.fill(0);
+            }
+        }
+    }
+}
+
+/// Bytes of a [`tdb_codec::Buffer`], or a part of one that begins at a cell, as values.
+pub fn typed<T: Pod>(bytes: &[u8]) -> &[T] {
+    bytemuck::try_cast_slice(bytes).unwrap_or_default()
+}
+
+/// Lists up to this long are compared one by one: that vectorises.
+const SHORT_LIST: usize = 8;
+
+fn words<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask: &mut [u8]) {
+    // Operands of another size are no cell's value.
+    let operands: Vec<[u8; N]> =
+        operands.iter().filter_map(|operand| operand.as_slice().try_into().ok()).collect();
+    let values = values.as_chunks::<N>().0;
+    if operands.len() <= SHORT_LIST {
+        each(values, mask, |value| {
+            operands.iter().fold(false, |found, operand| found | (*operand == value)) == is_in
+        });
+    } else {
+        each(values, mask, |value| operands.binary_search(&value).is_ok() == is_in);
+    }
+}
+
+impl Program {
+    /// Clears `mask` where the condition fails. Columns that facts or earlier tests make needless are not asked for.
+    pub fn apply(&self, root: usize, columns: &mut dyn Columns, mask: &mut [u8]) -> Result<()> {
+        match self.roots.get(root) {
+            Some(node) => self.run(node, columns, None, mask),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Self::apply`], where the same columns will be asked again about other cells: those of `base`.
+    pub fn apply_within(
+        &self,
+        root: usize,
+        columns: &mut dyn Columns,
+        base: &[u8],
+        mask: &mut [u8],
+    ) -> Result<()> {
+        match self.roots.get(root) {
+            Some(node) => self.run(node, columns, Some(base), mask),
+            None => Ok(()),
+        }
+    }
+
+    /// `base` is what the columns must be right for; without it, only ever smaller masks will follow this one.
+    fn run(
+        &self,
+        node: &Node,
+        columns: &mut dyn Columns,
+        base: Option<&[u8]>,
+        mask: &mut [u8],
+    ) -> Result<()> {
+        match self.verdict_of(node, &|field| columns.facts(field)) {
+            Verdict::All => return Ok(()),
+            Verdict::None => {
+                mask.fill(0);
+                return Ok(());
+            }
+            Verdict::Some => {}
+        }
+        match node {
+            Node::All(nodes) => {
+                for node in nodes {
+                    self.run(node, columns, base, mask)?;
+                    if !mask.contains(&1) {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Node::Any(nodes) => {
+                let before = mask.to_vec();
+                let base = base.unwrap_or(&before);
+                mask.fill(0);
+                for node in nodes {
+                    // What holds already need not be asked again.
+                    let mut rest: Vec<u8> =
+                        before.iter().zip(mask.iter()).map(|(wanted, held)| wanted & !held).collect();
+                    if !rest.contains(&1) {
+                        break;
+                    }
+                    self.run(node, columns, Some(base), &mut rest)?;
+                    mask.iter_mut().zip(&rest).for_each(|(held, more)| *held |= more);
+                }
+                Ok(())
+            }
+            Node::Not(node) => {
+                let mut held = mask.to_vec();
+                let base = base.map(<[u8]>::to_vec).unwrap_or_else(|| held.clone());
+                self.run(node, columns, Some(&base), &mut held)?;
+                mask.iter_mut().zip(&held).for_each(|(slot, held)| *slot &= 1 ^ held);
+                Ok(())
+            }
+            Node::Test { field, test } => {
+                let view = match base {
+                    Some(base) => columns.column(*field, base)?,
+                    None => columns.column(*field, mask)?,
+                };
+                let cell_size = self.fields.get(*field).and_then(|field| field.spec.cell_size);
+                match view {
+                    Some(view) => test.apply(view, cell_size, mask),
+                    None => mask.fill(0),
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Conditions checked against a schema: fields found, operands in the fields' own bytes.
+
+use tdb_fragment::{Comparison, Condition, Junction};
+use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
+
+use super::evaluate::Test;
+use crate::expression::{ConditionError, Operand, Place, Predicate, QueryCondition, Tree};
+use crate::operands::{Compared, enumeration_of, field_of, indices, query};
+use crate::spec::ColumnSpec;
+use crate::{Error, Result, Snapshot};
+
+/// Conditions ready to run: trees of tests over a common list of fields.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The fields that it looks at.
+    pub fields: Vec<ProgramField>,
+    pub(super) roots: Vec<Node>,
+}
+
+/// A field that a program looks at.
+#[derive(Clone, Debug)]
+pub struct ProgramField {
+    /// Which field of the array's schema.
+    pub kind: FieldKind,
+    /// What its columns hold.
+    pub spec: ColumnSpec,
+}
+
+/// A node of a program.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    /// Only of stored conditions: in those of queries negations have reached the tests.
+    Not(Box<Self>),
+    Test {
+        field: usize,
+        test: Test,
+    },
+}
+
+impl Program {
+    /// A query's condition.
+    pub(crate) fn of_query(condition: &QueryCondition, array: &Snapshot) -> Result<Self> {
+        let mut program = Self::default();
+        let root = program.resolve(&condition.tree, false, array)?;
+        program.roots.push(root);
+        Ok(program)
+    }
+
+    /// Conditions as files hold them: one root each. `unknown` makes the error about a field the schema does not have,
+    /// of the number of the condition and the field's name.
+    pub(crate) fn of_stored<'c>(
+        conditions: impl Iterator<Item = &'c Condition>,
+        schema: &ArraySchema,
+        unknown: impl Fn(usize, &str) -> Error,
+    ) -> Result<Self> {
+        let mut program = Self::default();
+        for (index, condition) in conditions.enumerate() {
+            let root = program.stored(condition, schema, &|name| unknown(index, name))?;
+            program.roots.push(root);
+        }
+        Ok(program)
+    }
+
+    /// Number of a field among the program's.
+    pub fn field(&mut self, schema: &ArraySchema, field: &Field<'_>) -> usize {
+        let known = self.fields.iter().position(|known| known.kind == field.kind);
+        known.unwrap_or_else(|| {
+            self.fields.push(ProgramField { kind: field.kind, spec: ColumnSpec::new(schema, field) });
+            self.fields.len().saturating_sub(1)
+        })
+    }
+
+    fn stored(
+        &mut self,
+        condition: &Condition,
+        schema: &ArraySchema,
+        unknown: &dyn Fn(&str) -> Error,
+    ) -> Result<Node> {
+        match condition {
+            Condition::Expression { junction, children } => {
+                let children = children.iter().map(|child| self.stored(child, schema, unknown));
+                let children = children.collect::<Result<Vec<_>>>()?;
+                Ok(match junction {
+                    Junction::And => Node::All(children),
+                    Junction::Or => Node::Any(children),
+                    Junction::Not => Node::Not(Box::new(Node::Any(children))),
+                })
+            }
+            Condition::Value { field: name, comparison, operands } => {
+                let field = schema.field(name).ok_or_else(|| unknown(name))?;
+                let test = Test::stored(*comparison, operands, field.datatype, field.cell_val_num);
+                Ok(Node::Test { field: self.field(schema, &field), test })
+            }
+        }
+    }
+
+    /// A tree, or its negation: which is pushed down to the comparisons, so that null cells satisfy neither.
+    fn resolve(&mut self, tree: &Tree, negated: bool, array: &Snapshot) -> Result<Node> {
+        let (list, all) = match tree {
+            Tree::Not(inner) => return self.resolve(inner, !negated, array),
+            Tree::Test { name, place, predicate } => {
+                return self.test(name, *place, predicate, negated, array);
+            }
+            Tree::And(list) => (list, !negated),
+            Tree::Or(list) => (list, negated),
+        };
+        let mut nodes =
+            list.iter().map(|tree| self.resolve(tree, negated, array)).collect::<Result<Vec<_>>>()?;
+        // What is cheap to decode and to compare comes first: it may leave nothing to do for the rest.
+        nodes.sort_by_key(|node| self.cost(node));
+        Ok(if all { Node::All(nodes) } else { Node::Any(nodes) })
+    }
+
+    fn cost(&self, node: &Node) -> usize {
+        match node {
+            Node::Test { field, .. } => {
+                let size = self.fields.get(*field).and_then(|field| field.spec.cell_size);
+                size.unwrap_or(64)
+            }
+            Node::All(nodes) | Node::Any(nodes) => {
+                nodes.iter().fold(0, |sum: usize, node| sum.saturating_add(self.cost(node)))
+            }
+            Node::Not(node) => self.cost(node),
+        }
+    }
+
+    fn test(
+        &mut self,
+        name: &str,
+        place: Place,
+        predicate: &Predicate,
+        negated: bool,
+        array: &Snapshot,
+    ) -> Result<Node> {
+        let field = field_of(array, name, place)?;
+        let test = match predicate {
+            Predicate::Null { is } => {
+                let is = *is != negated;
+                if field.nullable { Test::Null(is) } else { Test::Always(!is) }
+            }
+            Predicate::Compare { comparison, operands } => {
+                let comparison = if negated { comparison.negated() } else { *comparison };
+                match enumeration_of(array, &field)? {
+                    Some(enumeration) => enumerated(&field, place, comparison, operands, &enumeration)?,
+                    None => {
+                        let compared = Compared::of(&field, field.datatype, field.cell_val_num);
+                        let compared = compared.map_err(|kind| query(ConditionError::at(place, kind)))?;
+                        let operands = compared.all(operands).map_err(query)?;
+                        Test::new(comparison, operands, compared.is_text(), field.datatype)
+                    }
+                }
+            }
+        };
+        Ok(Node::Test { field: self.field(array.schema(), &field), test })
+    }
+}
+
+/// A comparison with the values of an enumeration, as one with their indices.
+fn enumerated(
+    field: &Field<'_>,
+    place: Place,
+    comparison: Comparison,
+    operands: &[(Operand, Place)],
+    enumeration: &Enumeration,
+) -> Result<Test> {
+    use Comparison::{In, NotEqual, NotIn};
+    let found = indices(field, place, comparison, operands, enumeration)?;
+    let found: Vec<Vec<u8>> = found.into_iter().flatten().collect();
+    Ok(match (comparison, found.is_empty()) {
+        (In | NotIn, _) => Test::new(comparison, found, false, field.datatype),
+        // What the enumeration does not know differs from every cell that is not null.
+        (NotEqual, true) if field.nullable => Test::Null(false),
+        (NotEqual, true) => Test::Always(true),
+        (_, true) => Test::Always(false),
+        _ => Test::new(comparison, found, false, field.datatype),
+    })
+}

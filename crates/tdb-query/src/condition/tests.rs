@@ -1,0 +1,330 @@
+use std::collections::HashMap;
+
+use tdb_array::{WriteColumn, WriteOptions};
+use tdb_codec::{ArrayType, CellValNum, Datatype, Layout};
+use tdb_fragment::Comparison;
+
+use crate::expression::{Operand, Place, Predicate, QueryCondition, Tree, field};
+use crate::storage::MemoryStorage;
+use crate::{Array, Column, Error, OpenOptions, QueryError};
+
+fn fixture(name: &str) -> Array {
+    Array::open(format!("{}/../../xtask/fixtures/arrays/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn parsed(text: &str) -> QueryCondition {
+    QueryCondition::parse(text).unwrap()
+}
+
+fn wrong(array: &str, text: &str) -> (String, Option<usize>) {
+    match fixture(array).read().condition(parsed(text)).collect() {
+        Err(Error::Query(QueryError::Condition(error))) => (error.to_string(), error.column()),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn conditions_that_do_not_fit_the_array_are_refused_with_their_place() {
+    for (text, column, expected) in [
+        ("b = 1 or nothing = 2", 10, "no field \"nothing\" (it has"),
+        ("rows < 'x'", 8, "\"rows\" is of type"),
+        ("rows < 1.5", 8, "which 1.5 is not"),
+        ("rows in (1, 5000000000)", 13, "5000000000 does not fit"),
+        ("rows = true", 8, "which true is not"),
+    ] {
+        let text = text.replace("b = 1", "cols = 1");
+        let column = if text.contains("cols") { column + 3 } else { column };
+        let (message, found) = wrong("2.30.0/quickstart", &text);
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(found, Some(column), "{message}");
+    }
+}
+
+// ---- the naive evaluator: a cell at a time, over the columns of a whole read ----
+
+fn naive(
+    condition: &Tree,
+    columns: &HashMap<&str, &Column>,
+    nullable: &dyn Fn(&str) -> bool,
+    cell: usize,
+) -> bool {
+    fn eval(
+        tree: &Tree,
+        negated: bool,
+        columns: &HashMap<&str, &Column>,
+        nullable: &dyn Fn(&str) -> bool,
+        cell: usize,
+    ) -> bool {
+        match tree {
+            Tree::And(list) | Tree::Or(list) => {
+                let all = matches!(tree, Tree::And(_)) != negated;
+                let mut each = list.iter().map(|tree| eval(tree, negated, columns, nullable, cell));
+                if all { each.all(|held| held) } else { each.any(|held| held) }
+            }
+            Tree::Not(inner) => eval(inner, !negated, columns, nullable, cell),
+            Tree::Test { name, predicate, .. } => {
+                let column = columns[name.as_str()];
+                let null = column.is_null(cell);
+                match predicate {
+                    Predicate::Null { is } => {
+                        if nullable(name) {
+                            null == (*is != negated)
+                        } else {
+                            *is == negated
+                        }
+                    }
+                    Predicate::Compare { comparison, operands } => {
+                        let comparison = if negated { comparison.negated() } else { *comparison };
+                        !null && holds_for(column, cell, comparison, operands)
+                    }
+                }
+            }
+        }
+    }
+    eval(condition, false, columns, nullable, cell)
+}
+
+fn holds_for(column: &Column, cell: usize, comparison: Comparison, operands: &[(Operand, Place)]) -> bool {
+    use core::cmp::Ordering::{Equal, Greater, Less};
+    let value = column.cell(cell).unwrap();
+    let ordering = |operand: &Operand| match operand {
+        Operand::Bytes(bytes) => value.cmp(bytes).into(),
+        Operand::Int(wanted) if !column.datatype.physical().is_float() => Some(
+            crate::coordinate::integer(value, column.datatype.physical().is_signed_integer()).cmp(wanted),
+        ),
+        Operand::Int(wanted) => real(value).partial_cmp(&(*wanted as f64)),
+        Operand::Float(wanted) if value.len() == 4 => real(value).partial_cmp(&f64::from(near(*wanted))),
+        Operand::Float(wanted) => real(value).partial_cmp(wanted),
+        Operand::Bool(wanted) => value[0].cmp(&u8::from(*wanted)).into(),
+    };
+    match comparison {
+        Comparison::In | Comparison::NotIn => {
+            // Bits, not values: 0.0 is not -0.0, and a NaN is itself.
+            let same = |(operand, _): &(Operand, Place)| match operand {
+                Operand::Float(wanted) if value.len() == 4 => value == near(*wanted).to_le_bytes(),
+                Operand::Float(wanted) => value == wanted.to_le_bytes(),
+                _ => ordering(operand) == Some(Equal),
+            };
+            operands.iter().any(same) == (comparison == Comparison::In)
+        }
+        _ => {
+            let found = ordering(&operands[0].0);
+            match comparison {
+                Comparison::Less => found == Some(Less),
+                Comparison::LessOrEqual => found == Some(Less) || found == Some(Equal),
+                Comparison::Greater => found == Some(Greater),
+                Comparison::GreaterOrEqual => found == Some(Greater) || found == Some(Equal),
+                Comparison::Equal => found == Some(Equal),
+                _ => found != Some(Equal),
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "operands of reals are the nearest of the field's type")]
+fn near(value: f64) -> f32 {
+    value as f32
+}
+
+fn real(bytes: &[u8]) -> f64 {
+    match bytes.len() {
+        4 => f32::from_le_bytes(bytes.try_into().unwrap()).into(),
+        _ => f64::from_le_bytes(bytes.try_into().unwrap()),
+    }
+}
+
+/// Operands near what the array holds, for every field that can be compared.
+fn samples(array: &Array, cells: &crate::Cells) -> Vec<(String, Vec<Operand>)> {
+    let mut samples = Vec::new();
+    for column in cells.columns() {
+        let text = matches!(column.datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
+        let attribute = array.schema().attribute(&column.name);
+        let opaque =
+            matches!(column.datatype.class(), tdb_codec::DatatypeClass::Any | tdb_codec::DatatypeClass::Byte)
+                || (column.datatype.is_string() && !text);
+        let single = text || column.cell_val_num == CellValNum::ONE;
+        if opaque || !single || attribute.is_some_and(|attribute| attribute.enumeration.is_some()) {
+            continue;
+        }
+        let of = |cell: usize| {
+            let value = column.cell(cell)?;
+            let physical = column.datatype.physical();
+            Some(if text {
+                Operand::Bytes(value.to_vec())
+            } else if physical.is_float() {
+                Operand::Float(real(value))
+            } else {
+                Operand::Int(crate::coordinate::integer(value, physical.is_signed_integer()))
+            })
+        };
+        let step = (cells.len() / 7).max(1);
+        let operands: Vec<_> = (0..cells.len()).step_by(step).filter_map(of).collect();
+        if !operands.is_empty() {
+            samples.push((column.name.clone(), operands));
+        }
+    }
+    samples
+}
+
+/// A condition made of what `samples` holds, from random numbers.
+fn pick(
+    samples: &[(String, Vec<Operand>)],
+    random: &mut impl FnMut(usize) -> usize,
+    depth: usize,
+) -> QueryCondition {
+    let joined = random(4);
+    if depth > 0 && joined < 3 {
+        let a = pick(samples, random, depth - 1);
+        return match joined {
+            0 => a.and(pick(samples, random, depth - 1)),
+            1 => a.or(pick(samples, random, depth - 1)),
+            _ => !a,
+        };
+    }
+    let (name, operands) = &samples[random(samples.len())];
+    let one = || field(name.clone());
+    let operand = operands[random(operands.len())].clone();
+    let other = operands[random(operands.len())].clone();
+    match random(10) {
+        0 => one().eq(operand),
+        1 => one().ne(operand),
+        2 => one().lt(operand),
+        3 => one().le(operand),
+        4 => one().gt(operand),
+        5 => one().ge(operand),
+        6 => one().is_in([operand, other]),
+        7 => one().not_in([operand, other]),
+        8 => one().is_null(),
+        _ => one().is_not_null(),
+    }
+}
+
+/// A small generator of numbers, the same every time.
+fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
+    move |below| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below.max(1)
+    }
+}
+
+/// Arrays whose fragments all have all fields: there, a condition leaves exactly the cells that hold by themselves.
+const ARRAYS: [&str; 26] = [
+    "2.30.0/sparse2d_rr",
+    "2.30.0/sparse_dups",
+    "2.30.0/fragments_sparse",
+    "2.30.0/consolidated_sparse",
+    "2.30.0/nullable_types",
+    "2.30.0/attr_strings_var_sparse",
+    "2.30.0/attr_all_int_sparse",
+    "2.30.0/attr_float_sparse",
+    "2.30.0/attr_datetime_sparse",
+    "2.30.0/sparse_dim_string",
+    "2.30.0/sparse_dims_mixed",
+    "2.30.0/deletes",
+    "2.30.0/base_nullable_sparse",
+    "2.30.0/hilbert_int32",
+    "2.30.0/all_null_sparse",
+    "2.30.0/rtree_3_levels",
+    "2.30.0/sparse_dim_float64",
+    "2.30.0/dense2d_rc",
+    "2.30.0/fragments_dense",
+    "2.30.0/attr_strings_var_dense",
+    "2.30.0/base_nullable_dense",
+    "2.30.0/attr_float_dense",
+    "2.30.0/gaps",
+    "2.30.0/all_null",
+    "1.6.3/base_sparse",
+    "2.7.2/base_nullable_dense",
+];
+
+#[test]
+fn a_condition_leaves_what_a_look_at_each_cell_leaves() {
+    let mut tried = 0;
+    for name in ARRAYS {
+        let array = fixture(name);
+        let schema = array.schema();
+        let dense = schema.array_type == ArrayType::Dense;
+        let fields: Vec<String> = schema.fields().map(|field| field.name.to_owned()).collect();
+        let all = array.read().fields(fields.clone()).order(Layout::RowMajor).collect().unwrap();
+        let samples = samples(&array, &all);
+        if samples.is_empty() {
+            continue;
+        }
+        let nullable = |name: &str| schema.field(name).unwrap().nullable;
+        let columns: HashMap<&str, &Column> =
+            all.columns().iter().map(|column| (column.name.as_str(), column)).collect();
+        let mut random = numbers(7);
+        for _ in 0..60 {
+            let condition = pick(&samples, &mut random, 3);
+            let context = format!("{name}: {condition}");
+            let read =
+                array.read().fields(fields.clone()).order(Layout::RowMajor).condition(condition.clone());
+            let found = read.collect().unwrap_or_else(|error| panic!("{context}: {error}"));
+            let keep: Vec<usize> =
+                (0..all.len()).filter(|cell| naive(&condition.tree, &columns, &nullable, *cell)).collect();
+            tried += 1;
+            if !dense {
+                assert_eq!(found.len(), keep.len(), "{context}");
+            }
+            for (column, whole) in found.columns().iter().zip(all.columns()) {
+                let attribute = schema.attribute(&column.name);
+                for cell in 0..found.len() {
+                    let from = if dense { cell } else { keep[cell] };
+                    match attribute.filter(|_| dense && keep.binary_search(&cell).is_err()) {
+                        Some(attribute) if attribute.nullable && attribute.fill_validity == 0 => {
+                            assert!(column.is_null(cell), "{context}, cell {cell}");
+                        }
+                        Some(attribute) => {
+                            assert_eq!(
+                                column.cell(cell).unwrap(),
+                                attribute.fill_value,
+                                "{context}, cell {cell}"
+                            );
+                        }
+                        None => {
+                            assert_eq!(column.is_null(cell), whole.is_null(from), "{context}, cell {cell}");
+                            assert_eq!(column.cell(cell), whole.cell(from), "{context}, cell {cell}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(tried > 1000, "{tried}");
+}
+
+#[test]
+fn null_cells_do_not_differ_from_a_value_that_an_enumeration_lacks() {
+    use tdb_schema::{ArraySchema, Attribute, Dimension, Enumeration};
+
+    let name = "__0123456789abcdef0123456789abcdef_0";
+    let colours =
+        Enumeration::new("colours", name, Datatype::StringAscii, CellValNum::Var, ["red", "green"]).unwrap();
+    let mut colour = Attribute::new("c", Datatype::Uint8, CellValNum::ONE).with_enumeration("colours");
+    colour.nullable = true;
+    for builder in [ArraySchema::dense(), ArraySchema::sparse(), ArraySchema::sparse().allow_duplicates()] {
+        let builder = builder.dimension(Dimension::new("x", 0i32..=3).with_tile(4i32));
+        let schema = builder.attribute(colour.clone()).enumeration(&colours).build().unwrap();
+        let storage = MemoryStorage::default();
+        WriteOptions::new().enumeration(colours.clone()).create_storage(&storage, &schema).unwrap();
+        let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+        let sparse = schema.array_type == ArrayType::Sparse;
+        let x = [0, 1, 2, 3];
+        let write = if sparse { writer.write().column(WriteColumn::fixed("x", &x)) } else { writer.write() };
+        write.column(WriteColumn::fixed("c", &[0u8, 1, 0, 1]).nullable(&[1, 1, 0, 0])).commit().unwrap();
+        let array = OpenOptions::new().open_storage(storage).unwrap();
+        for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered] {
+            // Dense arrays count all cells; those that a condition leaves out are no nulls of it either.
+            let counts = |condition| {
+                let read = array.read().order(order).condition(condition);
+                let found = read.aggregate([crate::Aggregate::count(), crate::Aggregate::null_count("c")]);
+                found.unwrap().iter().map(|found| found.as_u64().unwrap()).collect::<Vec<_>>()
+            };
+            let all = |sparse_count| [if sparse { sparse_count } else { 4 }, 0];
+            assert_eq!(counts(field("c").ne("blue")), all(2), "{order:?}");
+            assert_eq!(counts(!field("c").eq("blue")), all(2), "{order:?}");
+            assert_eq!(counts(field("c").not_in(["blue"])), all(2), "{order:?}");
+            assert_eq!(counts(field("c").eq("blue")), all(0), "{order:?}");
+        }
+    }
+}

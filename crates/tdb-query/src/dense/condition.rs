@@ -1,0 +1,225 @@
+//! A query's condition among the cells of a dense array: asked of one space tile after the other.
+
+use tdb_codec::{Buffer, to_u64};
+use tdb_schema::FieldKind;
+
+use super::overlay::Overlay;
+use super::paint::{Target, VarTarget};
+use super::sources::FieldSources;
+use super::space::{Region, Space};
+use crate::buffers::{lengths_to_offsets, split_lengths, zeroed};
+use crate::condition::{ColumnView, Columns, Program};
+use crate::facts::{Facts, FieldFacts, Nulls};
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::statistics::Statistics;
+use crate::worker::Worker;
+use crate::{Result, Snapshot, parallel};
+
+/// A program's fields in a dense array.
+pub(crate) struct Matcher<'a> {
+    array: &'a Snapshot,
+    space: &'a Space,
+    pub(crate) program: &'a Program,
+    pub(crate) fields: Vec<MatchField<'a>>,
+}
+
+/// One of them.
+pub(crate) struct MatchField<'a> {
+    pub(crate) kind: FieldKind,
+    pub(crate) spec: ColumnSpec,
+    pub(crate) sources: FieldSources<'a>,
+    /// Of each source; `None` for sparse fragments.
+    pub(crate) statistics: Vec<Option<Statistics>>,
+    /// Whether cells that no source covers must be told from others.
+    presence: bool,
+}
+
+/// The cells of a region: those of one field, put together.
+#[derive(Default)]
+struct Painted {
+    values: Buffer,
+    offsets: Option<Vec<u64>>,
+    validity: Option<Vec<u8>>,
+    present: Option<Vec<u8>>,
+}
+
+/// For every cell of a query whether it satisfies the condition: a byte a cell, in the order of the result.
+pub(super) fn mask(
+    plan: &Plan,
+    program: &Program,
+    space: &Space,
+    regions: &[Region],
+    overlays: &[Option<Overlay>],
+) -> Result<Vec<u8>> {
+    let context = plan.array.context();
+    zeroed(space.bytes(1)?)?;
+    let mut mask = vec![0u8; space.cells()];
+    let matcher = Matcher::open(plan, program, space, overlays, false)?;
+    let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
+    let jobs: Vec<_> = regions.iter().zip(pieces).collect();
+    parallel::run(context.threads, jobs, Worker::default, |(region, piece), worker| {
+        space.for_each_tile(region, |index, _, bounds| -> Result<()> {
+            let Some(part) = region.part(&bounds, space.order) else { return Ok(()) };
+            let mut wanted = vec![1u8; part.cells()];
+            matcher.apply(index, &part, &mut wanted, worker)?;
+            region.map_of_part(&part).copy(&wanted, piece, 1);
+            Ok(())
+        })
+    })?;
+    Ok(mask)
+}
+
+impl<'a> Matcher<'a> {
+    /// Finds a program's fields in all fragments. `presence` says that cells nobody wrote must be told from others even
+    /// where no fragment is older than the field.
+    pub(crate) fn open(
+        plan: &'a Plan,
+        program: &'a Program,
+        space: &'a Space,
+        overlays: &'a [Option<Overlay>],
+        presence: bool,
+    ) -> Result<Self> {
+        let array = &plan.array;
+        let context = array.context();
+        let mut fields = Vec::with_capacity(program.fields.len());
+        for field in &program.fields {
+            let (kind, spec) = (field.kind, field.spec.clone());
+            let mut lacking = false;
+            let mut sources = FieldSources::default();
+            let mut statistics = Vec::new();
+            if matches!(kind, FieldKind::Attribute(_)) {
+                sources =
+                    FieldSources::open(context, array.fragments(), overlays, space.query(), kind, &spec)?;
+                lacking = array.fragments().iter().any(|old| spec.own_field(old.schema(), kind).is_none());
+                for fragment in sources.fragments().filter_map(|index| array.fragments().get(index)) {
+                    let own = spec.own_field(fragment.schema(), kind);
+                    let own = own.and_then(|own| fragment.schema().field_of(own));
+                    // Extremes leave nulls out; where nulls do not count, that makes them wrong.
+                    let own = own.filter(|own| fragment.is_dense() && (spec.nullable || !own.nullable));
+                    let loaded = own.map(|own| Statistics::load(context, fragment, &own)).transpose()?;
+                    statistics.push(loaded.filter(|loaded| plan.share.spare(loaded.held())));
+                }
+            }
+            fields.push(MatchField { kind, spec, sources, statistics, presence: presence || lacking });
+        }
+        Ok(Self { array, space, program, fields })
+    }
+
+    /// Clears `mask` for the cells of a part of space tile `index` that fail the condition.
+    pub(crate) fn apply(
+        &self,
+        index: &[u64],
+        part: &Region,
+        mask: &mut [u8],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        self.program.apply(0, &mut self.columns(index, part, worker), mask)
+    }
+
+    /// The columns of a part of space tile `index`.
+    pub(crate) fn columns<'s>(
+        &'s self,
+        index: &'s [u64],
+        part: &'s Region,
+        worker: &'s mut Worker,
+    ) -> PartColumns<'s> {
+        let painted = self.fields.iter().map(|_| None).collect();
+        let tile_cells = to_u64(self.space.tile_cells);
+        let facts = self.fields.iter().map(|field| {
+            if field.presence || matches!(field.kind, FieldKind::Dimension(_)) {
+                return Facts::UNKNOWN;
+            }
+            let Some(only) = field.sources.only(self.space, index, part) else {
+                return Facts::UNKNOWN;
+            };
+            let statistics = field.statistics.get(only.source).and_then(Option::as_ref);
+            let facts = statistics.map_or(Facts::UNKNOWN, |known| known.facts(only.tile, tile_cells));
+            if field.spec.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } }
+        });
+        PartColumns { facts: facts.collect(), matcher: self, part, worker, painted }
+    }
+}
+
+/// The columns of a part of a space tile.
+pub(crate) struct PartColumns<'s> {
+    matcher: &'s Matcher<'s>,
+    part: &'s Region,
+    worker: &'s mut Worker,
+    painted: Vec<Option<Painted>>,
+    facts: Vec<Facts<'s>>,
+}
+
+impl PartColumns<'_> {
+    fn paint(&mut self, field: &MatchField<'_>) -> Result<Painted> {
+        let Matcher { array, space, .. } = self.matcher;
+        let (context, part, spec) = (array.context(), self.part, &field.spec);
+        let cells = part.cells();
+        let mut painted = Painted::default();
+        if let FieldKind::Dimension(dimension) = field.kind {
+            painted.values = coordinates(space, part, dimension);
+            return Ok(painted);
+        }
+        painted.validity = spec.nullable.then(|| vec![0; cells]);
+        match spec.cell_size {
+            Some(size) => {
+                painted.values = zeroed(context.tile_len(cells, size)?)?;
+                let validity = painted.validity.as_deref_mut();
+                let mut target = Target { values: painted.values.as_mut_slice(), validity, wanted: None };
+                field.sources.paint_fixed(context, space, part, spec, &mut target, self.worker)?;
+            }
+            None => {
+                let mut offsets = vec![0u64; cells.saturating_add(1)];
+                let slots = offsets.get_mut(..cells).unwrap_or_default();
+                let mut target = VarTarget::new(slots, painted.validity.as_deref_mut(), None);
+                field.sources.paint_var(context, space, part, spec, &mut target, self.worker)?;
+                painted.values = target.into_values()?;
+                lengths_to_offsets(&mut offsets)?;
+                painted.offsets = Some(offsets);
+            }
+        }
+        if field.presence {
+            let mut present = vec![0; cells];
+            field.sources.paint_presence(part, &mut present);
+            painted.present = present.contains(&0).then_some(present);
+        }
+        Ok(painted)
+    }
+}
+
+impl Columns for PartColumns<'_> {
+    fn column(&mut self, field: usize, _: &[u8]) -> Result<Option<ColumnView<'_>>> {
+        let matcher = self.matcher;
+        let Some(known) = matcher.fields.get(field) else { return Ok(None) };
+        if self.painted.get(field).is_some_and(Option::is_none) {
+            let painted = self.paint(known)?;
+            if let Some(slot) = self.painted.get_mut(field) {
+                *slot = Some(painted);
+            }
+        }
+        Ok(self.painted.get(field).and_then(Option::as_ref).map(|painted| ColumnView {
+            values: painted.values.as_slice(),
+            offsets: painted.offsets.as_deref(),
+            validity: painted.validity.as_deref(),
+            present: painted.present.as_deref(),
+        }))
+    }
+
+    fn facts(&self, field: usize) -> FieldFacts<'_> {
+        FieldFacts::Known(self.facts.get(field).cloned().unwrap_or(Facts::UNKNOWN))
+    }
+}
+
+/// The coordinates of a region's cells in one dimension.
+fn coordinates(space: &Space, region: &Region, dimension: usize) -> Buffer {
+    let Some(axis) = region.axis(dimension) else { return Buffer::new() };
+    let ordinals = axis.runs().iter().flat_map(|run| run.low..=run.high);
+    let along: Vec<Vec<u8>> = ordinals.map(|ordinal| space.coordinate(dimension, ordinal)).collect();
+    let stride = region.strides.get(dimension).copied().unwrap_or(1).max(1);
+    let mut values = Buffer::new();
+    for cell in 0..region.cells() {
+        let index = cell.checked_div(stride).and_then(|cell| cell.checked_rem(along.len())).unwrap_or(0);
+        values.extend_from_slice(along.get(index).map_or(&[][..], Vec::as_slice));
+    }
+    values
+}

@@ -1,0 +1,200 @@
+//! Dense reads: every cell of some ranges, from the newest fragment that covers it.
+
+mod arrange;
+mod axis;
+mod cell_map;
+pub(crate) mod condition;
+mod overlay;
+mod paint;
+mod part;
+mod places;
+pub(crate) mod sources;
+pub(crate) mod space;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use tdb_codec::{Layout, to_u64};
+use tdb_schema::FieldKind;
+
+use self::paint::{Target, VarTarget};
+use self::space::Region;
+use crate::buffers::{lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::fragment::Fragment;
+use crate::gather::concat;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::stats::Stage;
+use crate::worker::Worker;
+use crate::{Cells, Column, Result, parallel};
+
+pub(crate) use self::overlay::Overlay;
+pub(crate) use self::sources::FieldSources;
+pub(crate) use self::space::{Space, dense_order, domain_box, intersect};
+
+/// Runs a query on a dense array.
+pub(crate) fn read(plan: &Plan) -> Result<Cells> {
+    let array = &plan.array;
+    let context = array.context();
+    let _clock = context.counters.time(Stage::Decode);
+    let space = Space::new(plan)?;
+    // The result must fit before anything is made for it: regions alone are many where tiles are small.
+    for field in plan.fields.iter().filter_map(|kind| array.schema().field_of(*kind)) {
+        zeroed(space.bytes(field.cell_size().unwrap_or(8))?)?;
+    }
+    let regions = space.regions(context.threads);
+    // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
+    let rows = space.regions(1);
+    let overlays = overlays(plan, &space)?;
+    let wanted = match &plan.condition {
+        Some(program) => Some(condition::mask(plan, program, &space, &rows, &overlays)?),
+        None => None,
+    };
+    let wanted = wanted.as_deref();
+    let mut columns = Vec::with_capacity(plan.fields.len());
+    for kind in &plan.fields {
+        let Some(field) = array.schema().field_of(*kind) else { continue };
+        let spec = ColumnSpec::new(array.schema(), &field);
+        let column = match kind {
+            FieldKind::Dimension(index) => coordinates(&space, &regions, *index, spec)?,
+            FieldKind::Attribute(_) => {
+                let sources =
+                    FieldSources::open(context, array.fragments(), &overlays, space.query(), *kind, &spec)?;
+                if spec.cell_size.is_some() {
+                    fixed_column(plan, &space, &regions, &sources, wanted, spec)?
+                } else {
+                    var_column(plan, &space, &rows, &sources, wanted, spec)?
+                }
+            }
+        };
+        columns.push(match space.arrangement() {
+            Some(arrangement) => arrangement.apply(column)?,
+            None => column,
+        });
+    }
+    let (cells, counts) = space.result();
+    let shape = (space.order != Layout::GlobalOrder).then(|| counts.to_vec());
+    Ok(Cells { len: cells, shape, order: space.order, columns })
+}
+
+/// Sparse fragments of a dense array: their cells are found once, for all fields.
+pub(crate) fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>>> {
+    let load = |fragment: &Arc<Fragment>| {
+        if fragment.is_dense() {
+            Ok(None)
+        } else {
+            Overlay::load(plan.array.context(), fragment, space).map(Some)
+        }
+    };
+    plan.array.fragments().iter().map(load).collect()
+}
+
+/// Validity bytes of a nullable column, all of them still to be written.
+fn new_validity(spec: &ColumnSpec, cells: usize) -> Option<Vec<u8>> {
+    spec.nullable.then(|| vec![0; cells])
+}
+
+/// One piece of the validity bytes for each region, if there are any.
+fn split_validity<'v>(validity: &'v mut Option<Vec<u8>>, regions: &[Region]) -> Vec<Option<&'v mut [u8]>> {
+    match validity {
+        Some(validity) => {
+            let pieces = split_lengths(validity, regions.iter().map(Region::cells));
+            pieces.into_iter().map(Some).collect()
+        }
+        None => regions.iter().map(|_| None).collect(),
+    }
+}
+
+/// The piece of a byte a cell for each region, if there are any.
+fn split_wanted<'w>(mut wanted: Option<&'w [u8]>, regions: &[Region]) -> Vec<Option<&'w [u8]>> {
+    let mut take = |region: &Region| {
+        let (piece, rest) = wanted?.split_at_checked(region.cells())?;
+        wanted = Some(rest);
+        Some(piece)
+    };
+    regions.iter().map(&mut take).collect()
+}
+
+fn fixed_column(
+    plan: &Plan,
+    space: &Space,
+    regions: &[Region],
+    sources: &FieldSources<'_>,
+    wanted: Option<&[u8]>,
+    spec: ColumnSpec,
+) -> Result<Column> {
+    let context = plan.array.context();
+    let size = spec.cell_size.unwrap_or(0);
+    let mut data = zeroed(space.bytes(size)?)?;
+    let mut validity = new_validity(&spec, space.cells());
+    let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
+    let validities = split_validity(&mut validity, regions);
+    let rest = validities.into_iter().zip(split_wanted(wanted, regions));
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).collect();
+    parallel::run(
+        context.threads,
+        jobs,
+        Worker::default,
+        |(region, (values, (validity, wanted))), worker| {
+            let mut target = Target { values, validity, wanted };
+            sources.paint_fixed(context, space, region, &spec, &mut target, worker)
+        },
+    )?;
+    Ok(spec.column(data, None, validity))
+}
+
+fn var_column(
+    plan: &Plan,
+    space: &Space,
+    regions: &[Region],
+    sources: &FieldSources<'_>,
+    wanted: Option<&[u8]>,
+    spec: ColumnSpec,
+) -> Result<Column> {
+    let context = plan.array.context();
+    zeroed(space.bytes(8)?)?;
+    let mut offsets = vec![0u64; space.cells().saturating_add(1)];
+    let mut validity = new_validity(&spec, space.cells());
+    let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));
+    let validities = split_validity(&mut validity, regions);
+    let rest = validities.into_iter().zip(split_wanted(wanted, regions));
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).collect();
+    let values = parallel::run(
+        context.threads,
+        jobs,
+        Worker::default,
+        |(region, (lengths, (validity, wanted))), worker| {
+            let mut target = VarTarget::new(lengths, validity, wanted);
+            sources.paint_var(context, space, region, &spec, &mut target, worker)?;
+            let values = target.into_values()?;
+            // Held once as pieces, and once joined.
+            plan.share.charge(to_u64(values.len()).saturating_mul(2))?;
+            Ok(values)
+        },
+    )?;
+    lengths_to_offsets(&mut offsets)?;
+    let data = concat(context.threads, values)?;
+    Ok(spec.column(data, Some(offsets), validity))
+}
+
+/// The coordinates of every cell in one dimension.
+fn coordinates(space: &Space, regions: &[Region], dimension: usize, spec: ColumnSpec) -> Result<Column> {
+    let size = spec.datatype.size();
+    let mut data = room_for(space.bytes(size)?)?;
+    for region in regions {
+        let Some(axis) = region.axis(dimension) else { continue };
+        let ordinals = axis.runs().iter().flat_map(|run| run.low..=run.high);
+        let values: Vec<u8> = ordinals.flat_map(|ordinal| space.coordinate(dimension, ordinal)).collect();
+        let stride = region.strides.get(dimension).copied().unwrap_or(1).max(1);
+        let count = axis.count().max(1);
+        for cell in 0..region.cells() {
+            let index = cell.checked_div(stride).and_then(|cell| cell.checked_rem(count)).unwrap_or(0);
+            let start = index.saturating_mul(size);
+            data.extend_from_slice(values.get(start..start.saturating_add(size)).unwrap_or_default());
+        }
+    }
+    let validity = spec.nullable.then(|| vec![1; space.cells()]);
+    Ok(spec.column(data, None, validity))
+}

@@ -1,0 +1,150 @@
+//! Dimension labels: values that stand for the positions of a dimension.
+//!
+//! A label's values lie in a dense array of one dimension below the array's folder, in ascending or descending order, so a
+//! range of values is a range of positions.
+
+use core::cmp::Ordering;
+
+use tdb_codec::{Buffer, DataOrder, to_u64, to_usize};
+use tdb_schema::{Dimension, DimensionLabel, Range};
+
+use super::run;
+use crate::asked::{Ends, Wanted};
+use crate::buffers::lengths_to_offsets;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::storage::Below;
+use crate::{Cells, Column, Error, Result, Snapshot, SnapshotOptions};
+
+/// The values of a label, in the order of its dimension.
+#[derive(Debug)]
+pub(crate) struct LabelValues<'a> {
+    label: &'a DimensionLabel,
+    /// The dimension of the label's array: positions are its coordinates.
+    positions: Dimension,
+    /// Ordinal of the first value's position.
+    first: u64,
+    values: Column,
+    count: usize,
+    spec: ColumnSpec,
+}
+
+/// Opens the array of a dimension label, in the same window.
+pub(crate) fn open_label(array: &Snapshot, label: &DimensionLabel) -> Result<Snapshot> {
+    let inside = label.uri.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\\'));
+    if label.external || !label.relative || !inside {
+        let what = format!("dimension label \"{}\" is kept elsewhere, in {}", label.name, label.uri);
+        return Err(Error::unsupported(array.describe(array.schema_key()), what));
+    }
+    let mut options = SnapshotOptions::new().window(array.window()).threads(array.context().threads);
+    options = options.limits(array.context().limits);
+    if let Some(key) = &array.context().key {
+        options = options.key(key.clone());
+    }
+    options.open_storage(Below::new(array.context().storage.clone(), label.uri.as_str()))
+}
+
+/// Reads a label's values.
+pub(crate) fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -> Result<LabelValues<'a>> {
+    let array = open_label(array, label)?;
+    let path = || array.describe(array.schema_key());
+    let wrong = |detail: &str| Error::inconsistent(path(), "dimension label", 0, detail.to_owned());
+    let [positions] = array.schema().domain.dimensions.as_slice() else {
+        return Err(wrong("a label's array has one dimension"));
+    };
+    let field = array
+        .schema()
+        .field(&label.attribute)
+        .ok_or_else(|| wrong("the array lacks the label's attribute"))?;
+    if field.datatype != label.datatype || field.cell_val_num != label.cell_val_num {
+        return Err(wrong("the attribute is not of the label's type"));
+    }
+    let spec = ColumnSpec::new(array.schema(), &field);
+    let domain = array.non_empty_domain();
+    let range = domain.as_deref().and_then(<[Range]>::first);
+    let whole =
+        |range: &Range| Wanted::Bytes(Ends { low: Some(range.low.clone()), high: Some(range.high.clone()) });
+    let asked = [Some(range.map(whole).into_iter().collect())];
+    let cells = run(&Plan::new(&array, vec![field.kind], &asked, None)?)?;
+    let first = range.and_then(|range| positions.ordinal(&range.low)).unwrap_or(0);
+    let count = cells.len();
+    let values = cells.into_columns().pop().ok_or_else(|| wrong("the label's attribute was not read"))?;
+    Ok(LabelValues { label, positions: positions.clone(), first, values, count, spec })
+}
+impl LabelValues<'_> {
+    /// A dimension of the label's type, for its ranges.
+    pub(crate) fn dimension(label: &DimensionLabel) -> Dimension {
+        let mut dimension = Dimension::string(label.name.clone());
+        (dimension.datatype, dimension.cell_val_num) = (label.datatype, label.cell_val_num);
+        dimension
+    }
+
+    /// The range of positions whose values lie in a range; `None` if there are none.
+    pub(crate) fn positions(&self, ends: &Ends) -> Option<Ends> {
+        let is = |index: usize, end: &[u8], side: Ordering| {
+            let value = self.values.cell(index).unwrap_or_default();
+            Range::compare(self.label.datatype, value, end) == side
+        };
+        let before =
+            |index: usize, end: &Option<Vec<u8>>, side| end.as_ref().is_some_and(|end| is(index, end, side));
+        let (from, to) = match self.label.order {
+            DataOrder::Decreasing => (
+                self.partition(|index| before(index, &ends.high, Ordering::Greater)),
+                self.partition(|index| !before(index, &ends.low, Ordering::Less)),
+            ),
+            _ => (
+                self.partition(|index| before(index, &ends.low, Ordering::Less)),
+                self.partition(|index| !before(index, &ends.high, Ordering::Greater)),
+            ),
+        };
+        let last = to.checked_sub(1).filter(|last| *last >= from)?;
+        let at = |index: usize| self.positions.coordinate(self.first.checked_add(to_u64(index))?);
+        Some(Ends { low: Some(at(from)?), high: Some(at(last)?) })
+    }
+
+    /// How many values at the beginning satisfy `holds`, which no later one does.
+    fn partition(&self, holds: impl Fn(usize) -> bool) -> usize {
+        let (mut low, mut high) = (0usize, self.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            if holds(middle) { low = middle.saturating_add(1) } else { high = middle }
+        }
+        low
+    }
+
+    /// The column of labels that a column of the dimension's coordinates has. Positions without a value have the fill value.
+    fn column(&self, coordinates: &Column, cells: usize) -> Result<Column> {
+        let value = |cell: usize| -> &[u8] {
+            let ordinal = coordinates.cell(cell).and_then(|value| self.positions.ordinal(value));
+            let index = ordinal.and_then(|ordinal| to_usize(ordinal.checked_sub(self.first)?));
+            let value = index.filter(|index| *index < self.count).and_then(|index| self.values.cell(index));
+            value.unwrap_or(&self.spec.fill)
+        };
+        let mut data = Buffer::new();
+        let mut lengths = Vec::with_capacity(cells.saturating_add(1));
+        for cell in 0..cells {
+            let value = value(cell);
+            data.extend_from_slice(value);
+            lengths.push(to_u64(value.len()));
+        }
+        lengths.push(0);
+        lengths_to_offsets(&mut lengths)?;
+        let mut spec = self.spec.clone();
+        spec.name.clone_from(&self.label.name);
+        let offsets = spec.cell_size.is_none().then_some(lengths);
+        Ok(spec.column(data, offsets, None))
+    }
+}
+
+/// Turns columns of coordinates into columns of labels, where those were asked for: each label by its number in the schema,
+/// with the column's place.
+pub(crate) fn resolve(array: &Snapshot, wanted: &[(usize, usize)], mut cells: Cells) -> Result<Cells> {
+    for (place, label) in wanted {
+        let Some(label) = array.schema().labels.get(*label) else { continue };
+        let values = label_values(array, label)?;
+        if let Some(column) = cells.columns.get_mut(*place) {
+            *column = values.column(column, cells.len)?;
+        }
+    }
+    Ok(cells)
+}

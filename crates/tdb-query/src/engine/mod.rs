@@ -1,0 +1,22 @@
+//! Running a query that was checked: the cells of dense and sparse arrays, and of the arrays that labels are in.
+
+mod labels;
+
+use tdb_codec::ArrayType;
+
+pub(crate) use self::labels::{LabelValues, label_values, open_label};
+use crate::explain::fetch_ahead;
+use crate::plan::Plan;
+use crate::stats::Stage;
+use crate::{Cells, Result, dense, sparse};
+
+/// Runs a query.
+pub(crate) fn run(plan: &Plan) -> Result<Cells> {
+    let _clock = plan.array.context().counters.time(Stage::Total);
+    fetch_ahead(plan)?;
+    let cells = match plan.array.schema().array_type {
+        ArrayType::Dense => dense::read(plan)?,
+        ArrayType::Sparse => sparse::read(plan)?,
+    };
+    labels::resolve(&plan.array, &plan.labels, cells)
+}

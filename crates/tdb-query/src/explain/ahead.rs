@@ -1,0 +1,115 @@
+//! What a query is going to read, for storages that want to know it beforehand: the plan that [`explain`](super::explain) shows.
+
+use std::collections::HashSet;
+
+use tdb_fragment::Section;
+use tdb_schema::FieldKind;
+
+use super::{Purpose, asked};
+use crate::Result;
+use crate::fragment::Fragment;
+use crate::plan::Plan;
+use crate::storage::{Ahead, Needs};
+
+/// Fetches what a query is going to read, if the storage wants to know: sections of metadata, then the tiles that are read
+/// whichever cells are found. What does not fit the query's memory is left to be read tile by tile.
+pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
+    let Some(ahead) = plan.array.context().ahead.as_deref() else { return Ok(()) };
+    ahead.drop_ranges();
+    fetch_sections(plan, ahead);
+    let planned = super::fields(plan, true)?;
+    ahead.drop_ranges();
+    let mut found = Needs::default();
+    let mut needs = Needs::default();
+    for field in planned.fields {
+        let list = match field.purpose {
+            Purpose::Result => &mut found,
+            Purpose::Condition | Purpose::Search => &mut needs,
+        };
+        list.ranges.extend(field.ranges.into_iter().flatten());
+    }
+    // Where a condition is asked, it says which cells are returned; else most tiles that are looked at have some.
+    if plan.condition.is_none() || needs.ranges.is_empty() {
+        let search = needs.ranges.clone();
+        needs.ranges.append(&mut found.ranges);
+        if plan.share.spare(ahead.missing(&needs)) {
+            ahead.prepare(&needs);
+            return Ok(());
+        }
+        needs.ranges = search;
+    }
+    if plan.share.spare(ahead.missing(&needs)) {
+        ahead.prepare(&needs);
+    }
+    Ok(())
+}
+
+/// Fetches the sections of fragment metadata that a query looks at.
+pub(crate) fn fetch_sections(plan: &Plan, ahead: &Ahead) {
+    // Fragments whose footers came from consolidated metadata are looked at first.
+    for _ in 0..2 {
+        let (mut needs, mut all) = (Needs::default(), true);
+        for fragment in plan.array.fragments().iter().filter(|fragment| overlaps(plan, fragment)) {
+            all &= fragment.need_sections(sections(plan, fragment).into_iter(), &mut needs);
+        }
+        ahead.prepare(&needs);
+        if all {
+            return;
+        }
+        for fragment in plan.array.fragments().iter() {
+            // What cannot be read is read again by whoever needs it, and its error reported.
+            let _ = fragment.look_at_metadata(plan.array.context());
+        }
+    }
+}
+
+/// Whether a fragment has cells in the ranges, as far as its footer says.
+fn overlaps(plan: &Plan, fragment: &Fragment) -> bool {
+    let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
+    let bounds = fragment.bounds().unwrap_or_default();
+    bounds.iter().zip(sets).all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
+}
+
+/// The sections of a fragment that a query may look at.
+fn sections(plan: &Plan, fragment: &Fragment) -> HashSet<Section> {
+    let schema = fragment.schema();
+    let slots = &fragment.footer().slots;
+    let mut sections = HashSet::new();
+    let mut tiles = |own: FieldKind| {
+        let (Some(field), slot) = (schema.field_of(own), slots.field(own)) else { return };
+        sections.insert(Section::TileOffsets(slot));
+        if field.is_var() {
+            sections.extend([Section::VarOffsets(slot), Section::VarSizes(slot)]);
+        }
+        if field.nullable {
+            sections.insert(Section::ValidityOffsets(slot));
+        }
+    };
+    let asked = asked(plan).filter_map(|(kind, spec)| spec.own_field(schema, kind));
+    asked.for_each(&mut tiles);
+    plan.scanned.iter().copied().for_each(&mut tiles);
+    if !fragment.is_dense() {
+        (0..schema.domain.dimensions.len()).map(FieldKind::Dimension).for_each(&mut tiles);
+    }
+    let conditioned = plan.condition.iter().flat_map(|program| &program.fields);
+    let conditioned: Vec<FieldKind> =
+        conditioned.filter_map(|field| field.spec.own_field(schema, field.kind)).collect();
+    conditioned.iter().copied().for_each(&mut tiles);
+    for own in conditioned.iter().chain(&plan.scanned) {
+        let slot = slots.field(*own);
+        sections.extend([
+            Section::Mins(slot),
+            Section::Maxes(slot),
+            Section::Sums(slot),
+            Section::NullCounts(slot),
+        ]);
+        sections.insert(Section::FragmentStatistics);
+    }
+    let times = [slots.timestamps(), slots.delete_timestamps()];
+    sections.extend(times.into_iter().flatten().map(Section::TileOffsets));
+    if !fragment.is_dense() {
+        sections.insert(Section::RTree);
+        sections.insert(Section::ProcessedConditions);
+    }
+    sections
+}

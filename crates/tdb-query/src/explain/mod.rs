@@ -1,0 +1,307 @@
+//! What a query would do, without doing it: read from metadata only.
+
+mod ahead;
+mod dense;
+mod sparse;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tdb_codec::{ArrayType, to_u64};
+use tdb_filters::Pipeline;
+use tdb_schema::{ArraySchema, FieldKind};
+
+pub(crate) use self::ahead::{fetch_ahead, fetch_sections};
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::storage::Ahead;
+use crate::tiles::FieldTiles;
+use crate::{Layout, Result, Snapshot};
+
+/// What a query would read, and why not more ([`Read::explain`](crate::Read::explain)).
+///
+/// Data files are not opened for it. Tiles, bytes and requests are those of whole tiles: where few chunks of a large tile are
+/// wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read. With a condition all of them
+/// are bounds: what statistics leave over is decided by the condition's columns, tile by tile, and other fields are not read
+/// where no cell satisfies it. What deletes look at is not counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explain {
+    /// The order of the result.
+    pub order: Layout,
+    /// Every committed fragment, oldest first, and what becomes of it.
+    pub fragments: Vec<FragmentPlan>,
+    /// What is read of each field: those asked for, then what the condition looks at, then what finding and ordering cells
+    /// needs besides.
+    pub fields: Vec<FieldPlan>,
+    /// Number of cells of the result: exact for dense arrays, the most there can be for sparse ones.
+    pub cells: u64,
+    /// Whether `cells` and `result_bytes` are exact, not bounds.
+    pub exact: bool,
+    /// Bytes of the result's columns, at most.
+    pub result_bytes: u64,
+    /// Memory the whole query takes, about: the result, keys to order cells by, and the largest column once more while it
+    /// is put in order.
+    pub memory_bytes: u64,
+}
+
+/// What a query does with a fragment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FragmentPlan {
+    /// The name of its folder.
+    pub name: String,
+    /// First and last millisecond it covers.
+    pub timestamps: (u64, u64),
+    /// Its data tiles, if they were counted: those of fragments outside the window were not.
+    pub tiles: Option<u64>,
+    /// Those of them that statistics, or bounding rectangles, keep from being read although they lie in the ranges: no cell of
+    /// them satisfies the condition.
+    pub ruled_out: u64,
+    /// Why it is read or not.
+    pub outcome: Outcome,
+}
+
+/// Why a fragment is read or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The array was opened in a window that does not see it.
+    OutsideWindow,
+    /// A consolidated fragment in the window holds its cells.
+    Consolidated,
+    /// It has no cells in the ranges: its domain, or every tile's rectangle, lies outside.
+    OutsideRanges,
+    /// None of its cells in the ranges satisfies the condition: its statistics, or those of the tiles there, say so.
+    OutsideCondition,
+    /// All its cells in the ranges are hidden by newer ones. Dense arrays only.
+    Hidden,
+    /// It is read.
+    Read {
+        /// Tiles that may hold cells of the query.
+        tiles: u64,
+        /// Those of them that lie wholly in the ranges, so that no coordinate need be compared.
+        whole: u64,
+    },
+}
+
+/// What is read of a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FieldPlan {
+    /// Its name.
+    pub name: String,
+    /// What it is read for.
+    pub purpose: Purpose,
+    /// Tiles, of all fragments.
+    pub tiles: u64,
+    /// Reads of the storage.
+    pub requests: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// Chunks they hold: exact for cells of a fixed size as libtiledb and tdb cut them, else about.
+    pub chunks: u64,
+    /// Bytes of their cells once they are decoded: values, offsets and validity.
+    pub decoded: u64,
+    /// Where these bytes are, if whoever plans is going to fetch them.
+    ranges: Option<Vec<(Arc<str>, core::ops::Range<u64>)>>,
+}
+
+/// What a field is read for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// It was asked for.
+    #[default]
+    Result,
+    /// The condition looks at it.
+    Condition,
+    /// Cells are found, told apart or ordered by it.
+    Search,
+}
+
+impl Explain {
+    /// Reads of the storage that the fields need.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.fields.iter().map(|field| field.requests).sum()
+    }
+
+    /// Stored bytes that the fields need.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.fields.iter().map(|field| field.bytes).sum()
+    }
+
+    /// Chunks that the fields need, about.
+    #[must_use]
+    pub fn chunks(&self) -> u64 {
+        self.fields.iter().map(|field| field.chunks).sum()
+    }
+
+    /// Bytes that are decoded for the fields.
+    #[must_use]
+    pub fn decoded(&self) -> u64 {
+        self.fields.iter().map(|field| field.decoded).sum()
+    }
+
+    /// Tiles kept from being read because no cell of them satisfies the condition.
+    #[must_use]
+    pub fn ruled_out(&self) -> u64 {
+        self.fragments.iter().map(|fragment| fragment.ruled_out).sum()
+    }
+
+    /// Tiles that the fields need.
+    #[must_use]
+    pub fn tiles(&self) -> u64 {
+        self.fields.iter().map(|field| field.tiles).sum()
+    }
+}
+
+impl FieldPlan {
+    fn new(name: &str, purpose: Purpose, fetched: bool) -> Self {
+        let ranges = fetched.then(Vec::new);
+        Self { name: name.to_owned(), purpose, ranges, ..Self::default() }
+    }
+
+    /// Adds a tile of so many cells.
+    fn read(
+        &mut self,
+        context: &Context,
+        (tiles, chunks): (&FieldTiles, Chunks),
+        tile: usize,
+        cells: u64,
+    ) -> Result<()> {
+        let (requests, bytes) = tiles.cost(context, tile)?;
+        if let Some(ranges) = &mut self.ranges {
+            tiles.need(context, tile, ranges)?;
+        }
+        self.tiles = self.tiles.saturating_add(1);
+        self.requests = self.requests.saturating_add(requests);
+        self.bytes = self.bytes.saturating_add(bytes);
+        let values = tiles.var_size(tile);
+        let validity = if tiles.is_nullable() { cells } else { 0 };
+        let size = to_u64(tiles.cell_size());
+        let decoded = cells.saturating_mul(size).saturating_add(values).saturating_add(validity);
+        self.decoded = self.decoded.saturating_add(decoded);
+        let parts = [
+            Chunks::count(cells, size, chunks.fixed),
+            Chunks::count(values, 1, chunks.values),
+            Chunks::count(validity, 1, chunks.validity),
+        ];
+        self.chunks = parts.into_iter().fold(self.chunks, u64::saturating_add);
+        Ok(())
+    }
+}
+
+/// The size of chunks in a field's files.
+#[derive(Clone, Copy, Debug)]
+struct Chunks {
+    fixed: u64,
+    values: u64,
+    validity: u64,
+}
+
+impl Chunks {
+    /// Those of a field of the schema that a fragment was written with.
+    fn of(fragment: &Fragment, kind: FieldKind) -> Self {
+        let schema: &ArraySchema = fragment.schema();
+        let size = |pipeline: &Pipeline| u64::from(pipeline.max_chunk_size);
+        let field = schema.field_of(kind);
+        let own = field.map_or(0, |field| size(schema.filters_in(&field, fragment.version())));
+        let fixed =
+            if field.is_some_and(|field| field.is_var()) { size(&schema.offsets_filters) } else { own };
+        Self { fixed, values: own, validity: size(&schema.validity_filters) }
+    }
+
+    /// Those of system fields such as the cells' timestamps.
+    fn of_system(fragment: &Fragment) -> Self {
+        let size = u64::from(fragment.schema().coords_filters.max_chunk_size);
+        Self { fixed: size, values: size, validity: size }
+    }
+
+    /// How many chunks so many values make, none of which is cut.
+    fn count(values: u64, size: u64, chunk: u64) -> u64 {
+        let each = chunk.checked_div(size).unwrap_or(0).max(1);
+        values.div_ceil(each)
+    }
+}
+
+/// What a plan would do.
+pub(crate) fn explain(plan: &Plan) -> Result<Explain> {
+    let fetched = plan.array.context().ahead.is_some();
+    if let Some(ahead) = &plan.array.context().ahead {
+        fetch_sections(plan, ahead);
+    }
+    let mut explained = fields(plan, fetched)?;
+    if let Some(ahead) = &plan.array.context().ahead {
+        count_requests(&mut explained.fields, ahead);
+    }
+    explained.fragments = all_fragments(&plan.array, explained.fragments);
+    Ok(explained)
+}
+
+/// Counts the requests that are made of a storage which is told beforehand: ranges near each other become one, and what several
+/// fields or purposes need is delivered once. Each counts for the first field that it has something of.
+fn count_requests(fields: &mut [FieldPlan], ahead: &Ahead) {
+    let ranges: Vec<Vec<_>> =
+        fields.iter_mut().map(|field| field.ranges.take().unwrap_or_default()).collect();
+    let mut left: BTreeMap<(Arc<str>, u64), u64> = BTreeMap::new();
+    let all: Vec<_> = ranges.iter().flatten().cloned().collect();
+    left.extend(ahead.requests(&all).into_iter().map(|(key, range)| ((key, range.start), range.end)));
+    for (field, ranges) in fields.iter_mut().zip(ranges) {
+        (field.requests, field.bytes) = (0, 0);
+        for (key, range) in ranges {
+            let before = left.range(..(key.clone(), range.end)).rev();
+            let own = before.take_while(|((of, _), end)| *of == key && **end > range.start);
+            for (place, end) in own.map(|(place, end)| (place.clone(), *end)).collect::<Vec<_>>() {
+                field.requests = field.requests.saturating_add(1);
+                field.bytes = field.bytes.saturating_add(end.saturating_sub(place.1));
+                left.remove(&place);
+            }
+        }
+    }
+}
+
+fn fields(plan: &Plan, fetched: bool) -> Result<Explain> {
+    match plan.array.schema().array_type {
+        ArrayType::Dense => dense::explain(plan, fetched),
+        ArrayType::Sparse => sparse::explain(plan, fetched),
+    }
+}
+
+/// The visible fragments with those that are not, in order of time.
+fn all_fragments(array: &Snapshot, mut fragments: Vec<FragmentPlan>) -> Vec<FragmentPlan> {
+    for (entry, in_window) in array.invisible_fragments() {
+        let outcome = if in_window { Outcome::Consolidated } else { Outcome::OutsideWindow };
+        let (name, timestamps) = (entry.name.to_string(), entry.parsed.timestamps);
+        fragments.push(FragmentPlan { name, timestamps, tiles: None, ruled_out: 0, outcome });
+    }
+    // Stable: visible fragments of one time keep their order.
+    fragments.sort_by_key(|fragment| fragment.timestamps.0);
+    fragments
+}
+
+impl FragmentPlan {
+    fn of(fragment: &Fragment, tiles: u64, ruled_out: u64, outcome: Outcome) -> Self {
+        let name = fragment.name().to_owned();
+        Self { name, timestamps: fragment.timestamps(), tiles: Some(tiles), ruled_out, outcome }
+    }
+}
+
+/// The fields asked for, with their columns.
+fn asked<'p>(plan: &'p Plan) -> impl Iterator<Item = (FieldKind, ColumnSpec)> + use<'p> {
+    let schema = plan.array.schema();
+    plan.fields
+        .iter()
+        .filter_map(move |kind| Some((*kind, ColumnSpec::new(schema, &schema.field_of(*kind)?))))
+}
+
+/// Bytes of a column of `cells` cells, of which those of variable length hold `values` bytes.
+fn column_bytes(spec: &ColumnSpec, cells: u64, values: u64) -> u64 {
+    let fixed = cells.saturating_mul(spec.cell_size.map_or(8, to_u64));
+    let validity = if spec.nullable { cells } else { 0 };
+    fixed.saturating_add(validity).saturating_add(values)
+}

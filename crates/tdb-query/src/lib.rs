@@ -1,0 +1,54 @@
+//! Queries of TileDB arrays: which cells, in which order, inside which memory.
+//!
+//! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is checked against the schema and
+//! becomes a plan. What runs the plan depends on the array and on what was asked for: `dense` paints cells into their places,
+//! `sparse` selects, orders and gathers them, `stream` cuts a query into parts that fit a memory budget, `aggregate` adds cells
+//! up, `explain` says what would be read.
+//!
+//! ```
+//! use tdb_cells::expression::field;
+//! use tdb_query::Array;
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+//! let array = Array::open(path)?;
+//! let cells = array.read().condition(field("a").gt(14)).collect()?;
+//! assert_eq!(cells.len(), 16);
+//! # Ok::<(), tdb_cells::Error>(())
+//! ```
+//!
+//! [`condition`] and [`sparse`] show those above what they need to merge fragments: conditions as programs over columns, and the
+//! deletes that are in force.
+//!
+//! What this crate does not know: file names, byte layouts, how anything is written. Its only thread of its own is that of
+//! [`BatchStream`], which reads the next batch while a caller works on one.
+//!
+//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
+//! may change with any minor version.
+#![forbid(unsafe_code)]
+
+mod aggregate;
+mod array;
+pub mod condition;
+mod dense;
+mod engine;
+mod enumerations;
+mod explain;
+mod plan;
+mod query;
+pub mod sparse;
+mod stream;
+
+use tdb_cells::{
+    Aggregate, Cells, Column, ConditionTarget, Error, QueryCondition, QueryError, Result, TimeWindow, asked,
+    budget, buffers, coordinate, expression, facts, gather, grid, operands, order, parallel, ranges, share,
+    spec,
+};
+use tdb_codec::Layout;
+use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment, statistics, tiles, worker};
+use tdb_storage::{stats, storage};
+
+pub use aggregate::AggregateValue;
+pub use array::{Array, OpenOptions};
+pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
+pub use query::{BatchStream, Read};
+pub use stream::{Batches, Progress};

@@ -1,0 +1,97 @@
+//! A query that was checked: which cells of which fields are wanted, in which order, within which memory.
+
+use tdb_codec::{ArrayType, Layout};
+use tdb_schema::{ArraySchema, Dimension, FieldKind};
+
+use crate::asked::{Ends, Wanted};
+use crate::condition::Program;
+use crate::ranges::RangeSet;
+use crate::share::Share;
+use crate::{QueryError, Result, Snapshot};
+
+/// The name of the field that says when a cell was written.
+pub(crate) const TIMESTAMPS: &str = "__timestamps";
+
+/// A query checked against the schema.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) array: Snapshot,
+    pub(crate) fields: Vec<FieldKind>,
+    /// The intervals of each dimension: merged, or in the order they were asked for where results come in that order.
+    pub(crate) ranges: Vec<RangeSet>,
+    pub(crate) order: Layout,
+    /// What cells must satisfy.
+    pub(crate) condition: Option<Program>,
+    /// Fields that aggregates look at, tile by tile.
+    pub(crate) scanned: Vec<FieldKind>,
+    /// Where the column of the cells' timestamps goes, if they were asked for.
+    pub(crate) timestamps: Option<usize>,
+    /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
+    pub(crate) labels: Vec<(usize, usize)>,
+    /// What a batch takes of it.
+    pub(crate) share: Share,
+}
+
+impl Plan {
+    /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None` for
+    /// all of it. Without an order, the default one of the array.
+    pub(crate) fn new(
+        array: &Snapshot,
+        fields: Vec<FieldKind>,
+        asked: &[Option<Vec<Wanted>>],
+        order: Option<Layout>,
+    ) -> Result<Self> {
+        let schema = array.schema();
+        let order = order.unwrap_or(match schema.array_type {
+            ArrayType::Dense => Layout::RowMajor,
+            ArrayType::Sparse => Layout::Unordered,
+        });
+        let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
+        let ranges = range_sets(schema, asked)?.into_iter().zip(&schema.domain.dimensions);
+        let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
+        Ok(Self {
+            array: array.clone(),
+            fields,
+            ranges: ranges.collect(),
+            order,
+            condition: None,
+            scanned: Vec::new(),
+            timestamps: None,
+            labels: Vec::new(),
+            share: Share::default(),
+        })
+    }
+
+    /// The same query with one more interval in a dimension: what both have in common.
+    pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Self {
+        let mut plan = self.clone();
+        let dimensions = &self.array.schema().domain.dimensions;
+        if let (Some(set), Some(of)) = (plan.ranges.get_mut(dimension), dimensions.get(dimension)) {
+            *set = set.narrowed(of, to);
+        }
+        plan
+    }
+}
+
+/// The intervals of each dimension, as they were asked for.
+fn range_sets(schema: &ArraySchema, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<RangeSet>> {
+    let sets = asked.iter().zip(&schema.domain.dimensions).enumerate();
+    sets.map(|(index, (asked, dimension))| {
+        let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
+        let asked: Vec<Result<Ends, QueryError>> = match asked {
+            Some(asked) => asked.iter().map(|wanted| wanted.resolve(dimension)).collect(),
+            None => vec![Ok(Ends::default())],
+        };
+        let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
+        // Nothing was written outside the current domain: it is all there is of the dimension.
+        let domain = Some((current.low.clone(), current.high.clone()));
+        let bounded = Dimension { domain, ..dimension.clone() };
+        let set = RangeSet::new(&bounded, asked)?;
+        if schema.array_type == ArrayType::Sparse || !set.is_all() {
+            return Ok(set);
+        }
+        let ends = Ends { low: Some(current.low.clone()), high: Some(current.high.clone()) };
+        Ok(RangeSet::new(dimension, [Ok(ends)])?)
+    })
+    .collect()
+}

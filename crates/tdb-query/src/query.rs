@@ -1,0 +1,376 @@
+//! The query builder.
+
+mod ahead;
+
+use core::ops::RangeBounds;
+
+use tdb_codec::{ArrayType, Layout};
+use tdb_schema::{ArraySchema, FieldKind};
+
+pub use self::ahead::BatchStream;
+use crate::asked::{AskedRange, Ends, Wanted};
+use crate::budget::MemoryBudget;
+use crate::condition::Program;
+use crate::coordinate::Coordinate;
+use crate::engine::{LabelValues, label_values, run};
+use crate::explain::{Explain, explain};
+use crate::plan::{Plan, TIMESTAMPS};
+use crate::ranges::check_ends;
+use crate::stats::QueryStats;
+use crate::stream::{self, Allowance, Batches, OnProgress, Progress};
+use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result};
+
+/// A query: which fields of which cells, in which order.
+///
+/// Without further word it asks for the whole array: all attributes of a dense array, dimensions and attributes of
+/// a sparse one.
+///
+/// ```no_run
+/// use tdb_array::{Array, Layout};
+///
+/// let array = Array::open("path/to/array")?;
+/// let cells = array.read().fields(["temperature"]).range("row", 0..=99).order(Layout::RowMajor).collect()?;
+/// let temperatures: &[f64] = cells.field("temperature")?.values()?;
+/// # Ok::<(), tdb_array::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a query does nothing until its cells are collected"]
+pub struct Read {
+    array: Array,
+    fields: Option<Vec<String>>,
+    ranges: Vec<(String, Vec<Wanted>)>,
+    labels: Vec<(String, Wanted)>,
+    order: Option<Layout>,
+    condition: Option<QueryCondition>,
+    memory: Option<MemoryBudget>,
+    batch_memory: Option<MemoryBudget>,
+    pub(crate) on_progress: Option<OnProgress>,
+}
+
+impl Array {
+    /// Starts a query.
+    pub fn read(&self) -> Read {
+        Read::new(self.clone())
+    }
+}
+
+impl Read {
+    pub(crate) const fn new(array: Array) -> Self {
+        Self {
+            array,
+            fields: None,
+            ranges: Vec::new(),
+            labels: Vec::new(),
+            order: None,
+            condition: None,
+            memory: None,
+            batch_memory: None,
+            on_progress: None,
+        }
+    }
+
+    /// Asks for these fields: attributes, dimensions and dimension labels, in the order of the result's columns. Sparse
+    /// arrays also have the field `__timestamps`: when each cell was written, in milliseconds since 1970.
+    pub fn fields<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.fields = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Asks for the cells in a range of a dimension: integers for integral, date and time dimensions (in the
+    /// dimension's unit), floats for real ones, strings for string ones. Open ends are the domain's.
+    ///
+    /// Called again for the same dimension it adds a range. The result has the cells that lie, in each dimension, in one
+    /// of its ranges; a dimension without any is read whole. Cells of sparse arrays come once, however many ranges they
+    /// lie in. Dense arrays in row- or column-major order give each dimension's ranges in the order they were added, and
+    /// cells that lie in several of them as often: 6 and 2 to 3 give the rows 6, 2, 3. Global order, which no order of
+    /// ranges can change, has every cell once.
+    pub fn range<V: Into<Coordinate> + Clone>(
+        mut self,
+        dimension: impl Into<String>,
+        range: impl RangeBounds<V>,
+    ) -> Self {
+        self.ranges.push((dimension.into(), vec![Wanted::Values(AskedRange::new(&range))]));
+        self
+    }
+
+    /// Asks for the cells in several ranges of a dimension, as so many calls of [`Self::range`] do; but no ranges at all
+    /// give no cells.
+    pub fn ranges<V: Into<Coordinate> + Clone, R: RangeBounds<V>>(
+        mut self,
+        dimension: impl Into<String>,
+        ranges: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let ranges = ranges.into_iter().map(|range| Wanted::Values(AskedRange::new(&range)));
+        self.ranges.push((dimension.into(), ranges.collect()));
+        self
+    }
+
+    /// Asks for the cells at these coordinates of a dimension: ranges of one, in any order. No coordinates give no cells.
+    ///
+    /// Many of them cost little more than few: tiles are found, and cells compared, by binary search.
+    pub fn points<V: Into<Coordinate>>(
+        mut self,
+        dimension: impl Into<String>,
+        coordinates: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let points = coordinates.into_iter().map(|value| Wanted::Point(value.into()));
+        self.ranges.push((dimension.into(), points.collect()));
+        self
+    }
+
+    /// Asks for the cells in a range of a dimension label's values: those at the positions whose label lies in it. Ranges of
+    /// labels and of their dimension add up.
+    pub fn label_range<V: Into<Coordinate> + Clone>(
+        mut self,
+        label: impl Into<String>,
+        range: impl RangeBounds<V>,
+    ) -> Self {
+        self.labels.push((label.into(), Wanted::Values(AskedRange::new(&range))));
+        self
+    }
+
+    /// Asks for the cells in an inclusive range of a dimension label's values, given as the label's little-endian bytes; `None`
+    /// is open.
+    pub fn label_range_bytes(
+        mut self,
+        label: impl Into<String>,
+        low: Option<Vec<u8>>,
+        high: Option<Vec<u8>>,
+    ) -> Self {
+        self.labels.push((label.into(), Wanted::Bytes(Ends { low, high })));
+        self
+    }
+
+    /// Asks for the cells in an inclusive range given as the dimension's little-endian bytes; `None` is open.
+    pub fn range_bytes(
+        mut self,
+        dimension: impl Into<String>,
+        low: Option<Vec<u8>>,
+        high: Option<Vec<u8>>,
+    ) -> Self {
+        self.ranges.push((dimension.into(), vec![Wanted::Bytes(Ends { low, high })]));
+        self
+    }
+
+    /// Asks for an order: row-major, column-major, global, or unordered (whatever is cheapest). The default is
+    /// row-major for dense arrays and unordered for sparse ones.
+    pub const fn order(mut self, order: Layout) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// Asks for the cells that satisfy a condition, beside conditions given before. A sparse read returns no others; a
+    /// dense one returns fill values in the place of others (null, if that is what the attribute is filled with).
+    ///
+    /// ```
+    /// use tdb_array::{Array, field};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
+    /// let array = Array::open(path)?;
+    /// # let name = array.schema().attributes[0].name.clone();
+    /// # let name = name.as_str();
+    /// let all = array.read().collect()?.len();
+    /// let some = array.read().condition(field(name).gt(5)).collect()?.len();
+    /// let rest = array.read().condition(!field(name).gt(5)).collect()?.len();
+    /// assert_eq!(some + rest, all);
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    pub fn condition(mut self, condition: QueryCondition) -> Self {
+        self.condition = Some(match self.condition {
+            Some(before) => before.and(condition),
+            None => condition,
+        });
+        self
+    }
+
+    /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means. What statistics of
+    /// fragments and tiles answer exactly is not read from data files, and the rest is read tile by tile.
+    ///
+    /// Fields and order of the query do not matter. A cell that several ranges ask for counts once.
+    ///
+    /// ```
+    /// use tdb_array::{Aggregate, Array};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let found = array.read().range("rows", 1..=2).aggregate([Aggregate::count(), Aggregate::sum("a")])?;
+    /// assert_eq!((found[0].as_u64(), found[1].as_i64()), (Some(8), Some(36)));
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::collect`], and an aggregate that its field's type does not have.
+    pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
+        let memory = Allowance::new(self.memory, self.batch_memory);
+        // In global order ranges are merged, so that no cell counts twice, and dense regions are parts of tiles.
+        let plan = self.order(Layout::GlobalOrder).fields([""; 0]).plan()?;
+        crate::aggregate::run(plan, aggregates.into_iter().collect(), memory)
+    }
+
+    /// Bounds the memory that the query uses: for [`Self::collect`] with its result, for [`Self::batches`] with the batch
+    /// that is being made, for [`Self::aggregate`] with the cells that must be looked at together. It covers what the query holds of any kind: results, keys and columns on their way to their order,
+    /// bytes as stored and as decoded in every thread, offset lists and R-trees, and the states of decoders.
+    ///
+    /// Without a budget, `collect` takes what the result needs, and `batches` stays within 1 GiB.
+    pub const fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.memory = Some(budget);
+        self
+    }
+
+    /// Bounds what the cells of one batch take while it is made, however much the budget leaves for them: [`Self::batches`]
+    /// are smaller then, and come sooner. Of [`Self::aggregate`] it bounds the cells that are looked at together. The working memory of threads is not part of it.
+    pub const fn batch_memory(mut self, most: MemoryBudget) -> Self {
+        self.batch_memory = Some(most);
+        self
+    }
+
+    /// Calls a function after each batch.
+    pub fn on_progress(mut self, call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(OnProgress::new(call));
+        self
+    }
+
+    /// Runs the query and collects all its cells.
+    ///
+    /// # Errors
+    /// A field or range that does not fit the array, a damaged file, or something this build does not support.
+    /// [`QueryError::OverBudget`] if there is a budget, and the result does not fit it.
+    pub fn collect(self) -> Result<Cells> {
+        let memory = self.memory;
+        let mut plan = self.plan()?;
+        match memory {
+            Some(budget) => stream::read_within(&mut plan, budget),
+            None => run(&plan),
+        }
+    }
+
+    /// Runs the query, and says what it took.
+    ///
+    /// # Errors
+    /// As [`Self::collect`].
+    pub fn collect_with_stats(self) -> Result<(Cells, QueryStats)> {
+        let array = self.array.clone();
+        let before = array.stats();
+        let cells = self.collect()?;
+        Ok((cells, array.stats().since(&before)))
+    }
+
+    /// Says what the query would read, from metadata alone.
+    ///
+    /// # Errors
+    /// A field or range that does not fit the array, or damaged metadata.
+    pub fn explain(self) -> Result<Explain> {
+        explain(&self.plan()?)
+    }
+
+    /// Runs the query batch by batch: all that [`Self::collect`] returns, in the same order, in pieces that fit the memory
+    /// budget.
+    ///
+    /// ```
+    /// use tdb_array::Array;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let mut sum = 0i64;
+    /// for batch in array.read().memory("64 MiB".parse()?).batches()? {
+    ///     sum += batch?.field("a")?.values::<i32>()?.iter().copied().map(i64::from).sum::<i64>();
+    /// }
+    /// assert_eq!(sum, (1..=16).sum());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A field or range that does not fit the array, damaged metadata, or a budget that is too small for any batch
+    /// ([`QueryError::BudgetTooSmall`]). What comes to light later, the iterator returns.
+    pub fn batches(self) -> Result<Batches> {
+        let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
+        let (batch, on_progress) = (self.batch_memory, self.on_progress.clone());
+        Batches::new(self.plan()?, budget, batch, on_progress)
+    }
+
+    pub(crate) fn plan(mut self) -> Result<Plan> {
+        let array = self.array.for_query();
+        let schema = array.schema();
+        let (mut timestamps, mut labels) = (None, Vec::new());
+        let fields = match &self.fields {
+            Some(names) => {
+                let mut fields = Vec::with_capacity(names.len());
+                for (place, name) in names.iter().enumerate() {
+                    if name == TIMESTAMPS && schema.array_type == ArrayType::Sparse && timestamps.is_none() {
+                        timestamps = Some(place);
+                    } else if let Some(label) = schema.labels.iter().position(|label| label.name == *name) {
+                        labels.push((place, label));
+                        fields.push(FieldKind::Dimension(label_dimension(schema, label)));
+                    } else {
+                        fields.push(find_field(schema, name)?);
+                    }
+                }
+                fields
+            }
+            None => {
+                let dense = schema.array_type == ArrayType::Dense;
+                let wanted = |kind: &FieldKind| !dense || matches!(kind, FieldKind::Attribute(_));
+                schema.fields().map(|field| field.kind).filter(wanted).collect()
+            }
+        };
+        let asked = self.asked_ranges()?;
+        let plan = Plan::new(&array, fields, &asked, self.order)?;
+        let condition = self.condition.map(|condition| Program::of_query(&condition, &self.array));
+        let condition = condition.transpose()?;
+        Ok(Plan { condition, timestamps, labels, ..plan })
+    }
+
+    /// Takes the ranges of each dimension, as they were asked for; `None` where none were.
+    fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<Wanted>>>> {
+        let array = self.array.clone();
+        let schema = array.schema();
+        let dimensions = &schema.domain.dimensions;
+        let mut asked: Vec<Option<Vec<Wanted>>> = vec![None; dimensions.len()];
+        for (index, mut ranges) in self.ranges_by_label()? {
+            let slot = asked.get_mut(index).map(Option::get_or_insert_default);
+            slot.into_iter().for_each(|slot| slot.append(&mut ranges));
+        }
+        for (name, mut wanted) in core::mem::take(&mut self.ranges) {
+            let index = schema.dimension_index(&name);
+            let slot = index.and_then(|index| asked.get_mut(index)).ok_or_else(|| {
+                let known = dimensions.iter().map(|dimension| dimension.name.as_str());
+                let known = known.collect::<Vec<_>>().join(", ");
+                QueryError::UnknownDimension { name: name.clone(), known }
+            })?;
+            slot.get_or_insert_default().append(&mut wanted);
+        }
+        Ok(asked)
+    }
+
+    /// Ranges given in labels, as ranges of their dimensions.
+    fn ranges_by_label(&self) -> Result<Vec<(usize, Vec<Wanted>)>> {
+        let schema = self.array.schema();
+        let mut found = Vec::with_capacity(self.labels.len());
+        for (name, range) in &self.labels {
+            let number = schema.labels.iter().position(|label| label.name == *name);
+            let label = number.and_then(|number| Some((number, schema.labels.get(number)?)));
+            let (number, label) = label.ok_or_else(|| {
+                let known = schema.labels.iter().map(|label| label.name.as_str());
+                QueryError::UnknownLabel { name: name.clone(), known: known.collect::<Vec<_>>().join(", ") }
+            })?;
+            let as_dimension = LabelValues::dimension(label);
+            let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
+            let positions = label_values(&self.array, label)?.positions(&ends);
+            found.push((label_dimension(schema, number), positions.into_iter().map(Wanted::Bytes).collect()));
+        }
+        Ok(found)
+    }
+}
+
+/// The number of a label's dimension.
+fn label_dimension(schema: &ArraySchema, label: usize) -> usize {
+    let dimension = schema.labels.get(label).and_then(|label| usize::try_from(label.dimension).ok());
+    dimension.unwrap_or(usize::MAX)
+}
+
+fn find_field(schema: &ArraySchema, name: &str) -> Result<FieldKind, QueryError> {
+    schema.field(name).map(|field| field.kind).ok_or_else(|| {
+        let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
+        QueryError::UnknownField { name: name.to_owned(), known }
+    })
+}

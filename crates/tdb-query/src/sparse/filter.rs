@@ -1,0 +1,290 @@
+//! A query's condition among sparse cells: applied as early as duplicates allow.
+//!
+//! Where no duplicates must be looked for, a tile's cells that fail are dropped before coordinates are decoded, let alone
+//! sorted. Where they must, an older version of a cell must not come back when the newest one fails. So the condition is
+//! asked of all cells first; then all cells whose coordinates are those of one that matched take part in the search for
+//! duplicates, whatever they hold, and only they. Coordinates are compared by a fingerprint: where two share one by
+//! accident, a cell more is sorted, and nothing changes.
+
+use std::collections::{HashMap, HashSet};
+
+use tdb_codec::{to_u64, to_usize};
+
+use super::select::{Candidate, TileSelection, all_candidates, select, select_in, tiles_meeting};
+use crate::Result;
+use crate::buffers::index_of;
+use crate::condition::{Sources, Verdict};
+use crate::plan::Plan;
+use crate::worker::Worker;
+
+/// Which cells [`select`] takes, beside those in the ranges.
+#[derive(Clone, Copy)]
+pub(crate) enum Filter<'a> {
+    All,
+    /// Those that satisfy the first condition of the program.
+    Matching(&'a Sources<'a>),
+    /// Those with coordinates in the set.
+    Among(&'a Fingerprints),
+}
+
+/// Cells of a query that may be in its result: no duplicates were dropped and no deletes applied yet.
+pub(crate) struct Selected {
+    pub(crate) selections: Vec<TileSelection>,
+    /// Where cells had to be taken that fail the condition: a byte a cell, 0 for these.
+    pub(crate) matches: Option<Vec<u8>>,
+}
+
+/// Selects the cells of a query. `coordinates` says whether their coordinates are wanted, `dedup` whether older versions
+/// of cells are still among them.
+pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool) -> Result<Selected> {
+    let context = plan.array.context();
+    let Some(program) = &plan.condition else {
+        return Ok(Selected { selections: select(plan, coordinates, Filter::All)?, matches: None });
+    };
+    let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.share);
+    if dedup {
+        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources));
+    }
+    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources))?, matches: None })
+}
+
+/// Selects the cells of some tiles, among which older versions of cells may be, and what is needed to find those.
+pub(crate) fn selected_in(
+    plan: &Plan,
+    candidates: Vec<Candidate>,
+    condition: Option<&Sources<'_>>,
+) -> Result<Selected> {
+    let Some(sources) = condition else {
+        return Ok(Selected { selections: select_in(plan, candidates, true, Filter::All)?, matches: None });
+    };
+    let filter = Filter::Matching(sources);
+    let matching = select_in(plan, filter.keep_candidates(candidates.clone())?, true, filter)?;
+    if matching.is_empty() {
+        return Ok(Selected { selections: matching, matches: None });
+    }
+    // Bits of the set, and a number for each cell while they are set.
+    let cells: usize = matching.iter().map(TileSelection::len).sum();
+    plan.share.charge(to_u64(cells).saturating_mul(4 + 8))?;
+    let fingerprints = Fingerprints::of(&matching);
+    let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
+    let candidates = meeting(plan, &tiles, candidates)?;
+    let selections = select_in(plan, candidates, true, Filter::Among(&fingerprints))?;
+    let matches = matches(&selections, &matching);
+    Ok(Selected { selections, matches: Some(matches) })
+}
+
+/// More rectangles than this are not compared.
+const MOST_RECTANGLES: usize = 1 << 16;
+
+/// Leaves out the tiles that cannot have coordinates of a match, which are in the tiles `matching` (fragment and number): their
+/// rectangles lie elsewhere.
+pub(crate) fn meeting(
+    plan: &Plan,
+    matching: &[(usize, usize)],
+    candidates: Vec<Candidate>,
+) -> Result<Vec<Candidate>> {
+    let array = &plan.array;
+    if matching.len().saturating_mul(array.fragments().len()) > MOST_RECTANGLES {
+        return Ok(candidates);
+    }
+    let mut met: HashSet<(usize, usize)> = HashSet::new();
+    for (fragment, tile) in matching {
+        let Some(own) = array.fragments().get(*fragment) else { continue };
+        let tree = own.rtree(array.context())?;
+        let Some(mbr) = tree.leaf(*tile) else { return Ok(candidates) };
+        for (index, fragment) in array.fragments().iter().enumerate() {
+            met.extend(tiles_meeting(plan, &mbr, fragment)?.into_iter().map(|tile| (index, tile)));
+        }
+    }
+    let is_met = |candidate: &Candidate| met.contains(&(candidate.fragment, candidate.tile));
+    Ok(candidates.into_iter().filter(is_met).collect())
+}
+
+/// For every cell of `selections` whether it is among those of `matching`.
+fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Vec<u8> {
+    let by_tile: HashMap<(usize, usize), &TileSelection> =
+        matching.iter().map(|selection| ((selection.fragment, selection.tile), selection)).collect();
+    let mut flags = Vec::with_capacity(selections.iter().map(TileSelection::len).sum());
+    for selection in selections {
+        let matching = by_tile.get(&(selection.fragment, selection.tile)).copied();
+        match matching.map(|matching| matching.cells.as_deref()) {
+            None => flags.resize(flags.len().saturating_add(selection.len()), 0),
+            Some(None) => flags.resize(flags.len().saturating_add(selection.len()), 1),
+            Some(Some(cells)) => {
+                let has = |cell: u32| u8::from(cells.binary_search(&cell).is_ok());
+                match &selection.cells {
+                    Some(own) => flags.extend(own.iter().map(|cell| has(*cell))),
+                    None => flags.extend((0u32..).take(selection.tile_cells).map(has)),
+                }
+            }
+        }
+    }
+    flags
+}
+
+impl Filter<'_> {
+    /// Whether any cell of a fragment may be taken.
+    pub(crate) fn takes_fragment(&self, fragment: usize) -> Result<bool> {
+        match self {
+            Self::Matching(sources) => Ok(sources.fragment_verdict(0, fragment)? != Verdict::None),
+            Self::All | Self::Among(_) => Ok(true),
+        }
+    }
+
+    /// Leaves out the tiles of which no cell can be taken.
+    pub(crate) fn keep_candidates(&self, candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
+        let Self::Matching(sources) = self else { return Ok(candidates) };
+        let mut kept = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            let Candidate { fragment, tile, tile_cells, .. } = candidate;
+            if sources.tile_verdict(0, fragment, tile, tile_cells)? != Verdict::None {
+                kept.push(candidate);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The cells of a tile that are taken as far as their attributes say: `None` for all.
+    pub(super) fn wanted(
+        &self,
+        fragment: usize,
+        tile: usize,
+        cells: usize,
+        worker: &mut Worker,
+    ) -> Result<Option<Vec<u8>>> {
+        let Self::Matching(sources) = self else { return Ok(None) };
+        sources.context.tile_len(cells, 1)?;
+        let mut wanted = vec![1u8; cells];
+        let mut columns = sources.tile(fragment, tile, cells, worker)?;
+        sources.program.apply(0, &mut columns, &mut wanted)?;
+        Ok(Some(wanted))
+    }
+
+    /// Whether cells can only be judged by their coordinates.
+    pub(super) const fn needs_coordinates(&self) -> bool {
+        matches!(self, Self::Among(_))
+    }
+}
+
+/// A set of coordinates, of which membership is sometimes affirmed by mistake.
+pub(crate) struct Fingerprints {
+    bits: Vec<u64>,
+    mask: u64,
+}
+
+/// Bits of the set for each member: with two probes, about 1 in 64 others is taken for one.
+const BITS_EACH: usize = 16;
+
+impl Fingerprints {
+    fn of(selections: &[TileSelection]) -> Self {
+        let cells: usize = selections.iter().map(TileSelection::len).sum();
+        let words = cells.saturating_mul(BITS_EACH).div_ceil(64).max(1).next_power_of_two();
+        let mut set = Self { bits: vec![0; words], mask: to_u64(words).saturating_mul(64).saturating_sub(1) };
+        for selection in selections {
+            let columns =
+                selection.coordinates.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref()));
+            for print in prints(columns, selection.len()) {
+                for bit in set.probes(print) {
+                    if let Some(word) = set.bits.get_mut(word_of(bit)) {
+                        *word |= 1 << (bit % 64);
+                    }
+                }
+            }
+        }
+        set
+    }
+
+    const fn probes(&self, print: u64) -> [u64; 2] {
+        [print & self.mask, print.rotate_right(32) & self.mask]
+    }
+
+    /// Clears `wanted` for cells that are not in the set.
+    pub(super) fn keep<'c>(
+        &self,
+        coordinates: impl Iterator<Item = (&'c [u8], Option<&'c [u64]>)>,
+        wanted: &mut [u8],
+    ) {
+        let prints = prints(coordinates, wanted.len());
+        for (keep, print) in wanted.iter_mut().zip(prints) {
+            let held = |bit: u64| self.bits.get(word_of(bit)).is_some_and(|word| word >> (bit % 64) & 1 == 1);
+            *keep &= u8::from(self.probes(print).into_iter().all(held));
+        }
+    }
+}
+
+fn word_of(bit: u64) -> usize {
+    usize::try_from(bit / 64).unwrap_or(usize::MAX)
+}
+
+/// A fingerprint of each cell's coordinates, as bits: what counts as equal when duplicates are looked for. Columns are
+/// values back to back, and for strings one more offset than cells.
+fn prints<'c>(columns: impl Iterator<Item = (&'c [u8], Option<&'c [u64]>)>, cells: usize) -> Vec<u64> {
+    let mut prints = vec![FACTOR; cells];
+    for (values, offsets) in columns {
+        match (offsets, values.len().checked_div(cells).unwrap_or(0)) {
+            (Some(offsets), _) => {
+                for (print, pair) in prints.iter_mut().zip(offsets.windows(2)) {
+                    let end = |at: Option<&u64>| at.copied().and_then(to_usize).unwrap_or(0);
+                    let cell = values.get(end(pair.first())..end(pair.last())).unwrap_or_default();
+                    *print = mix(*print, to_u64(cell.len()));
+                    cell.chunks(8).for_each(|chunk| *print = mix(*print, little_endian(chunk)));
+                }
+            }
+            (None, 4) => add(&mut prints, values.as_chunks::<4>().0, |word| u32::from_le_bytes(word).into()),
+            (None, 8) => add(&mut prints, values.as_chunks::<8>().0, u64::from_le_bytes),
+            (None, size) => {
+                for (print, value) in prints.iter_mut().zip(values.chunks_exact(size.max(1))) {
+                    *print = mix(*print, little_endian(value));
+                }
+            }
+        }
+    }
+    prints.iter_mut().for_each(|print| *print = mix(*print, 0));
+    prints
+}
+
+/// An odd number without pattern: the golden ratio's bits.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+const fn mix(print: u64, word: u64) -> u64 {
+    let mixed = (print ^ word).wrapping_mul(FACTOR);
+    mixed ^ (mixed >> 29)
+}
+
+fn add<const N: usize>(prints: &mut [u64], values: &[[u8; N]], word: impl Fn([u8; N]) -> u64) {
+    for (print, value) in prints.iter_mut().zip(values) {
+        *print = mix(*print, word(*value));
+    }
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Narrows selections to the cells of which `keep` is not 0; selections without any are dropped.
+pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8]) -> Vec<TileSelection> {
+    let mut start = 0usize;
+    let mut narrowed = Vec::with_capacity(selections.len());
+    for mut selection in selections {
+        let end = start.saturating_add(selection.len());
+        let flags = keep.get(start..end).unwrap_or_default();
+        start = end;
+        if !flags.contains(&0) {
+            narrowed.push(selection);
+            continue;
+        }
+        let numbers = (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at);
+        let cells: Vec<u32> = match &selection.cells {
+            Some(cells) => numbers.filter_map(|at| cells.get(index_of(at)).copied()).collect(),
+            None => numbers.collect(),
+        };
+        // Coordinates and timestamps no longer belong to the cells.
+        selection.coordinates = Vec::new();
+        selection.timestamps = None;
+        selection.cells = Some(cells);
+        if selection.len() > 0 {
+            narrowed.push(selection);
+        }
+    }
+    narrowed
+}

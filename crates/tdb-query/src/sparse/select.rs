@@ -1,0 +1,412 @@
+//! Which cells of which tiles a query wants, and their coordinates.
+
+use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_fragment::Mbr;
+use tdb_schema::{Dimension, FieldKind, Range};
+
+use super::filter::Filter;
+use super::pick::{copy_var_cells, fitted, numbers_of, pick, var_cell};
+use crate::buffers::{VarTile, index_of};
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::plan::Plan;
+use crate::ranges::RangeSet;
+use crate::share::Share;
+use crate::stats::Stage;
+use crate::tiles::FieldTiles;
+use crate::worker::Worker;
+use crate::{Error, Result, TimeWindow, parallel};
+
+/// The cells of one data tile that a query wants.
+#[derive(Debug)]
+pub(crate) struct TileSelection {
+    /// Which of the plan's fragments.
+    pub(crate) fragment: usize,
+    pub(crate) tile: usize,
+    /// Cells in the whole tile.
+    pub(crate) tile_cells: usize,
+    /// Numbers of the wanted cells, ascending; `None` for all.
+    pub(crate) cells: Option<Vec<u32>>,
+    /// Coordinates of the wanted cells, by dimension; empty unless they were asked for.
+    pub(crate) coordinates: Vec<Coordinates>,
+    /// When each wanted cell was written, for fragments that know.
+    pub(crate) timestamps: Option<Vec<u64>>,
+    /// The fragment's first timestamp: when its cells were written, if it does not know better.
+    pub(crate) written: u64,
+}
+
+/// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Coordinates {
+    pub(crate) values: Buffer,
+    pub(crate) offsets: Option<Vec<u64>>,
+}
+
+impl TileSelection {
+    /// Number of wanted cells.
+    pub(crate) fn len(&self) -> usize {
+        self.cells.as_ref().map_or(self.tile_cells, Vec::len)
+    }
+
+    /// Bytes it holds, about.
+    fn held(&self) -> u64 {
+        let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));
+        let times = self.timestamps.as_ref().map_or(0, |times| times.len().saturating_mul(8));
+        let coordinates = self.coordinates.iter().map(|coordinates| {
+            let offsets = coordinates.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
+            coordinates.values.len().saturating_add(offsets)
+        });
+        to_u64(coordinates.fold(lists.saturating_add(times).saturating_add(256), usize::saturating_add))
+    }
+}
+
+/// A tile whose MBR overlaps the query.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) fragment: usize,
+    pub(crate) tile: usize,
+    pub(crate) tile_cells: usize,
+    /// Whether all its cells are in the ranges and in the window, so that coordinates need not be looked at.
+    pub(crate) whole: bool,
+}
+
+/// A fragment's dimensions.
+struct Source {
+    /// Which of the plan's fragments.
+    fragment: usize,
+    dimensions: Vec<FieldTiles>,
+    /// Cell timestamps, if the fragment has them.
+    timestamps: Option<Box<FieldTiles>>,
+    /// Whether cells must be compared with the window one by one.
+    filter_time: bool,
+    /// The fragment's first timestamp.
+    written: u64,
+}
+
+/// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
+/// `coordinates` says whether the cells' coordinates are wanted too.
+pub(crate) fn select(plan: &Plan, coordinates: bool, filter: Filter<'_>) -> Result<Vec<TileSelection>> {
+    select_in(plan, all_candidates(plan, filter)?, coordinates, filter)
+}
+
+/// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
+pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+    let fragments: Vec<usize> = (0..plan.array.fragments().len()).collect();
+    let found = parallel::filter_map(plan.array.context().threads, &fragments, |index| {
+        let found = candidates_of(plan, *index, filter)?;
+        Ok((!found.is_empty()).then_some(found))
+    })?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Those of one fragment.
+pub(crate) fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
+    let Some(fragment) = plan.array.fragments().get(index) else { return Ok(Vec::new()) };
+    let found = if filter.takes_fragment(index)? { candidates(plan, index, fragment)? } else { Vec::new() };
+    filter.keep_candidates(found)
+}
+
+/// Finds the wanted cells of some tiles.
+pub(crate) fn select_in(
+    plan: &Plan,
+    candidates: Vec<Candidate>,
+    coordinates: bool,
+    filter: Filter<'_>,
+) -> Result<Vec<TileSelection>> {
+    let array = &plan.array;
+    let context = array.context();
+    let _clock = context.counters.time(Stage::Select);
+    let window = array.window();
+    let dimensions = &array.schema().domain.dimensions;
+    // Whether a fragment's coordinates are looked at, for those that have tiles to look at.
+    let mut looks: Vec<Option<bool>> = vec![None; array.fragments().len()];
+    for candidate in &candidates {
+        if let Some(looks) = looks.get_mut(candidate.fragment) {
+            let any = looks.get_or_insert(coordinates || filter.needs_coordinates());
+            *any |= !candidate.whole;
+        }
+    }
+    let looks = looks.iter().enumerate();
+    let looked: Vec<(usize, bool)> =
+        looks.filter_map(|(index, looks)| looks.map(|looks| (index, looks))).collect();
+    let sources = parallel::filter_map(context.threads, &looked, |(index, looks)| {
+        let Some(fragment) = array.fragments().get(*index) else { return Ok(None) };
+        let fields = if *looks { 0..dimensions.len() } else { 0..0 };
+        let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
+        Ok(Some(Source {
+            fragment: *index,
+            dimensions: fields.collect::<Result<_>>()?,
+            timestamps: FieldTiles::timestamps(context, fragment)?.map(Box::new),
+            filter_time: filters_time(plan, fragment),
+            written: fragment.timestamps().0,
+        }))
+    })?;
+    parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
+        let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
+        let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
+        let (ranges, share) = (&plan.ranges, &plan.share);
+        let selector = Selector { context, dimensions, ranges, window, coordinates, filter, share };
+        let selection = selector.run(candidate, source, worker)?;
+        share.charge(selection.as_ref().map_or(0, TileSelection::held))?;
+        Ok(selection)
+    })
+    .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
+}
+
+/// Whether cells of a fragment must be compared with the window one by one.
+pub(crate) fn filters_time(plan: &Plan, fragment: &Fragment) -> bool {
+    fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
+}
+
+/// The tiles of a fragment that may hold cells of the query, in file order.
+pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
+    let context = plan.array.context();
+    if fragment.is_dense() {
+        let path = context.describe(fragment.metadata_key());
+        let detail = "a dense fragment in a sparse array";
+        return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
+    }
+    let mut candidates = Vec::new();
+    if !plan.share.has_fragment(index) {
+        return Ok(candidates);
+    }
+    // What a window takes of a tile only its coordinates can tell.
+    let looks = filters_time(plan, fragment) || plan.share.window.is_some();
+    let dimensions = &plan.array.schema().domain.dimensions;
+    let unbounded = plan.ranges.iter().all(RangeSet::is_all);
+    if unbounded {
+        let tiles = fragment.footer().sparse_tile_num;
+        // The list of offsets bounds the count by real bytes before anything is pushed.
+        let most = FieldTiles::open(context, fragment, FieldKind::Dimension(0))?.tile_count();
+        let tiles = to_usize(tiles).filter(|tiles| *tiles <= most).ok_or_else(|| {
+            let detail = format!("{tiles} tiles, but only {most} offsets");
+            let path = context.describe(fragment.metadata_key());
+            Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
+        })?;
+        for tile in (0..tiles).filter(|tile| plan.share.has_tile(index, *tile)) {
+            let tile_cells = fragment.tile_cells(context, tile)?;
+            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !looks });
+        }
+        return Ok(candidates);
+    }
+    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
+        let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
+        set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
+    };
+    // A fragment outside the query costs nothing.
+    let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
+    if domain.into_iter().any(|(dimension, range)| !overlaps(dimension, &range.low, &range.high)) {
+        return Ok(candidates);
+    }
+    let tree = fragment.rtree(context)?;
+    for tile in tree.search(overlaps).into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
+        let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
+        let tile_cells = fragment.tile_cells(context, tile)?;
+        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !looks });
+    }
+    Ok(candidates)
+}
+
+/// Whether a box, one interval a dimension, lies in the ranges.
+pub(crate) fn lies_inside<'r>(plan: &Plan, intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>) -> bool {
+    let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
+    intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
+}
+
+/// The tiles of a fragment whose rectangle has something in common with `mbr`.
+pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
+    let dimensions = &plan.array.schema().domain.dimensions;
+    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
+        let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
+            return true;
+        };
+        let compare = |a: &[u8], b: &[u8]| Range::compare(d.datatype, a, b);
+        compare(low, own_high).is_le() && compare(own_low, high).is_le()
+    };
+    // A fragment elsewhere need not even have its tree read.
+    let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
+    if !domain.into_iter().all(|(dimension, range)| overlaps(dimension, &range.low, &range.high)) {
+        return Ok(Vec::new());
+    }
+    Ok(fragment.rtree(plan.array.context())?.search(overlaps))
+}
+
+struct Selector<'a> {
+    context: &'a Context,
+    dimensions: &'a [Dimension],
+    ranges: &'a [RangeSet],
+    window: TimeWindow,
+    coordinates: bool,
+    filter: Filter<'a>,
+    share: &'a Share,
+}
+
+/// A decoded dimension of a tile.
+enum Decoded {
+    Fixed(Buffer),
+    Var(VarTile),
+}
+
+impl Decoded {
+    /// Gives the memory to the tiles to come.
+    fn give_back(self, worker: &mut Worker) {
+        match self {
+            Self::Fixed(values) => worker.give_back(values),
+            Self::Var(tile) => worker.strings = tile,
+        }
+    }
+
+    /// Values, and for strings offsets.
+    fn view(&self) -> (&[u8], Option<&[u64]>) {
+        match self {
+            Self::Fixed(values) => (values.as_slice(), None),
+            Self::Var(tile) => (tile.values.as_slice(), Some(&tile.offsets)),
+        }
+    }
+}
+
+impl Selector<'_> {
+    /// A decoded coordinate.
+    fn value<'d>(&self, decoded: &'d [Decoded], dimension: usize, cell: usize) -> &'d [u8] {
+        match decoded.get(dimension) {
+            Some(Decoded::Fixed(values)) => {
+                let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
+                let start = cell.saturating_mul(size);
+                values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
+            }
+            Some(Decoded::Var(tile)) => {
+                let pair = tile.offsets.get(cell..cell.saturating_add(2)).unwrap_or_default();
+                var_cell(tile.values.as_slice(), pair)
+            }
+            None => &[],
+        }
+    }
+
+    fn run(
+        &self,
+        candidate: Candidate,
+        source: &Source,
+        worker: &mut Worker,
+    ) -> Result<Option<TileSelection>> {
+        let Candidate { fragment, tile, tile_cells, whole } = candidate;
+        let context = self.context;
+        // The condition comes first: where no cell satisfies it, coordinates are not even read.
+        let filtered = self.filter.wanted(fragment, tile, tile_cells, worker)?;
+        if filtered.as_ref().is_some_and(|wanted| !wanted.contains(&1)) {
+            return Ok(None);
+        }
+        let mut decoded = Vec::with_capacity(source.dimensions.len());
+        let judged = !whole || filtered.is_some() || self.filter.needs_coordinates();
+        let mut wanted = filtered.unwrap_or_else(|| if judged { vec![1u8; tile_cells] } else { Vec::new() });
+        if !whole || self.coordinates || self.filter.needs_coordinates() {
+            let dimensions = self.dimensions.iter().zip(self.ranges);
+            for (field, (dimension, set)) in source.dimensions.iter().zip(dimensions) {
+                let values = if field.cell_val_num.is_var() {
+                    let mut var = core::mem::take(&mut worker.strings);
+                    field.decode_var(context, tile, tile_cells, &mut var, worker)?;
+                    Decoded::Var(var)
+                } else {
+                    let size = field.cell_size();
+                    let mut values = worker.room(context.tile_len(tile_cells, size)?)?;
+                    // Cells that a condition or the dimensions before rule out are not looked at again.
+                    let any = |bytes: core::ops::Range<usize>| {
+                        let cells =
+                            bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
+                        !judged || wanted.get(cells).is_none_or(|cells| cells.contains(&1))
+                    };
+                    field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
+                    Decoded::Fixed(values)
+                };
+                if !whole {
+                    keep_inside(&values, dimension, set, &mut wanted);
+                }
+                decoded.push(values);
+            }
+        }
+        let mut timestamps = None;
+        if let Some(field) = &source.timestamps {
+            let mut values = worker.room(context.tile_len(tile_cells, 8)?)?;
+            field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
+            let words = values.as_slice().as_chunks::<8>().0;
+            timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
+            worker.give_back(values);
+        }
+        let mut cells = None;
+        if judged {
+            if !whole {
+                context.counters.tested(tile_cells);
+            }
+            if let Filter::Among(fingerprints) = self.filter {
+                fingerprints.keep(decoded.iter().map(Decoded::view), &mut wanted);
+            }
+            if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
+                for (keep, time) in wanted.iter_mut().zip(timestamps) {
+                    *keep &= u8::from(self.window.contains((*time, *time)));
+                }
+            }
+            if let Some(window) = &self.share.window {
+                window.keep(&mut wanted, |dimension, at| self.value(&decoded, dimension, at));
+            }
+            if wanted.contains(&0) {
+                cells = Some(numbers_of(&wanted));
+            }
+        }
+        if let (Some(cells), Some(timestamps)) = (&cells, &mut timestamps) {
+            *timestamps = cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
+        }
+        let coordinates = if self.coordinates {
+            let compacted = decoded.into_iter().zip(self.dimensions);
+            compacted
+                .map(|(values, dimension)| compact(values, dimension, cells.as_deref(), worker))
+                .collect()
+        } else {
+            decoded.into_iter().for_each(|values| values.give_back(worker));
+            Vec::new()
+        };
+        let written = source.written;
+        Ok(Some(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written }))
+    }
+}
+
+/// Clears `wanted` for cells outside the ranges.
+fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: &mut [u8]) {
+    match values {
+        Decoded::Fixed(values) => set.keep(dimension, values, wanted),
+        Decoded::Var(tile) => {
+            let bytes = tile.values.as_slice();
+            set.keep_strings(tile.offsets.windows(2).map(|pair| var_cell(bytes, pair)), wanted);
+        }
+    }
+}
+
+/// The coordinates of the wanted cells.
+fn compact(
+    values: Decoded,
+    dimension: &Dimension,
+    cells: Option<&[u32]>,
+    worker: &mut Worker,
+) -> Coordinates {
+    let Some(cells) = cells else {
+        return match values {
+            Decoded::Fixed(values) => Coordinates { values: fitted(values), offsets: None },
+            Decoded::Var(tile) => Coordinates { values: fitted(tile.values), offsets: Some(tile.offsets) },
+        };
+    };
+    let coordinates = match &values {
+        Decoded::Fixed(values) => {
+            let size = dimension.datatype.size();
+            let mut picked = Buffer::zeroed(cells.len().saturating_mul(size));
+            pick(values.as_slice(), 0, size, cells, picked.as_mut_slice());
+            Coordinates { values: picked, offsets: None }
+        }
+        Decoded::Var(tile) => {
+            let mut offsets = vec![0u64];
+            let mut values = Buffer::new();
+            let mut push = |len: u64| offsets.push(offsets.last().copied().unwrap_or(0).saturating_add(len));
+            copy_var_cells(tile, cells, &mut push, |value| values.extend_from_slice(value));
+            Coordinates { values, offsets: Some(offsets) }
+        }
+    };
+    values.give_back(worker);
+    coordinates
+}

@@ -1,0 +1,277 @@
+//! What cells cost in memory while a query works on them: a few figures for each, from the schema.
+
+use core::cell::Cell;
+use std::sync::Arc;
+
+use tdb_codec::{ArrayType, to_u64};
+use tdb_filters::{Filter, Pipeline};
+use tdb_schema::{ArraySchema, FieldKind};
+
+use crate::Result;
+use crate::context::Context;
+use crate::fragment::Fragment;
+use crate::plan::Plan;
+use crate::sparse::Sorting;
+use crate::spec::ColumnSpec;
+
+/// Sizes of a fragment's value tiles, field by field, and how often each byte is held.
+pub(crate) type VarSizes = Vec<(u64, Arc<Vec<u64>>)>;
+
+/// What a thread holds beside tiles: its stack and codec states (32 KiB for gzip, 160 KiB for zstd, 60 KiB for planes of
+/// a bit shuffle), and what an allocator keeps back.
+const THREAD: u64 = 384 << 10;
+/// What decoding bzip2 takes at its largest blocks: 4 bytes for each of 900,000, and tables.
+const BZIP2: u64 = 4 << 20;
+/// An open field of a fragment: decoders, names, a list's head.
+const OPEN_FIELD: u64 = 1536;
+/// What a read notes of each fragment, whether it takes part or not.
+const FRAGMENT: u64 = 160;
+/// A tile that was selected from.
+const SELECTION: u64 = 256;
+/// A space tile that is looked at by itself.
+const TILE: u64 = 512;
+
+/// The cost of a query's cells.
+#[derive(Debug)]
+pub(crate) struct CellCost {
+    schema: Arc<ArraySchema>,
+    /// Bytes of each cell once it was selected: keys, columns, a column more for the one that is being made.
+    result: u64,
+    /// Bytes of each cell as it is selected.
+    selected: u64,
+    /// Bytes of each cell of a result's columns, values of variable length apart.
+    columns: u64,
+    /// Fields of variable length, and how often each of their bytes is held.
+    var: Vec<(FieldKind, ColumnSpec, u64)>,
+    /// Fields that a batch has open in each fragment.
+    open: u64,
+    /// Bytes of a cell in all fields that a thread looks at together, those of conditions and aggregates; and how many of these
+    /// are of variable length.
+    scanned: (u64, u64),
+    /// Bytes of a tile that is selected from.
+    tile: u64,
+    /// Bytes of the widest cell, and of a cell's coordinates.
+    widest: u64,
+    coordinates: u64,
+    codecs: u64,
+    /// Largest value tile that was seen.
+    largest: Cell<u64>,
+}
+
+impl CellCost {
+    /// The cost of a query; `sorts` says whether it needs its cells' coordinates for their order.
+    pub(crate) fn new(plan: &Plan, sorts: bool) -> Self {
+        let schema = plan.array.schema();
+        let dense = schema.array_type == ArrayType::Dense;
+        let dimensions = &schema.domain.dimensions;
+        let size = |dimension: &tdb_schema::Dimension| {
+            if dimension.is_var() { 8 } else { to_u64(dimension.datatype.size()) }
+        };
+        let coordinates: u64 = dimensions.iter().map(size).sum();
+        // A partly wanted tile lists its cells' numbers.
+        let mut selected = 4;
+        let mut result = 0;
+        if sorts {
+            // Keys and cell numbers: pairs of up to 32 bytes, as much again while they are merged; the order itself.
+            selected += coordinates;
+            result += 32 + 16 + 4;
+        }
+        let fragments = plan.array.fragments();
+        if fragments.iter().any(|fragment| fragment.footer().has_timestamps) {
+            selected += 8;
+            result += 8;
+        }
+        let mut var = Vec::new();
+        // The column of timestamps is put in order as any other.
+        let (mut columns, mut widest) = if plan.timestamps.is_some() { (8u64, 8u64) } else { (0, 0) };
+        for field in plan.fields.iter().filter_map(|kind| schema.field_of(*kind)) {
+            let spec = ColumnSpec::new(schema, &field);
+            // Offsets, and while the column is made starts or lengths beside them.
+            let cell = field.cell_size().map_or(8, to_u64) + u64::from(spec.nullable);
+            let passing = if spec.cell_size.is_none() { 8 } else { 0 };
+            columns = columns.saturating_add(cell);
+            widest = widest.max(cell + passing);
+            if spec.cell_size.is_none() {
+                var.push((field.kind, spec, 2));
+            }
+        }
+        if sorts {
+            for (index, _) in dimensions.iter().enumerate().filter(|(_, dimension)| dimension.is_var()) {
+                let kind = FieldKind::Dimension(index);
+                let asked = var.iter_mut().find(|(other, ..)| *other == kind);
+                match asked {
+                    Some((_, _, times)) => *times += 1,
+                    None => {
+                        let field = schema.field_of(kind);
+                        var.extend(field.map(|field| (kind, ColumnSpec::new(schema, &field), 1)));
+                    }
+                }
+            }
+        }
+        // Conditions are done with a tile before aggregates look at it.
+        let mut scanned = (0u64, 0u64);
+        let condition = plan.condition.iter().flat_map(|program| &program.fields).map(|field| field.kind);
+        for fields in [condition.collect::<Vec<_>>(), plan.scanned.clone()] {
+            let mut together = (0u64, 0u64);
+            for kind in fields {
+                let Some(field) = schema.field_of(kind) else { continue };
+                let spec = ColumnSpec::new(schema, &field);
+                let fixed = spec.cell_size.map_or(0, to_u64);
+                widest = widest.max(fixed);
+                // Offsets, and while dense cells are put together lengths and starts beside them; a mask.
+                let cell = if spec.cell_size.is_some() { fixed } else { 24 };
+                together.0 = together.0.saturating_add(cell + 8 + 2 * u64::from(spec.nullable));
+                if spec.cell_size.is_none() {
+                    together.1 = together.1.saturating_add(2);
+                    if !var.iter().any(|(other, ..)| *other == kind) {
+                        var.push((kind, spec, 0));
+                    }
+                }
+            }
+            scanned = (scanned.0.max(together.0), scanned.1.max(together.1));
+        }
+        // Deletes look at columns of their own, and at a flag for each cell.
+        let deletes = !plan.array.deletes().is_empty();
+        let deletes =
+            if deletes { schema.fields().map(|f| f.cell_size().map_or(24, to_u64)).sum() } else { 0 };
+        result += columns + widest + deletes;
+        let mut tile = SELECTION;
+        if dense {
+            (selected, result) = (0, columns + widest + u64::from(plan.condition.is_some()));
+        } else if plan.condition.is_some() && Sorting::of(plan).dedup {
+            // Matching cells are selected once more, with all their versions: a flag and a fingerprint for each.
+            selected = selected * 2 + 1 + 12;
+            tile = 2 * SELECTION;
+        }
+        if dense && !plan.scanned.is_empty() {
+            // Every space tile is noted.
+            let cells = dimensions.iter().map(|dimension| dimension.extent_cells().unwrap_or(u64::MAX));
+            result += TILE.div_ceil(cells.fold(1, u64::saturating_mul).max(1));
+        }
+        let open = to_u64(dimensions.len()).saturating_add(2);
+        let codecs = codecs(schema, fragments);
+        Self {
+            schema: Arc::new(schema.clone()),
+            result,
+            selected,
+            columns,
+            var,
+            open,
+            scanned,
+            tile,
+            widest,
+            coordinates: if dense { 0 } else { coordinates },
+            codecs,
+            largest: Cell::new(0),
+        }
+    }
+
+    /// Bytes of each cell, values of variable length apart.
+    pub(crate) const fn per_cell(&self) -> u64 {
+        self.selected.saturating_add(self.result)
+    }
+
+    /// Of those, what is held only once the cells are selected.
+    pub(crate) const fn per_selected_cell(&self) -> u64 {
+        self.result
+    }
+
+    /// Bytes of each cell of the result, values of variable length apart.
+    pub(crate) const fn per_result_cell(&self) -> u64 {
+        self.columns
+    }
+
+    /// Bytes that a batch takes whatever it holds.
+    pub(crate) fn per_batch(&self, fragments: &[Arc<Fragment>]) -> u64 {
+        to_u64(fragments.len()).saturating_mul(FRAGMENT)
+    }
+
+    /// Bytes that a fragment costs a batch with anything of it.
+    pub(crate) fn per_fragment(&self) -> f64 {
+        (self.open.saturating_mul(OPEN_FIELD).saturating_add(self.tile)) as f64
+    }
+
+    /// Bytes that a further tile of it costs.
+    pub(crate) const fn per_tile(&self) -> f64 {
+        self.tile as f64
+    }
+
+    /// The sizes of a fragment's value tiles.
+    pub(crate) fn var_sizes(&self, context: &Context, fragment: &Fragment) -> Result<VarSizes> {
+        let mut sizes = Vec::new();
+        for (kind, spec, times) in &self.var {
+            let Some(own) = spec.own_field(fragment.schema(), *kind) else { continue };
+            let list = fragment.var_sizes(context, own)?;
+            let largest = list.iter().copied().max().unwrap_or(0);
+            self.largest.set(self.largest.get().max(largest));
+            sizes.push((*times, list));
+        }
+        Ok(sizes)
+    }
+
+    /// The largest value tile of those seen.
+    pub(crate) const fn largest_value_tile(&self) -> u64 {
+        self.largest.get()
+    }
+
+    /// Bytes a thread holds that works on tiles of so many cells, and values of so many bytes.
+    pub(crate) fn thread(&self, cells: u64, values: u64) -> u64 {
+        // As stored and decoded, with a copy of the validity; or all coordinates of a tile and a mask.
+        let column = cells.saturating_mul(self.widest.saturating_mul(2).saturating_add(2));
+        let scanned =
+            cells.saturating_mul(self.scanned.0).saturating_add(values.saturating_mul(self.scanned.1));
+        let values = if self.var.iter().any(|(.., times)| *times > 0) { values } else { 0 };
+        let values =
+            values.saturating_mul(2).saturating_add(if values == 0 { 0 } else { cells.saturating_mul(16) });
+        let coordinates = cells.saturating_mul(self.coordinates.saturating_mul(2).saturating_add(1));
+        column.max(coordinates).saturating_add(values).saturating_add(scanned).saturating_add(self.codecs)
+    }
+
+    /// Cells of the largest tile of an array's fragments, or of a dense array's tiles.
+    pub(crate) fn largest_tile(&self, fragments: &[Arc<Fragment>]) -> u64 {
+        if self.schema.array_type == ArrayType::Dense {
+            let extents = self.schema.domain.dimensions.iter().map(|dimension| {
+                dimension
+                    .extent_cells()
+                    .or_else(|| dimension.last_ordinal()?.checked_add(1))
+                    .unwrap_or(u64::MAX)
+            });
+            return extents.fold(1, u64::saturating_mul);
+        }
+        let of =
+            |fragment: &Arc<Fragment>| fragment.footer().sparse_tile_cells(0, fragment.schema().capacity);
+        fragments.iter().map(of).max().unwrap_or(0)
+    }
+}
+
+/// What decoders of all these fragments' fields hold, for one thread.
+fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> u64 {
+    let mut bytes = THREAD;
+    let mut schemas: Vec<&ArraySchema> = vec![schema];
+    schemas.extend(fragments.iter().map(|fragment| fragment.schema()));
+    schemas.dedup_by(|a, b| core::ptr::eq(*a, *b));
+    for schema in schemas {
+        let fields = schema.fields().map(|field| field.filters);
+        let all = fields.chain([&schema.coords_filters, &schema.offsets_filters, &schema.validity_filters]);
+        bytes = all.map(pipeline).fold(bytes, u64::max);
+    }
+    bytes
+}
+
+fn pipeline(pipeline: &Pipeline) -> u64 {
+    let bzip2 = pipeline.filters.iter().any(|filter| matches!(filter, Filter::Bzip2 { .. }));
+    // Two buffers of a chunk between filters, which lists of parts may make somewhat longer.
+    let chunks = u64::from(pipeline.max_chunk_size).saturating_mul(3);
+    THREAD.saturating_add(if bzip2 { BZIP2 } else { 0 }).saturating_add(chunks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bzip2_is_counted_among_the_codecs() {
+        let with = |filters| pipeline(&Pipeline::new(filters));
+        assert!(with(vec![Filter::Bzip2 { level: 9 }]) > with(vec![Filter::Gzip { level: 9 }]) + (3 << 20));
+    }
+}

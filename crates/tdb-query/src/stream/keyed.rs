@@ -1,0 +1,175 @@
+//! What is taken by the keys of its cells (`keys.rs`): noting them, and a window as a part.
+
+use std::sync::Arc;
+
+use tdb_codec::{to_u64, to_usize};
+
+use super::boxes::{Narrowed, narrow};
+use super::cost::CellCost;
+use super::keys::{Stretches, Taken};
+use super::plan::{Part, What};
+use super::runs::{Limit, Runs};
+use crate::Result;
+use crate::order::window::KeyOrder;
+use crate::plan::Plan;
+use crate::share::{Room, Share, smallest};
+use crate::sparse::filter::Filter;
+use crate::sparse::select::select;
+
+/// Bytes of a stretch, about.
+const STRETCH: u64 = 400;
+/// So many times more stretches, where one holds more than a batch.
+const FINER: usize = 8;
+/// How often all keys of a query may be noted that is taken by keys from the beginning, before more room is asked for.
+pub(super) const MOST_LOOKS: u64 = 32;
+/// The same of what is left of a query in boxes, whose least room is named without a look at keys.
+pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
+/// Most stretches that a tile's cells are noted in.
+pub(super) const MOST_STRETCHES: u64 = 16;
+
+/// Notes the keys of a query's cells, each tile's in so many stretches. Returns how many cells were decoded for it.
+fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize, room: u64) -> Result<u64> {
+    let mut looked = 0u64;
+    let mut runs = Runs::default();
+    let target = room.saturating_mul(3) / 4;
+    let limit = Limit { cells: target, all: target };
+    let window = plan.share.window.clone();
+    while let Some(run) = runs.next(plan, cost, limit, 0)? {
+        let mut part = plan.clone();
+        part.share = Share { tiles: Some(Arc::new(run.tiles())), window: window.clone(), ..Share::default() };
+        for selection in select(&part, true, Filter::All)? {
+            let cells = to_u64(selection.len());
+            looked = looked.saturating_add(to_u64(selection.tile_cells));
+            let whole = run.values(selection.fragment, selection.tile);
+            let values =
+                whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
+            let bytes = cells.saturating_mul(cost.per_cell()).saturating_add(values);
+            stretches.add(&selection, most, bytes);
+        }
+        runs.forget(plan, run.tiles().keys().copied());
+    }
+    stretches.sort();
+    Ok(looked)
+}
+
+/// A query, or a box of one, by the keys of its cells, of which as many are noted as there is room for.
+#[derive(Debug)]
+pub(super) struct Keyed {
+    stretches: Stretches,
+    narrowed: Arc<Vec<Narrowed>>,
+    /// Most stretches of a tile.
+    most: usize,
+    /// A window that is to be noted in more stretches, because its cells are too many for one batch.
+    finer: Option<Taken>,
+    /// Cells that were decoded to note keys: in all, and the first time.
+    looked: u64,
+    first: u64,
+}
+
+impl Keyed {
+    /// Notes the first keys, in a quarter of the room.
+    pub(super) fn new(
+        plan: &Plan,
+        cost: &CellCost,
+        order: KeyOrder,
+        room: u64,
+        narrowed: Arc<Vec<Narrowed>>,
+    ) -> Result<Self> {
+        let stretches = Stretches::new(order).within(room / 4);
+        let mut this = Self { stretches, narrowed, most: 1, finer: None, looked: 0, first: 0 };
+        this.note_on(plan, cost, room)?;
+        this.first = this.looked;
+        Ok(this)
+    }
+
+    fn note_on(&mut self, plan: &Plan, cost: &CellCost, room: u64) -> Result<()> {
+        let mut plan = narrow(plan, &self.narrowed);
+        self.most = match &self.finer {
+            Some(taken) => {
+                plan.share.tiles = Some(Arc::new(taken.tiles.clone()));
+                self.most.saturating_mul(FINER)
+            }
+            None => {
+                let most = (room / 8).checked_div(notes(&plan)).unwrap_or(1).clamp(1, MOST_STRETCHES);
+                to_usize(most).unwrap_or(1)
+            }
+        };
+        self.stretches = self.stretches.anew(self.finer.take().as_ref());
+        plan.share.window = Some(Arc::new(self.stretches.left()));
+        let looked = note_in(&plan, cost, &mut self.stretches, self.most, room)?;
+        self.looked = self.looked.saturating_add(looked);
+        Ok(())
+    }
+
+    /// Fails if cells were decoded more often than so for their keys: with more room it goes much faster.
+    pub(super) fn check_pace(&self, room: &Room, most: u64) -> Result<()> {
+        if self.looked / most <= self.first {
+            return Ok(());
+        }
+        Err(smallest(room.over(room.bytes().saturating_mul(2))).into())
+    }
+
+    /// The next window, in a share of the room that `scale` is; `None` behind the last cell.
+    pub(super) fn next(
+        &mut self,
+        plan: &Plan,
+        cost: &CellCost,
+        room: &Room,
+        scale: impl Fn(u64) -> u64,
+    ) -> Result<Option<Part>> {
+        if self.finer.is_some() || self.stretches.is_at_horizon() {
+            self.note_on(plan, cost, room.bytes())?;
+        }
+        let room = room.again().beside(self.stretches.held());
+        let target = scale(room.bytes());
+        Ok(next_window(&self.stretches, cost, room, target, &self.narrowed))
+    }
+
+    /// Takes a window back, to be cut smaller. Fails if that is not possible.
+    pub(super) fn put_back(&mut self, taken: Taken) -> bool {
+        if taken.divisible {
+            return true;
+        }
+        let finest = self.stretches.is_finest();
+        self.finer = (!finest).then_some(taken);
+        !finest
+    }
+
+    /// Goes on behind a window.
+    pub(super) fn advance(&mut self, taken: &Taken) {
+        self.stretches.advance(taken);
+    }
+
+    /// Whether cells of a fragment are left.
+    pub(super) fn has_fragment(&self, fragment: usize) -> bool {
+        self.stretches.has_fragment(fragment)
+    }
+}
+
+/// Bytes of the notes where every tile of all fragments is one stretch; at least those of one.
+pub(super) fn notes(plan: &Plan) -> u64 {
+    let counts = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
+    counts.fold(1, u64::saturating_add).saturating_mul(STRETCH)
+}
+
+/// The next window, whose cells cost no more than `target`, if there is one as short.
+pub(super) fn next_window(
+    stretches: &Stretches,
+    cost: &CellCost,
+    room: Room,
+    target: u64,
+    narrowed: &Arc<Vec<Narrowed>>,
+) -> Option<Part> {
+    let taken = stretches.next(target)?;
+    let tiles = Arc::new(taken.tiles.clone());
+    let touched: Vec<usize> = tiles.keys().copied().collect();
+    let count: usize = tiles.values().map(Vec::len).sum();
+    let window = Some(Arc::new(taken.window.clone()));
+    let share = Share { tiles: Some(tiles), window, ..Share::default() };
+    // Too much of it comes to light when the part is read.
+    let room = Arc::new(room);
+    let counted = Share { room: Some(room.clone()), ..Share::default() };
+    let _ = counted.charge(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
+    let (narrowed, tiles) = (narrowed.clone(), to_u64(count) as f64);
+    Some(Part { what: What::Window(Box::new(taken), share), narrowed, room, tiles, touched })
+}

@@ -1,0 +1,373 @@
+//! Which parts a query is read in.
+
+use std::sync::Arc;
+
+use tdb_codec::{ArrayType, to_u64};
+use tdb_schema::{ArraySchema, Range};
+
+use super::boxes::{Boxes, Narrowed, bounds_of, lines_of, narrow, volume};
+use super::cost::CellCost;
+use super::cut::Piece;
+use super::keyed::{self, Keyed};
+use super::keys::Taken;
+use super::progress::Progress;
+use super::runs::{Limit, Run, Runs, TileSet};
+use crate::budget::MemoryBudget;
+use crate::dense::dense_order;
+use crate::fragment::Fragment;
+use crate::order::window::KeyOrder;
+use crate::order::{CellOrder, Part as OrderPart, parts, reals};
+use crate::plan::Plan;
+use crate::share::{Room, Share, too_small};
+use crate::sparse::Sorting;
+use crate::{Error, Result};
+
+/// The parts of a query that are still to be read.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    budget: MemoryBudget,
+    /// The most that the cells of a batch may take of what the budget leaves.
+    batch: Option<MemoryBudget>,
+    cost: CellCost,
+    /// How much of the room is planned with, in 64ths: less after estimates were too low.
+    scale: u64,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Boxes(Box<Boxes>),
+    Runs(Runs),
+    /// Before it is known whether the query must be cut at all.
+    Untried(KeyOrder),
+    /// It must.
+    Unsorted(KeyOrder),
+    Keys(Box<Keyed>),
+    Done,
+}
+
+/// One part.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(super) what: What,
+    /// Dimensions in which it is less than the whole query.
+    pub(super) narrowed: Arc<Vec<Narrowed>>,
+    pub(super) room: Arc<Room>,
+    /// Tiles it reads, parts of tiles as parts.
+    pub(crate) tiles: f64,
+    pub(super) touched: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Box(Piece),
+    Run(Run, Arc<TileSet>),
+    Whole(KeyOrder),
+    Window(Box<Taken>, Share),
+}
+
+const SCALE: u64 = 64;
+
+impl Parts {
+    pub(crate) fn new(
+        plan: &Plan,
+        budget: MemoryBudget,
+        batch: Option<MemoryBudget>,
+    ) -> Result<(Self, Progress)> {
+        let schema = plan.array.schema();
+        let dense = schema.array_type == ArrayType::Dense;
+        let sorts = !dense && Sorting::of(plan).sorts;
+        let cost = CellCost::new(plan, sorts);
+        let order = order_of(plan);
+        let lines = lines_of(plan);
+        let mut progress = Progress::default();
+        let kind = match lines {
+            _ if !dense && !sorts => Kind::Runs(Runs::default()),
+            Some(lines) if has_boxes(schema, order) => match Boxes::new(plan, &cost, lines, order)? {
+                Some(boxes) => {
+                    (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
+                    Kind::Boxes(Box::new(boxes))
+                }
+                None => Kind::Done,
+            },
+            _ => Kind::Untried(KeyOrder::new(schema, order)),
+        };
+        if !matches!(kind, Kind::Boxes(_)) {
+            for fragment in plan.array.fragments() {
+                let footer = fragment.footer();
+                progress.tiles_estimate = progress.tiles_estimate.saturating_add(footer.sparse_tile_num);
+                progress.cells_estimate = progress.cells_estimate.saturating_add(fragment.cell_count());
+            }
+        }
+        progress.bytes_estimate = progress.cells_estimate.saturating_mul(cost.per_result_cell());
+        let this = Self { budget, batch, cost, scale: SCALE, kind };
+        // A budget that is too small for anything is refused before anything is read.
+        match (&this.kind, this.room(plan, this.held())) {
+            (_, Ok(_)) => Ok((this, progress)),
+            (Kind::Runs(_), Err(_)) => Err(this.too_small_for_runs(plan)),
+            (Kind::Untried(_), Err(_)) => Err(this.too_small_for_keys(plan)),
+            // Room for the least, and for some cells.
+            (Kind::Boxes(boxes), Err(_)) => {
+                let fixed = this.threads(plan).saturating_add(this.beside(plan));
+                let least = Room::least(fixed).saturating_add(boxes.held()).saturating_add(boxes.least());
+                Err(too_small(budget, least).into())
+            }
+            (_, Err(error)) => Err(error),
+        }
+    }
+
+    /// The room that is left beside threads and `held` bytes.
+    fn room(&self, plan: &Plan, held: u64) -> Result<Room> {
+        let threads = match &self.kind {
+            // Their tiles are known run by run.
+            Kind::Runs(_) | Kind::Done => 0,
+            _ => self.threads(plan),
+        };
+        self.room_beside(plan, threads.saturating_add(held))
+    }
+
+    fn room_beside(&self, plan: &Plan, fixed: u64) -> Result<Room> {
+        let room = self.room_of_budget(plan, fixed)?;
+        Ok(match self.batch {
+            Some(most) => room.at_most(most),
+            None => room,
+        })
+    }
+
+    /// What the budget leaves beside `fixed` bytes.
+    fn room_of_budget(&self, plan: &Plan, fixed: u64) -> Result<Room> {
+        let fixed = fixed.saturating_add(self.beside(plan));
+        Ok(Room::new(self.budget, fixed, self.cost.per_selected_cell())?)
+    }
+
+    /// Working memory of all threads.
+    fn threads(&self, plan: &Plan) -> u64 {
+        let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
+        self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context().threads))
+    }
+
+    /// What is held beside the room whatever a batch is.
+    fn beside(&self, plan: &Plan) -> u64 {
+        self.cost.per_batch(plan.array.fragments()).saturating_add(plan.share.beside)
+    }
+
+    /// The next part; `None` behind the last.
+    pub(crate) fn next(&mut self, plan: &Plan) -> Result<Option<Part>> {
+        if let Kind::Untried(_) = self.kind
+            && let Some(whole) = self.try_whole(plan)?
+        {
+            return Ok(whole);
+        }
+        if let Kind::Unsorted(_) = self.kind {
+            let room = self.room(plan, 0)?.bytes();
+            if let Kind::Unsorted(order) = core::mem::replace(&mut self.kind, Kind::Done) {
+                let keyed = Keyed::new(plan, &self.cost, order, room, Arc::default())?;
+                self.kind = Kind::Keys(Box::new(keyed));
+            }
+        }
+        let held = self.held();
+        let room = self.room(plan, held)?;
+        let scale = self.scale;
+        let share = |room: u64| room.saturating_mul(scale) / SCALE;
+        let target = share(room.bytes());
+        let all = self.room_of_budget(plan, held)?;
+        let limit = Limit { cells: target, all: share(all.bytes()) };
+        match &mut self.kind {
+            Kind::Boxes(boxes) => {
+                boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale.max(1) as f64)
+            }
+            Kind::Keys(keyed) => {
+                keyed.check_pace(&room, keyed::MOST_LOOKS)?;
+                keyed.next(plan, &self.cost, &room, share)
+            }
+            Kind::Runs(runs) => {
+                // Threads are counted with each run.
+                let Some(run) = runs.next(plan, &self.cost, limit, to_u64(plan.array.context().threads))?
+                else {
+                    return Ok(None);
+                };
+                let least = run.bytes.max(Room::least(run.threads));
+                if least > all.bytes() {
+                    return Err(self.too_small_for_runs(plan));
+                }
+                let room = self.room_beside(plan, run.threads)?;
+                let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
+                let set = Arc::new(run.tiles());
+                let (what, room) = (What::Run(run, set), Arc::new(room));
+                Ok(Some(Part { what, narrowed: Arc::default(), room, tiles, touched }))
+            }
+            Kind::Untried(_) | Kind::Unsorted(_) | Kind::Done => Ok(None),
+        }
+    }
+
+    /// What the plan of the parts holds itself, what is taken by keys apart.
+    fn held(&self) -> u64 {
+        match &self.kind {
+            Kind::Boxes(boxes) => boxes.held(),
+            _ => 0,
+        }
+    }
+
+    /// The error of a budget that is too small for a stream by keys, of which a quarter notes keys.
+    fn too_small_for_keys(&self, plan: &Plan) -> Error {
+        for fragment in plan.array.fragments() {
+            // Notes how large its values are.
+            if let Err(error) = self.cost.var_sizes(plan.array.context(), fragment) {
+                return error;
+            }
+        }
+        let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
+        let (threads, beside) = (self.threads(plan), self.beside(plan));
+        // The shortest window has a stretch of each fragment that overlaps there, and one cell may hold all values of its tile.
+        let overlapping = overlapping(plan);
+        let together = cells.saturating_mul(self.cost.per_cell()).saturating_mul(overlapping);
+        let values = values.saturating_mul(3).saturating_mul(overlapping);
+        let room = |stretches: u64| {
+            let notes = keyed::notes(plan).saturating_mul(stretches);
+            let cells = together.checked_div(stretches).unwrap_or(together).saturating_add(values);
+            cells.max(Room::least(0)).max(notes.saturating_mul(3)).saturating_add(notes)
+        };
+        let least = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(together);
+        let least = least.saturating_add(least / 3).saturating_add(threads).saturating_add(beside);
+        too_small(self.budget, least).into()
+    }
+
+    /// The error of a budget that is too small for some tile: it names what the dearest takes.
+    fn too_small_for_runs(&self, plan: &Plan) -> Error {
+        let threads = to_u64(plan.array.context().threads);
+        let beside = self.beside(plan);
+        match Runs::default().dearest(plan, &self.cost, threads) {
+            Ok(least) => too_small(self.budget, least.max(Room::least(0)).saturating_add(beside)).into(),
+            Err(error) => error,
+        }
+    }
+
+    /// All of the query in one part, if it fits. Otherwise its keys are noted.
+    fn try_whole(&mut self, plan: &Plan) -> Result<Option<Option<Part>>> {
+        let room = self.room(plan, 0)?;
+        let mut runs = Runs::default();
+        let limit = Limit { cells: room.bytes(), all: room.bytes() };
+        let all = runs.next(plan, &self.cost, limit, 0)?;
+        let Kind::Untried(order) = core::mem::replace(&mut self.kind, Kind::Done) else { return Ok(None) };
+        let Some(all) = all else { return Ok(Some(None)) };
+        if all.bytes <= room.bytes() && runs.next(plan, &self.cost, limit, 0)?.is_none() {
+            // Known only now: how large its values are.
+            let Ok(room) = self.room(plan, 0).map(Arc::new) else {
+                self.kind = Kind::Unsorted(order);
+                return Ok(None);
+            };
+            let tiles = to_u64(all.len()) as f64;
+            let (what, narrowed, touched) = (What::Whole(order), Arc::default(), Vec::new());
+            return Ok(Some(Some(Part { what, narrowed, room, tiles, touched })));
+        }
+        self.kind = Kind::Unsorted(order);
+        Ok(None)
+    }
+
+    /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not possible.
+    pub(crate) fn put_back(&mut self, part: Part) -> bool {
+        // Down to nothing: the smallest part there is.
+        self.scale /= 2;
+        match (&mut self.kind, part.what) {
+            (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
+            (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
+            (Kind::Boxes(boxes), What::Window(taken, _)) => boxes.put_back_window(*taken),
+            (Kind::Keys(keyed), What::Window(taken, _)) => keyed.put_back(*taken),
+            (kind @ Kind::Done, What::Whole(order)) => {
+                // Estimates of whole queries count every cell, but not all that deletes look at.
+                *kind = Kind::Unsorted(order);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Goes on behind a part that was read.
+    pub(crate) fn done(&mut self, plan: &Plan, part: &Part) {
+        self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(SCALE);
+        let mut gone: Vec<usize> = part.touched.clone();
+        match (&mut self.kind, &part.what) {
+            (Kind::Boxes(boxes), _) => gone = boxes.done(part),
+            (Kind::Runs(runs), _) => return runs.forget(plan, gone.into_iter()),
+            (Kind::Keys(keyed), What::Window(taken, _)) => {
+                keyed.advance(taken);
+                gone.retain(|fragment| !keyed.has_fragment(*fragment));
+            }
+            _ => {}
+        }
+        for fragment in gone.into_iter().filter_map(|number| plan.array.fragments().get(number)) {
+            fragment.forget();
+        }
+    }
+}
+
+/// How many fragments overlap along the first dimension, at most.
+fn overlapping(plan: &Plan) -> u64 {
+    let Some(dimension) = plan.array.schema().domain.dimensions.first() else { return 1 };
+    let first = |fragment: &Arc<Fragment>| fragment.bounds().and_then(<[_]>::first).cloned();
+    let domains: Vec<Range> = plan.array.fragments().iter().filter_map(first).collect();
+    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+    let (mut lows, mut highs): (Vec<&[u8]>, Vec<&[u8]>) =
+        domains.iter().map(|range| (range.low.as_slice(), range.high.as_slice())).unzip();
+    lows.sort_by(|a, b| compare(a, b));
+    highs.sort_by(|a, b| compare(a, b));
+    // Where each begins, how many have begun and not ended.
+    let open = (1u64..).zip(&lows).map(|(begun, low)| {
+        begun.saturating_sub(to_u64(highs.partition_point(|high| compare(high, low).is_lt())))
+    });
+    open.max().unwrap_or(1)
+}
+
+impl Part {
+    /// The part as a query of its own.
+    pub(crate) fn plan(&self, whole: &Plan) -> Plan {
+        let mut plan = narrow(whole, &self.narrowed);
+        match &self.what {
+            What::Box(_) | What::Whole(_) => {}
+            What::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
+            What::Window(_, share) => plan.share = share.clone(),
+        }
+        plan.share.room = Some(self.room.clone());
+        plan
+    }
+}
+
+/// The room for all of a query at once.
+pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
+    let schema = plan.array.schema();
+    let dense = schema.array_type == ArrayType::Dense;
+    let cost = CellCost::new(plan, !dense && Sorting::of(plan).sorts);
+    for fragment in plan.array.fragments() {
+        cost.var_sizes(plan.array.context(), fragment)?;
+    }
+    let thread = cost.thread(largest_tile(plan, &cost), cost.largest_value_tile());
+    let fixed = thread.saturating_mul(to_u64(plan.array.context().threads)).saturating_add(plan.share.beside);
+    let room = Room::new(budget, fixed, cost.per_selected_cell())?;
+    let lines = lines_of(plan);
+    if dense && let Some(all) = lines.and_then(|lines| bounds_of(plan, &lines)) {
+        room.charge(volume(&all).saturating_mul(cost.per_cell()))?;
+    }
+    Ok(room)
+}
+
+/// The order that batches follow each other in.
+fn order_of(plan: &Plan) -> CellOrder {
+    let schema: &ArraySchema = plan.array.schema();
+    if schema.array_type == ArrayType::Sparse {
+        return CellOrder::of(plan.order, schema);
+    }
+    CellOrder::of(dense_order(plan), schema)
+}
+
+/// Whether the cells between two coordinates of a dimension follow each other in an order.
+fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
+    let ascends = |part: &OrderPart| match part {
+        OrderPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
+        OrderPart::Cell(_) | OrderPart::Bytes(_) => true,
+    };
+    order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
+}
+
+fn largest_tile(plan: &Plan, cost: &CellCost) -> u64 {
+    cost.largest_tile(plan.array.fragments())
+}

@@ -1,0 +1,37 @@
+//! Delete conditions as files hold them.
+
+use tdb_fragment::{Condition, Update};
+
+use crate::context::Context;
+use crate::directory::DeleteEntry;
+use crate::{Error, Result};
+
+/// A delete condition.
+///
+/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells an update is about and never looks at the new
+/// values, so that is what an array with updates holds for everybody.
+#[derive(Debug)]
+pub struct Delete {
+    /// When cells were deleted.
+    pub time: u64,
+    /// The array-relative path of its file.
+    pub path: String,
+    /// What cells must satisfy to stay.
+    pub condition: Condition,
+}
+
+impl Delete {
+    pub(crate) fn load(context: &Context, entry: &DeleteEntry) -> Result<Self> {
+        let payload = match &entry.inside {
+            Some((offset, bytes)) => context.generic_tile(&entry.key, bytes, *offset)?,
+            None => context.generic_file(&entry.key)?,
+        };
+        let condition = if entry.is_update() {
+            Update::parse(&payload).map(|update| update.condition)
+        } else {
+            Condition::parse(&payload)
+        };
+        let condition = condition.map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
+        Ok(Self { time: entry.time, path: entry.path.clone(), condition })
+    }
+}

@@ -1,0 +1,412 @@
+//! Which files of an array's folder count: schemas, visible fragments, metadata files.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+
+use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
+use tdb_fragment::{
+    CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines, vacuum_target,
+};
+use tdb_schema::ObjectType;
+
+use crate::context::Context;
+use crate::object::list_root;
+use crate::paths::{
+    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, LABELS, LOCK_FILE, METADATA,
+    OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
+};
+use crate::storage::{Ahead, Entry, Needs, Request, Storage, join};
+use crate::timed::TimedFiles;
+use crate::{Error, Result, TimeWindow};
+
+/// Folders in an array's root that are not fragments.
+const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, LABELS, FRAGMENTS, COMMITS, FRAGMENT_META];
+
+/// A committed fragment, before its metadata is read.
+#[derive(Clone, Debug)]
+pub struct FragmentEntry {
+    /// Its folder's name.
+    pub name: Arc<str>,
+    /// Its folder's key.
+    pub folder: Arc<str>,
+    /// The name taken apart.
+    pub parsed: TimestampedName,
+}
+
+impl FragmentEntry {
+    /// A fragment by its folder's key.
+    pub fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
+        let name = folder.rsplit('/').next().unwrap_or_default();
+        let parsed =
+            TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
+        if parsed.version.is_none() {
+            let number = name.rsplit('_').next().and_then(|number| number.parse().ok());
+            let what = format!("a fragment of {}", UnsupportedVersion(number.unwrap_or_default()));
+            return Err(Error::unsupported(storage.describe(&folder), what));
+        }
+        Ok(Self { name: name.into(), folder: folder.as_str().into(), parsed })
+    }
+
+    /// The version its name states or implies.
+    pub fn version(&self) -> FormatVersion {
+        self.parsed.version.unwrap_or(FormatVersion::OLDEST)
+    }
+}
+
+/// A delete condition (or that of an update), before it is read.
+#[derive(Clone, Debug)]
+pub(crate) struct DeleteEntry {
+    /// When cells were deleted.
+    pub time: u64,
+    /// The array-relative path of its file: its identity, even after it was consolidated.
+    pub path: String,
+    /// The file that holds it.
+    pub key: String,
+    /// Its offset and bytes in a consolidated commits file.
+    pub inside: Option<(u64, bytes::Bytes)>,
+}
+
+impl DeleteEntry {
+    /// Whether the file is an update.
+    pub(crate) fn is_update(&self) -> bool {
+        self.path.ends_with(CommitKind::Update.suffix())
+    }
+}
+
+/// What an array's folder holds, as far as listings and commit files say.
+#[derive(Debug)]
+pub struct Directory {
+    /// Keys of all schema files: `__array_schema.tdb` first, then `__schema/*` in byte order of their names.
+    pub schemas: Vec<String>,
+    /// All committed fragments, oldest first: by first timestamp, then by key.
+    pub fragments: Vec<FragmentEntry>,
+    /// For each vacuum file its key, its name, and the folders it lists.
+    pub vacuums: Vec<(String, TimestampedName, Vec<String>)>,
+    /// Delete conditions, oldest first.
+    pub(crate) deletes: Vec<DeleteEntry>,
+    /// Array metadata files.
+    pub metadata: TimedFiles,
+    /// Whether there is an empty lock file (version 10 and before).
+    pub(crate) has_lock: bool,
+    /// Keys of consolidated fragment metadata in the root (version 11 and before).
+    pub(crate) root_meta: Vec<String>,
+    /// Whether there is a folder for such files.
+    pub(crate) has_fragment_meta: bool,
+}
+
+impl Directory {
+    /// Lists the array's folders and reads its commit files, as they are at one moment.
+    pub fn load(storage: &dyn Storage) -> Result<Self> {
+        again_if_gone(|| Self::load_once(storage, None))
+    }
+
+    /// The same through a storage that is told what is going to be read, if it wants to know.
+    pub(crate) fn load_ahead(context: &Context) -> Result<Self> {
+        again_if_gone(|| Self::load_once(&*context.storage, context.ahead.as_deref()))
+    }
+
+    fn load_once(storage: &dyn Storage, ahead: Option<&Ahead>) -> Result<Self> {
+        if let Some(ahead) = ahead {
+            // Old arrays do not have all of these: a folder that is not there costs a request, but no time.
+            let folders = ["", SCHEMA_FOLDER, COMMITS, METADATA, FRAGMENT_META];
+            let files = folders.map(|folder| Request::List(folder.to_owned())).into();
+            ahead.prepare(&Needs { files, ..Needs::default() });
+        }
+        let fail = |key: &str, error| Error::io(storage.describe(key), error);
+        let (root, _) = list_root(storage, &[ObjectType::Array])?;
+        let has = |name: &str, folder| root.iter().any(|e| e.name == name && e.is_folder == folder);
+        let list = |folder: &str| -> Result<Vec<Entry>> {
+            if !has(folder, true) {
+                return Ok(Vec::new());
+            }
+            let mut entries = storage.list(folder).map_err(|error| fail(folder, error))?;
+            entries.sort_unstable();
+            Ok(entries)
+        };
+
+        let schemas = schemas(storage, &root)?;
+        let Commits { fragments, vacuums, deletes } = settled_commits(storage, ahead, &root, list(COMMITS)?)?;
+        let metadata = TimedFiles::load(storage, &root, METADATA)?;
+        let has_lock = has(LOCK_FILE, false);
+        let has_fragment_meta = has(FRAGMENT_META, true);
+        let is_meta = |entry: &&Entry| {
+            !entry.is_folder
+                && matches!(CommitKind::of(&entry.name), Some((CommitKind::ConsolidatedMetadata, _)))
+        };
+        let root_meta = root.iter().filter(is_meta).map(|entry| entry.name.clone()).collect();
+        Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock, root_meta, has_fragment_meta })
+    }
+
+    /// The keys of all schema files, as in `schemas`: what a writer needs, however many fragments there are.
+    pub fn schemas(storage: &dyn Storage) -> Result<Vec<String>> {
+        let (root, _) = list_root(storage, &[ObjectType::Array])?;
+        schemas(storage, &root)
+    }
+
+    /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
+    /// the first one if none was.
+    pub(crate) fn latest_schema(&self, storage: &dyn Storage, end: u64) -> Result<&str> {
+        let mut latest = None;
+        for key in &self.schemas {
+            let written = if key == OLD_SCHEMA { 0 } else { schema_time(storage, key)? };
+            if written <= end {
+                latest = Some(key);
+            }
+        }
+        Ok(latest.or(self.schemas.first()).map_or(OLD_SCHEMA, String::as_str))
+    }
+
+    /// The fragments visible in `window`, oldest first.
+    ///
+    /// Fragments of dense arrays, and those of versions before 15, must lie inside the window; others need
+    /// only overlap it. Fragments that a visible consolidated one replaces are left out.
+    pub fn visible(&self, window: TimeWindow, dense: bool) -> Vec<FragmentEntry> {
+        let sees = |name: &TimestampedName| Self::sees(window, dense, name);
+        let replaced: HashSet<&str> = self
+            .vacuums
+            .iter()
+            .filter(|(_, name, _)| sees(name))
+            .flat_map(|(_, _, folders)| folders.iter().map(String::as_str))
+            .collect();
+        let seen = self.fragments.iter().filter(|fragment| sees(&fragment.parsed));
+        seen.filter(|fragment| !replaced.contains(&*fragment.folder)).cloned().collect()
+    }
+
+    /// Whether a window sees what has this name.
+    pub(crate) fn sees(window: TimeWindow, dense: bool, name: &TimestampedName) -> bool {
+        let overlap = !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
+        if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
+    }
+
+    /// The deletes visible in `window`, oldest first.
+    pub(crate) fn visible_deletes(&self, window: TimeWindow) -> impl Iterator<Item = &DeleteEntry> {
+        self.deletes.iter().filter(move |delete| window.contains((delete.time, delete.time)))
+    }
+}
+
+/// The keys of all schema files of an array with these entries in its root; there is at least one.
+fn schemas(storage: &dyn Storage, root: &[Entry]) -> Result<Vec<String>> {
+    let mut schemas = Vec::new();
+    if root.iter().any(|entry| entry.name == OLD_SCHEMA && !entry.is_folder) {
+        schemas.push(OLD_SCHEMA.to_owned());
+    }
+    if root.iter().any(|entry| entry.name == SCHEMA_FOLDER && entry.is_folder) {
+        let mut named =
+            storage.list(SCHEMA_FOLDER).map_err(|error| Error::io(storage.describe(SCHEMA_FOLDER), error))?;
+        named.sort_unstable();
+        let files = named
+            .iter()
+            .filter(|entry| entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL));
+        schemas.extend(files.map(|entry| join(SCHEMA_FOLDER, &entry.name)));
+    }
+    if schemas.is_empty() {
+        return Err(Error::NotAnArray {
+            path: storage.describe(SCHEMA_FOLDER),
+            why: "the array has no schema file",
+        });
+    }
+    Ok(schemas)
+}
+
+/// When a schema file was written.
+fn schema_time(storage: &dyn Storage, key: &str) -> Result<u64> {
+    let name = key.rsplit('/').next().unwrap_or_default();
+    let parsed =
+        TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(key), error))?;
+    Ok(parsed.timestamps.1)
+}
+
+fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
+    storage.read(key).map_err(|error| Error::io(storage.describe(key), error))
+}
+
+/// How often it is tried to see an array that is being vacuumed.
+const ATTEMPTS: usize = 5;
+
+/// Does something again that failed because a file was gone: a vacuum may take away what was listed a moment ago.
+pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
+    let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
+    let mut result = read();
+    for _ in 1..ATTEMPTS {
+        if !gone(&result) {
+            break;
+        }
+        result = read();
+    }
+    result
+}
+
+/// Metadata files of fragments up to this size are read whole when the fragment is opened.
+pub(crate) const METADATA_TAIL: u64 = 64 << 10;
+
+/// More names than these a system may list in several parts, between which files come and go.
+const ONE_PART: usize = 200;
+
+/// What commit files say at one moment. A commit file that comes while they are listed belongs to another write and may be
+/// missed, but what replaces others must not be seen without them, nor the others without it.
+fn settled_commits(
+    storage: &dyn Storage,
+    ahead: Option<&Ahead>,
+    root: &[Entry],
+    mut listed: Vec<Entry>,
+) -> Result<Commits> {
+    let replaces = |entry: &Entry| {
+        let kind = CommitKind::of(&entry.name).map(|(kind, _)| kind);
+        matches!(kind, Some(CommitKind::Consolidated | CommitKind::Ignore | CommitKind::Vacuum))
+    };
+    for _ in 1..ATTEMPTS {
+        if let Some(ahead) = ahead {
+            let in_commits = listed.iter().filter(|entry| replaces(entry)).map(|e| join(COMMITS, &e.name));
+            let in_root = root.iter().filter(|entry| replaces(entry)).map(|e| e.name.clone());
+            let mut files: Vec<Request> = in_commits.chain(in_root).map(Request::whole).collect();
+            // Whether old fragments are complete their metadata says, which is needed to open them too.
+            let old = fragment_folders(root, &[]).into_iter().map(|folder| join(&folder, FRAGMENT_METADATA));
+            files.extend(old.map(|key| Request::Tail(key, METADATA_TAIL)));
+            // Whether the folder changed in the meantime is asked along with what is in these files.
+            if listed.len() >= ONE_PART || listed.iter().any(replaces) {
+                files.push(Request::List(COMMITS.to_owned()));
+            }
+            ahead.prepare(&Needs { files, ..Needs::default() });
+        }
+        let found = commits(storage, root, &listed)?;
+        if listed.len() < ONE_PART && !listed.iter().any(replaces) {
+            return Ok(found);
+        }
+        let mut now = storage.list(COMMITS).map_err(|error| Error::io(storage.describe(COMMITS), error))?;
+        now.sort_unstable();
+        if now == listed {
+            return Ok(found);
+        }
+        let gone = listed.iter().any(|entry| now.binary_search(entry).is_err());
+        if !gone
+            && now.iter().filter(|entry| replaces(entry)).all(|entry| listed.binary_search(entry).is_ok())
+        {
+            return Ok(found);
+        }
+        listed = now;
+    }
+    commits(storage, root, &listed)
+}
+
+/// What commit files say.
+#[derive(Default)]
+struct Commits {
+    fragments: Vec<FragmentEntry>,
+    vacuums: Vec<(String, TimestampedName, Vec<String>)>,
+    deletes: Vec<DeleteEntry>,
+}
+
+/// Committed fragments, vacuum files and condition files of all eras.
+fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<Commits> {
+    // Commit paths that `.con` files list and no `.ign` file takes back. A delete inside a `.con` counts
+    // even if it is ignored, as in libtiledb.
+    let mut ignored = HashSet::new();
+    let mut listed = Vec::new();
+    let Commits { mut fragments, mut vacuums, mut deletes } = Commits::default();
+    let in_commits = commits.iter().filter(|e| !e.is_folder).map(|e| (join(COMMITS, &e.name), &e.name));
+    let in_root = root.iter().filter(|e| !e.is_folder).map(|e| (e.name.clone(), &e.name));
+    let files: Vec<_> = in_root.chain(in_commits).collect();
+    let corrupt = |key: &str, error: tdb_codec::Error| Error::corrupt(storage.describe(key), error);
+    let name_of = |key: &str, stem: &str| {
+        TimestampedName::parse(stem).map_err(|error| Error::corrupt(storage.describe(key), error))
+    };
+    for (key, name) in &files {
+        match CommitKind::of(name) {
+            Some((CommitKind::Ignore, _)) => {
+                let lines = parse_path_lines(&read_all(storage, key)?);
+                ignored.extend(lines.map_err(|error| corrupt(key, error))?);
+            }
+            Some((CommitKind::Consolidated, _)) => {
+                let bytes = read_all(storage, key)?;
+                for record in parse_consolidated_commits(&bytes).map_err(|error| corrupt(key, error))? {
+                    let stem = record.path.rsplit('/').next().unwrap_or_default();
+                    match record.delete {
+                        Some((offset, tile)) => deletes.push(DeleteEntry {
+                            time: name_of(key, stem)?.timestamps.0,
+                            key: key.clone(),
+                            inside: Some((offset, bytes.slice_ref(tile))),
+                            path: record.path,
+                        }),
+                        None => listed.push(record.path),
+                    }
+                }
+            }
+            // libtiledb reads an update as a delete of what it updates; see `Delete`.
+            Some((CommitKind::Delete | CommitKind::Update, stem)) => deletes.push(DeleteEntry {
+                time: name_of(key, stem)?.timestamps.0,
+                path: key.clone(),
+                key: key.clone(),
+                inside: None,
+            }),
+            Some((CommitKind::Vacuum, stem)) => {
+                let lines =
+                    parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
+                let folders = lines.iter().map(|line| vacuum_target(line).to_owned()).collect();
+                vacuums.push((key.clone(), name_of(key, stem)?, folders));
+            }
+            _ => {}
+        }
+    }
+    listed.retain(|path| !ignored.contains(path));
+
+    // Where each commit path puts its fragment. A path in a `.con` and in a file of its own counts once.
+    let mut folders: HashSet<String> = HashSet::new();
+    let root_folders: HashSet<&str> =
+        root.iter().filter(|entry| entry.is_folder).map(|entry| entry.name.as_str()).collect();
+    let committed = listed.iter().map(String::as_str).chain(files.iter().map(|(key, _)| key.as_str()));
+    for path in committed {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        match CommitKind::of(name) {
+            Some((CommitKind::Write, stem)) if stem.starts_with("__") => {
+                let folder = join(FRAGMENTS, stem);
+                // libtiledb's vacuum of fragments whose commits were consolidated leaves the commit files there, if those were
+                // not vacuumed before, and no libtiledb opens the array then. What is ignored and gone was replaced.
+                if !ignored.contains(path) || has_metadata(storage, &folder)? {
+                    folders.insert(folder);
+                }
+            }
+            // An `.ok` without its folder is harmless: the listing of the root decides.
+            Some((CommitKind::Ok, stem)) if root_folders.contains(stem) => {
+                folders.insert(stem.to_owned());
+            }
+            _ => {}
+        }
+    }
+    for name in root_folders {
+        let candidate = name.starts_with("__") && !name.contains('.') && !KNOWN_FOLDERS.contains(&name);
+        if candidate && !folders.contains(name) {
+            // Versions up to 4 have no commit file: the metadata file is the proof.
+            let old = TimestampedName::parse(name).is_ok_and(|parsed| !parsed.states_version);
+            if old && has_metadata(storage, name)? {
+                folders.insert(name.to_owned());
+            }
+        }
+    }
+    for folder in folders {
+        fragments.push(FragmentEntry::new(storage, folder)?);
+    }
+    // libtiledb orders by the first timestamp alone and leaves ties to its sort; the key makes it a rule.
+    fragments
+        .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
+    // A delete that is in a `.con` and in a file of its own counts once.
+    deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
+    deletes.dedup_by(|a, b| a.path == b.path);
+    Ok(Commits { fragments, vacuums, deletes })
+}
+
+/// Keys of the folders that look like fragments, committed or not.
+pub fn fragment_folders(root: &[Entry], fragments: &[Entry]) -> Vec<String> {
+    let named = |entry: &&Entry| entry.is_folder && TimestampedName::parse(&entry.name).is_ok();
+    let old = root.iter().filter(named).map(|entry| entry.name.clone());
+    old.chain(fragments.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name))).collect()
+}
+
+fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
+    let key = join(folder, FRAGMENT_METADATA);
+    match storage.read_tail(&key, 1) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(storage.describe(&key), error)),
+    }
+}

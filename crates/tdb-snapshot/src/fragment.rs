@@ -1,0 +1,459 @@
+//! An open fragment: its footer, and its sections as they are needed.
+
+mod bounds;
+mod needs;
+mod tile_file;
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range as ByteRangeOf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use tdb_codec::{FormatVersion, Gate, Reader, to_u64, to_usize};
+use tdb_fragment::{
+    DataFile, DataFilePart, Footer, FooterLocation, LegacyMetadata, RTree, Section, SectionOffsets, Slots,
+    is_plain_name, parse_u64_list,
+};
+use tdb_schema::{ArraySchema, FieldKind, Range};
+
+use self::bounds::beyond;
+pub use self::tile_file::{TileFile, TileLocation};
+use crate::context::Context;
+use crate::directory::{FragmentEntry, METADATA_TAIL};
+use crate::paths::FRAGMENT_METADATA;
+use crate::stats::Stage;
+use crate::storage::{ByteRange, join};
+use crate::{Error, Result};
+
+/// The file of coordinates, which sparse fragments of versions 1 and 2 have.
+const COORDS: &str = "__coords.tdb";
+
+/// A visible fragment of an open array.
+#[derive(Debug)]
+pub struct Fragment {
+    entry: FragmentEntry,
+    schema: Arc<ArraySchema>,
+    footer: Footer,
+    /// Where its cells may be, if the footer does not say it right.
+    beyond: Option<Vec<Range>>,
+    metadata_key: String,
+    /// Its metadata file, once that was looked at: the footer may come from elsewhere.
+    own: OnceLock<Arc<MetadataFile>>,
+    /// The version that its writer knew, once a section was read.
+    writer: OnceLock<FormatVersion>,
+    lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
+    rtree: Mutex<Option<Arc<RTree>>>,
+}
+
+/// A fragment's metadata file.
+#[derive(Debug)]
+struct MetadataFile {
+    size: u64,
+    /// Its last bytes: often all of it.
+    tail: Bytes,
+    /// Where the footer is.
+    footer: ByteRangeOf<u64>,
+}
+
+/// The offset of a footer whose place in the fragment's own file was not looked at.
+const ELSEWHERE: u64 = u64::MAX;
+
+impl Fragment {
+    /// Reads a fragment's footer. `schemas` loads a schema by its file's name.
+    #[doc(hidden)]
+    pub fn open(
+        context: &Context,
+        entry: FragmentEntry,
+        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
+    ) -> Result<Self> {
+        let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
+        let path = || context.describe(&metadata_key);
+        let version = entry.version();
+        if !version.has(Gate::FragmentFooter) {
+            let (size, tail) = context
+                .storage
+                .read_tail(&metadata_key, u64::MAX)
+                .map_err(|error| Error::io(path(), error))?;
+            return Self::open_legacy(context, entry, schemas, metadata_key, size, tail);
+        }
+        let corrupt = |error: tdb_codec::Error| Error::corrupt(path(), error);
+        let old_schema = if version.has(Gate::SchemaFolder) { None } else { Some(schemas(None)?) };
+        let location = FooterLocation::of(version, old_schema.as_deref()).map_err(corrupt)?;
+        let own = MetadataFile::read(context, &metadata_key, location)?;
+        let read;
+        let bytes = match own.cached(&own.footer) {
+            Some(bytes) => bytes,
+            None => {
+                read = read_range(context, &metadata_key, own.footer.clone())?;
+                &read
+            }
+        };
+        let (_, name) = Footer::parse_head(bytes, own.footer.start).map_err(corrupt)?;
+        let schema = schemas(name.as_deref())?;
+        let footer = Footer::parse(bytes, own.footer.start, &schema).map_err(corrupt)?;
+        Ok(Self {
+            entry,
+            beyond: beyond(&footer, &schema),
+            schema,
+            footer,
+            metadata_key,
+            own: OnceLock::from(Arc::new(own)),
+            writer: OnceLock::new(),
+            lists: Mutex::default(),
+            rtree: Mutex::default(),
+        })
+    }
+
+    /// A fragment whose footer is in consolidated metadata: its own file is read when a section is needed. `None` if
+    /// that footer cannot be this fragment's.
+    pub(crate) fn from_consolidated(
+        entry: &FragmentEntry,
+        bytes: &[u8],
+        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
+    ) -> Option<Self> {
+        let (version, name) = Footer::parse_head(bytes, 0).ok()?;
+        // Before that the place of the footer depends on the schema, and names are of another kind.
+        if version != entry.version() || !version.has(Gate::SchemaFolder) {
+            return None;
+        }
+        let schema = schemas(name.as_deref()).ok()?;
+        let mut footer = Footer::parse(bytes, 0, &schema).ok()?;
+        footer.offset = ELSEWHERE;
+        let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
+        let (own, writer) = (OnceLock::new(), OnceLock::new());
+        let (lists, rtree) = (Mutex::default(), Mutex::default());
+        let beyond = beyond(&footer, &schema);
+        Some(Self { entry: entry.clone(), schema, footer, beyond, metadata_key, own, writer, lists, rtree })
+    }
+
+    /// Versions 1 and 2: one generic tile holds everything, so all sections are known at once.
+    fn open_legacy(
+        context: &Context,
+        entry: FragmentEntry,
+        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
+        metadata_key: String,
+        metadata_size: u64,
+        tail: Bytes,
+    ) -> Result<Self> {
+        let schema = schemas(None)?;
+        let corrupt = |error: tdb_codec::Error| Error::corrupt(context.describe(&metadata_key), error);
+        let payload = context.generic_tile(&metadata_key, &tail, 0)?;
+        let legacy = LegacyMetadata::parse(&payload, &schema).map_err(corrupt)?;
+        let slots = Slots::new(&schema, legacy.version, false, false);
+        let coords = join(&entry.folder, COORDS);
+        let dense = match context.storage.size(&coords) {
+            Ok(_) => false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => return Err(Error::io(context.describe(&coords), error)),
+        };
+        let tiles = legacy.tile_offsets.get(slots.coords()).map_or(0, Vec::len);
+        let footer = Footer {
+            version: legacy.version,
+            schema_name: None,
+            dense,
+            non_empty_domain: legacy.non_empty_domain,
+            sparse_tile_num: if dense { 0 } else { to_u64(tiles) },
+            last_tile_cell_num: legacy.last_tile_cell_num,
+            has_timestamps: false,
+            has_delete_metadata: false,
+            file_sizes: legacy.file_sizes,
+            file_var_sizes: legacy.file_var_sizes,
+            file_validity_sizes: Vec::new(),
+            sections: SectionOffsets::default(),
+            optional: Vec::new(),
+            slots,
+            offset: metadata_size,
+        };
+        let own = MetadataFile { size: metadata_size, tail, footer: metadata_size..metadata_size };
+        let mut lists = HashMap::new();
+        type Make = fn(usize) -> Section;
+        let groups: [(Make, Vec<Vec<u64>>); 3] = [
+            (Section::TileOffsets, legacy.tile_offsets),
+            (Section::VarOffsets, legacy.var_offsets),
+            (Section::VarSizes, legacy.var_sizes),
+        ];
+        for (make, group) in groups {
+            lists.extend(group.into_iter().enumerate().map(|(slot, list)| (make(slot), Arc::new(list))));
+        }
+        let rtree = RTree::build(&legacy.mbrs, &schema.domain).map_err(corrupt)?;
+        Ok(Self {
+            entry,
+            // There were no dates yet.
+            beyond: None,
+            schema,
+            footer,
+            metadata_key,
+            own: OnceLock::from(Arc::new(own)),
+            writer: OnceLock::from(legacy.version),
+            lists: Mutex::new(lists),
+            rtree: Mutex::new(Some(Arc::new(rtree))),
+        })
+    }
+
+    /// The folder's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// The folder's path relative to the array.
+    #[must_use]
+    pub fn folder(&self) -> &str {
+        &self.entry.folder
+    }
+
+    /// First and last millisecond it covers.
+    #[must_use]
+    pub const fn timestamps(&self) -> (u64, u64) {
+        self.entry.parsed.timestamps
+    }
+
+    /// Its format version.
+    #[must_use]
+    pub const fn version(&self) -> FormatVersion {
+        self.footer.version
+    }
+
+    /// The schema it was written with.
+    #[must_use]
+    pub fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// Its footer (for versions 1 and 2, the same facts from their own layout).
+    #[must_use]
+    pub const fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// Whether it holds whole space tiles without coordinates.
+    #[must_use]
+    pub const fn is_dense(&self) -> bool {
+        self.footer.dense
+    }
+
+    /// What it says that it covers, one interval a dimension; `None` if it is empty. See [`Self::bounds`].
+    #[must_use]
+    pub fn non_empty_domain(&self) -> Option<&[Range]> {
+        self.footer.non_empty_domain.as_deref()
+    }
+
+    /// Number of cells: stored ones of a sparse fragment, cells of the non-empty domain of a dense one.
+    #[must_use]
+    pub fn cell_count(&self) -> u64 {
+        if !self.footer.dense {
+            return self.footer.sparse_cell_count(self.schema.capacity);
+        }
+        let dimensions = &self.schema.domain.dimensions;
+        let ranges = self.footer.non_empty_domain.iter().flatten();
+        ranges.zip(dimensions).fold(1, |cells: u64, (range, dimension)| {
+            let low = dimension.ordinal(&range.low).unwrap_or(0);
+            let high = dimension.ordinal(&range.high).unwrap_or(0);
+            cells.saturating_mul(high.saturating_sub(low).saturating_add(1))
+        })
+    }
+
+    /// Sum of its data files' sizes and its metadata file's; without the latter where the footer came from consolidated
+    /// metadata and the file was not looked at.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.footer.data_bytes().saturating_add(self.own.get().map_or(0, |own| own.size))
+    }
+
+    /// Key of its metadata file.
+    #[must_use]
+    pub fn metadata_key(&self) -> &str {
+        &self.metadata_key
+    }
+
+    /// The unfiltered payload of a section; `None` if this version does not have it.
+    #[doc(hidden)]
+    pub fn section(&self, context: &Context, section: Section) -> Result<Option<Vec<u8>>> {
+        let _clock = context.counters.time(Stage::Sections);
+        let Some((offset, bytes)) = self.section_bytes(context, section)? else { return Ok(None) };
+        let (writer, payload) = context.versioned_tile(&self.metadata_key, &bytes, offset)?;
+        self.writer.get_or_init(|| writer);
+        Ok(Some(payload))
+    }
+
+    /// The bytes from a section's offset, which is returned too, to the next section or the footer.
+    #[doc(hidden)]
+    pub fn section_bytes(&self, context: &Context, section: Section) -> Result<Option<(u64, Bytes)>> {
+        let path = || context.describe(&self.metadata_key);
+        let range = self.footer.section(section).map_err(|error| Error::corrupt(path(), error))?;
+        let Some(range) = range else { return Ok(None) };
+        let own = self.own(context)?;
+        let range = range.start..range.end.min(own.footer.start);
+        if range.is_empty() {
+            let detail = format!("the {} would begin behind the footer", section.name());
+            return Err(Error::inconsistent(path(), "section offset", range.start, detail));
+        }
+        let bytes = match own.cached(&range) {
+            Some(bytes) => own.tail.slice_ref(bytes),
+            None => read_range(context, &self.metadata_key, range.clone())?,
+        };
+        Ok(Some((range.start, bytes)))
+    }
+
+    /// The version that the library knew which wrote the fragment: the headers of its metadata's sections have it, whatever the
+    /// version of the array. `slot` is of a field that is going to be read, so that no section is read for this alone.
+    #[doc(hidden)]
+    pub fn writer_version(&self, context: &Context, slot: usize) -> Result<FormatVersion> {
+        if self.writer.get().is_none() {
+            self.list(context, Section::TileOffsets(slot))?;
+        }
+        Ok(self.writer.get().copied().unwrap_or(self.footer.version))
+    }
+
+    /// The fragment's own metadata file, looked at once.
+    fn own(&self, context: &Context) -> Result<Arc<MetadataFile>> {
+        if let Some(own) = self.own.get() {
+            return Ok(own.clone());
+        }
+        let own = MetadataFile::read(context, &self.metadata_key, FooterLocation::LengthAtEnd)?;
+        Ok(self.own.get_or_init(|| Arc::new(own)).clone())
+    }
+
+    /// A list-shaped section, read once.
+    #[doc(hidden)]
+    pub fn list(&self, context: &Context, section: Section) -> Result<Arc<Vec<u64>>> {
+        let cache = || self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(list) = cache().get(&section) {
+            return Ok(list.clone());
+        }
+        let mut list = match self.section(context, section)? {
+            Some(payload) => parse_u64_list(Reader::new(&payload), section.name()).map_err(|error| {
+                let offset = self.footer.sections.get(section).unwrap_or(0);
+                let detail = format!("{error} (of the section's payload)");
+                Error::inconsistent(context.describe(&self.metadata_key), section.name(), offset, detail)
+            })?,
+            None => Vec::new(),
+        };
+        // Libtiledb 2.2 lists half as many again where it wrote nullable attributes in global order: a dense
+        // fragment's tiles follow from its domain, and what is listed beyond them is no tile's.
+        if self.footer.dense
+            && let Some(count) = self.footer.tile_count(&self.schema).ok().and_then(to_usize)
+        {
+            list.truncate(count);
+        }
+        let list = Arc::new(list);
+        cache().insert(section, list.clone());
+        Ok(list)
+    }
+
+    /// Gives back the memory of sections that were read; they are read again when they are needed.
+    #[doc(hidden)]
+    pub fn forget(&self) {
+        // Versions 1 and 2 have no sections: what their metadata said is all there is.
+        if self.footer.version.has(Gate::FragmentFooter) {
+            *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
+            *self.rtree.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// One of a field's files. `kind` counts in this fragment's own schema.
+    #[doc(hidden)]
+    pub fn file(&self, context: &Context, kind: FieldKind, part: DataFilePart) -> Result<TileFile> {
+        let slot = self.footer.slots.field(kind);
+        let (section, size) = match part {
+            DataFilePart::Fixed => (Section::TileOffsets(slot), self.footer.file_size(kind)),
+            DataFilePart::Var => (Section::VarOffsets(slot), self.footer.file_var_size(kind)),
+            DataFilePart::Validity => (Section::ValidityOffsets(slot), self.footer.file_validity_size(kind)),
+        };
+        let file = match kind {
+            // Up to version 4 all dimensions share one file.
+            FieldKind::Dimension(_) if !self.footer.version.has(Gate::DimensionFiles) => DataFile::Coords,
+            _ => DataFile::Field(kind, part),
+        };
+        self.tile_file(context, file, section, size)
+    }
+
+    /// The file of cell timestamps, if the fragment has them.
+    #[doc(hidden)]
+    pub fn timestamps_file(&self, context: &Context) -> Result<Option<TileFile>> {
+        self.system_file(context, DataFile::Timestamps, self.footer.slots.timestamps())
+    }
+
+    /// The file of delete timestamps, if the fragment has them.
+    pub(crate) fn delete_timestamps_file(&self, context: &Context) -> Result<Option<TileFile>> {
+        self.system_file(context, DataFile::DeleteTimestamps, self.footer.slots.delete_timestamps())
+    }
+
+    /// The files that say when and by what cells were deleted, with their slots.
+    #[doc(hidden)]
+    pub fn delete_files(&self, context: &Context) -> Vec<(Result<TileFile>, usize)> {
+        let Some(slot) = self.footer.slots.delete_timestamps() else { return Vec::new() };
+        let files =
+            [(DataFile::DeleteTimestamps, slot), (DataFile::DeleteConditionIndex, slot.saturating_add(1))];
+        let open = |(file, slot): (DataFile, usize)| {
+            let size = self.footer.file_sizes.get(slot).copied().unwrap_or(0);
+            (self.tile_file(context, file, Section::TileOffsets(slot), size), slot)
+        };
+        files.map(open).into()
+    }
+
+    fn system_file(
+        &self,
+        context: &Context,
+        file: DataFile,
+        slot: Option<usize>,
+    ) -> Result<Option<TileFile>> {
+        let Some(slot) = slot else { return Ok(None) };
+        let size = self.footer.file_sizes.get(slot).copied().unwrap_or(0);
+        self.tile_file(context, file, Section::TileOffsets(slot), size).map(Some)
+    }
+
+    fn tile_file(&self, context: &Context, file: DataFile, section: Section, size: u64) -> Result<TileFile> {
+        let offsets = self.list(context, section)?;
+        let name = file.name(&self.schema, self.footer.version).unwrap_or_default();
+        if !is_plain_name(&name) {
+            let detail = format!("\"{}\" is no file name", name.escape_debug());
+            let path = context.describe(&self.metadata_key);
+            return Err(Error::inconsistent(path, "field name", self.footer.offset, detail));
+        }
+        Ok(TileFile { key: join(&self.entry.folder, &name).into(), offsets, size })
+    }
+
+    /// Cells in data tile `tile` of a sparse fragment, bounded by the limits.
+    #[doc(hidden)]
+    pub fn tile_cells(&self, context: &Context, tile: usize) -> Result<usize> {
+        let cells = self.footer().sparse_tile_cells(to_u64(tile), self.schema().capacity);
+        let fits = to_usize(cells).filter(|_| cells <= context.limits.tile_bytes);
+        fits.ok_or_else(|| {
+            let detail = format!("tile {tile} would have {cells} cells, which is over the limit");
+            let path = context.describe(self.metadata_key());
+            Error::inconsistent(path, "capacity", self.footer().offset, detail)
+        })
+    }
+
+    /// Unfiltered sizes of a field's value tiles.
+    #[doc(hidden)]
+    pub fn var_sizes(&self, context: &Context, kind: FieldKind) -> Result<Arc<Vec<u64>>> {
+        self.list(context, Section::VarSizes(self.footer.slots.field(kind)))
+    }
+}
+
+impl MetadataFile {
+    fn read(context: &Context, key: &str, location: FooterLocation) -> Result<Self> {
+        let read = context.storage.read_tail(key, METADATA_TAIL);
+        let (size, tail) = read.map_err(|error| Error::io(context.describe(key), error))?;
+        let footer = location.range(size, &tail);
+        let footer = footer.map_err(|error| Error::corrupt(context.describe(key), error))?;
+        Ok(Self { size, tail, footer })
+    }
+
+    /// Bytes of the file, if they are at hand.
+    fn cached(&self, range: &ByteRangeOf<u64>) -> Option<&[u8]> {
+        let start = self.size.saturating_sub(to_u64(self.tail.len()));
+        let place = |offset: u64| offset.checked_sub(start).and_then(to_usize);
+        self.tail.get(place(range.start)?..place(range.end)?)
+    }
+}
+
+fn read_range(context: &Context, key: &str, range: ByteRangeOf<u64>) -> Result<Bytes> {
+    let request = ByteRange { key: key.to_owned(), range };
+    let read = context.storage.read_ranges(core::slice::from_ref(&request));
+    let bytes = read.map_err(|error| Error::io(context.describe(key), error))?.pop();
+    bytes.ok_or_else(|| Error::io(context.describe(key), io::ErrorKind::UnexpectedEof.into()))
+}

@@ -1,0 +1,115 @@
+//! Where a fragment's cells are: its non-empty domain and its R-tree, as far as they can be believed.
+//!
+//! libtiledb 1.6 and 1.7 stored rectangles and non-empty domains of date dimensions that not all cells lie in. Every library
+//! stores NaN as both ends of a real dimension when the first cell of a tile has NaN there, wherever the other cells are.
+//! Nothing may be concluded from either, so in their place stands the whole domain of the dimension.
+
+use std::sync::{Arc, PoisonError};
+
+use tdb_codec::{Gate, to_u64};
+use tdb_fragment::{Footer, Mbr, RTree, Section};
+use tdb_schema::{ArraySchema, Dimension, Range};
+
+use super::Fragment;
+use crate::context::Context;
+use crate::ranges::is_value;
+use crate::{Error, Result};
+
+impl Fragment {
+    /// Where its cells are, one interval a dimension; `None` if it is empty. It is the non-empty domain, except where a
+    /// library stored a wrong one: there it is the whole domain of the dimension.
+    #[must_use]
+    pub fn bounds(&self) -> Option<&[Range]> {
+        self.beyond.as_deref().or_else(|| self.non_empty_domain())
+    }
+
+    /// The R-tree, read once. Intervals that its cells need not lie in are replaced as in [`Self::bounds`].
+    #[doc(hidden)]
+    pub fn rtree(&self, context: &Context) -> Result<Arc<RTree>> {
+        let cache = || self.rtree.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tree) = &*cache() {
+            return Ok(tree.clone());
+        }
+        let mut tree = self.parsed_rtree(context)?;
+        let tiles = 0..tree.leaf_count();
+        let wrong = |mbr: Mbr<'_>| {
+            mbr.ranges().zip(&self.schema.domain.dimensions).any(|(ends, own)| !ordered(own, ends))
+        };
+        let replaced = old_dates(&self.footer, &self.schema);
+        if replaced || tiles.clone().filter_map(|tile| tree.leaf(tile)).any(wrong) {
+            let stored = tiles.filter_map(|tile| tree.leaf(tile));
+            let leaves: Vec<Vec<Range>> = stored
+                .map(|mbr| mbr.ranges().map(|(low, high)| Range::new(low, high)))
+                .map(|ranges| believable(ranges, &self.footer, &self.schema))
+                .collect();
+            tree = RTree::build(&leaves, &self.schema.domain)
+                .map_err(|error| Error::corrupt(context.describe(&self.metadata_key), error))?;
+        }
+        let tree = Arc::new(tree);
+        *cache() = Some(tree.clone());
+        Ok(tree)
+    }
+
+    /// The R-tree as it is stored. Versions 1 and 2 have it with everything else, and nothing of theirs is replaced.
+    #[doc(hidden)]
+    pub fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
+        let real = |dimension: &Dimension| dimension.datatype.physical().is_float();
+        let replaced =
+            old_dates(&self.footer, &self.schema) || self.schema.domain.dimensions.iter().any(real);
+        if replaced && self.footer.version.has(Gate::FragmentFooter) {
+            self.parsed_rtree(context).map(Arc::new)
+        } else {
+            self.rtree(context)
+        }
+    }
+
+    fn parsed_rtree(&self, context: &Context) -> Result<RTree> {
+        let payload = self.section(context, Section::RTree)?.unwrap_or_default();
+        let tree = RTree::parse(&payload, self.footer.version, &self.schema.domain).map_err(|error| {
+            let offset = self.footer.sections.get(Section::RTree).unwrap_or(0);
+            let detail = format!("{error} (of the section's payload)");
+            Error::inconsistent(context.describe(&self.metadata_key), "R-tree", offset, detail)
+        })?;
+        if to_u64(tree.leaf_count()) != self.footer.sparse_tile_num {
+            let detail = format!(
+                "the R-tree has {} leaves, but the fragment has {} tiles",
+                tree.leaf_count(),
+                self.footer.sparse_tile_num
+            );
+            let path = context.describe(&self.metadata_key);
+            return Err(Error::inconsistent(path, "R-tree", self.footer.offset, detail));
+        }
+        Ok(tree)
+    }
+}
+
+/// Where cells of a sparse fragment may be whose non-empty domain cannot be believed; `None` for all others.
+pub(super) fn beyond(footer: &Footer, schema: &ArraySchema) -> Option<Vec<Range>> {
+    let stored = footer.non_empty_domain.as_ref().filter(|_| !footer.dense)?;
+    let bounds = believable(stored.iter().cloned(), footer, schema);
+    (bounds != *stored).then_some(bounds)
+}
+
+/// Whether no rectangle of a sparse fragment can be believed, because the array has dates and the fragment is old.
+fn old_dates(footer: &Footer, schema: &ArraySchema) -> bool {
+    let mut dimensions = schema.domain.dimensions.iter();
+    let dates = dimensions.any(|dimension| dimension.datatype.is_datetime());
+    dates && !footer.dense && !footer.version.has(Gate::DateRectangles)
+}
+
+/// A stored rectangle of a sparse fragment, with the whole domain in place of each interval that cannot be believed.
+fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &ArraySchema) -> Vec<Range> {
+    let dimensions = &schema.domain.dimensions;
+    let old_dates = old_dates(footer, schema);
+    let of = |(stored, dimension): (Range, &Dimension)| {
+        let believed = !old_dates && ordered(dimension, (&stored.low, &stored.high));
+        let domain = dimension.domain.clone().filter(|_| !believed);
+        domain.map_or(stored, |(low, high)| Range::new(low, high))
+    };
+    stored.zip(dimensions).map(of).collect()
+}
+
+/// Whether both ends of an interval are values that others can be compared with: a NaN is not.
+fn ordered(dimension: &Dimension, (low, high): (&[u8], &[u8])) -> bool {
+    dimension.is_var() || (is_value(dimension, low) && is_value(dimension, high))
+}

@@ -1,0 +1,59 @@
+//! What opening a fragment and reading its sections takes, for storages that want to know it beforehand.
+
+use std::sync::{Arc, PoisonError};
+
+use tdb_codec::Gate;
+use tdb_fragment::Section;
+
+use super::{COORDS, Fragment};
+use crate::Result;
+use crate::context::Context;
+use crate::directory::{FragmentEntry, METADATA_TAIL};
+use crate::paths::FRAGMENT_METADATA;
+use crate::storage::{Needs, Request, join};
+
+impl Fragment {
+    /// What opening a fragment reads.
+    #[doc(hidden)]
+    pub fn requests(entry: &FragmentEntry) -> impl Iterator<Item = Request> {
+        let key = join(&entry.folder, FRAGMENT_METADATA);
+        let footer = entry.version().has(Gate::FragmentFooter);
+        let metadata = if footer { Request::Tail(key, METADATA_TAIL) } else { Request::whole(key) };
+        // Only whether there is such a file.
+        let coords = (!footer).then(|| Request::Tail(join(&entry.folder, COORDS), 0));
+        core::iter::once(metadata).chain(coords)
+    }
+
+    /// Adds what reading these sections takes to `needs`: nothing for those that are at hand. `false` if the metadata file has
+    /// to be looked at first, which is what is added then.
+    #[doc(hidden)]
+    pub fn need_sections(&self, sections: impl Iterator<Item = Section>, needs: &mut Needs) -> bool {
+        if !self.footer.version.has(Gate::FragmentFooter) {
+            return true;
+        }
+        let Some(own) = self.own.get() else {
+            needs.files.extend(Self::requests(&self.entry));
+            return false;
+        };
+        let key: Arc<str> = self.metadata_key.as_str().into();
+        for section in sections {
+            let known = match section {
+                Section::RTree => self.rtree.lock().unwrap_or_else(PoisonError::into_inner).is_some(),
+                _ => self.lists.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&section),
+            };
+            // What is wrong with a section's place is for whoever reads it to say.
+            let range = self.footer.section(section).ok().flatten();
+            let range = range.map(|range| range.start..range.end.min(own.footer.start));
+            if let Some(range) = range.filter(|range| !known && own.cached(range).is_none()) {
+                needs.ranges.push((key.clone(), range));
+            }
+        }
+        true
+    }
+
+    /// Looks at the fragment's own metadata file, if its footer came from elsewhere.
+    #[doc(hidden)]
+    pub fn look_at_metadata(&self, context: &Context) -> Result<()> {
+        self.own(context).map(drop)
+    }
+}

@@ -1,0 +1,60 @@
+//! What a TileDB array is at one point of its history, and one tile of one field of it.
+//!
+//! [`SnapshotOptions::open_storage`] lists the array's folders, reads commit files, the newest schema in the window and the footers
+//! of the visible fragments. The [`Snapshot`] it returns knows what the array is; sections of fragments ([`fragment`]) and tiles
+//! ([`tiles`]) are read when they are asked for.
+//!
+//! ```
+//! use tdb_snapshot::SnapshotOptions;
+//! use tdb_storage::LocalStorage;
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+//! let snapshot = SnapshotOptions::new().open_storage(LocalStorage::new(path))?;
+//! assert_eq!(snapshot.schema().attributes[0].name, "a");
+//! assert_eq!(snapshot.fragments().len(), 1);
+//! # Ok::<(), tdb_cells::Error>(())
+//! ```
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`paths`], [`object`], [`directory`] | names of folders, what a folder is, and which files of an array count |
+//! | [`schemas`], [`deletes`], [`timed`] | schemas and enumerations, delete conditions, metadata: read from their files |
+//! | [`fragment`], [`statistics`] | what a fragment says about its cells |
+//! | [`tiles`] | tiles of one field: fetched, decoded, checked |
+//! | [`context`], [`worker`] | what an open array, and what a thread, keeps |
+//! | [`snapshot`], [`group`] | an array, and a group, at a time |
+//!
+//! What this crate does not know: which cells a query wants, and in which order; how anything is written. Its bytes come from a
+//! [`Storage`](tdb_storage::Storage), whatever that is.
+//!
+//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
+//! may change with any minor version.
+#![forbid(unsafe_code)]
+
+mod consolidated;
+pub mod context;
+pub mod deletes;
+pub mod directory;
+pub mod fragment;
+pub mod group;
+mod history;
+pub mod object;
+pub mod paths;
+pub mod schemas;
+pub mod snapshot;
+pub mod statistics;
+pub mod tiles;
+pub mod timed;
+pub mod worker;
+
+use tdb_cells::{
+    ConditionTarget, Error, QueryError, Result, TimeWindow, buffers, clock, coordinate, facts, parallel,
+    ranges, spec,
+};
+use tdb_storage::{LocalStorage, stats, storage};
+
+pub use fragment::Fragment;
+pub use group::{Found, Group, Visited};
+pub use history::{Event, EventKind, History, State, history};
+pub use object::object_type;
+pub use snapshot::{Snapshot, SnapshotOptions};

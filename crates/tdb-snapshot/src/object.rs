@@ -1,0 +1,55 @@
+//! What a folder is: an array, a group, or neither.
+
+use std::io;
+
+use tdb_schema::ObjectType;
+
+use crate::paths::{GROUP_FOLDER, GROUP_MARKER, OLD_SCHEMA, SCHEMA_FOLDER};
+use crate::storage::{Entry, Storage};
+use crate::{Error, Result};
+
+/// What made a folder a key-value object, up to libtiledb 1.6.
+const KV_SCHEMA: &str = "__kv_schema.tdb";
+
+/// What a storage's root is. [`ObjectType::Invalid`] is a folder that is neither an array nor a group.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] if there is no such folder; whatever the system says.
+pub fn object_type(storage: &dyn Storage) -> io::Result<ObjectType> {
+    Ok(kind_of(&storage.list("")?))
+}
+
+fn kind_of(root: &[Entry]) -> ObjectType {
+    let has = |name: &str, folder| root.iter().any(|e| e.name == name && e.is_folder == folder);
+    if has(SCHEMA_FOLDER, true) || has(OLD_SCHEMA, false) {
+        ObjectType::Array
+    } else if has(GROUP_MARKER, false) || has(GROUP_FOLDER, true) {
+        ObjectType::Group
+    } else {
+        ObjectType::Invalid
+    }
+}
+
+/// The listing of a storage's root, which must be one of `wanted`; says what it is if not.
+pub fn list_root(storage: &dyn Storage, wanted: &[ObjectType]) -> Result<(Vec<Entry>, ObjectType)> {
+    let root = storage.list("").map_err(|error| Error::io(storage.describe(""), error))?;
+    let kind = kind_of(&root);
+    if wanted.contains(&kind) {
+        return Ok((root, kind));
+    }
+    let why = match (kind, wanted) {
+        (ObjectType::Group, _) => "this is a group, not an array",
+        (ObjectType::Array, _) => "this is an array, not a group",
+        _ if root.iter().any(|entry| entry.name == KV_SCHEMA) => {
+            "this is a key-value object of TileDB 1.x, which is not supported"
+        }
+        (_, [ObjectType::Array]) => {
+            "this folder is not a TileDB array (it has neither __schema nor __array_schema.tdb)"
+        }
+        (_, [ObjectType::Group]) => {
+            "this folder is not a TileDB group (it has neither __tiledb_group.tdb nor __group)"
+        }
+        _ => "this folder is neither a TileDB array nor a group",
+    };
+    Err(Error::NotAnArray { path: storage.describe(""), why })
+}

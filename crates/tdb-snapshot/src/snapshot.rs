@@ -1,0 +1,354 @@
+//! What an array is at a time.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tdb_codec::{ArrayType, Budget, Limits};
+use tdb_filters::Key;
+use tdb_fragment::CommitKind;
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
+
+use crate::consolidated::ConsolidatedFooters;
+use crate::context::Context;
+use crate::deletes::Delete;
+use crate::directory::{Directory, FragmentEntry, again_if_gone};
+use crate::fragment::Fragment;
+use crate::schemas::{Schemas, load_enumeration};
+use crate::stats::{Counted, Counters, QueryStats};
+use crate::storage::{Ahead, LocalStorage, Request, Storage};
+use crate::{ConditionTarget, QueryError, Result, TimeWindow, clock, parallel};
+
+/// What a TileDB array is at one point of its history: its schema, its visible fragments, its deletes, and where its bytes are.
+/// What a program has is an `Array`: a snapshot that can be read.
+///
+/// Clones are cheap: they share what was read of the array.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Where its bytes are, and the settings it was opened with.
+    pub(crate) context: Arc<Context>,
+    directory: Arc<Directory>,
+    schema: Arc<ArraySchema>,
+    schema_key: Arc<str>,
+    /// The visible fragments, oldest first.
+    fragments: Arc<Vec<Arc<Fragment>>>,
+    /// Delete conditions in force, oldest first.
+    deletes: Arc<Vec<Delete>>,
+    window: TimeWindow,
+}
+
+/// How to open an array or a group. What a program has are `OpenOptions`, which open arrays that can be read.
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until an array is opened with them"]
+pub struct SnapshotOptions {
+    start: u64,
+    /// `None` is the present.
+    end: Option<u64>,
+    threads: usize,
+    limits: Limits,
+    key: Option<Key>,
+}
+
+impl SnapshotOptions {
+    /// As it is at the moment of opening, as many threads as the machine has, default limits. What is written under a later
+    /// time is not seen, as in libtiledb. What this process wrote is seen, unless it gave a later time itself.
+    pub fn new() -> Self {
+        let threads = parallel::available();
+        Self { start: 0, end: None, threads, limits: Limits::default(), key: None }
+    }
+
+    /// Sees only what was written in this window, which may reach into the future: [`TimeWindow::ALL`] sees everything. Where
+    /// there is no clock, as in a browser, there is no other way to say when.
+    pub const fn window(mut self, window: TimeWindow) -> Self {
+        (self.start, self.end) = (window.start, Some(window.end));
+        self
+    }
+
+    /// Sees only what was written from a time on, until now; from a time in the future on, all that is there.
+    pub const fn since(mut self, start: u64) -> Self {
+        (self.start, self.end) = (start, None);
+        self
+    }
+
+    /// Uses at most this many threads. They are started by each query and end with it; with 1, none is.
+    pub const fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Bounds single allocations that a file asks for.
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Opens an encrypted array with its key. Commit files, names and footers of encrypted arrays are plain;
+    /// everything else is AES-256-GCM.
+    pub const fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Opens the array in a local folder.
+    ///
+    /// # Errors
+    /// No array there, a damaged file, or something this build does not support.
+    pub fn open(self, path: impl Into<PathBuf>) -> Result<Snapshot> {
+        self.open_storage(LocalStorage::new(path))
+    }
+
+    /// The settings beside a storage.
+    pub fn context(&self, storage: Box<dyn Storage>) -> Context {
+        let counters = Arc::<Counters>::default();
+        let storage: Arc<dyn Storage> = Arc::new(Counted::new(storage, counters.clone()));
+        let ahead = Ahead::before(storage.clone()).map(Arc::new);
+        Context {
+            storage: ahead.clone().map_or(storage, |ahead| ahead as Arc<dyn Storage>),
+            ahead,
+            counters,
+            threads: self.threads.max(1),
+            limits: self.limits,
+            budget: Arc::new(Budget::new(self.limits.scratch_bytes)),
+            key: self.key.clone(),
+        }
+    }
+
+    /// The window to open in, of which an open end is the present.
+    pub(crate) fn time_window(&self) -> Result<TimeWindow> {
+        let end = match self.end {
+            Some(end) => end,
+            None => clock::present().ok_or(QueryError::NoClock)?,
+        };
+        let open = self.end.is_none() && self.start > end;
+        Ok(TimeWindow::between(self.start, if open { u64::MAX } else { end }))
+    }
+
+    /// Opens the array in a storage.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Snapshot> {
+        let storage = Arc::new(storage);
+        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone()))))
+    }
+
+    fn open_once(&self, context: Context) -> Result<Snapshot> {
+        let window = self.time_window()?;
+        let directory = Directory::load_ahead(&context)?;
+        let schema_key = directory.latest_schema(&*context.storage, window.end)?.to_owned();
+        let schemas = Schemas::new(&context);
+        let consolidated = ConsolidatedFooters::keys(&context, &directory);
+        context.need(|needs| {
+            needs.files.extend(schemas_needed(&directory, &schema_key).map(Request::whole));
+            needs.files.extend(consolidated.iter().map(Request::whole));
+            let deletes = directory.visible_deletes(window).filter(|delete| delete.inside.is_none());
+            needs.files.extend(deletes.map(|delete| Request::whole(&*delete.key)));
+            if consolidated.is_empty() {
+                // Whether the array is dense is not known yet: fragments that overlap the window are those that may count.
+                let entries = directory.visible(window, false);
+                needs.files.extend(entries.iter().flat_map(Fragment::requests));
+            }
+            Ok(())
+        })?;
+        let schema = schemas.at(&schema_key)?;
+        let dense = schema.array_type == ArrayType::Dense;
+        let entries = directory.visible(window, dense);
+        let footers = if entries.len() > 1 {
+            ConsolidatedFooters::load(&context, &consolidated)
+        } else {
+            ConsolidatedFooters::default()
+        };
+        context.need(|needs| {
+            let others = entries.iter().filter(|entry| footers.get(&entry.name).is_none());
+            needs.files.extend(others.flat_map(Fragment::requests));
+            Ok(())
+        })?;
+        let named = |name: Option<&str>| schemas.named(name);
+        let open = |entry: &FragmentEntry| {
+            let footer = footers.get(&entry.name);
+            let known = footer.and_then(|footer| Fragment::from_consolidated(entry, footer, &named));
+            known.map_or_else(|| Fragment::open(&context, entry.clone(), &named), Ok)
+        };
+        let fragments = parallel::filter_map(context.threads, &entries, |entry| {
+            open(entry).map(|fragment| Some(Arc::new(fragment)))
+        })?;
+        let deletes = directory.visible_deletes(window);
+        let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
+        Ok(Snapshot {
+            context: Arc::new(context),
+            directory: Arc::new(directory),
+            schema,
+            schema_key: schema_key.into(),
+            fragments: Arc::new(fragments),
+            deletes: Arc::new(deletes),
+            window,
+        })
+    }
+}
+
+/// Schemas that are fetched together when an array is opened: evolutions are few.
+const MOST_SCHEMAS: usize = 16;
+
+/// The keys of the schemas that fragments may have: all of them, unless they are many.
+fn schemas_needed<'d>(directory: &'d Directory, latest: &'d str) -> impl Iterator<Item = &'d str> {
+    let all = directory.schemas.len() <= MOST_SCHEMAS;
+    directory.schemas.iter().map(String::as_str).filter(move |key| all || *key == latest)
+}
+
+impl Default for SnapshotOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Snapshot {
+    /// The same array for one query: what that fetches is its own.
+    #[doc(hidden)]
+    pub fn for_query(&self) -> Self {
+        Self { context: self.context.for_query(), ..self.clone() }
+    }
+
+    /// The same array as if it had only these fragments and this schema, and no deletes.
+    #[doc(hidden)]
+    pub fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {
+        let named = |fragment: &&Arc<Fragment>| folders.iter().any(|folder| folder == fragment.folder());
+        let fragments = Arc::new(self.fragments.iter().filter(named).cloned().collect());
+        Self { fragments, schema, schema_key: schema_key.into(), deletes: Arc::default(), ..self }
+    }
+
+    /// Where its bytes are, and the settings it was opened with.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Delete conditions in force, oldest first.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn deletes(&self) -> &[Delete] {
+        &self.deletes
+    }
+
+    /// What was read and decoded since the array was opened, opening included.
+    #[must_use]
+    pub fn stats(&self) -> QueryStats {
+        self.context.counters.stats()
+    }
+
+    /// The schema in force at the end of the window.
+    #[must_use]
+    pub fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// Key of that schema's file.
+    #[must_use]
+    pub fn schema_key(&self) -> &str {
+        &self.schema_key
+    }
+
+    /// Keys of all schema files, oldest first.
+    #[must_use]
+    pub fn schema_keys(&self) -> &[String] {
+        &self.directory.schemas
+    }
+
+    /// The window the array was opened in; unless another one was asked for, it ends at the time of opening.
+    #[must_use]
+    pub const fn window(&self) -> TimeWindow {
+        self.window
+    }
+
+    /// The visible fragments, oldest first: where they overlap, later ones win.
+    #[must_use]
+    pub fn fragments(&self) -> &[Arc<Fragment>] {
+        &self.fragments
+    }
+
+    /// Committed fragments that are not visible, and whether they lie in the window all the same.
+    #[doc(hidden)]
+    pub fn invisible_fragments(&self) -> impl Iterator<Item = (&FragmentEntry, bool)> {
+        let visible: HashSet<&str> = self.fragments.iter().map(|fragment| fragment.folder()).collect();
+        let others = self.directory.fragments.iter().filter(move |entry| !visible.contains(&*entry.folder));
+        let dense = self.schema.array_type == ArrayType::Dense;
+        others.map(move |entry| (entry, Directory::sees(self.window, dense, &entry.parsed)))
+    }
+
+    /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an
+    /// array without it; others ignore it.
+    #[must_use]
+    pub fn has_lock_file(&self) -> bool {
+        self.directory.has_lock
+    }
+
+    /// Keys of the update files in the window. They are read as libtiledb reads them: cells that an update is about are
+    /// gone, and its new values are not used.
+    pub fn updates(&self) -> impl Iterator<Item = &str> {
+        let paths = self.deletes.iter().map(|delete| delete.path.as_str());
+        paths.filter(|path| path.ends_with(CommitKind::Update.suffix()))
+    }
+
+    /// What the visible fragments say that they cover, one interval a dimension; `None` if there are none. See
+    /// [`Self::bounds`].
+    #[must_use]
+    pub fn non_empty_domain(&self) -> Option<Vec<Range>> {
+        self.union(Fragment::non_empty_domain)
+    }
+
+    /// Where the visible fragments' cells are, one interval a dimension; `None` if there are none. It differs from the
+    /// non-empty domain where [`Fragment::bounds`] does.
+    #[must_use]
+    pub fn bounds(&self) -> Option<Vec<Range>> {
+        self.union(Fragment::bounds)
+    }
+
+    /// The smallest box that holds one box of each fragment.
+    fn union(&self, of: fn(&Fragment) -> Option<&[Range]>) -> Option<Vec<Range>> {
+        let mut domains = self.fragments.iter().filter_map(|fragment| of(fragment));
+        let mut union = domains.next()?.to_vec();
+        for domain in domains {
+            for ((range, other), dimension) in
+                union.iter_mut().zip(domain).zip(&self.schema.domain.dimensions)
+            {
+                range.unite(dimension.datatype, other);
+            }
+        }
+        Some(union)
+    }
+
+    /// The array's key-value metadata, as of the window.
+    ///
+    /// # Errors
+    /// A damaged metadata file.
+    pub fn metadata(&self) -> Result<ArrayMetadata> {
+        self.directory.metadata.metadata(&self.context, self.window)
+    }
+
+    /// An enumeration of the schema, by name; `None` if the schema has none of that name.
+    ///
+    /// # Errors
+    /// A missing or damaged enumeration file.
+    pub fn enumeration(&self, name: &str) -> Result<Option<Enumeration>> {
+        let Some(entry) = self.schema.enumerations.iter().find(|entry| entry.name == name) else {
+            return Ok(None);
+        };
+        load_enumeration(&self.context, &self.schema_key, entry).map(Some)
+    }
+
+    /// How a key of this array's storage is shown to people.
+    #[must_use]
+    pub fn describe(&self, key: &str) -> String {
+        self.context.describe(key)
+    }
+}
+
+impl ConditionTarget for Snapshot {
+    fn schema(&self) -> &ArraySchema {
+        Self::schema(self)
+    }
+
+    fn enumeration(&self, name: &str) -> Result<Option<Enumeration>> {
+        Self::enumeration(self, name)
+    }
+}

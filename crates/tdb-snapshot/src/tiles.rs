@@ -1,0 +1,486 @@
+//! Tiles of one field of one fragment: fetched, decoded, checked.
+
+mod coded;
+
+use core::ops::Range;
+
+use tdb_codec::{Buffer, CellValNum, Datatype, Gate, to_u64, to_usize};
+use tdb_filters::{Decoder, Filter, Pipeline, Scratch, TileContext};
+use tdb_fragment::DataFilePart;
+use tdb_schema::FieldKind;
+use tdb_tile::TileChunks;
+
+use std::sync::Arc;
+
+use self::coded::{Coded, fetch};
+use crate::buffers::VarTile;
+use crate::context::Context;
+use crate::fragment::{Fragment, TileFile, TileLocation};
+use crate::spec::ColumnSpec;
+use crate::worker::{Tools, Worker};
+use crate::{Error, Result};
+
+/// How a fragment stores a dimension's coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CoordsPart {
+    /// In a file of its own.
+    Alone,
+    /// As the `index`-th of `count` runs of values in a `__coords` tile.
+    Split { index: usize, count: usize },
+    /// As the `index`-th value of each tuple of `count`.
+    Zipped { index: usize, count: usize },
+}
+
+/// The tiles of one field of one fragment.
+#[derive(Debug)]
+pub struct FieldTiles {
+    /// The type of its values.
+    pub datatype: Datatype,
+    /// How many values a cell has.
+    pub cell_val_num: CellValNum,
+    fixed: Coded,
+    values: Option<(Coded, Arc<Vec<u64>>)>,
+    /// For fields whose filters may hold the strings' lengths: how to decode values that do.
+    strings: Option<Decoder>,
+    validity: Option<Coded>,
+    coords: CoordsPart,
+}
+
+impl FieldTiles {
+    /// The tiles of a column's field in a fragment: found by name in the fragment's own schema. `None` if that
+    /// has no such field, or one of another type.
+    pub fn of_column(
+        context: &Context,
+        fragment: &Fragment,
+        spec: &ColumnSpec,
+        kind: FieldKind,
+    ) -> Result<Option<Self>> {
+        let own = spec.own_field(fragment.schema(), kind);
+        own.map(|own| Self::open(context, fragment, own)).transpose()
+    }
+
+    /// The tiles of the field `kind` of the fragment's own schema.
+    pub fn open(context: &Context, fragment: &Fragment, kind: FieldKind) -> Result<Self> {
+        let schema = fragment.schema();
+        let Some(field) = schema.field_of(kind) else {
+            let detail = format!("{kind:?} is not in the fragment's schema");
+            return Err(Error::inconsistent(context.describe(fragment.metadata_key()), "field", 0, detail));
+        };
+        let version = fragment.version();
+        let writer_version = fragment.writer_version(context, fragment.footer().slots.field(kind))?;
+        let tile = |datatype: Datatype, cell_size: usize, var| TileContext {
+            datatype,
+            cell_size: to_u64(cell_size),
+            schema_version: schema.version,
+            fragment_version: version,
+            writer_version,
+            var,
+            string_mode: None,
+        };
+        let open = |part, pipeline: &Pipeline, tile| -> Result<Coded> {
+            let file = fragment.file(context, kind, part)?;
+            let decoder = decoder(context, &file.key, field.name, pipeline, tile)?;
+            Ok(Coded { file, decoder })
+        };
+        let size = field.datatype.size();
+        let old_coords = matches!(kind, FieldKind::Dimension(_)) && !version.has(Gate::DimensionFiles);
+        let coords = match kind {
+            FieldKind::Dimension(index) if old_coords => {
+                let count = schema.domain.dimensions.len();
+                let compressed = schema.coords_filters.filters.iter().any(is_compressor);
+                if version.has(Gate::SplitCoordinates) || compressed {
+                    CoordsPart::Split { index, count }
+                } else {
+                    CoordsPart::Zipped { index, count }
+                }
+            }
+            _ => CoordsPart::Alone,
+        };
+        let filters = schema.filters_in(&field, version);
+        let mut strings = None;
+        let (fixed, values) = match field.cell_size() {
+            None => {
+                let fixed =
+                    open(DataFilePart::Fixed, &schema.offsets_filters, tile(Datatype::Uint64, 8, false))?;
+                let file = fragment.file(context, kind, DataFilePart::Var)?;
+                let mut plain = tile(field.datatype, size, true);
+                plain.string_mode = Some(false);
+                let mut lengths = plain;
+                lengths.string_mode = Some(true);
+                if stores_strings(filters, field.datatype) {
+                    strings = decoder(context, &file.key, field.name, filters, lengths).ok();
+                }
+                // The dictionary filter has no plain mode: values without offsets are then all there can be.
+                let decoder = match (decoder(context, &file.key, field.name, filters, plain), &strings) {
+                    (Err(_), Some(strings)) => strings.clone(),
+                    (plain, _) => plain?,
+                };
+                (fixed, Some((Coded { file, decoder }, fragment.var_sizes(context, kind)?)))
+            }
+            Some(cell_size) => {
+                let tuple = match coords {
+                    CoordsPart::Alone => cell_size,
+                    CoordsPart::Split { count, .. } | CoordsPart::Zipped { count, .. } => {
+                        cell_size.saturating_mul(count)
+                    }
+                };
+                (open(DataFilePart::Fixed, filters, tile(field.datatype, tuple, false))?, None)
+            }
+        };
+        let validity = if field.nullable {
+            let (bytes, pipeline) = (tile(Datatype::Uint8, 1, false), &schema.validity_filters);
+            let mut coded = open(DataFilePart::Validity, pipeline, bytes)?;
+            let (first, last) = fragment.timestamps();
+            // Only cells that somebody wrote may be in row-major order. Whether they were, chunks tell where the filters note
+            // how long their windows are; shuffled ones do not.
+            if let Some(typed) = bytes.typed_validity(field.datatype)
+                && fragment.is_dense()
+                && first == last
+                && let Ok(typed) = decoder(context, &coded.file.key, field.name, pipeline, typed)
+            {
+                coded.decoder = typed.or(coded.decoder);
+            }
+            Some(coded)
+        } else {
+            None
+        };
+        let (datatype, cell_val_num) = (field.datatype, field.cell_val_num);
+        Ok(Self { datatype, cell_val_num, fixed, values, strings, validity, coords })
+    }
+
+    /// The cell timestamps of a fragment, if it has them, as a field of one `u64` a cell.
+    pub fn timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
+        let Some(slot) = fragment.footer().slots.timestamps() else { return Ok(None) };
+        let file = fragment.timestamps_file(context)?;
+        file.map(|file| Self::system(context, fragment, (file, slot), "__timestamps")).transpose()
+    }
+
+    /// When each cell of a fragment was deleted, if it knows, as a field of one `u64` a cell.
+    pub fn delete_timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
+        let Some(slot) = fragment.footer().slots.delete_timestamps() else { return Ok(None) };
+        let file = fragment.delete_timestamps_file(context)?;
+        file.map(|file| Self::system(context, fragment, (file, slot), "__delete_timestamps")).transpose()
+    }
+
+    fn system(
+        context: &Context,
+        fragment: &Fragment,
+        (file, slot): (TileFile, usize),
+        name: &str,
+    ) -> Result<Self> {
+        let schema = fragment.schema();
+        let tile = TileContext {
+            datatype: Datatype::Uint64,
+            cell_size: 8,
+            schema_version: schema.version,
+            fragment_version: fragment.version(),
+            writer_version: fragment.writer_version(context, slot)?,
+            var: false,
+            string_mode: None,
+        };
+        let decoder = decoder(context, &file.key, name, &schema.coords_filters, tile)?;
+        Ok(Self {
+            datatype: Datatype::Uint64,
+            cell_val_num: CellValNum::ONE,
+            fixed: Coded { file, decoder },
+            values: None,
+            strings: None,
+            validity: None,
+            coords: CoordsPart::Alone,
+        })
+    }
+
+    /// Number of tiles.
+    pub fn tile_count(&self) -> usize {
+        self.fixed.file.tile_count()
+    }
+
+    /// Reads of the storage that a tile takes, and its stored bytes.
+    pub fn cost(&self, context: &Context, tile: usize) -> Result<(u64, u64)> {
+        let values = self.values.as_ref().map(|(values, _)| values);
+        let parts = [Some(&self.fixed), values, self.validity.as_ref()];
+        let (mut requests, mut bytes) = (0u64, 0u64);
+        for part in parts.into_iter().flatten() {
+            let range = part.file.tile(context, tile)?.range;
+            requests = requests.saturating_add(1);
+            bytes = bytes.saturating_add(range.end.saturating_sub(range.start));
+        }
+        Ok((requests, bytes))
+    }
+
+    /// Adds where the stored bytes of a tile are.
+    pub fn need(
+        &self,
+        context: &Context,
+        tile: usize,
+        ranges: &mut Vec<(Arc<str>, Range<u64>)>,
+    ) -> Result<()> {
+        let values = self.values.as_ref().map(|(values, _)| values);
+        for part in [Some(&self.fixed), values, self.validity.as_ref()].into_iter().flatten() {
+            let location = part.file.tile(context, tile)?;
+            ranges.push((location.key, location.range));
+        }
+        Ok(())
+    }
+
+    /// Bytes of the values of a tile of a var-length field; 0 for others.
+    pub fn var_size(&self, tile: usize) -> u64 {
+        self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied().unwrap_or(0)
+    }
+
+    /// Bytes of a cell; of an offset for var-length fields.
+    pub fn cell_size(&self) -> usize {
+        match self.cell_val_num {
+            CellValNum::Fixed(count) => {
+                usize::try_from(count.get()).unwrap_or(usize::MAX).saturating_mul(self.datatype.size())
+            }
+            CellValNum::Var => 8,
+        }
+    }
+
+    /// Whether cells may be null.
+    pub const fn is_nullable(&self) -> bool {
+        self.validity.is_some()
+    }
+
+    /// Decodes a tile of a fixed-size field into `out`, which is exactly its cells. Only chunks whose byte range
+    /// `wanted` accepts are decoded; the rest of `out` is left as it is.
+    pub fn decode_fixed(
+        &self,
+        context: &Context,
+        tile: usize,
+        out: &mut [u8],
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Tools { scratch, raw, tile: whole, .. } = &mut **worker;
+        match self.coords {
+            CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, scratch, raw),
+            CoordsPart::Split { index, count } => {
+                let len = out.len();
+                whole.reset(context.tile_len(len, count)?);
+                let start = len.saturating_mul(index);
+                let part = start..start.saturating_add(len);
+                let mine = |range: Range<usize>| range.start < part.end && part.start < range.end;
+                self.fixed.decode(context, tile, whole.as_mut_slice(), mine, scratch, raw)?;
+                copy_checked(whole.as_slice().get(part.clone()), out);
+                Ok(())
+            }
+            CoordsPart::Zipped { index, count } => {
+                let size = self.datatype.size();
+                whole.reset(context.tile_len(out.len(), count)?);
+                self.fixed.decode(context, tile, whole.as_mut_slice(), |_| true, scratch, raw)?;
+                let tuples = whole.as_slice().chunks_exact(size.saturating_mul(count));
+                let start = index.saturating_mul(size);
+                for (tuple, cell) in tuples.zip(out.chunks_exact_mut(size)) {
+                    copy_checked(tuple.get(start..start.saturating_add(size)), cell);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Decodes the chunks of a tile of `len` bytes of a fixed-size field that are wanted. `out` begins at the byte of the
+    /// tile that is returned, a whole number of cells of `size` bytes.
+    pub fn decode_fixed_part(
+        &self,
+        context: &Context,
+        tile: usize,
+        (len, size): (usize, usize),
+        out: &mut Buffer,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<usize> {
+        if self.coords != CoordsPart::Alone {
+            out.reset(len);
+            self.decode_fixed(context, tile, out.as_mut_slice(), wanted, worker)?;
+            return Ok(0);
+        }
+        let Tools { scratch, raw, .. } = &mut **worker;
+        self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
+    }
+
+    /// Decodes the chunks of a tile of `len` bytes of a fixed-size field that are wanted, and shows each; `false` if the tile
+    /// has to be decoded whole.
+    pub fn visit_fixed(
+        &self,
+        context: &Context,
+        tile: usize,
+        len: usize,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        show: impl FnMut(Range<usize>, &[u8]),
+        worker: &mut Worker,
+    ) -> Result<bool> {
+        if self.coords != CoordsPart::Alone {
+            return Ok(false);
+        }
+        let Tools { scratch, raw, tile: room, .. } = &mut **worker;
+        self.fixed.visit(context, tile, len, wanted, show, scratch, (raw, room)).map(|()| true)
+    }
+
+    /// The same of the validity bytes of a tile of a nullable field.
+    pub fn decode_validity_part(
+        &self,
+        context: &Context,
+        tile: usize,
+        cells: usize,
+        out: &mut Buffer,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<usize> {
+        let Some(validity) = &self.validity else {
+            out.reset(cells);
+            out.as_mut_slice().fill(1);
+            return Ok(0);
+        };
+        let Tools { scratch, raw, .. } = &mut **worker;
+        validity.decode_part(context, tile, (cells, 1), out, wanted, scratch, raw)
+    }
+
+    /// Decodes the validity bytes of a tile of a nullable field.
+    pub fn decode_validity(
+        &self,
+        context: &Context,
+        tile: usize,
+        out: &mut [u8],
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        match &self.validity {
+            Some(validity) => {
+                let Tools { scratch, raw, .. } = &mut **worker;
+                validity.decode(context, tile, out, wanted, scratch, raw)
+            }
+            None => {
+                out.fill(1);
+                Ok(())
+            }
+        }
+    }
+
+    /// Decodes a tile of `cells` cells of a var-length field.
+    pub fn decode_var(
+        &self,
+        context: &Context,
+        tile: usize,
+        cells: usize,
+        into: &mut VarTile,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Some((values, sizes)) = &self.values else { return Ok(()) };
+        let Tools { scratch, raw, offsets, text, .. } = &mut **worker;
+        let describe = |coded: &Coded| context.describe(&coded.file.key);
+        let size = sizes.get(tile).copied().unwrap_or(0);
+        let location = values.file.tile(context, tile)?;
+        let too_large = |size: u64| {
+            let detail = format!("tile {tile} has {size} bytes, which is over the limit");
+            Error::inconsistent(describe(values), "tile var sizes", location.range.start, detail)
+        };
+        if size > context.limits.tile_bytes {
+            return Err(too_large(size));
+        }
+        let size = to_usize(size).ok_or_else(|| too_large(size))?;
+
+        // An offsets tile without chunks, although there are cells: the values hold the strings' lengths.
+        let at = self.fixed.file.tile(context, tile)?;
+        fetch(context, &at, raw)?;
+        let chunks = TileChunks::parse(raw.as_slice(), at.range.start)
+            .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+        if chunks.is_empty() && cells > 0 {
+            let strings = self.strings.as_ref();
+            return decode_strings(
+                context,
+                values,
+                strings,
+                &location,
+                (size, cells),
+                into,
+                (scratch, raw, text),
+            );
+        }
+        let len = context.tile_len(cells, 8)?;
+        chunks.expect_len(len).map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+        offsets.reset(len);
+        chunks
+            .decode(&self.fixed.decoder, offsets.as_mut_slice(), scratch, &context.budget)
+            .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+        context.counters.tile(chunks.len(), len);
+        into.offsets.clear();
+        into.offsets.extend(offsets.as_slice().as_chunks::<8>().0.iter().map(|o| u64::from_le_bytes(*o)));
+        into.offsets.push(to_u64(size));
+        if let Some(cell) = into.offsets.windows(2).position(|pair| pair.first() > pair.last()) {
+            let detail = format!("the offset of cell {cell} of tile {tile} is past the one after it");
+            return Err(Error::inconsistent(describe(&self.fixed), "offsets", at.range.start, detail));
+        }
+        if into.offsets.first().is_some_and(|first| *first != 0 && cells > 0) {
+            let detail = format!("the first offset of tile {tile} is not 0");
+            return Err(Error::inconsistent(describe(&self.fixed), "offsets", at.range.start, detail));
+        }
+        into.values.reset(size);
+        values.decode(context, tile, into.values.as_mut_slice(), |_| true, scratch, raw)
+    }
+}
+
+/// Decodes a tile of values that hold the strings' lengths.
+fn decode_strings(
+    context: &Context,
+    values: &Coded,
+    decoder: Option<&Decoder>,
+    location: &TileLocation,
+    (size, cells): (usize, usize),
+    into: &mut VarTile,
+    (scratch, raw, text): (&mut Scratch, &mut Buffer, &mut Vec<u8>),
+) -> Result<()> {
+    let path = || context.describe(&values.file.key);
+    let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
+    let Some(decoder) = decoder else {
+        return Err(bad(format!("{cells} cells without offsets, and no filter that holds their lengths")));
+    };
+    fetch(context, location, raw)?;
+    let VarTile { offsets, values: out } = into;
+    offsets.clear();
+    text.clear();
+    TileChunks::parse(raw.as_slice(), location.range.start)
+        .and_then(|chunks| chunks.decode_strings_into(decoder, text, offsets, scratch, &context.budget))
+        .map_err(|error| Error::from_tile(path(), None, error))?;
+    context.counters.tile(1, text.len());
+    if offsets.len() != cells || text.len() != size {
+        let (strings, found) = (offsets.len(), text.len());
+        return Err(bad(format!("{strings} strings of {found} bytes where {cells} of {size} were promised")));
+    }
+    offsets.push(to_u64(size));
+    out.reset(size);
+    out.as_mut_slice().copy_from_slice(text);
+    Ok(())
+}
+
+fn decoder(
+    context: &Context,
+    key: &str,
+    field: &str,
+    pipeline: &Pipeline,
+    tile: TileContext,
+) -> Result<Decoder> {
+    pipeline
+        .decoder_with_key(tile, context.key.as_ref())
+        .map_err(|error| Error::unsupported(context.describe(key), error.in_field(field).to_string()))
+}
+
+/// Whether a var-length field's filters may hold the strings' lengths (specification, "RLE", "Dictionary").
+fn stores_strings(pipeline: &Pipeline, datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
+        && pipeline
+            .filters
+            .iter()
+            .any(|filter| matches!(filter, Filter::Rle { .. } | Filter::Dictionary { .. }))
+}
+
+fn is_compressor(filter: &Filter) -> bool {
+    tdb_filters::registry::by_code(filter.code()).is_some_and(|row| row.compressor.is_some())
+}
+
+fn copy_checked(from: Option<&[u8]>, to: &mut [u8]) {
+    if let Some(from) = from.filter(|from| from.len() == to.len()) {
+        to.copy_from_slice(from);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a thread keeps between tiles.
+
+use core::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+use tdb_codec::Buffer;
+use tdb_filters::Scratch;
+
+use crate::Result;
+use crate::buffers::{VarTile, zeroed};
+
+/// Buffers and codecs that a thread keeps between tiles, so that memory is faulted in once.
+#[derive(Debug, Default)]
+pub struct Tools {
+    /// Room and codec states for filters.
+    pub scratch: Scratch,
+    pub(crate) raw: Buffer,
+    /// Room for a decoded tile.
+    pub tile: Buffer,
+    /// Room for a decoded tile whose cells are picked from.
+    pub cells: Buffer,
+    /// Room for a decoded offsets tile.
+    pub offsets: Buffer,
+    /// Room for a decoded tile of strings.
+    pub strings: VarTile,
+    /// Room for strings whose lengths come with them.
+    pub text: Vec<u8>,
+    /// Room for decoded tiles of several columns.
+    spare: Vec<Buffer>,
+}
+
+impl Tools {
+    /// Room for `len` bytes, with whatever happens to be in it.
+    pub fn room(&mut self, len: usize) -> Result<Buffer> {
+        let large = self.spare.iter().position(|buffer| buffer.capacity() >= len);
+        let Some(at) = large else { return zeroed(len) };
+        let mut buffer = self.spare.swap_remove(at);
+        buffer.reset(len);
+        Ok(buffer)
+    }
+
+    /// Takes back room that is no longer needed.
+    pub fn give_back(&mut self, buffer: Buffer) {
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(buffer);
+        }
+    }
+}
+
+/// How many spare buffers a thread keeps: enough for the columns of a tile that are looked at together.
+const MOST_SPARE: usize = 8;
+
+/// The tools of a thread. Making them costs more than a small query does otherwise: they are lent out of a few that the process
+/// keeps.
+#[derive(Debug)]
+pub struct Worker(Tools);
+
+/// Tools that nobody uses now.
+static IDLE: Mutex<Vec<Tools>> = Mutex::new(Vec::new());
+/// How many are kept.
+const MOST: usize = 4;
+/// The largest buffer that is kept, in bytes: enough for the chunks of a small query.
+const LARGEST: usize = 256 << 10;
+
+impl Default for Worker {
+    fn default() -> Self {
+        // No waiting: a lock that is held (by another thread, or by one that a fork left behind) only costs the saving.
+        let idle = IDLE.try_lock().ok().and_then(|mut idle| idle.pop());
+        Self(idle.unwrap_or_default())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let mut tools = core::mem::take(&mut self.0);
+        let own = [
+            &mut tools.raw,
+            &mut tools.tile,
+            &mut tools.cells,
+            &mut tools.offsets,
+            &mut tools.strings.values,
+        ];
+        for buffer in own {
+            if buffer.capacity() > LARGEST {
+                *buffer = Buffer::new();
+            }
+        }
+        if tools.strings.offsets.capacity() > LARGEST / 8 {
+            tools.strings.offsets = Vec::new();
+        }
+        if tools.text.capacity() > LARGEST {
+            tools.text = Vec::new();
+        }
+        tools.spare.retain(|buffer| buffer.capacity() <= LARGEST);
+        tools.spare.truncate(2);
+        if tools.scratch.capacity() > LARGEST {
+            tools.scratch.clear();
+        }
+        if let Ok(mut idle) = IDLE.try_lock()
+            && idle.len() < MOST
+        {
+            idle.push(tools);
+        }
+    }
+}
+
+impl Deref for Worker {
+    type Target = Tools;
+
+    fn deref(&self) -> &Tools {
+        &self.0
+    }
+}
+
+impl DerefMut for Worker {
+    fn deref_mut(&mut self) -> &mut Tools {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_buffers_are_not_kept() {
+        for _ in 0..2 * MOST {
+            let mut worker = Worker::default();
+            assert!(worker.tile.capacity() <= LARGEST && worker.raw.capacity() <= LARGEST);
+            worker.tile.reset(LARGEST + 8);
+            worker.raw.reset(LARGEST);
+        }
+    }
+
+    #[test]
+    fn room_that_was_given_back_is_lent_again_if_it_is_large_enough() {
+        let mut tools = Tools::default();
+        let buffer = tools.room(1000).unwrap();
+        let start = buffer.as_slice().as_ptr();
+        tools.give_back(buffer);
+        assert_ne!(tools.room(2000).unwrap().as_slice().as_ptr(), start);
+        let again = tools.room(500).unwrap();
+        assert_eq!((again.len(), again.as_slice().as_ptr()), (500, start));
+    }
+}

@@ -1,0 +1,37 @@
+//! Where the bytes of TileDB arrays come from and go to.
+//!
+//! A [`Storage`] is one folder: it lists names and reads files, several ranges in one call where that is faster. A
+//! [`WriteStorage`] makes files, whole and once. [`LocalStorage`] and [`MemoryStorage`] are both; a program may bring its own.
+//!
+//! ```
+//! use tdb_storage::{ByteRange, MemoryStorage, Storage};
+//!
+//! let storage = MemoryStorage::new([("folder/file", &b"twelve bytes"[..])]);
+//! assert_eq!(storage.size("folder/file")?, 12);
+//! let range = ByteRange { key: "folder/file".into(), range: 0..6 };
+//! assert_eq!(storage.read_ranges(&[range])?, [&b"twelve"[..]]);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`storage`] | the traits, the storages, what is read ahead ([`Ahead`](storage::Ahead)) |
+//! | [`stats`] | what reading costs, counted as it happens |
+//! | [`testing`] | storages for tests |
+//!
+//! What this crate does not know: what is in the files, and which of them there are. It is the only crate that opens files.
+//!
+//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
+//! may change with any minor version.
+#![forbid(unsafe_code)]
+
+pub mod stats;
+pub mod storage;
+pub mod testing;
+
+pub use bytes::Bytes;
+pub use stats::QueryStats;
+pub use storage::{
+    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
+    Reply, Request, Storage, StorageLock, StoredFile, WriteStorage,
+};

@@ -1,0 +1,118 @@
+//! A folder of a storage as a storage of its own: dimension labels are arrays below their array, members of a group in memory lie below it.
+
+use core::fmt::Debug;
+use core::ops::Deref;
+use std::io;
+
+use bytes::Bytes;
+
+use super::{
+    ByteRange, Durability, Entry, FetchHints, FileWriter, Reply, Request, Storage, StorageLock, StoredFile,
+    WriteStorage, join,
+};
+
+/// What lies below a folder.
+#[derive(Clone, Debug)]
+pub struct Below<S> {
+    storage: S,
+    folder: String,
+}
+
+impl<S> Below<S> {
+    /// The folder of a storage.
+    pub fn new(storage: S, folder: impl Into<String>) -> Self {
+        Self { storage, folder: folder.into() }
+    }
+
+    fn key(&self, key: &str) -> String {
+        if key.is_empty() { self.folder.clone() } else { join(&self.folder, key) }
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
+    fn size(&self, key: &str) -> io::Result<u64> {
+        self.storage.size(&self.key(key))
+    }
+
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        self.storage.read(&self.key(key))
+    }
+
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        let below: Vec<Request> =
+            requests.iter().map(|request| request.with_key(self.key(request.key()))).collect();
+        self.storage.fetch(&below)
+    }
+
+    fn hints(&self) -> Option<FetchHints> {
+        self.storage.hints()
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        self.storage.list(&self.key(folder))
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        self.storage.read_tail(&self.key(key), most)
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.storage.read_into(&self.key(key), offset, out)
+    }
+
+    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        self.storage.open(&self.key(key))
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        let below =
+            |ByteRange { key, range }: &ByteRange| ByteRange { key: self.key(key), range: range.clone() };
+        self.storage.read_ranges(&ranges.iter().map(below).collect::<Vec<_>>())
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.storage.describe(&self.key(key))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Below<S> {
+    fn create_folder(&self, key: &str) -> io::Result<()> {
+        self.storage.create_folder(&self.key(key))
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        self.storage.create_file(&self.key(key))
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.storage.put_file(&self.key(key), bytes, durability)
+    }
+
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.storage.replace_file(&self.key(key), bytes, durability)
+    }
+
+    /// The lock of all that lies in the storage.
+    fn lock(&self) -> io::Result<StorageLock> {
+        self.storage.lock()
+    }
+
+    fn sync_folder(&self, key: &str) -> io::Result<()> {
+        self.storage.sync_folder(&self.key(key))?;
+        match self.folder.rsplit_once('/') {
+            // An array's own folder is to be found in the one above.
+            Some((above, _)) if key.is_empty() => self.storage.sync_folder(above),
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        self.storage.remove_file(&self.key(key))
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        self.storage.remove_folder(&self.key(key))
+    }
+}

@@ -1,0 +1,293 @@
+//! An array in a folder of the local file system.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+use super::opening::{self, open_file};
+use super::{
+    ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, range_len,
+};
+
+/// How files begin, in the array's own folder, that wait to be put in their place.
+pub const TEMPORARY: &str = ".tdb-";
+
+/// A folder of the local file system.
+#[derive(Clone, Debug)]
+pub struct LocalStorage {
+    root: PathBuf,
+}
+
+impl LocalStorage {
+    /// The array in folder `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        if key.is_empty() { self.root.clone() } else { self.root.join(key) }
+    }
+
+    /// Writes a file beside, then gives it its name, whether or not there is such a file.
+    fn place(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        // Readers of every release look past names with a dot in the array's own folder, but not past strange files in
+        // the folders of schemas and metadata. Names are unique, so two writers never share one.
+        let name = key.rsplit('/').next().unwrap_or_default();
+        let temporary = self.path(&format!("{TEMPORARY}{name}.tmp"));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let written = opening::open(&mut options, &temporary).and_then(|mut file| {
+            file.write_all(bytes)?;
+            if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
+        });
+        let placed = written.and_then(|()| fs::rename(&temporary, self.path(key)));
+        if placed.is_err() {
+            // What cannot be removed is harmless.
+            let _ = fs::remove_file(&temporary);
+        }
+        placed
+    }
+}
+
+impl Storage for LocalStorage {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(self.path(folder))? {
+            let entry = entry?;
+            // Links count as what they point at.
+            let kind = entry.file_type()?;
+            let is_folder =
+                if kind.is_symlink() { fs::metadata(entry.path())?.is_dir() } else { kind.is_dir() };
+            // A name that is not UTF-8 is none of the format's.
+            if let Ok(name) = entry.file_name().into_string() {
+                entries.push(Entry { name, is_folder, size: None });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn size(&self, key: &str) -> io::Result<u64> {
+        Ok(open_file(&self.path(key))?.metadata()?.len())
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        let mut file = open_file(&self.path(key))?;
+        let size = file.metadata()?.len();
+        let start = size.saturating_sub(most);
+        if start > 0 {
+            file.seek(SeekFrom::Start(start))?;
+        }
+        let mut bytes = Vec::with_capacity(range_len(&(start..size), size)?);
+        file.take(size.saturating_sub(start)).read_to_end(&mut bytes)?;
+        Ok((size, bytes.into()))
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        read_exact_at(&open_file(&self.path(key))?, offset, out)
+    }
+
+    fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        Ok(Some(Box::new(open_file(&self.path(key))?)))
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        let mut open: Option<(&str, File, u64)> = None;
+        let mut results = Vec::with_capacity(ranges.len());
+        for ByteRange { key, range } in ranges {
+            let (file, size) = match &mut open {
+                Some((name, file, size)) if name == key => (file, *size),
+                slot => {
+                    let file = open_file(&self.path(key))?;
+                    let size = file.metadata()?.len();
+                    let (_, file, size) = slot.insert((key, file, size));
+                    (file, *size)
+                }
+            };
+            let len = range_len(range, size)?;
+            let mut bytes = Vec::with_capacity(len);
+            file.seek(SeekFrom::Start(range.start))?;
+            // Reading through `take` fills spare capacity without zeroing it first.
+            file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
+            if bytes.len() != len {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            results.push(bytes.into());
+        }
+        Ok(results)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.path(key).display().to_string()
+    }
+}
+
+impl WriteStorage for LocalStorage {
+    fn create_folder(&self, key: &str) -> io::Result<()> {
+        let folder = self.path(key);
+        if key.is_empty() {
+            // Folders above the array are nobody's to sync later, but for the nearest.
+            let missing = folder.ancestors().skip(1).take_while(|above| !is_there(above));
+            for above in missing.collect::<Vec<_>>().into_iter().rev() {
+                fs::create_dir_all(above)?;
+                sync(parent_of(above))?;
+            }
+        }
+        fs::create_dir_all(folder)
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        let path = self.path(key);
+        let file = File::create_new(&path)?;
+        Ok(Box::new(NewFile { open: OpenFile::keep(file), path }))
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        if self.path(key).try_exists()? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.place(key, bytes, durability)
+    }
+
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.place(key, bytes, durability)
+    }
+
+    /// The array's own folder is locked (`flock`), so a lock leaves no file and ends with its process.
+    #[cfg(unix)]
+    fn lock(&self) -> io::Result<StorageLock> {
+        let folder = opening::open_folder(&self.root)?;
+        match folder.lock() {
+            Ok(()) => Ok(StorageLock::new(folder)),
+            // Some network file systems have none.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(StorageLock::none()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Folders cannot be opened here, and a lock file would stay after a crash: only one may evolve or maintain an array at a time.
+    #[cfg(not(unix))]
+    fn lock(&self) -> io::Result<StorageLock> {
+        Ok(StorageLock::none())
+    }
+
+    fn sync_folder(&self, key: &str) -> io::Result<()> {
+        let folder = self.path(key);
+        sync(&folder)?;
+        if key.is_empty() { sync(parent_of(&folder)) } else { Ok(()) }
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        fs::remove_file(self.path(key))
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        fs::remove_dir_all(self.path(key))
+    }
+}
+
+fn is_there(folder: &Path) -> bool {
+    folder.as_os_str().is_empty() || folder.exists()
+}
+
+/// The folder above one; a bare name lies in the working directory, and nothing above the root.
+fn parent_of(folder: &Path) -> &Path {
+    match folder.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => folder,
+    }
+}
+
+/// Files being written that this process keeps open at most; systems allow some 1024. Further ones are opened for each
+/// append: a fragment has up to three files a field.
+const MOST_OPEN: usize = 256;
+
+/// How many are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that is kept open, and counted.
+#[derive(Debug)]
+struct OpenFile(File);
+
+impl OpenFile {
+    /// Keeps a file open, unless there are too many.
+    fn keep(file: File) -> Option<Self> {
+        let open = OPEN.fetch_add(1, Ordering::Relaxed);
+        let kept = Self(file);
+        // Dropping it takes it off the count again.
+        (open < MOST_OPEN).then_some(kept)
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+struct NewFile {
+    path: PathBuf,
+    open: Option<OpenFile>,
+}
+
+impl NewFile {
+    fn with<R>(&mut self, run: impl FnOnce(&mut File) -> io::Result<R>) -> io::Result<R> {
+        match &mut self.open {
+            Some(open) => run(&mut open.0),
+            None => run(&mut opening::open(OpenOptions::new().append(true), &self.path)?),
+        }
+    }
+}
+
+impl FileWriter for NewFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.with(|file| file.write_all(bytes))
+    }
+
+    fn finish(mut self: Box<Self>, durability: Durability) -> io::Result<()> {
+        match durability {
+            // Syncing a file forces all that was written to it, whoever wrote it.
+            Durability::Synced => self.with(|file| file.sync_all()),
+            Durability::Buffered => Ok(()),
+        }
+    }
+}
+
+/// Forces a folder's names to the medium, where the system can open folders.
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    opening::open_folder(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+impl StoredFile for File {
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        read_exact_at(self, offset, out)
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+}
+
+#[cfg(not(unix))]
+fn read_exact_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(out)
+}

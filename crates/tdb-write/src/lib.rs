@@ -1,0 +1,47 @@
+//! New cells of TileDB arrays: from columns to a committed fragment. New arrays, groups, metadata, deletes and schemas, too.
+//!
+//! [`WriteOptions`] creates arrays and opens them for writing; what an [`ArrayWriter`] writes becomes one fragment, which counts
+//! when its last file is there, its commit file.
+//!
+//! ```
+//! use tdb_codec::{CellValNum, Datatype};
+//! use tdb_schema::{ArraySchema, Attribute, Dimension};
+//! use tdb_storage::{MemoryStorage, Storage};
+//! use tdb_write::{WriteColumn, WriteOptions};
+//!
+//! let schema = ArraySchema::dense()
+//!     .dimension(Dimension::new("row", 1i32..=4).with_tile(2i32))
+//!     .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+//!     .build()?;
+//! let storage = MemoryStorage::default();
+//! WriteOptions::new().create_storage(&storage, &schema)?;
+//! let writer = WriteOptions::new().open_storage(storage.clone())?;
+//! writer.write().column(WriteColumn::fixed("a", &[1i32, 2, 3, 4])).commit()?;
+//! assert_eq!(storage.list("__commits")?.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`write`](mod@write) has also what maintenance needs of it, which writes fragments out of others: locks, names, files that appear whole,
+//! statistics of tiles, the order of cells.
+//!
+//! What this crate does not know: how queries are answered. It takes names and nonces from the system's random numbers, as no other
+//! crate does.
+//!
+//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
+//! may change with any minor version.
+#![forbid(unsafe_code)]
+
+pub mod write;
+
+use tdb_cells::{
+    Cells, Column, Error, QueryError, Result, TimeWindow, WriteError, asked, buffers, clock, coordinate,
+    facts, grid, order, parallel,
+};
+use tdb_snapshot::{context, directory, group, object, paths, schemas, timed};
+use tdb_storage::storage;
+
+pub use write::{
+    ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
+    SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions, enumeration_file_name,
+    is_free,
+};

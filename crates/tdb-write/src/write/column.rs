@@ -1,0 +1,278 @@
+//! Cells as a caller gives them, and tiles cut from them.
+
+use core::ops::Range;
+
+use tdb_codec::{Native, Physical, to_u64, to_usize};
+use tdb_schema::{ArraySchema, Field, FieldKind};
+
+use super::tile::{Room, TileCells, TileSource};
+use crate::{Cells, Column, Result, WriteError};
+
+/// One field's cells to be written: values back to back, offsets and validity beside, as reads return them.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteColumn<'a> {
+    name: &'a str,
+    values: &'a [u8],
+    /// One more than there are cells.
+    offsets: Option<&'a [u64]>,
+    validity: Option<&'a [u8]>,
+    /// The machine type of the values, where the caller gave typed ones.
+    physical: Option<Physical>,
+}
+
+impl<'a> WriteColumn<'a> {
+    /// Cells of fixed size, each of as many values as the field says.
+    #[must_use]
+    pub fn fixed<T: Native>(name: &'a str, values: &'a [T]) -> Self {
+        Self { physical: Some(T::PHYSICAL), ..Self::bytes(name, bytemuck::cast_slice(values)) }
+    }
+
+    /// Cells of fixed size as little-endian bytes.
+    #[must_use]
+    pub const fn bytes(name: &'a str, values: &'a [u8]) -> Self {
+        Self { name, values, offsets: None, validity: None, physical: None }
+    }
+
+    /// Cells of any length: cell `i` is bytes `offsets[i]..offsets[i + 1]` of `values`.
+    #[must_use]
+    pub const fn var(name: &'a str, values: &'a [u8], offsets: &'a [u64]) -> Self {
+        Self { offsets: Some(offsets), ..Self::bytes(name, values) }
+    }
+
+    /// The field's name.
+    pub(super) const fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// The same cells, those null whose byte is 0.
+    #[must_use]
+    pub const fn nullable(mut self, validity: &'a [u8]) -> Self {
+        self.validity = Some(validity);
+        self
+    }
+}
+
+impl<'a> From<&'a Column> for WriteColumn<'a> {
+    fn from(column: &'a Column) -> Self {
+        Self {
+            name: &column.name,
+            values: column.bytes(),
+            offsets: column.offsets(),
+            validity: column.validity(),
+            physical: None,
+        }
+    }
+}
+
+/// Cells of all fields of a write, or some of them: what streams are fed with.
+pub trait WriteBatch: Send {
+    /// The fields' cells.
+    fn columns(&self) -> Vec<WriteColumn<'_>>;
+}
+
+impl WriteBatch for Vec<WriteColumn<'_>> {
+    fn columns(&self) -> Vec<WriteColumn<'_>> {
+        self.clone()
+    }
+}
+
+impl WriteBatch for Cells {
+    fn columns(&self) -> Vec<WriteColumn<'_>> {
+        Self::columns(self).iter().map(WriteColumn::from).collect()
+    }
+}
+
+/// A column that fits its field.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckedColumn<'a> {
+    /// Which field of the schema.
+    pub kind: FieldKind,
+    /// Bytes of a cell; `None` for var-length fields.
+    pub cell_size: Option<usize>,
+    /// Bytes of one value.
+    pub value_size: usize,
+    /// Whether values are reals.
+    pub is_real: bool,
+    /// The values, one after another.
+    pub values: &'a [u8],
+    /// For var-length fields where each cell begins; one more than there are cells.
+    pub offsets: &'a [u64],
+    /// For nullable fields a byte for each cell, 0 for null.
+    pub validity: &'a [u8],
+    /// Number of cells.
+    pub cells: usize,
+}
+
+impl<'a> CheckedColumn<'a> {
+    fn new(field: &Field<'_>, column: &WriteColumn<'a>) -> Result<Self, WriteError> {
+        let wrong = |wrong| WriteError::Column { field: field.name.to_owned(), wrong };
+        if column.physical.is_some_and(|physical| physical != field.datatype.physical()) {
+            return Err(wrong("is of another type"));
+        }
+        let cells = match (field.cell_size(), column.offsets) {
+            (Some(_), Some(_)) => return Err(wrong("has cells of fixed size: it takes no offsets")),
+            (None, None) => return Err(wrong("has cells of variable length: it needs offsets")),
+            (Some(size), None) => {
+                if !column.values.len().is_multiple_of(size) {
+                    return Err(wrong("does not have a whole number of cells"));
+                }
+                column.values.len().checked_div(size).unwrap_or(0)
+            }
+            (None, Some(offsets)) => {
+                let end = offsets.last().ok_or_else(|| wrong("needs one offset more than cells"))?;
+                if *end > to_u64(column.values.len()) || !offsets.is_sorted() {
+                    return Err(wrong("has offsets that decrease or go past the values"));
+                }
+                let size = to_u64(field.datatype.size());
+                if size > 1 && offsets.iter().any(|offset| !offset.is_multiple_of(size)) {
+                    return Err(wrong("has offsets inside a value"));
+                }
+                offsets.len().saturating_sub(1)
+            }
+        };
+        match (field.nullable, column.validity) {
+            (false, Some(_)) => return Err(wrong("cannot be null: it takes no validity")),
+            (true, None) => return Err(wrong("may be null: it needs validity")),
+            (true, Some(validity)) if validity.len() != cells => {
+                return Err(wrong("does not have a validity for each cell"));
+            }
+            _ => {}
+        }
+        Ok(Self {
+            kind: field.kind,
+            cell_size: field.cell_size(),
+            value_size: field.datatype.size(),
+            is_real: field.datatype.physical().is_float(),
+            values: column.values,
+            offsets: column.offsets.unwrap_or_default(),
+            validity: column.validity.unwrap_or_default(),
+            cells,
+        })
+    }
+
+    /// A column that was read for the field of this kind.
+    pub fn of(kind: FieldKind, column: &'a Column, cells: usize) -> Self {
+        Self {
+            kind,
+            cell_size: column.cell_size(),
+            value_size: column.datatype.size(),
+            is_real: column.datatype.physical().is_float(),
+            values: column.bytes(),
+            offsets: column.offsets().unwrap_or_default(),
+            validity: column.validity().unwrap_or_default(),
+            cells,
+        }
+    }
+
+    /// The bytes of a cell.
+    pub fn cell(&self, index: usize) -> Option<&'a [u8]> {
+        let next = index.checked_add(1)?;
+        match self.cell_size {
+            Some(size) => self.values.get(index.checked_mul(size)?..next.checked_mul(size)?),
+            None => {
+                self.values.get(to_usize(*self.offsets.get(index)?)?..to_usize(*self.offsets.get(next)?)?)
+            }
+        }
+    }
+
+    /// Bytes of all cells.
+    pub fn bytes(&self) -> usize {
+        let offsets = self.offsets.len().saturating_mul(size_of::<u64>());
+        self.values.len().saturating_add(offsets).saturating_add(self.validity.len())
+    }
+
+    /// A part of the cells as a column.
+    pub fn part(&self, cells: Range<usize>) -> Self {
+        let offsets = self.offsets.get(cells.start..=cells.end).unwrap_or_default();
+        let validity = self.validity.get(cells.clone()).unwrap_or_default();
+        let values = if self.cell_size.is_some() { self.run(cells.clone()) } else { self.values };
+        Self { values, offsets, validity, cells: cells.len(), ..*self }
+    }
+
+    /// The values of a run of cells of fixed size.
+    pub fn run(&self, run: Range<usize>) -> &'a [u8] {
+        let size = self.cell_size.unwrap_or(1);
+        self.values.get(run.start.saturating_mul(size)..run.end.saturating_mul(size)).unwrap_or_default()
+    }
+
+    /// A run of cells as a tile; offsets that do not begin at 0 are put into `room`.
+    pub(crate) fn tile<'s>(&'s self, run: Range<usize>, room: &'s mut Room) -> TileCells<'s> {
+        let count = run.len();
+        let validity = self.validity.get(run.clone()).unwrap_or_default();
+        let (values, offsets) = match self.cell_size {
+            Some(size) => {
+                let bytes = run.start.saturating_mul(size)..run.end.saturating_mul(size);
+                (self.values.get(bytes), &[][..])
+            }
+            None => {
+                let bound = |at: usize| self.offsets.get(at).copied().unwrap_or(0);
+                let (first, end) = (bound(run.start), bound(run.end));
+                let bytes = to_usize(first).unwrap_or(usize::MAX)..to_usize(end).unwrap_or(0);
+                let starts = self.offsets.get(run).unwrap_or_default();
+                room.offsets.clear();
+                room.offsets.extend(starts.iter().map(|start| start.saturating_sub(first)));
+                (self.values.get(bytes), room.offsets.as_slice())
+            }
+        };
+        TileCells { count, values: values.unwrap_or_default(), offsets, validity, runs: None }
+    }
+}
+
+/// Every field of the schema that a write must give, in the order of `kinds`, and the number of cells all have.
+pub(crate) fn check<'a>(
+    schema: &ArraySchema,
+    kinds: &[FieldKind],
+    columns: &[WriteColumn<'a>],
+) -> Result<(Vec<CheckedColumn<'a>>, usize), WriteError> {
+    let mut found: Vec<Option<CheckedColumn<'a>>> = vec![None; kinds.len()];
+    for column in columns {
+        let unknown = || WriteError::Column { field: column.name.to_owned(), wrong: "is not written here" };
+        let field = schema.field(column.name).ok_or_else(unknown)?;
+        let at = kinds.iter().position(|kind| *kind == field.kind).ok_or_else(unknown)?;
+        let slot = found.get_mut(at).ok_or_else(unknown)?;
+        if slot.is_some() {
+            return Err(WriteError::RepeatedField(column.name.to_owned()));
+        }
+        *slot = Some(CheckedColumn::new(&field, column)?);
+    }
+    let mut checked: Vec<CheckedColumn<'a>> = Vec::with_capacity(kinds.len());
+    for (column, kind) in found.into_iter().zip(kinds) {
+        let name = || schema.field_of(*kind).map_or_else(String::new, |field| field.name.to_owned());
+        let column = column.ok_or_else(|| WriteError::MissingField(name()))?;
+        if let Some(first) = checked.first().filter(|first| first.cells != column.cells) {
+            let (given, expected) = (to_u64(column.cells), to_u64(first.cells));
+            return Err(WriteError::CellCount { field: name(), given, expected });
+        }
+        checked.push(column);
+    }
+    let cells = checked.first().map_or(0, |column| column.cells);
+    Ok((checked, cells))
+}
+
+/// Columns cut into tiles of so many cells, the last one perhaps shorter.
+pub(crate) struct Runs<'c, 'a> {
+    pub columns: &'c [CheckedColumn<'a>],
+    pub tile_cells: usize,
+    /// The cells that are cut.
+    pub cells: Range<usize>,
+}
+
+impl Runs<'_, '_> {
+    /// Number of tiles.
+    pub(crate) fn tiles(&self) -> usize {
+        self.cells.len().div_ceil(self.tile_cells.max(1))
+    }
+}
+
+impl TileSource for Runs<'_, '_> {
+    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
+        let start = self.cells.start.saturating_add(tile.saturating_mul(self.tile_cells));
+        let end = start.saturating_add(self.tile_cells).min(self.cells.end);
+        let column = self.columns.iter().find(|column| column.kind == field);
+        // All fields of a fragment are among the columns: `check` saw to it.
+        Ok(match column {
+            Some(column) => column.tile(start..end, room),
+            None => TileCells { count: 0, values: &[], offsets: &[], validity: &[], runs: None },
+        })
+    }
+}

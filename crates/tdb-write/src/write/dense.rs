@@ -1,0 +1,323 @@
+//! Dense tiles put together from a box of cells.
+
+use core::ops::Range as Cells;
+
+use tdb_codec::{Layout, to_u64, to_usize};
+use tdb_schema::{ArraySchema, FieldKind, Range};
+
+use super::column::{CheckedColumn, Runs};
+use super::fragment::dense_kinds;
+use super::statistics::join_runs;
+use super::tile::{Room, TileCells, TileSource};
+use super::{ArrayWriter, FragmentWriter, WriteColumn, column, ordered};
+use crate::grid::{BoxMap, strides};
+use crate::{QueryError, Result, WriteError};
+
+/// One dimension of the box that is written, in ordinals: distances from the low end of the domain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    low: u64,
+    high: u64,
+    extent: u64,
+}
+
+impl Side {
+    const fn first_tile(self) -> u64 {
+        match self.low.checked_div(self.extent) {
+            Some(tile) => tile,
+            None => 0,
+        }
+    }
+
+    pub(super) fn tiles(self) -> u64 {
+        let last = self.high.checked_div(self.extent).unwrap_or(0);
+        last.saturating_sub(self.first_tile()).saturating_add(1)
+    }
+
+    fn cells(self) -> u64 {
+        self.high.saturating_sub(self.low).saturating_add(1)
+    }
+
+    /// First and last cell of the box in its tiles `from` to `to`, of which the last one is not meant.
+    pub(super) fn cells_of(self, from: u64, to: u64) -> (u64, u64) {
+        let start = |tile: u64| self.first_tile().saturating_add(tile).saturating_mul(self.extent);
+        (start(from).max(self.low), start(to).saturating_sub(1).min(self.high))
+    }
+}
+
+/// The tiles that a box of cells touches, and where in each its cells are.
+#[derive(Debug)]
+pub struct TileGrid {
+    sides: Vec<Side>,
+    /// Size of a tile, and of the grid of tiles.
+    extents: Vec<usize>,
+    grid: Vec<usize>,
+    /// Cells between neighbours in a tile.
+    strides: Vec<usize>,
+    tile_order: Layout,
+}
+
+/// The tiles of a box of cells.
+struct BoxTiles<'c, 'a> {
+    columns: &'c [CheckedColumn<'a>],
+    grid: TileGrid,
+    /// Cells between neighbours in the caller's columns.
+    source_strides: Vec<usize>,
+    tile_cells: usize,
+}
+
+/// Writes a box of cells as a fragment; returns the fragment's name.
+pub(super) fn write(
+    array: &ArrayWriter,
+    domain: Vec<Range>,
+    order: Layout,
+    columns: &[WriteColumn<'_>],
+) -> Result<String> {
+    let schema = array.schema();
+    let (columns, cells) = column::check(schema, &dense_kinds(schema), columns)?;
+    ordered::check(schema, &columns)?;
+    let plan = BoxPlan::new(schema, &domain)?;
+    if cells != plan.cells {
+        let field = schema.attributes.first().map_or_else(String::new, |attribute| attribute.name.clone());
+        let (given, expected) = (to_u64(cells), to_u64(plan.cells));
+        return Err(WriteError::CellCount { field, given, expected }.into());
+    }
+    // A tile is put together whole, at least of offsets.
+    let widest = columns.iter().map(|column| column.cell_size.unwrap_or(8)).max().unwrap_or(1);
+    array.context.tile_len(plan.tile_cells, widest)?;
+    if order == Layout::GlobalOrder && !plan.is_aligned() {
+        let what = "writing a dense subarray in global order that does not end at tiles";
+        return Err(crate::Error::unsupported(array.describe(&array.schema_key), what));
+    }
+    let mut fragment = FragmentWriter::dense(array, domain, to_u64(plan.tile_cells))?;
+    append_box(&mut fragment, schema, plan, order, &columns)?;
+    fragment.commit()
+}
+
+/// A box of cells and the tiles it touches.
+pub struct BoxPlan {
+    sides: Vec<Side>,
+    counts: Vec<usize>,
+    extents: Vec<usize>,
+    grid: Vec<usize>,
+    /// Cells of the box.
+    pub cells: usize,
+    /// Cells of a whole tile.
+    pub tile_cells: usize,
+    tile_count: usize,
+}
+
+impl BoxPlan {
+    /// The tiles of a box, one range a dimension.
+    pub fn new(schema: &ArraySchema, domain: &[Range]) -> Result<Self> {
+        let sides = sides(schema, domain)?;
+        let too_large =
+            || QueryError::TooLarge { cells: sides.iter().map(|side| u128::from(side.cells())).product() };
+        let sizes = |size: fn(Side) -> u64| -> Option<Vec<usize>> {
+            sides.iter().map(|side| to_usize(size(*side))).collect()
+        };
+        let product =
+            |sizes: &[usize]| sizes.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
+        let counts = sizes(Side::cells).ok_or_else(too_large)?;
+        let extents = sizes(|side| side.extent).ok_or_else(too_large)?;
+        let grid = sizes(Side::tiles).ok_or_else(too_large)?;
+        let tile_cells = product(&extents).ok_or_else(too_large)?;
+        let tile_count = product(&grid).ok_or_else(too_large)?;
+        let cells = product(&counts).ok_or_else(too_large)?;
+        Ok(Self { sides, counts, extents, grid, cells, tile_cells, tile_count })
+    }
+
+    /// Whether the tiles of each place along a dimension follow each other where they are stored.
+    pub(super) fn stores_rows_of(&self, axis: usize, tile_order: Layout) -> bool {
+        let slowest = if tile_order == Layout::ColMajor { self.grid.len().saturating_sub(1) } else { 0 };
+        axis == slowest || self.grid.iter().enumerate().all(|(index, tiles)| index == axis || *tiles == 1)
+    }
+
+    /// The box cut into rows of tiles: the ends of each along a dimension, and the cells at one place of it.
+    pub(super) fn slabs(&self, axis: usize) -> (Vec<(u64, u64)>, u64) {
+        let side = self.sides.get(axis).copied();
+        let ends = side.map_or_else(Vec::new, |side| {
+            (0..side.tiles()).map(|tile| side.cells_of(tile, tile.saturating_add(1))).collect()
+        });
+        let others = self.counts.iter().enumerate().filter(|(index, _)| *index != axis);
+        (ends, others.fold(1u64, |cells, (_, count)| cells.saturating_mul(to_u64(*count))))
+    }
+
+    /// The tiles it touches; `None` if they have more cells than fit a `usize`.
+    pub fn tiles(self, schema: &ArraySchema) -> Option<TileGrid> {
+        let strides = strides(&self.extents, schema.cell_order)?;
+        let Self { sides, extents, grid, .. } = self;
+        Some(TileGrid { sides, extents, grid, strides, tile_order: schema.tile_order })
+    }
+
+    /// Whether the box ends at tiles.
+    pub(super) fn is_aligned(&self) -> bool {
+        self.counts.iter().zip(&self.extents).zip(&self.sides).all(|((count, extent), side)| {
+            side.low.is_multiple_of(side.extent) && count.is_multiple_of(*extent)
+        })
+    }
+}
+
+/// Appends the tiles of a box to a fragment. In global order the box ends at tiles.
+pub fn append_box(
+    fragment: &mut FragmentWriter<'_>,
+    schema: &ArraySchema,
+    plan: BoxPlan,
+    order: Layout,
+    columns: &[CheckedColumn<'_>],
+) -> Result<()> {
+    let aligned = plan.is_aligned();
+    let BoxPlan { cells, tile_cells, tile_count, .. } = plan;
+    // Cells that already stand tile after tile, each in cell order, are taken where they lie.
+    let stands = aligned
+        && (order == Layout::GlobalOrder || stands_in_tiles(schema, order, &plan.counts, &plan.extents));
+    if stands {
+        let runs = Runs { columns, tile_cells, cells: 0..cells };
+        return fragment.append_tiles(runs.tiles(), &runs);
+    }
+    let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(cells)) };
+    let source_strides = strides(&plan.counts, order).ok_or_else(too_large)?;
+    let grid = plan.tiles(schema).ok_or_else(too_large)?;
+    let source = BoxTiles { columns, grid, source_strides, tile_cells };
+    fragment.append_tiles(tile_count, &source)
+}
+
+/// Whether a box in row- or column-major order is its tiles one after the other: along the slowest dimension it may have
+/// many, along the others one.
+fn stands_in_tiles(schema: &ArraySchema, order: Layout, counts: &[usize], extents: &[usize]) -> bool {
+    if counts.len() == 1 {
+        return true;
+    }
+    if order != schema.cell_order {
+        return false;
+    }
+    let one_tile = |(count, extent): (&usize, &usize)| count == extent;
+    let mut pairs: Vec<_> = counts.iter().zip(extents).collect();
+    if order == Layout::ColMajor {
+        pairs.reverse();
+    }
+    pairs.into_iter().skip(1).all(one_tile)
+}
+
+/// The sides of a box.
+pub(super) fn sides(schema: &ArraySchema, domain: &[Range]) -> Result<Vec<Side>> {
+    let sides = domain.iter().zip(&schema.domain.dimensions).map(|(range, dimension)| {
+        let last = dimension.last_ordinal()?;
+        let (low, high) = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);
+        let extent = match dimension.extent_cells() {
+            Some(extent) => extent,
+            None => last.checked_add(1)?,
+        };
+        (low <= high && high <= last && extent > 0).then_some(Side { low, high, extent })
+    });
+    let sides: Option<Vec<Side>> = sides.collect();
+    Ok(sides
+        .ok_or(QueryError::RangeCount { given: domain.len(), dimensions: schema.domain.dimensions.len() })?)
+}
+
+/// A tile's part of the box.
+struct Part {
+    /// First cell in the columns, and in the tile.
+    source: usize,
+    target: usize,
+    counts: Vec<usize>,
+}
+
+impl TileGrid {
+    /// The cells of tile `tile` that lie in the box, as runs; `None` if all do.
+    pub fn written(&self, tile: usize) -> Option<Vec<Cells<usize>>> {
+        // Where the cells stand outside the tile does not matter.
+        let part = self.part(tile, &self.strides);
+        if part.counts == self.extents {
+            return None;
+        }
+        let map = BoxMap::new(&part.counts, (part.source, &self.strides), (part.target, &self.strides));
+        let mut runs = Vec::new();
+        map.for_each_run(|_, target, cells| runs.push(target..target.saturating_add(cells)));
+        join_runs(&mut runs);
+        Some(runs)
+    }
+
+    /// What of tile `tile` lies in the box, whose cells are `strides` apart where they come from.
+    fn part(&self, tile: usize, strides: &[usize]) -> Part {
+        let mut rest = tile;
+        let mut part = Part { source: 0, target: 0, counts: vec![1; self.sides.len()] };
+        let dimensions = 0..self.sides.len();
+        let ordered: Vec<usize> = match self.tile_order {
+            Layout::ColMajor => dimensions.collect(),
+            _ => dimensions.rev().collect(),
+        };
+        for index in ordered {
+            let (Some(side), Some(grid)) = (self.sides.get(index), self.grid.get(index)) else { continue };
+            let at = to_u64(rest.checked_rem(*grid).unwrap_or(0));
+            rest = rest.checked_div(*grid).unwrap_or(0);
+            let start = side.first_tile().saturating_add(at).saturating_mul(side.extent);
+            let last = start.saturating_add(side.extent.saturating_sub(1));
+            let (low, high) = (start.max(side.low), last.min(side.high));
+            let distance = |from: u64, to: u64| to_usize(to.saturating_sub(from)).unwrap_or(usize::MAX);
+            let stride = |strides: &[usize]| strides.get(index).copied().unwrap_or(0);
+            let source = distance(side.low, low).saturating_mul(stride(strides));
+            let target = distance(start, low).saturating_mul(stride(&self.strides));
+            part.source = part.source.saturating_add(source);
+            part.target = part.target.saturating_add(target);
+            if let Some(count) = part.counts.get_mut(index) {
+                *count = distance(low, high).saturating_add(1);
+            }
+        }
+        part
+    }
+}
+
+impl TileSource for BoxTiles<'_, '_> {
+    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
+        let none = || QueryError::NotInResult(String::new());
+        let column = self.columns.iter().find(|column| column.kind == field).ok_or_else(none)?;
+        let part = self.grid.part(tile, &self.source_strides);
+        let map =
+            BoxMap::new(&part.counts, (part.source, &self.source_strides), (part.target, &self.grid.strides));
+        let whole = part.counts == self.grid.extents;
+        let Room { values, offsets, validity, runs } = room;
+        runs.clear();
+        if !whole {
+            map.for_each_run(|_, target, cells| runs.push(target..target.saturating_add(cells)));
+            join_runs(runs);
+        }
+        let cells = self.tile_cells;
+        // Padding is zeros: of validity and of values, one value in a cell of any length.
+        if !column.validity.is_empty() {
+            validity.clear();
+            validity.resize(cells, 0);
+            map.copy(column.validity, validity, 1);
+        } else {
+            validity.clear();
+        }
+        offsets.clear();
+        match column.cell_size {
+            Some(size) => {
+                // Of a whole tile every byte is written: what the last one left need not be zeroed.
+                if !whole {
+                    values.clear();
+                }
+                values.resize(cells.saturating_mul(size), 0);
+                map.copy(column.values, values, size);
+            }
+            None => {
+                values.clear();
+                // Where each cell of the tile comes from; one past the last for padding.
+                let mut from = vec![usize::MAX; cells];
+                map.for_each_run(|source, target, count| {
+                    let slots = from.get_mut(target..target.saturating_add(count)).unwrap_or_default();
+                    slots.iter_mut().zip(source..).for_each(|(slot, source)| *slot = source);
+                });
+                let padding = [0; 8];
+                let padding = padding.get(..column.value_size).unwrap_or_default();
+                for source in from {
+                    offsets.push(to_u64(values.len()));
+                    values.extend_from_slice(column.cell(source).unwrap_or(padding));
+                }
+            }
+        }
+        let runs = (!whole).then_some(runs.as_slice());
+        Ok(TileCells { count: cells, values, offsets, validity, runs })
+    }
+}

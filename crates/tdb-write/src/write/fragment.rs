@@ -1,0 +1,339 @@
+//! A fragment that is being written.
+
+use std::mem;
+
+use tdb_codec::{ArrayType, Gate, to_u64};
+use tdb_schema::{ArraySchema, FieldKind, Range};
+
+use super::column::{self, CheckedColumn, Runs};
+use super::merged::{self, Merged};
+use super::names::Nonces;
+use super::part::Parts;
+use super::sorted::GlobalOrder;
+use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, Spare, TileSource, Worker};
+use super::{ArrayWriter, WriteBatch, WriteColumn};
+use crate::{Error, Result, WriteError, parallel};
+
+/// A fragment that is being written, tile by tile. [`Self::commit`] makes it count; dropped before, it is removed again
+/// as far as the storage lets it. With [`WriteOptions::fragment_bytes`](super::WriteOptions::fragment_bytes) it becomes
+/// several fragments, which count all at once.
+#[derive(Debug)]
+pub struct FragmentWriter<'a> {
+    array: &'a ArrayWriter,
+    nonces: Nonces,
+    encoders: Vec<FieldEncoder>,
+    parts: Parts<'a>,
+    /// What a sparse fragment checks its cells against.
+    order: Option<GlobalOrder>,
+    /// Cells of a sparse fragment that do not fill a tile yet.
+    pending: Pending,
+    spare: Spare,
+    /// An append failed: what the files hold no longer fits together.
+    failed: bool,
+}
+
+/// The fields whose cells a sparse write gives: attributes, then dimensions.
+pub(super) fn field_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
+    let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
+    (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect()
+}
+
+/// The fields whose cells a dense write gives.
+pub(super) fn dense_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
+    (0..schema.attributes.len()).map(FieldKind::Attribute).collect()
+}
+
+impl<'a> FragmentWriter<'a> {
+    /// A fragment of cells with coordinates.
+    pub(super) fn sparse(array: &'a ArrayWriter) -> Result<Self> {
+        let schema = array.schema();
+        if schema.array_type != ArrayType::Sparse {
+            let what = "writing sparse fragments into dense arrays is not supported";
+            return Err(Error::unsupported(array.describe(&array.schema_key), what));
+        }
+        let mut kinds = field_kinds(schema);
+        if !schema.version.has(Gate::DimensionFiles) {
+            // One file for all dimensions.
+            kinds.truncate(schema.attributes.len().saturating_add(1));
+        }
+        let parts = Parts::new(array, None, schema.capacity)?;
+        let order = Some(GlobalOrder::new(schema));
+        Self::new(array, kinds, parts, order)
+    }
+
+    /// A fragment of whole tiles without coordinates.
+    pub(super) fn dense(array: &'a ArrayWriter, domain: Vec<Range>, tile_cells: u64) -> Result<Self> {
+        Self::new(array, dense_kinds(array.schema()), Parts::new(array, Some(domain), tile_cells)?, None)
+    }
+
+    /// A fragment of whole tiles that replaces others.
+    #[doc(hidden)]
+    pub fn dense_merged(
+        array: &'a ArrayWriter,
+        domain: Vec<Range>,
+        tile_cells: u64,
+        merged: Merged,
+    ) -> Result<Self> {
+        let parts = Parts::merged(array, Some(domain), tile_cells, merged)?;
+        Self::new(array, dense_kinds(array.schema()), parts, None)
+    }
+
+    /// A fragment of cells with coordinates that replaces others: its cells are not compared with their neighbours.
+    #[doc(hidden)]
+    pub fn sparse_merged(array: &'a ArrayWriter, merged: Merged) -> Result<Self> {
+        let schema = array.schema();
+        let kinds = field_kinds(schema).into_iter().chain(merged.kinds(schema)).collect();
+        Self::new(array, kinds, Parts::merged(array, None, schema.capacity, merged)?, None)
+    }
+
+    fn new(
+        array: &'a ArrayWriter,
+        kinds: Vec<FieldKind>,
+        parts: Parts<'a>,
+        order: Option<GlobalOrder>,
+    ) -> Result<Self> {
+        let schema = array.schema();
+        let key = array.context.key.as_ref();
+        let encoder = |kind: &FieldKind| match schema.field_of(*kind) {
+            Some(field) => FieldEncoder::new(schema, &field, key),
+            None => merged::encoder(schema, *kind, key),
+        };
+        let encoders = kinds.iter().map(encoder).collect::<Result<Vec<_>>>()?;
+        let (nonces, pending, spare) = (Nonces::new()?, Pending::default(), Spare::default());
+        Ok(Self { array, nonces, encoders, order, parts, pending, spare, failed: false })
+    }
+
+    /// The fragment's name; of several, the first one's.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.parts.name()
+    }
+
+    pub(super) const fn array(&self) -> &'a ArrayWriter {
+        self.array
+    }
+
+    /// Appends cells of a sparse fragment: every attribute and every dimension, in the array's global order, behind
+    /// those appended before. Memory is bounded by one tile of cells and the tiles that threads are at work on.
+    ///
+    /// # Errors
+    /// Columns that do not fit, cells out of order, outside the domain, or twice at the same coordinates (unless the array
+    /// allows that), a filter that refuses values, or whatever the system says. The fragment is of no use then: it takes no
+    /// more cells, and does not commit.
+    pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
+        self.refuse_failed()?;
+        // Until all of it has succeeded.
+        self.failed = true;
+        self.append_cells(columns)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    fn append_cells(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
+        let schema = self.array.schema();
+        let (columns, cells) = column::check(schema, &field_kinds(schema), columns)?;
+        if let Some(order) = &mut self.order {
+            order.check(self.array.context.threads, &columns, cells)?;
+        }
+        self.append_run(&columns, cells)
+    }
+
+    /// Sum of the bytes of tiles that the fragment has so far.
+    #[doc(hidden)]
+    pub fn data_bytes(&self) -> u64 {
+        self.parts.open_bytes()
+    }
+
+    /// Appends cells that are known to fit, in global order: a column for each encoder. Those that do not fill a tile wait.
+    #[doc(hidden)]
+    pub fn append_in_order(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+        self.refuse_failed()?;
+        self.failed = true;
+        self.append_run(columns, cells)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    fn append_run(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+        let capacity = tdb_codec::to_usize(self.parts.tile_cells()).unwrap_or(usize::MAX);
+        let mut start = 0;
+        if self.pending.cells > 0 {
+            start = capacity.saturating_sub(self.pending.cells).min(cells);
+            self.pending.push(columns, 0..start);
+            if self.pending.cells == capacity {
+                self.flush()?;
+            }
+        }
+        let whole = cells.saturating_sub(start).checked_div(capacity).unwrap_or(0).saturating_mul(capacity);
+        let end = start.saturating_add(whole);
+        let runs = Runs { columns, tile_cells: capacity, cells: start..end };
+        self.append_tiles(runs.tiles(), &runs)?;
+        self.pending.push(columns, end..cells);
+        Ok(())
+    }
+
+    /// Appends `count` tiles of a source, filtered by all threads and written in their order.
+    pub(crate) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
+        let Self { array, nonces, encoders, parts, spare, .. } = self;
+        let fields = encoders.len();
+        let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch(), spare) };
+        let run = |job: usize, worker: &mut Worker<'_>| {
+            let (tile, field) = (job.checked_div(fields).unwrap_or(0), job.checked_rem(fields).unwrap_or(0));
+            encoders.get(field).ok_or(WriteError::NoCells)?.encode(source, tile, worker)
+        };
+        let mut row = Vec::with_capacity(fields);
+        let sink = |tile: EncodedTile| {
+            row.push(tile);
+            if row.len() == fields {
+                spare.give(parts.append(mem::take(&mut row), encoders, nonces)?);
+            }
+            Ok(())
+        };
+        parallel::run_in_order(array.context.threads, 0..count.saturating_mul(fields), scratch, run, sink)
+    }
+
+    /// Appends cells as an iterator gives them, as [`Self::append`] does. While the tiles of one batch are filtered and
+    /// stored, the iterator makes the next (unless there is one thread only).
+    ///
+    /// # Errors
+    /// The first error of the iterator; as [`Self::append`].
+    pub fn append_all<B: WriteBatch>(&mut self, batches: impl IntoIterator<Item = Result<B>>) -> Result<()> {
+        let threads = self.array.context.threads;
+        parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
+    }
+
+    /// Writes the metadata and makes the fragment count. Returns its name; of several, the first one's.
+    ///
+    /// # Errors
+    /// A sparse fragment without cells, one an append to which failed, or whatever the system says. The array is then as
+    /// before, or, where the very last step failed, perhaps has the fragment.
+    pub fn commit(self) -> Result<String> {
+        self.commit_all().map(|names| names.into_iter().next().unwrap_or_default())
+    }
+
+    /// As [`Self::commit`]; returns the names of all fragments that it became.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub fn commit_all(mut self) -> Result<Vec<String>> {
+        self.finish()?;
+        self.parts.commit()
+    }
+
+    /// Writes all but the commit file, so that the caller can look at the fragment before it counts. Returns its folder,
+    /// which is the caller's to remove.
+    #[doc(hidden)]
+    pub fn finish_unmarked(mut self) -> Result<String> {
+        self.finish()?;
+        self.parts.keep()
+    }
+
+    /// Ends the fragment that is being written; what is appended next goes into another one.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.refuse_failed()?;
+        self.failed = true;
+        self.flush()?;
+        self.parts.finish(&self.nonces)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    const fn refuse_failed(&self) -> Result<(), WriteError> {
+        if self.failed { Err(WriteError::FailedBefore) } else { Ok(()) }
+    }
+
+    /// Writes the cells that wait as a tile of their own.
+    fn flush(&mut self) -> Result<()> {
+        let pending = mem::take(&mut self.pending);
+        if pending.cells == 0 {
+            return Ok(());
+        }
+        let columns = pending.columns();
+        let runs = Runs { columns: &columns, tile_cells: pending.cells, cells: 0..pending.cells };
+        self.append_tiles(1, &runs)
+    }
+}
+
+/// Cells that do not fill a tile yet, field by field.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) cells: usize,
+    fields: Vec<PendingField>,
+}
+
+#[derive(Debug)]
+struct PendingField {
+    kind: FieldKind,
+    cell_size: Option<usize>,
+    value_size: usize,
+    is_real: bool,
+    values: Vec<u8>,
+    /// One more than cells, for var-length fields.
+    offsets: Vec<u64>,
+    validity: Vec<u8>,
+}
+
+impl Pending {
+    /// Adds a run of the columns' cells.
+    pub(super) fn push(&mut self, columns: &[CheckedColumn<'_>], run: core::ops::Range<usize>) {
+        if run.is_empty() {
+            return;
+        }
+        if self.fields.is_empty() {
+            self.fields.extend(columns.iter().map(PendingField::new));
+        }
+        let mut room = Room::default();
+        for (field, column) in self.fields.iter_mut().zip(columns) {
+            let tile = column.tile(run.clone(), &mut room);
+            let before = to_u64(field.values.len());
+            if column.cell_size.is_none() {
+                field.offsets.pop();
+                field.offsets.extend(tile.offsets.iter().map(|offset| before.saturating_add(*offset)));
+                field.offsets.push(before.saturating_add(to_u64(tile.values.len())));
+            }
+            field.values.extend_from_slice(tile.values);
+            field.validity.extend_from_slice(tile.validity);
+        }
+        self.cells = self.cells.saturating_add(run.len());
+    }
+
+    /// Bytes that are held.
+    pub(super) fn bytes(&self) -> usize {
+        let fields = self.fields.iter();
+        fields
+            .map(|field| {
+                let offsets = field.offsets.len().saturating_mul(size_of::<u64>());
+                field.values.len().saturating_add(offsets).saturating_add(field.validity.len())
+            })
+            .fold(0, usize::saturating_add)
+    }
+
+    /// Its memory without its cells.
+    pub(super) fn emptied(mut self) -> Self {
+        self.cells = 0;
+        for field in &mut self.fields {
+            field.values.clear();
+            field.offsets.clear();
+            field.validity.clear();
+        }
+        self
+    }
+
+    pub(super) fn columns(&self) -> Vec<CheckedColumn<'_>> {
+        self.fields.iter().map(|field| field.column(self.cells)).collect()
+    }
+}
+
+impl PendingField {
+    fn new(column: &CheckedColumn<'_>) -> Self {
+        let CheckedColumn { kind, cell_size, value_size, is_real, .. } = *column;
+        let (values, offsets, validity) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, cell_size, value_size, is_real, values, offsets, validity }
+    }
+
+    fn column(&self, cells: usize) -> CheckedColumn<'_> {
+        let Self { kind, cell_size, value_size, is_real, values, offsets, validity } = self;
+        let (kind, cell_size, value_size, is_real) = (*kind, *cell_size, *value_size, *is_real);
+        CheckedColumn { kind, cell_size, value_size, is_real, values, offsets, validity, cells }
+    }
+}

@@ -1,0 +1,353 @@
+//! Writing: new arrays, and new fragments in them.
+//!
+//! A write makes one fragment. Its data files are appended to tile by tile, its metadata file is written when the last
+//! tile is known, and an empty commit file makes it count:
+//!
+//! ```text
+//! __fragments/<name>/a0.tdb …                  appended while tiles are filtered, in parallel
+//! __fragments/<name>/__fragment_metadata.tdb   statistics, offsets, footer
+//! __commits/<name>.wrt                         last: from here on readers see it
+//! ```
+//!
+//! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless. Several
+//! fragments of one write are committed by one file, `__commits/<name>.con`.
+
+mod boxes;
+mod column;
+mod coordinates;
+mod create;
+mod delete;
+mod dense;
+mod dense_stream;
+mod evolve;
+mod fragment;
+mod group;
+mod keys;
+mod merged;
+mod metadata;
+mod names;
+mod new;
+mod ordered;
+mod part;
+mod put;
+mod query;
+mod sorted;
+mod statistics;
+mod stream;
+mod tile;
+mod unordered;
+
+pub use column::CheckedColumn;
+pub use create::generic_tile;
+pub use dense::{BoxPlan, TileGrid, append_box};
+pub use merged::{Marks, Merged};
+pub use names::Nonces;
+pub use put::{ensure_folder, lock, never_put, put, sync_folder, uri_of};
+pub use sorted::{GlobalOrder, Neighbours};
+pub use tile::TileCells;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tdb_codec::{Budget, Gate, Limits};
+use tdb_filters::Key;
+use tdb_schema::{ArraySchema, Enumeration};
+
+use crate::context::Context;
+use crate::directory::Directory;
+use crate::schemas::load_schema;
+use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
+use crate::{Error, Result, WriteError, clock, parallel};
+
+pub use column::{WriteBatch, WriteColumn};
+pub use create::is_free;
+pub use dense_stream::DenseStream;
+pub use evolve::SchemaEvolution;
+pub use fragment::FragmentWriter;
+pub use group::GroupWriter;
+pub use keys::MetadataChanges;
+pub use names::enumeration_file_name;
+pub use new::NewArray;
+pub use query::Write;
+pub use statistics::{Fold, TileStatistics, of_tile};
+pub use stream::SparseStream;
+
+/// How to create and write arrays.
+///
+/// ```
+/// use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout, MemoryStorage, OpenOptions};
+/// use tdb_array::{WriteColumn, WriteOptions};
+/// use tdb_array::schema::{Attribute, Dimension, Domain};
+///
+/// let rows = Dimension::fixed("rows", Datatype::Int32, 1i32.to_le_bytes(), 8i32.to_le_bytes());
+/// let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows.with_extent(4i32.to_le_bytes())]))
+///     .with_attribute(Attribute::new("a", Datatype::Float64, CellValNum::ONE));
+///
+/// let storage = MemoryStorage::default();
+/// WriteOptions::new().create_storage(&storage, &schema)?;
+/// let writer = WriteOptions::new().open_storage(storage.clone())?;
+/// writer.write().range("rows", 5..=8).column(WriteColumn::fixed("a", &[0.5, 1.5, 2.5, 3.5])).commit()?;
+///
+/// let cells = OpenOptions::new().open_storage(storage)?.read().range("rows", 4..=6).collect()?;
+/// assert!(cells.field("a")?.values::<f64>()?[0].is_nan());
+/// assert_eq!(cells.field("a")?.values::<f64>()?[1..], [0.5, 1.5]);
+/// # Ok::<(), tdb_array::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until an array is created or opened with them"]
+pub struct WriteOptions {
+    threads: usize,
+    limits: Limits,
+    key: Option<Key>,
+    timestamp: Option<u64>,
+    #[doc(hidden)]
+    pub durability: Durability,
+    fragment_bytes: Option<u64>,
+    enumerations: Vec<Enumeration>,
+}
+
+impl WriteOptions {
+    /// As many threads as the machine has, written now, forced to the medium.
+    pub fn new() -> Self {
+        let threads = parallel::available();
+        let (limits, durability) = (Limits::default(), Durability::default());
+        let (fragment_bytes, enumerations) = (None, Vec::new());
+        Self { threads, limits, key: None, timestamp: None, durability, fragment_bytes, enumerations }
+    }
+
+    /// Uses at most this many threads. They are started by each write and end with it; with 1, none is.
+    pub const fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Bounds the memory of a tile.
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Encrypts, or opens an encrypted array, with this key.
+    pub const fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Writes at this time, in milliseconds since 1970, instead of now. 0 is now, too.
+    pub const fn timestamp(mut self, milliseconds: u64) -> Self {
+        self.timestamp = Some(milliseconds);
+        self
+    }
+
+    /// Chooses whether writes survive a loss of power. Without the forcing, small writes are much faster.
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Writes fragments of at most so many bytes of tiles; a write that has more becomes several fragments. They count all at
+    /// once (before version 12, which has no lists of commits, one after the other).
+    pub const fn fragment_bytes(mut self, bytes: u64) -> Self {
+        self.fragment_bytes = Some(bytes);
+        self
+    }
+
+    /// Gives the values of an enumeration that the schema of a new array names.
+    pub fn enumeration(mut self, enumeration: Enumeration) -> Self {
+        self.enumerations.push(enumeration);
+        self
+    }
+
+    /// Creates an array in a local folder, which is made if there is none.
+    ///
+    /// # Errors
+    /// An array or group there already, a schema that breaks a rule or has what its version cannot store, or whatever the
+    /// system says.
+    pub fn create(self, path: impl Into<PathBuf>, schema: &ArraySchema) -> Result<()> {
+        self.create_storage(&LocalStorage::new(path), schema)
+    }
+
+    /// Creates an array in a storage.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn create_storage(self, storage: &dyn WriteStorage, schema: &ArraySchema) -> Result<()> {
+        create::create(storage, schema, &self)
+    }
+
+    /// Opens the array in a local folder for writing.
+    ///
+    /// # Errors
+    /// No array there, a damaged file, or something this build does not support.
+    pub fn open(self, path: impl Into<PathBuf>) -> Result<ArrayWriter> {
+        self.open_storage(LocalStorage::new(path))
+    }
+
+    /// Opens the array in a storage for writing.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<ArrayWriter> {
+        let storage: Arc<dyn WriteStorage> = Arc::new(storage);
+        let context = self.context(storage.clone());
+        // Writers take the last schema whatever its time.
+        let schema_key = Directory::schemas(&*context.storage)?.pop().unwrap_or_default();
+        let schema = load_schema(&context, &schema_key)?;
+        if !schema.version.has(Gate::FragmentFooter) {
+            let what = format!("writing into an array of version {} is not supported", schema.version);
+            return Err(Error::unsupported(context.describe(&schema_key), what));
+        }
+        Ok(self.writer(storage, schema, schema_key))
+    }
+
+    /// A writer of an array with this schema.
+    fn writer(self, storage: Arc<dyn WriteStorage>, schema: ArraySchema, schema_key: String) -> ArrayWriter {
+        let context = self.context(storage.clone());
+        ArrayWriter { context, storage, options: self, schema, schema_key, is_new: false }
+    }
+
+    /// What reading a storage with these options needs.
+    #[doc(hidden)]
+    pub fn context(&self, storage: Arc<dyn WriteStorage>) -> Context {
+        Context {
+            storage: Arc::new(storage),
+            ahead: None,
+            counters: Arc::default(),
+            threads: self.threads.max(1),
+            limits: self.limits,
+            budget: Arc::new(Budget::new(self.limits.scratch_bytes)),
+            key: self.key.clone(),
+        }
+    }
+
+    /// The time that the caller gave.
+    fn given_time(&self) -> Option<u64> {
+        self.timestamp.filter(|time| *time != 0)
+    }
+
+    /// The time of a write that begins now.
+    fn time(&self) -> Result<u64, WriteError> {
+        self.given_time().or_else(clock::for_writing).ok_or(WriteError::NoClock)
+    }
+}
+
+/// A unique part for the name of a new file.
+pub fn fresh_uuid() -> Result<String> {
+    Ok(names::uuid()?)
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What becomes of cells with equal coordinates in one write to an array that does not allow them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// The write is refused.
+    #[default]
+    Refuse,
+    /// Of each such cells the one given first is written.
+    KeepFirst,
+    /// Of each such cells the one given last is written.
+    KeepLast,
+}
+
+/// An array, opened for writing. Any number of writers may be at work on one array.
+#[derive(Debug)]
+pub struct ArrayWriter {
+    context: Context,
+    storage: Arc<dyn WriteStorage>,
+    options: WriteOptions,
+    schema: ArraySchema,
+    schema_key: String,
+    /// Whether it is not finished: nobody else writes, and its place is locked.
+    is_new: bool,
+}
+
+impl ArrayWriter {
+    /// Where the array's bytes are, and the settings it was opened with.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Where the array's bytes go.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn storage(&self) -> &Arc<dyn WriteStorage> {
+        &self.storage
+    }
+
+    /// How it was opened.
+    #[doc(hidden)]
+    pub const fn options(&self) -> &WriteOptions {
+        &self.options
+    }
+
+    /// The schema that fragments are written with.
+    #[must_use]
+    pub const fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// Starts a write of cells given at once.
+    pub const fn write(&self) -> Write<'_> {
+        Write::new(self)
+    }
+
+    /// Starts a sparse fragment whose cells come in pieces, in the array's global order.
+    ///
+    /// # Errors
+    /// A dense array, a filter that does not take its field, or whatever the system says.
+    pub fn sparse_fragment(&self) -> Result<FragmentWriter<'_>> {
+        FragmentWriter::sparse(self)
+    }
+
+    /// Starts a write of sparse cells that come in batches and in any order, with so many bytes of memory for those that
+    /// wait. Each time they fill it, a fragment is written.
+    ///
+    /// # Errors
+    /// A dense array, or a filter that does not take its field.
+    pub fn sparse_stream(&self, memory: usize) -> Result<SparseStream<'_>> {
+        SparseStream::new(self, memory)
+    }
+
+    /// Opens the array that holds the values of a dimension label.
+    ///
+    /// # Errors
+    /// A label that the schema does not have or that lies elsewhere; as [`WriteOptions::open`].
+    pub fn label(&self, name: &str) -> Result<Self> {
+        let label = self.schema.labels.iter().find(|label| label.name == name);
+        let label = label.filter(|label| label.relative && !label.external);
+        let label = label.ok_or_else(|| WriteError::MissingField(name.to_owned()))?;
+        if !label.uri.split('/').all(tdb_fragment::is_plain_name) {
+            return Err(Error::unsupported(self.describe(&self.schema_key), "a label outside the array"));
+        }
+        let own = Below::new(self.storage.clone(), label.uri.as_str());
+        Ok(Self { is_new: self.is_new, ..self.options.clone().open_storage(own)? })
+    }
+
+    /// The same array, written with another of its schemas.
+    #[doc(hidden)]
+    pub fn with_schema(&self, schema: ArraySchema, schema_key: String) -> Self {
+        self.options.clone().writer(self.storage.clone(), schema, schema_key)
+    }
+
+    /// The time of cells or deletes written now. Where the schema comes from a clock that is a little ahead, they do not come
+    /// before it: who sees them shall see their attributes.
+    fn time(&self) -> Result<u64, WriteError> {
+        let schema = names::time_of(&self.schema_key).unwrap_or(0);
+        let now = || clock::for_writing_from(schema);
+        self.options.given_time().or_else(now).ok_or(WriteError::NoClock)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.context.describe(key)
+    }
+}

@@ -1,0 +1,59 @@
+//! Small files that count as soon as they are there.
+
+use crate::storage::{Durability, StorageLock, WriteStorage};
+use crate::{Error, Result};
+
+/// Puts a file that counts from here on: all of it is on the medium before its name is, and the name before this returns.
+pub fn put(storage: &dyn WriteStorage, key: &str, bytes: &[u8], durability: Durability) -> Result<()> {
+    storage.put_file(key, bytes, durability).map_err(|error| Error::io(storage.describe(key), error))?;
+    sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
+}
+
+/// Whether a file was certainly not put by a call that failed: then what it was to make count can be removed again. After
+/// other errors it may still appear, for instance on a network file system.
+pub fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let Error::Io { source, .. } = error else { return false };
+    let definite =
+        matches!(source.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull);
+    let (folder, name) = key.rsplit_once('/').unwrap_or(("", key));
+    definite && storage.list(folder).is_ok_and(|listed| listed.iter().all(|entry| entry.name != name))
+}
+
+/// Makes a folder of the array if it is not there, and its name durable.
+pub fn ensure_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
+    let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+    let fail = |key: &str, error| Error::io(storage.describe(key), error);
+    let listed = storage.list(parent).map_err(|error| fail(parent, error))?;
+    if listed.iter().any(|entry| entry.is_folder && entry.name == name) {
+        return Ok(());
+    }
+    storage.create_folder(folder).map_err(|error| fail(folder, error))?;
+    sync_folder(storage, folder, durability)?;
+    sync_folder(storage, parent, durability)
+}
+
+/// Forces the names in a folder to the medium, unless the caller does without.
+pub fn sync_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
+    match durability {
+        Durability::Synced => {
+            storage.sync_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
+        }
+        Durability::Buffered => Ok(()),
+    }
+}
+
+/// Keeps others from evolving or maintaining what is in a storage.
+pub fn lock(storage: &dyn WriteStorage) -> Result<StorageLock> {
+    storage.lock().map_err(|error| Error::io(storage.describe(""), error))
+}
+
+/// The URI that libtiledb knows a storage's folder by.
+pub fn uri_of(storage: &dyn WriteStorage) -> String {
+    let shown = storage.describe("");
+    if shown.contains("://") {
+        return shown;
+    }
+    let path = std::path::absolute(&shown).unwrap_or_else(|_| shown.into());
+    format!("file://{}", path.display())
+}
