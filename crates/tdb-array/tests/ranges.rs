@@ -68,7 +68,7 @@ fn coordinates(ranges: &[(i32, i32)]) -> Vec<i32> {
     ranges.iter().flat_map(|(low, high)| *low..=*high).collect()
 }
 
-fn with_ranges<'a>(mut read: Read, dimension: &str, ranges: Option<&Vec<(i32, i32)>>) -> Read {
+fn with_ranges(mut read: Read, dimension: &str, ranges: Option<&Vec<(i32, i32)>>) -> Read {
     if let Some(ranges) = ranges {
         read = read.ranges(dimension, ranges.iter().map(|(low, high)| *low..=*high));
     }
