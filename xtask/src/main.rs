@@ -11,6 +11,7 @@ mod readmes;
 mod scratch;
 mod seeds;
 mod tables;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -25,7 +26,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "compare",
-        "time tdb and libtiledb on the same reads; --write-docs writes docs/performance.md",
+        "time tdb and libtiledb on the same reads; --write-docs writes docs/performance.md; --against COMMIT finds slower cases",
         compare::run,
     ),
     (
@@ -40,6 +41,11 @@ const COMMANDS: &[Command] = &[
         "tables",
         "write the tables in docs and the crates' READMEs from the code; --check compares instead",
         tables::run,
+    ),
+    (
+        "wasm",
+        "build the WebAssembly reader, run it in Node on fixtures, print its size; --require wants the tools",
+        wasm::run,
     ),
 ];
 

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use crate::check::{Package, Workspace};
 
-/// The READMEs of the crates under `crates/`: path relative to the repository, and text.
+/// The READMEs of the crates under `crates/` that are published: path relative to the repository, and text.
 pub(crate) fn files(root: &Path) -> Result<Vec<(String, String)>, String> {
     let workspace = Workspace::load(root)?;
-    let crates = workspace.packages().filter(|package| package.folder.starts_with("crates/"));
+    let crates =
+        workspace.packages().filter(|package| package.folder.starts_with("crates/") && package.is_published);
     crates
         .map(|package| {
             let library = format!("{}/src/lib.rs", package.folder);

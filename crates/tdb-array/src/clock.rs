@@ -5,11 +5,14 @@
 //! little, so that the present of this process is what its clock says, but not before what it wrote itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// How far back a clock may jump before later writes follow it, and how far ahead the clock of another machine may be for
 /// writes to follow that one, in milliseconds.
 pub(crate) const MOST_APART: u64 = 10_000;
+
+/// WebAssembly in a browser has no clock that the standard library knows: asking for the time panics there.
+const THERE: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
 
 /// The latest time that this process took from its clock for something it wrote.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -31,9 +34,14 @@ pub(crate) fn for_writing_from(taken: u64) -> Option<u64> {
     for_writing().map(|now| from(&WRITTEN, now, taken))
 }
 
-/// Milliseconds since 1970. WebAssembly in a browser has no clock that the standard library knows.
+/// When something began, to measure how long it takes; `None` where there is no clock.
+pub(crate) fn start() -> Option<Instant> {
+    THERE.then(Instant::now)
+}
+
+/// Milliseconds since 1970.
 fn wall() -> Option<u64> {
-    if cfg!(all(target_family = "wasm", target_os = "unknown")) {
+    if !THERE {
         return None;
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

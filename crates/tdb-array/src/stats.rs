@@ -9,6 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
+use crate::clock;
 use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
 
 /// What was done through an opened array: by one query ([`Read::collect_with_stats`](crate::Read::collect_with_stats)),
@@ -115,7 +116,7 @@ impl Counters {
     /// Adds the time until the guard is dropped to a stage's.
     #[must_use]
     pub(crate) fn time(&self, stage: Stage) -> Clock<'_> {
-        Clock { counters: self, stage, start: Instant::now() }
+        Clock { counters: self, stage, start: clock::start() }
     }
 
     fn slot(&self, stage: Stage) -> &AtomicU64 {
@@ -153,12 +154,14 @@ impl Counters {
 pub(crate) struct Clock<'a> {
     counters: &'a Counters,
     stage: Stage,
-    start: Instant,
+    /// `None` where there is no clock: times stay 0.
+    start: Option<Instant>,
 }
 
 impl Drop for Clock<'_> {
     fn drop(&mut self) {
-        let passed = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let Some(start) = self.start else { return };
+        let passed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.counters.slot(self.stage).fetch_add(passed, Ordering::Relaxed);
     }
 }

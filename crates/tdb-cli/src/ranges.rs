@@ -31,7 +31,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Restricts a query to them.
-    pub(crate) fn apply<'a>(self, mut query: Read, schema: &ArraySchema) -> Read {
+    pub(crate) fn apply(self, mut query: Read, schema: &ArraySchema) -> Read {
         for (dimension, ranges) in schema.domain.dimensions.iter().zip(self.dimensions) {
             for Ends { low, high } in ranges {
                 query = query.range_bytes(&dimension.name, low, high);

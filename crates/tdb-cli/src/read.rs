@@ -217,7 +217,7 @@ fn open(args: &ReadArgs) -> Result<Array> {
 }
 
 /// A query of the cells that satisfy the condition.
-fn satisfying<'a>(args: &ReadArgs, array: &'a Array) -> Result<Read> {
+fn satisfying(args: &ReadArgs, array: &Array) -> Result<Read> {
     let Some(text) = &args.condition else { return Ok(array.read()) };
     let condition = condition::parse(text, array.schema());
     Ok(array.read().condition(condition.map_err(|error| condition::bad(&args.array, text, &error))?))

@@ -5,8 +5,8 @@
 //! an instruction has no equivalent that the compiler finds, a level has a body of its own, tested against the
 //! plain one.
 //!
-//! This is the only module of the project where `unsafe` is allowed, and the only unsafe thing in it is the
-//! call, in [`kernel`], of a function that needs the features [`Level::detect`] has found.
+//! This is the only module of the published crates where `unsafe` is allowed, and the only unsafe thing in it is
+//! the call, in [`kernel`], of a function that needs the features [`Level::detect`] has found.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 

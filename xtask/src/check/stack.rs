@@ -29,6 +29,8 @@ pub(crate) struct Package {
     pub(crate) rust_version: String,
     /// Whether it has a binary to install.
     pub(crate) is_command: bool,
+    /// Whether a registry has it.
+    pub(crate) is_published: bool,
     /// Names of its dependencies, those of its tests left out.
     pub(crate) uses: Vec<String>,
     /// Names of its dependencies of every kind, with the manifest's line.
@@ -129,6 +131,8 @@ fn read_package(root: &Path, package: &Value) -> Result<Package, String> {
         version: text(package, "version").to_owned(),
         rust_version: text(package, "rust_version").to_owned(),
         is_command: array(package, "targets").any(|target| array(target, "kind").any(|kind| kind == "bin")),
+        // Null is every registry, an empty list none.
+        is_published: package.get("publish").is_none_or(Value::is_null),
         uses,
         dependencies: names.map(|name| (name.clone(), line_of(&name))).collect(),
     })

@@ -1,6 +1,6 @@
 //! What is read.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -80,9 +80,32 @@ impl Condition {
 }
 
 impl Case {
+    /// Where the array is.
+    pub(crate) fn folder(&self, data: &Path) -> PathBuf {
+        data.join(self.array)
+    }
+
+    /// What it has in common with others: mostly the same code does the work.
+    pub(crate) fn class(&self) -> &'static str {
+        match &self.what {
+            What::Open => "opening",
+            What::Aggregate(..) => "aggregates",
+            What::Read(_, _, Some(_)) => "conditions",
+            What::Read(_, order, None) => match self.array.split('_').next().unwrap_or_default() {
+                "fragments" => "many fragments",
+                "strings" | "genes" => "strings",
+                "dense" if self.name.contains(": all") => "dense, whole",
+                "dense" => "dense, a part",
+                _ if !self.name.contains(": all") => "sparse, a box",
+                _ if *order == UNORDERED => "sparse, whole, unordered",
+                _ => "sparse, whole, in order",
+            },
+        }
+    }
+
     /// The request that both workers understand.
     pub(crate) fn request(&self, data: &Path) -> Value {
-        let array = data.join(self.array).display().to_string();
+        let array = self.folder(data).display().to_string();
         let dimensions: Vec<&str> = self.ranges.iter().map(|(name, _)| *name).collect();
         let ranges: Vec<Value> = self.ranges.iter().map(|(_, asked)| asked.json()).collect();
         match &self.what {
@@ -106,7 +129,7 @@ impl Case {
             Limit::Files => "files",
             Limit::Codec => "codec",
         };
-        Some(json!({"op": op, "array": data.join(self.array).display().to_string(), "fields": fields}))
+        Some(json!({"op": op, "array": self.folder(data).display().to_string(), "fields": fields}))
     }
 }
 

@@ -52,15 +52,20 @@ impl Sample {
 
     /// The median time; `None` without runs.
     pub(crate) fn median(&self) -> Option<f64> {
-        let mut sorted = self.seconds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        let upper = *sorted.get(middle)?;
-        if sorted.len().is_multiple_of(2) {
-            Some((sorted.get(middle.checked_sub(1)?)? + upper) / 2.0)
-        } else {
-            Some(upper)
-        }
+        median(&self.seconds)
+    }
+}
+
+/// The one in the middle; `None` of nothing.
+pub(crate) fn median(seconds: &[f64]) -> Option<f64> {
+    let mut sorted = seconds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    if sorted.len().is_multiple_of(2) {
+        Some((sorted.get(middle.checked_sub(1)?)? + upper) / 2.0)
+    } else {
+        Some(upper)
     }
 }
 

@@ -175,19 +175,35 @@ pub(crate) fn tdb(root: &Path, threads: usize) -> Result<Worker, String> {
 pub(crate) struct Program(PathBuf);
 
 impl Program {
+    /// One that is there already.
+    #[cfg(test)]
+    pub(crate) const fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
     /// Starts it.
     pub(crate) fn start(&self, threads: usize) -> Result<Worker, String> {
-        Worker::start("tdb", Command::new(&self.0).arg(threads.to_string()))
+        self.start_as("tdb", threads)
+    }
+
+    /// Starts it under a name of its own, which its errors bear.
+    pub(crate) fn start_as(&self, name: &'static str, threads: usize) -> Result<Worker, String> {
+        Worker::start(name, Command::new(&self.0).arg(threads.to_string()))
     }
 }
 
 /// Builds tdb's side with the release profile.
-///
-/// A package of its own, so that xtask itself needs none of the crates it checks. Its manifest is written here: it
-/// has the workspace's release profile and its locked dependencies.
 pub(crate) fn build_tdb(root: &Path) -> Result<Program, String> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    build_in(root, &target)
+}
+
+/// Builds tdb's side from the files below `root`, which may be another commit's, in a target folder.
+///
+/// A package of its own, so that xtask itself needs none of the crates it checks. Its manifest is written here: it
+/// has the workspace's release profile and its locked dependencies.
+pub(crate) fn build_in(root: &Path, target: &Path) -> Result<Program, String> {
     let package = target.join("compare-worker");
     let read =
         |path: PathBuf| fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()));
@@ -204,7 +220,7 @@ pub(crate) fn build_tdb(root: &Path) -> Result<Program, String> {
         .args(["build", "--release", "--quiet", "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         .env("TDB_COMPARE_VERSION", version(&workspace)))?;
     Ok(Program(target.join("release").join(WORKER)))
 }

@@ -177,7 +177,7 @@ pub(crate) fn check_against(
 }
 
 /// A query as one of tdb.
-fn read_of<'a>(array: &'a Array, expected: &Value, query: &Value) -> Result<Read, String> {
+fn read_of(array: &Array, expected: &Value, query: &Value) -> Result<Read, String> {
     let mut read = array.read().order(match text(query, "layout") {
         "row-major" => Layout::RowMajor,
         "col-major" => Layout::ColMajor,

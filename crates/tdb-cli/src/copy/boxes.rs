@@ -76,7 +76,7 @@ impl DenseBox {
     }
 
     /// A read of its cells.
-    pub(super) fn read<'a>(&self, array: &'a Array) -> Read {
+    pub(super) fn read(&self, array: &Array) -> Read {
         let dimensions = &array.schema().domain.dimensions;
         dimensions.iter().zip(self.ends(dimensions)).fold(array.read(), |read, (dimension, (low, high))| {
             read.range_bytes(&dimension.name, Some(low), Some(high))

@@ -15,7 +15,7 @@ pub(super) fn show(query: &Value) -> String {
 }
 
 /// The query, without its aggregates.
-pub(super) fn read<'a>(array: &'a Array, query: &Value) -> Result<Read, String> {
+pub(super) fn read(array: &Array, query: &Value) -> Result<Read, String> {
     let mut read = array.read().order(match text(query, "layout") {
         "row-major" => Layout::RowMajor,
         "col-major" => Layout::ColMajor,

@@ -1,0 +1,205 @@
+//! `cargo xtask wasm [--require]`: builds `tdb-wasm-reader` for WebAssembly, reads fixtures with it in Node, and prints its size.
+//!
+//! The cells that the module must return are read natively and encoded by the same crate. Without the target or without Node
+//! nothing is done and the reason printed; with `--require` that is an error.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tdb_array::{Key, Layout, OpenOptions, TimeWindow};
+
+use crate::peer;
+
+const USAGE: &str = "usage: cargo xtask wasm [--require]";
+
+const TARGET: &str = "wasm32-unknown-unknown";
+const TEST: &str = "crates/tdb-wasm-reader/tests/read.mjs";
+
+/// The profile of what people install: no debug information, and small.
+const PROFILE: &str = "dist";
+
+/// The fixtures that are read, and what each is there for.
+const FIXTURES: [(&str, &str); 13] = [
+    ("1.4.0/capacity_exact", "version 1, sparse"),
+    ("1.7.7/base_dense", "version 4, dense, strings, several fragments"),
+    ("2.2.9/base_nullable_dense", "the first nullable cells"),
+    ("2.30.0/fragments_dense", "fragments that overlap, in every order and at several times"),
+    ("2.30.0/fragments_sparse", "the same of sparse cells"),
+    ("2.30.0/base_strings", "dimensions of strings and reals"),
+    ("2.30.0/nullable_types", "nullable numbers, lists and strings"),
+    ("2.30.0/hilbert_string", "cells along a Hilbert curve"),
+    ("2.30.0/deletes", "delete conditions"),
+    ("2.30.0/filter_chain_long", "gzip, zstd and lz4 in one chain"),
+    ("2.30.0/filter_chain_dd_bzip2", "double delta and bzip2"),
+    ("2.30.0/filter_webp", "images"),
+    ("2.30.0/encrypted_sparse", "encryption"),
+];
+
+/// Entry point: `args` are the words after `cargo xtask wasm`.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let require = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => false,
+        ["--require"] => true,
+        words => return Err(format!("unknown arguments {}\n{USAGE}", words.join(" "))),
+    };
+    if let Some(reason) = missing() {
+        if require {
+            return Err(reason);
+        }
+        println!("skipped: {reason}");
+        return Ok(());
+    }
+    let root = peer::repository_root()?;
+    let module = build(&root)?;
+    let folder = std::env::temp_dir().join(format!("tdb-wasm-{}", std::process::id()));
+    let result = test(&root, &module, &folder);
+    let cleaned =
+        fs::remove_dir_all(&folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()));
+    result.and(cleaned)?;
+    let bytes = fs::read(&module).map_err(|error| format!("{}: {error}", module.display()))?;
+    println!("module: {} bytes, {} with gzip", bytes.len(), gzip(&bytes)?);
+    Ok(())
+}
+
+/// Why this machine cannot run the test, if it cannot.
+fn missing() -> Option<String> {
+    let says = |program: &str, args: &[&str]| {
+        let output = Command::new(program).args(args).output().ok().filter(|output| output.status.success());
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let libraries = says(&rustc, &["--print", "target-libdir", "--target", TARGET]);
+    if !libraries.is_some_and(|folder| Path::new(&folder).is_dir()) {
+        return Some(format!("the target {TARGET} is not installed: `rustup target add {TARGET}`"));
+    }
+    if says("node", &["--version"]).is_none() {
+        return Some("there is no `node` that says its version".to_owned());
+    }
+    None
+}
+
+/// Builds the module, and says where it is.
+fn build(root: &Path) -> Result<PathBuf, String> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let status = Command::new(cargo)
+        .current_dir(root)
+        .args(["build", "--locked", "--quiet", "--profile", PROFILE, "--target", TARGET])
+        .args(["--package", "tdb-wasm-reader", "--features", "codecs"])
+        .arg("--target-dir")
+        .arg(&target)
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !status.success() {
+        return Err(format!("the module was not built: {status}"));
+    }
+    Ok(target.join(TARGET).join(PROFILE).join("tdb_wasm_reader.wasm"))
+}
+
+/// Writes what the module must return, and has Node compare.
+fn test(root: &Path, module: &Path, folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let arrays: Vec<Value> =
+        FIXTURES.iter().map(|(id, _)| array(root, id, folder)).collect::<Result<_, String>>()?;
+    let cases = folder.join("cases.json");
+    write(&cases, Value::Array(arrays).to_string().as_bytes())?;
+    let status = Command::new("node")
+        .arg(root.join(TEST))
+        .arg(module)
+        .arg(&cases)
+        .status()
+        .map_err(|error| format!("cannot run node: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{TEST} failed: {status}")) }
+}
+
+/// One fixture, as the test in Node wants it; the expected bytes go into the folder.
+fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
+    let fixtures = root.join("xtask/fixtures");
+    let (path, recorded) = (fixtures.join("arrays").join(id), fixtures.join(format!("expected/{id}.json")));
+    let text = fs::read_to_string(&recorded).map_err(|error| format!("{}: {error}", recorded.display()))?;
+    let json: Value =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", recorded.display()))?;
+    let key = json.get("key").and_then(Value::as_str);
+    let dense = json.pointer("/schema/array_type").and_then(Value::as_str) == Some("dense");
+    let queries = json.get("queries").and_then(Value::as_array).ok_or_else(|| format!("{id}: no queries"))?;
+    // Those of a part of the domain are left out: the module reads all. That of all of a dense one says so in numbers.
+    let whole = |query: &&Value| {
+        let kind = query.get("kind").and_then(Value::as_str);
+        let all = query.get("ranges").is_some_and(Value::is_null) || dense;
+        matches!(kind, Some("full" | "time-travel")) && all
+    };
+    let mut reads: Vec<Asked> = queries.iter().filter(whole).filter_map(Asked::recorded).collect();
+    // And in every order, whatever was recorded.
+    for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered] {
+        let asked = Asked { window: TimeWindow::ALL, order, query: None };
+        if !reads.iter().any(|read| (read.window, read.order) == (asked.window, order)) {
+            reads.push(asked);
+        }
+    }
+    let mut made = Vec::new();
+    for (number, read) in reads.iter().enumerate() {
+        let file = folder.join(format!("{}.{number}", id.replace('/', "-")));
+        // Not every array can be read in every order; the module then fails as well, which nothing compares.
+        let cells = match (read.cells(&path, key), &read.query) {
+            (Ok(cells), _) => cells,
+            (Err(_), None) => continue,
+            (Err(error), Some(query)) => return Err(format!("{id}, {query}: {error}")),
+        };
+        write(&file, &cells)?;
+        made.push(json!({
+            "start": read.window.start.to_string(), "end": read.window.end.to_string(), "order": read.order.name(),
+            "expected": file.display().to_string(), "query": read.query,
+        }));
+    }
+    Ok(json!({
+        "id": id, "folder": path.display().to_string(), "key": key, "recorded": recorded.display().to_string(),
+        "reads": made,
+    }))
+}
+
+/// One read of a whole array.
+struct Asked {
+    window: TimeWindow,
+    order: Layout,
+    /// The query of the fixture's JSON that has the same cells.
+    query: Option<String>,
+}
+
+impl Asked {
+    fn recorded(query: &Value) -> Option<Self> {
+        let times = query.get("timestamps")?.as_array()?;
+        let time = |at: usize| times.get(at).and_then(Value::as_u64);
+        let window = TimeWindow::between(time(0).unwrap_or(0), time(1).unwrap_or(u64::MAX));
+        let name = query.get("layout")?.as_str()?;
+        let order = (0..4).filter_map(Layout::from_code).find(|order| order.name() == name)?;
+        Some(Self { window, order, query: query.get("id")?.as_str().map(str::to_owned) })
+    }
+
+    /// The cells that tdb reads natively, as the module gives them.
+    fn cells(&self, path: &Path, key: Option<&str>) -> Result<Vec<u8>, String> {
+        let mut options = OpenOptions::new().window(self.window);
+        if let Some(key) = key {
+            let bytes = key.as_bytes().try_into().map_err(|_| format!("a key of {} bytes", key.len()))?;
+            options = options.key(Key::new(bytes));
+        }
+        let array = options.open(path).map_err(|error| error.to_string())?;
+        let cells = array.read().order(self.order).collect().map_err(|error| error.to_string())?;
+        tdb_wasm_reader::encode(&cells).map_err(|error| error.to_string())
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// How many bytes gzip at its default level makes of them.
+fn gzip(bytes: &[u8]) -> Result<usize, String> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    packed.map(|packed| packed.len()).map_err(|error| format!("gzip: {error}"))
+}
