@@ -19,7 +19,7 @@ const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
 /// What a file, or all files of a folder, may use all the same: of [`MODULES`], or [`RANDOM`]. Of `io` and `path` most use no more
 /// than the types of errors and of arguments; `fs` is what opens files.
-pub(super) const MAY: [May; 16] = [
+pub(super) const MAY: [May; 21] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     ("crates/tdb-cells/src/error.rs", "io"),
     ("crates/tdb-cells/src/parallel.rs", "thread"),
@@ -38,6 +38,14 @@ pub(super) const MAY: [May; 16] = [
     ("crates/tdb-write/src/write/", "path"),
     ("crates/tdb-write/src/write/names.rs", RANDOM),
     ("crates/tdb-maintain/src/", "io"),
+    ("crates/tdb-object-store/src/", "io"),
+    // The runtime that requests are made on.
+    ("crates/tdb-object-store/src/runtime.rs", "process"),
+    // How long a lease lasts, and whose it is.
+    ("crates/tdb-object-store/src/lease.rs", "time"),
+    ("crates/tdb-object-store/src/lease.rs", RANDOM),
+    // Credentials and regions.
+    ("crates/tdb-object-store/src/url.rs", "env"),
 ];
 
 /// A file or a folder, and what it may use.

@@ -13,7 +13,7 @@ use super::{Violation, relative};
 const FACADE: &str = "tdb-array";
 
 /// Crates that may use fewer of those below them than all: the crate, and all of the workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 7] = [
+const MAY_USE: [(&str, &[&str]); 8] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
     ("tdb-storage", &["tdb-codec"]),
     (
@@ -60,6 +60,7 @@ const MAY_USE: [(&str, &[&str]); 7] = [
             "tdb-write",
         ],
     ),
+    ("tdb-object-store", &["tdb-storage"]),
     (
         FACADE,
         &[

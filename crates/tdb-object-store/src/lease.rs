@@ -1,0 +1,171 @@
+//! A lease: who may change what there is once in an array.
+//!
+//! The lease is an object that is made only if it is not there ([`PutMode::Create`]). It says who holds it and until when; its
+//! holder renews it while it works, and removes it in the end. Where a holder died, the lease runs out, and whoever waits takes
+//! it over by replacing exactly the object it saw ([`PutMode::Update`]), so that of several only one does.
+//!
+//! It binds those who ask for it: tdb's own evolutions, consolidations and vacuums. libtiledb knows no such thing, and a request
+//! that was sent before a lease ran out may arrive after.
+
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
+use tdb_storage::storage::StorageLock;
+use tokio::sync::oneshot;
+
+use crate::error::{io_error, is_unsupported};
+use crate::runtime::{start, wait};
+
+/// The key of the lease in an array's folder: every libtiledb looks past names that begin so.
+pub(crate) const KEY: &str = ".tdb-lease";
+
+/// How long a lease lasts that nobody renews.
+const LASTS: Duration = Duration::from_secs(30);
+/// How often it is renewed.
+const RENEWED: Duration = Duration::from_secs(8);
+/// How often somebody who waits looks again.
+const LOOKED: Duration = Duration::from_millis(250);
+
+/// Takes the lease, and waits for it if another has it.
+pub(crate) fn take(store: Arc<dyn ObjectStore>, path: Path) -> io::Result<StorageLock> {
+    let owner = owner()?;
+    let (at, of) = (path.clone(), owner.clone());
+    let taken = {
+        let store = store.clone();
+        wait(async move { acquire(&*store, &at, &of).await.map_err(io_error) })?
+    };
+    let Some(version) = taken else { return Ok(StorageLock::none()) };
+    let (ended, end) = oneshot::channel();
+    let (done, finished) = std::sync::mpsc::sync_channel(1);
+    start(async move {
+        keep(&*store, &path, &owner, version, end).await;
+        let _ = done.send(());
+    })?;
+    Ok(StorageLock::new(Held { ended: Some(ended), finished }))
+}
+
+/// Ends the lease when it is dropped, and waits until it is gone.
+struct Held {
+    ended: Option<oneshot::Sender<()>>,
+    finished: std::sync::mpsc::Receiver<()>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        // A store that does not answer lets the lease run out.
+        let _ = self.finished.recv_timeout(LASTS);
+    }
+}
+
+/// Who holds a lease, and until when, in milliseconds since 1970.
+fn content(owner: &str, until: u64) -> Vec<u8> {
+    serde_json::json!({ "owner": owner, "until": until }).to_string().into_bytes()
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn until() -> u64 {
+    now().saturating_add(u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A name that nobody else has.
+fn owner() -> io::Result<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+async fn put(
+    store: &dyn ObjectStore,
+    path: &Path,
+    owner: &str,
+    mode: PutMode,
+) -> object_store::Result<UpdateVersion> {
+    let put = store.put_opts(path, content(owner, until()).into(), PutOptions::from(mode)).await?;
+    Ok(put.into())
+}
+
+/// Takes the lease as soon as it is free; `None` if the store cannot put on a condition.
+async fn acquire(
+    store: &dyn ObjectStore,
+    path: &Path,
+    owner: &str,
+) -> object_store::Result<Option<UpdateVersion>> {
+    loop {
+        match put(store, path, owner, PutMode::Create).await {
+            Ok(version) => return Ok(Some(version)),
+            Err(error) if is_unsupported(&error) => return Ok(None),
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(seen) = run_out(store, path).await? {
+            match put(store, path, owner, PutMode::Update(seen)).await {
+                Ok(version) => return Ok(Some(version)),
+                Err(
+                    object_store::Error::AlreadyExists { .. }
+                    | object_store::Error::Precondition { .. }
+                    | object_store::Error::NotFound { .. },
+                ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        tokio::time::sleep(LOOKED).await;
+    }
+}
+
+/// The version of a lease that ran out; `None` if there is none, or it still holds.
+async fn run_out(store: &dyn ObjectStore, path: &Path) -> object_store::Result<Option<UpdateVersion>> {
+    let found = match store.get(path).await {
+        Ok(found) => found,
+        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let version = UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
+    let written = found.meta.last_modified.timestamp_millis();
+    let bytes = found.bytes().await?;
+    let until = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
+    // A lease that nobody can read holds as long as any other, from when it was written.
+    let until = until.and_then(|value| value.get("until")?.as_u64()).unwrap_or_else(|| {
+        let lasts = u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX);
+        u64::try_from(written).unwrap_or(0).saturating_add(lasts)
+    });
+    Ok((until < now()).then_some(version))
+}
+
+/// Renews the lease until its holder is done, and removes it then.
+async fn keep(
+    store: &dyn ObjectStore,
+    path: &Path,
+    owner: &str,
+    mut version: UpdateVersion,
+    mut end: oneshot::Receiver<()>,
+) {
+    loop {
+        match tokio::time::timeout(RENEWED, &mut end).await {
+            Err(_) => match put(store, path, owner, PutMode::Update(version.clone())).await {
+                Ok(renewed) => version = renewed,
+                // Taken over by another, or gone: it is not ours to remove any more.
+                Err(object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. }) => {
+                    return;
+                }
+                // The next turn tries again.
+                Err(_) => {}
+            },
+            Ok(_) => break,
+        }
+    }
+    // Only our own: the moment between the look and the removal is shorter than a lease lasts.
+    if let Ok(found) = store.head(path).await
+        && found.e_tag == version.e_tag
+    {
+        let _ = store.delete(path).await;
+    }
+}

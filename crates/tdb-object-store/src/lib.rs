@@ -1,0 +1,32 @@
+//! TileDB arrays in object stores: S3, Azure Blob Storage, Google Cloud Storage, and reading from plain HTTP servers.
+//!
+//! [`ObjectStorage`] makes a folder of any store of the `object_store` crate a storage of `tdb-array`, to read and to write:
+//! [`open`] finds the store that a URL names, with credentials from the environment and from options. Reads are planned by
+//! `tdb-array`, which says what a step needs; this crate makes those requests at once.
+//!
+//! ```no_run
+//! use tdb_array::OpenOptions;
+//!
+//! let storage = tdb_object_store::open("s3://bucket/path/to/array", [("aws_region", "eu-west-1")])?;
+//! let array = OpenOptions::new().open_storage(storage)?;
+//! let cells = array.read().range("row", 0..=99).collect()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Writing follows the protocol of local folders. Data objects are complete before the commit marker is made, which is made only
+//! if it is not there. Evolving and maintaining an array takes a lease, where the store can put on a condition; a lease binds
+//! tdb's writers, not libtiledb's.
+//!
+//! This crate knows nothing of the format, and decodes nothing.
+#![forbid(unsafe_code)]
+
+mod error;
+mod lease;
+mod runtime;
+mod store;
+mod url;
+mod writer;
+
+pub use self::store::{ObjectStorage, REQUESTS};
+pub use self::url::{LocationError, is_url, open};
+pub use object_store;

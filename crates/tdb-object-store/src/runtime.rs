@@ -1,0 +1,78 @@
+//! A runtime of our own, for calls that wait.
+//!
+//! It is started when it is first needed, by whichever thread needs it, and lives as long as the process. Callers hand it a
+//! future and wait for the answer on a channel, so they may be any thread, a worker of another runtime included: nothing is ever
+//! run on the caller's runtime. A child process that was forked has none of its parent's threads; it starts a runtime of its own.
+
+use std::future::Future;
+use std::io;
+use std::sync::{Mutex, PoisonError, mpsc};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Threads that requests are made from. They wait nearly all the time.
+const THREADS: usize = 2;
+
+/// A runtime, and the process that started it.
+struct Own {
+    process: u32,
+    runtime: Runtime,
+}
+
+static OWN: Mutex<Option<Own>> = Mutex::new(None);
+
+/// The runtime of this process.
+fn handle() -> io::Result<Handle> {
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if let Some(known) = own.as_ref().filter(|known| known.process == process) {
+        return Ok(known.runtime.handle().clone());
+    }
+    let runtime =
+        Builder::new_multi_thread().worker_threads(THREADS).thread_name("tdb store").enable_all().build()?;
+    let handle = runtime.handle().clone();
+    // Threads of a parent process are not here: dropping its runtime would wait for them for ever.
+    if let Some(inherited) = own.replace(Own { process, runtime }) {
+        core::mem::forget(inherited);
+    }
+    Ok(handle)
+}
+
+/// Runs a future on the runtime, and waits for what it gives.
+pub(crate) fn wait<T: Send + 'static>(
+    future: impl Future<Output = io::Result<T>> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    handle()?.spawn(async move {
+        // Nobody waits any more: what was found is not wanted.
+        let _ = sender.send(future.await);
+    });
+    receiver.recv().unwrap_or_else(|_| Err(io::Error::other("a request to the object store panicked")))
+}
+
+/// Starts a future on the runtime, which goes on by itself until it is done or its handle aborts it.
+pub(crate) fn start(
+    future: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<tokio::task::JoinHandle<()>> {
+    Ok(handle()?.spawn(future))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_thread_may_wait_a_worker_of_another_runtime_included() {
+        let answer = || wait(async { Ok(tokio::task::spawn(async { 7 }).await.unwrap_or(0)) }).unwrap();
+        assert_eq!(answer(), 7);
+        let other = Builder::new_current_thread().build().unwrap();
+        assert_eq!(other.block_on(async { answer() }), 7);
+    }
+
+    #[test]
+    fn a_panic_of_a_request_is_an_error_of_the_caller() {
+        #[expect(clippy::panic, reason = "what is tested")]
+        let error = wait::<()>(async { panic!("a bug") }).unwrap_err();
+        assert!(error.to_string().contains("panicked"));
+    }
+}

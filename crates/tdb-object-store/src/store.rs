@@ -1,0 +1,360 @@
+//! A folder of an object store as a storage.
+
+use core::fmt;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use tdb_storage::storage::{
+    ByteRange, Durability, Entry, FetchHints, FileWriter, Reply, Request, Storage, StorageLock, StoredFile,
+    WriteStorage,
+};
+
+use crate::error::{io_error, is_unsupported};
+use crate::lease;
+use crate::runtime::wait;
+use crate::writer::ObjectWriter;
+
+/// Requests that one call makes at once, unless told otherwise.
+pub const REQUESTS: usize = 64;
+
+/// A folder of an object store, to read and write arrays in.
+///
+/// Calls wait for their answers on a runtime of the crate's own, so any thread may make them. Clones share what is known of the
+/// store.
+///
+/// ```
+/// use std::sync::Arc;
+/// use object_store::memory::InMemory;
+/// use tdb_array::{ArraySchema, Storage, WriteStorage, Durability};
+/// use tdb_object_store::ObjectStorage;
+///
+/// let storage = ObjectStorage::new(Arc::new(InMemory::new()), "data/array")?;
+/// storage.put_file("__meta/x", b"abc", Durability::Synced)?;
+/// assert_eq!(storage.list("")?[0].name, "__meta");
+/// assert_eq!(&storage.read("__meta/x")?[..], b"abc");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ObjectStorage {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn ObjectStore>,
+    /// The folder's path in the store; empty for all of it.
+    root: String,
+    /// How the folder is shown to people: without credentials.
+    shown: String,
+    hints: FetchHints,
+    requests: usize,
+    /// Sizes that listings said, of files that are never changed.
+    sizes: Mutex<HashMap<String, u64>>,
+}
+
+impl fmt::Debug for ObjectStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A store's own description may hold more than people should see.
+        f.debug_struct("ObjectStorage").field("location", &self.inner.shown).finish_non_exhaustive()
+    }
+}
+
+impl ObjectStorage {
+    /// The folder `root` of a store, parts separated by `/`; empty for the whole store.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] if the path is none of the store's.
+    pub fn new(store: Arc<dyn ObjectStore>, root: &str) -> io::Result<Self> {
+        let root = root.trim_matches('/').to_owned();
+        Path::parse(&root).map_err(|error| io_error(error.into()))?;
+        Ok(Self::shown_as(store, root.clone(), root))
+    }
+
+    pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
+        let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
+        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes: Mutex::default() }) }
+    }
+
+    /// Merges ranges, and cuts them, by these numbers.
+    #[must_use]
+    pub fn with_hints(self, hints: FetchHints) -> Self {
+        self.changed(|inner| inner.hints = hints)
+    }
+
+    /// Makes at most so many requests at once.
+    #[must_use]
+    pub fn with_requests(self, requests: usize) -> Self {
+        self.changed(|inner| inner.requests = requests.max(1))
+    }
+
+    fn changed(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let Inner { store, root, shown, hints, requests, .. } = &*self.inner;
+        let mut inner = Inner {
+            store: store.clone(),
+            root: root.clone(),
+            shown: shown.clone(),
+            hints: *hints,
+            requests: *requests,
+            sizes: Mutex::default(),
+        };
+        change(&mut inner);
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Answers one request.
+    fn answer(&self, request: Request) -> io::Result<Reply> {
+        let inner = self.inner.clone();
+        wait(async move { inner.answer(&request).await })
+    }
+}
+
+/// The error of a store that answers something else than was asked.
+fn other_answer() -> io::Error {
+    io::Error::other("the object store answered another request")
+}
+
+impl Inner {
+    /// The path of a key in the store, as it is: characters are not encoded.
+    fn path(&self, key: &str) -> io::Result<Path> {
+        let path = match (self.root.is_empty(), key.is_empty()) {
+            (true, _) => key.to_owned(),
+            (false, true) => self.root.clone(),
+            (false, false) => format!("{}/{key}", self.root),
+        };
+        Path::parse(path).map_err(|error| io_error(error.into()))
+    }
+
+    fn known_size(&self, key: &str) -> Option<u64> {
+        self.sizes.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    async fn answer(&self, request: &Request) -> io::Result<Reply> {
+        match request {
+            Request::List(folder) => self.list(folder).await.map(Reply::Entries),
+            Request::Tail(key, most) => {
+                self.tail(key, *most).await.map(|(size, bytes)| Reply::Tail(size, bytes))
+            }
+            Request::Range(range) => self.range(range).await.map(Reply::Bytes),
+        }
+    }
+
+    async fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        let prefix = self.path(folder)?;
+        let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+        let listed = self.store.list_with_delimiter(prefix.as_ref()).await.map_err(io_error)?;
+        let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
+        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+        for object in &listed.objects {
+            let name = name(&object.location);
+            // An object with the folder's own name is what tools leave that know folders only.
+            if !name.is_empty() && Some(&object.location) != prefix.as_ref() {
+                entries.insert(name.clone(), Entry::sized(name, object.size));
+            }
+        }
+        for folder in &listed.common_prefixes {
+            let name = name(folder);
+            if !name.is_empty() {
+                entries.insert(name.clone(), Entry::folder(name));
+            }
+        }
+        if entries.is_empty() && !folder.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(entries.into_values().collect())
+    }
+
+    async fn size(&self, key: &str) -> io::Result<u64> {
+        match self.known_size(key) {
+            Some(size) => Ok(size),
+            None => Ok(self.store.head(&self.path(key)?).await.map_err(io_error)?.size),
+        }
+    }
+
+    async fn tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        if most == u64::MAX {
+            let bytes = self.store.get(&self.path(key)?).await.map_err(io_error)?;
+            let bytes = bytes.bytes().await.map_err(io_error)?;
+            return Ok((length(&bytes), bytes));
+        }
+        let size = self.size(key).await?;
+        let range = size.saturating_sub(most)..size;
+        if range.is_empty() {
+            return Ok((size, Bytes::new()));
+        }
+        let bytes = self.range(&ByteRange { key: key.to_owned(), range }).await?;
+        Ok((size, bytes))
+    }
+
+    async fn range(&self, ByteRange { key, range }: &ByteRange) -> io::Result<Bytes> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let bytes = self.store.get_range(&self.path(key)?, range.clone()).await.map_err(io_error)?;
+        // Stores give what there is of a range that goes beyond the end.
+        if length(&bytes) != range.end.saturating_sub(range.start) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(bytes)
+    }
+
+    async fn put(&self, key: &str, bytes: Vec<u8>, create: bool) -> io::Result<()> {
+        let path = self.path(key)?;
+        let mode = if create { PutMode::Create } else { PutMode::Overwrite };
+        let bytes = Bytes::from(bytes);
+        let put = self.store.put_opts(&path, bytes.clone().into(), PutOptions::from(mode)).await;
+        match put {
+            Err(error) if create && is_unsupported(&error) => {
+                // Names are unique, so nobody else makes this object in the meantime; an accident is still noticed.
+                match self.store.head(&path).await {
+                    Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+                    Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(io_error(error)),
+                }
+                self.store.put(&path, bytes.into()).await.map_err(io_error)?;
+                Ok(())
+            }
+            put => put.map(drop).map_err(io_error),
+        }
+    }
+
+    async fn remove_folder(&self, key: &str) -> io::Result<()> {
+        let prefix = self.path(key)?;
+        let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location).boxed();
+        let removed: Vec<Path> = self.store.delete_stream(objects).try_collect().await.map_err(io_error)?;
+        if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+    }
+}
+
+/// The length of some bytes.
+fn length(bytes: &Bytes) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Storage for ObjectStorage {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        match self.answer(Request::List(folder.to_owned()))? {
+            Reply::Entries(entries) => Ok(entries),
+            _ => Err(other_answer()),
+        }
+    }
+
+    fn size(&self, key: &str) -> io::Result<u64> {
+        let (inner, key) = (self.inner.clone(), key.to_owned());
+        wait(async move { inner.size(&key).await })
+    }
+
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        match self.answer(Request::Tail(key.to_owned(), most))? {
+            Reply::Tail(size, bytes) => Ok((size, bytes)),
+            _ => Err(other_answer()),
+        }
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.saturating_add(u64::try_from(out.len()).unwrap_or(u64::MAX));
+        match self.answer(Request::range(key, offset..end))? {
+            Reply::Bytes(bytes) if bytes.len() == out.len() => {
+                out.copy_from_slice(&bytes);
+                Ok(())
+            }
+            _ => Err(other_answer()),
+        }
+    }
+
+    /// Small reads are requests: there are none.
+    fn open(&self, _: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        Ok(None)
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        let requests: Vec<Request> = ranges.iter().cloned().map(Request::Range).collect();
+        let bytes = |reply| match reply {
+            Ok(Reply::Bytes(bytes)) => Ok(bytes),
+            Ok(_) => Err(other_answer()),
+            Err(error) => Err(error),
+        };
+        self.fetch(&requests).into_iter().map(bytes).collect()
+    }
+
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        let (inner, requests) = (self.inner.clone(), requests.to_vec());
+        let count = requests.len();
+        let answers = wait(async move {
+            let at_once = inner.requests;
+            let answers = stream::iter(requests).map(|request| {
+                let inner = inner.clone();
+                async move { inner.answer(&request).await }
+            });
+            Ok(answers.buffered(at_once).collect::<Vec<_>>().await)
+        });
+        answers.unwrap_or_else(|error| {
+            (0..count).map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
+        })
+    }
+
+    fn hints(&self) -> Option<FetchHints> {
+        Some(self.inner.hints)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        if key.is_empty() { self.inner.shown.clone() } else { format!("{}/{key}", self.inner.shown) }
+    }
+}
+
+/// What stays from a crash is either all of an object or nothing of it, and objects are durable once they are there: folders
+/// and syncing mean nothing here.
+#[deny(clippy::missing_trait_methods)]
+impl WriteStorage for ObjectStorage {
+    fn create_folder(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        let path = self.inner.path(key)?;
+        Ok(Box::new(ObjectWriter::new(self.inner.store.clone(), path)))
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
+        let (inner, key, bytes) = (self.inner.clone(), key.to_owned(), bytes.to_vec());
+        wait(async move { inner.put(&key, bytes, true).await })
+    }
+
+    fn replace_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
+        let (inner, key, bytes) = (self.inner.clone(), key.to_owned(), bytes.to_vec());
+        wait(async move { inner.put(&key, bytes, false).await })
+    }
+
+    /// A lease: an object that nobody else can make, renewed while it is held, and taken over when its holder is dead. Stores
+    /// without conditional puts have none: there only one may evolve or maintain an array at a time.
+    fn lock(&self) -> io::Result<StorageLock> {
+        let (store, path) = (self.inner.store.clone(), self.inner.path(lease::KEY)?);
+        lease::take(store, path)
+    }
+
+    fn sync_folder(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        let (store, path) = (self.inner.store.clone(), self.inner.path(key)?);
+        wait(async move {
+            // Some stores delete what is not there without a word.
+            store.head(&path).await.map_err(io_error)?;
+            store.delete(&path).await.map_err(io_error)
+        })
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        let (inner, key) = (self.inner.clone(), key.to_owned());
+        wait(async move { inner.remove_folder(&key).await })
+    }
+}

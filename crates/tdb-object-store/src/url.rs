@@ -1,0 +1,194 @@
+//! URLs of stores, and the options of each.
+
+use std::io;
+use std::sync::Arc;
+
+use object_store::ObjectStoreScheme;
+use thiserror::Error;
+use url::Url;
+
+use crate::error::io_error;
+use crate::store::ObjectStorage;
+
+/// What is wrong with the location of an array in a store.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LocationError {
+    /// Not a URL.
+    #[error("\"{location}\" is not a URL: {source}")]
+    Url {
+        /// What was given.
+        location: String,
+        /// What is wrong with it.
+        source: url::ParseError,
+    },
+    /// A URL of something else than a store that this build knows.
+    #[error("no store for {scheme}:// URLs; known are s3://, az://, gs://, http:// and https://")]
+    Scheme {
+        /// The scheme of the URL.
+        scheme: String,
+    },
+    /// An option that the store does not have.
+    #[error("the store of {scheme}:// URLs has no option \"{key}\"")]
+    Option {
+        /// The scheme of the URL.
+        scheme: String,
+        /// The option's name.
+        key: String,
+    },
+    /// The store cannot be used as it was asked for: credentials or a region are missing, for instance.
+    #[error("cannot use the store of {location}: {source}")]
+    Store {
+        /// The URL, without credentials.
+        location: String,
+        /// What the store says.
+        source: io::Error,
+    },
+}
+
+/// Schemes that libtiledb, and other programs, spell otherwise.
+const SPELLINGS: [(&str, &str); 3] = [("gcs", "gs"), ("azure", "az"), ("s3n", "s3")];
+
+/// Whether a location is a URL, and not a path of the local file system: it has a scheme of at least two letters, so that
+/// `C:\data` is a path.
+#[must_use]
+pub fn is_url(location: &str) -> bool {
+    location.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    })
+}
+
+/// The storage of an array that a URL names: `s3://bucket/path`, `az://container/path`, `gs://bucket/path`, `https://host/path`.
+///
+/// Options are those of the `object_store` crate (`aws_region`, `aws_endpoint`, `azure_storage_account_name`,
+/// `google_service_account`…); what they leave out comes from the environment (`AWS_…`, `AZURE_…`, `GOOGLE_…`). Public buckets
+/// need `aws_skip_signature=true` or its like. An endpoint of plain HTTP is allowed if it was given.
+///
+/// # Errors
+/// A URL that no store of this build knows, an option that the store does not have, or credentials that are missing.
+pub fn open<K: AsRef<str>, V: Into<String>>(
+    location: &str,
+    options: impl IntoIterator<Item = (K, V)>,
+) -> Result<ObjectStorage, LocationError> {
+    let spelled = SPELLINGS.iter().find_map(|(other, own)| {
+        let rest = location.strip_prefix(other)?;
+        rest.starts_with("://").then(|| format!("{own}{rest}"))
+    });
+    let location = spelled.as_deref().unwrap_or(location);
+    let url = Url::parse(location)
+        .map_err(|source| LocationError::Url { location: without_secrets(location), source })?;
+    let shown = without_secrets(location);
+    let scheme = || url.scheme().to_owned();
+    let (kind, path) =
+        ObjectStoreScheme::parse(&url).map_err(|_| LocationError::Scheme { scheme: scheme() })?;
+    let options: Vec<(String, String)> =
+        options.into_iter().map(|(key, value)| (key.as_ref().to_ascii_lowercase(), value.into())).collect();
+    for (key, _) in &options {
+        if !knows(&kind, key) {
+            return Err(LocationError::Option { scheme: scheme(), key: key.clone() });
+        }
+    }
+    let environment = std::env::vars_os().filter_map(|(key, value)| {
+        Some((key.into_string().ok()?.to_ascii_lowercase(), value.into_string().ok()?))
+    });
+    let prefix = match kind {
+        ObjectStoreScheme::AmazonS3 => "aws_",
+        ObjectStoreScheme::MicrosoftAzure => "azure_",
+        ObjectStoreScheme::GoogleCloudStorage => "google_",
+        _ => "\0",
+    };
+    let mut all: Vec<(String, String)> = environment.filter(|(key, _)| key.starts_with(prefix)).collect();
+    // What was given by hand comes last, and wins.
+    all.extend(options);
+    // An endpoint that was given by hand as plain HTTP is meant so.
+    if all.iter().any(|(key, value)| key.ends_with("endpoint") && value.starts_with("http://"))
+        || url.scheme() == "http"
+    {
+        all.push(("allow_http".to_owned(), "true".to_owned()));
+    }
+    let (store, _) = object_store::parse_url_opts(&url, all)
+        .map_err(|error| LocationError::Store { location: shown.clone(), source: io_error(error) })?;
+    let root = path.as_ref().to_owned();
+    Ok(ObjectStorage::shown_as(Arc::from(store), root, shown.trim_end_matches('/').to_owned()))
+}
+
+/// A URL without user name, password and query, which may hold what nobody should see.
+fn without_secrets(location: &str) -> String {
+    let plain = location.split(['?', '#']).next().unwrap_or_default();
+    match plain.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
+            // `abfs://container@account…` names a container there, not a person.
+            let host = match host.rsplit_once('@') {
+                Some((_, host)) if !scheme.starts_with("abfs") => host,
+                _ => host,
+            };
+            path.map_or_else(|| format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
+        }
+        None => plain.to_owned(),
+    }
+}
+
+/// Whether a store has an option.
+fn knows(kind: &ObjectStoreScheme, key: &str) -> bool {
+    match kind {
+        #[cfg(feature = "aws")]
+        ObjectStoreScheme::AmazonS3 => key.parse::<object_store::aws::AmazonS3ConfigKey>().is_ok(),
+        #[cfg(feature = "azure")]
+        ObjectStoreScheme::MicrosoftAzure => key.parse::<object_store::azure::AzureConfigKey>().is_ok(),
+        #[cfg(feature = "gcp")]
+        ObjectStoreScheme::GoogleCloudStorage => key.parse::<object_store::gcp::GoogleConfigKey>().is_ok(),
+        _ => key.parse::<object_store::ClientConfigKey>().is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_told_from_paths() {
+        for url in ["s3://b/a", "gcs://b/a", "https://host/a", "abfs+x://c@a/b"] {
+            assert!(is_url(url), "{url}");
+        }
+        for path in ["data/array", "/data/a://b", "C:\\data", "C://data", "a b://x", "://x"] {
+            assert!(!is_url(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_a_url_are_not_shown() {
+        for (url, shown) in [
+            ("https://user:word@host/a/b?sig=secret#x", "https://host/a/b"),
+            ("s3://bucket/a b/", "s3://bucket/a b/"),
+            (
+                "abfs://container@account.dfs.core.windows.net/a",
+                "abfs://container@account.dfs.core.windows.net/a",
+            ),
+        ] {
+            assert_eq!(without_secrets(url), shown);
+        }
+    }
+
+    #[test]
+    fn what_no_store_has_is_refused_by_name() {
+        let none: [(&str, &str); 0] = [];
+        assert!(
+            matches!(open("ftp://host/a", none), Err(LocationError::Scheme { scheme }) if scheme == "ftp")
+        );
+        assert!(matches!(open("s3:", none), Err(LocationError::Scheme { .. } | LocationError::Url { .. })));
+        let error = open("s3://bucket/a", [("aws_regoin", "x")]).unwrap_err();
+        assert!(error.to_string().contains("aws_regoin"), "{error}");
+    }
+
+    #[test]
+    fn spellings_of_libtiledb_and_paths_with_unusual_characters_are_understood() {
+        let options = [("aws_region", "eu-west-1"), ("aws_skip_signature", "true")];
+        let storage = open("s3://bucket/a%20b/50%25+x", options).unwrap();
+        use tdb_storage::storage::Storage;
+        assert_eq!(storage.describe("k"), "s3://bucket/a%20b/50%25+x/k");
+        let none: [(&str, &str); 0] = [];
+        assert!(open("gcs://bucket/a", [("google_skip_signature", "true")]).is_ok());
+        assert!(open("http://127.0.0.1:1/a", none).is_ok());
+    }
+}

@@ -1,0 +1,187 @@
+//! Arrays on an S3 server: moto (`pip install 'moto[server]'`), which the test starts on the loopback interface and stops.
+//!
+//! `TDB_MOTO` names its program, if that is not `moto_server` on the path. Without it the test is skipped, and says so.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tdb_array::schema::{Attribute, Dimension};
+use tdb_array::{
+    Array, ArraySchema, CellValNum, Cells, Datatype, Durability, Layout, OpenOptions, Storage, TimeWindow,
+    WriteColumn, WriteOptions, WriteStorage,
+};
+use tdb_object_store::{ObjectStorage, open};
+
+/// A server that ends with the test.
+struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    /// Starts it with an empty bucket; the reason if there is none.
+    fn start() -> Result<Self, String> {
+        let program = std::env::var("TDB_MOTO").unwrap_or_else(|_| "moto_server".to_owned());
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new(&program);
+        command
+            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let process = command.spawn().map_err(|error| format!("{program}: {error}"))?;
+        let mut server = Self { process, port };
+        let begun = Instant::now();
+        while server.request("PUT /bucket").is_none() {
+            if let Ok(Some(status)) = server.process.try_wait() {
+                return Err(format!("{program} ended: {status}"));
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{program} does not answer");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(server)
+    }
+
+    /// The first line of the answer to a plain request.
+    fn request(&self, line: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        write!(
+            stream,
+            "{line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        .ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.lines().next().map(str::to_owned)
+    }
+
+    fn storage(&self, path: &str) -> ObjectStorage {
+        let endpoint = format!("http://127.0.0.1:{}", self.port);
+        let options = [
+            ("aws_endpoint", endpoint.as_str()),
+            ("aws_region", "us-east-1"),
+            ("aws_access_key_id", "somebody"),
+            ("aws_secret_access_key", "whatever"),
+        ];
+        open(&format!("s3://bucket/{path}"), options).unwrap()
+    }
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays")
+}
+
+fn upload(from: &Path, to: &ObjectStorage) {
+    let mut folders = vec![String::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(from.join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(key);
+            } else {
+                to.put_file(&key, &std::fs::read(entry.path()).unwrap(), Durability::Synced).unwrap();
+            }
+        }
+    }
+}
+
+fn bytes(cells: &Cells) -> Vec<(Vec<u8>, Option<Vec<u64>>)> {
+    let column =
+        |column: &tdb_array::Column| (column.bytes().to_vec(), column.offsets().map(<[u64]>::to_vec));
+    cells.columns().iter().map(column).collect()
+}
+
+fn fixtures_read_as_from_a_folder(server: &Server) {
+    for name in [
+        "2.30.0/quickstart",
+        "2.30.0/sparse2d_rr",
+        "2.30.0/deletes",
+        "2.12.3/deletes_processed",
+        "1.6.3/base_sparse",
+    ] {
+        let storage = server.storage(&format!("fixtures/{name}"));
+        upload(&fixtures().join(name), &storage);
+        let near = Array::open(fixtures().join(name)).unwrap();
+        let far = OpenOptions::new().open_storage(storage).unwrap();
+        for order in [Layout::RowMajor, Layout::GlobalOrder] {
+            let (near, far) = (near.read().order(order).collect(), far.read().order(order).collect());
+            assert_eq!(bytes(&near.unwrap()), bytes(&far.unwrap()), "{name}");
+        }
+        let stats = far.stats();
+        assert!(stats.rounds <= 8, "{name}: {stats:?}");
+    }
+}
+
+fn writers_at_once_lose_nothing(server: &Server) {
+    let storage = server.storage("made here/50% + x");
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("i", 0i32..=9999).with_tile(100i32))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .build()
+        .unwrap();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let write = |writer: i32| {
+        for turn in 0..3 {
+            let keys: Vec<i32> = (0..10).map(|cell| writer * 1000 + turn * 10 + cell).collect();
+            let values: Vec<i64> = keys.iter().map(|key| i64::from(*key) * 7).collect();
+            let array =
+                WriteOptions::new().timestamp(10).open_storage(server.storage("made here/50% + x")).unwrap();
+            let write = array.write().column(WriteColumn::fixed("i", &keys));
+            write.column(WriteColumn::fixed("a", &values)).commit().unwrap();
+        }
+    };
+    std::thread::scope(|scope| (0..4).for_each(|writer| drop(scope.spawn(move || write(writer)))));
+    let array = OpenOptions::new().window(TimeWindow::ALL).open_storage(storage).unwrap();
+    let cells = array.read().order(Layout::RowMajor).collect().unwrap();
+    let keys: &[i32] = cells.field("i").unwrap().values().unwrap();
+    let values: &[i64] = cells.field("a").unwrap().values().unwrap();
+    assert_eq!(keys.len(), 4 * 3 * 10);
+    assert!(keys.iter().zip(values).all(|(key, value)| i64::from(*key) * 7 == *value));
+}
+
+fn one_of_many_makes_a_file(server: &Server) {
+    let made = |_: usize| server.storage("race").put_file("x", b"mine", Durability::Synced).is_ok();
+    let count = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|racer| scope.spawn(move || made(racer))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).filter(|made| *made).count()
+    });
+    assert_eq!(count, 1);
+}
+
+fn the_lease_is_held_by_one(server: &Server) {
+    let lock = server.storage("leased").lock().unwrap();
+    let (told, heard) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let _lock = server.storage("leased").lock().unwrap();
+            told.send(()).unwrap();
+        });
+        assert!(heard.recv_timeout(Duration::from_millis(600)).is_err(), "two hold it");
+        drop(lock);
+        heard.recv_timeout(Duration::from_secs(20)).unwrap();
+    });
+    assert!(server.storage("leased").list("").unwrap().is_empty());
+}
+
+#[test]
+fn arrays_on_a_server_are_read_written_and_guarded_as_in_folders() {
+    let server = match Server::start() {
+        Ok(server) => server,
+        Err(why) => return println!("skipped: there is no S3 server: {why}"),
+    };
+    fixtures_read_as_from_a_folder(&server);
+    one_of_many_makes_a_file(&server);
+    writers_at_once_lose_nothing(&server);
+    the_lease_is_held_by_one(&server);
+}
