@@ -148,18 +148,14 @@ async fn keep(
     mut version: UpdateVersion,
     mut end: oneshot::Receiver<()>,
 ) {
-    loop {
-        match tokio::time::timeout(RENEWED, &mut end).await {
-            Err(_) => match put(store, path, owner, PutMode::Update(version.clone())).await {
-                Ok(renewed) => version = renewed,
-                // Taken over by another, or gone: it is not ours to remove any more.
-                Err(object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. }) => {
-                    return;
-                }
-                // The next turn tries again.
-                Err(_) => {}
-            },
-            Ok(_) => break,
+    // As long as nobody says that the work is done, or drops the lock.
+    while tokio::time::timeout(RENEWED, &mut end).await.is_err() {
+        match put(store, path, owner, PutMode::Update(version.clone())).await {
+            Ok(renewed) => version = renewed,
+            // Taken over by another, or gone: it is not ours to remove any more.
+            Err(object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. }) => return,
+            // The next turn tries again.
+            Err(_) => {}
         }
     }
     // Only our own: the moment between the look and the removal is shorter than a lease lasts.

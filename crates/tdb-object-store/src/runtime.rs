@@ -71,7 +71,6 @@ mod tests {
 
     #[test]
     fn a_panic_of_a_request_is_an_error_of_the_caller() {
-        #[expect(clippy::panic, reason = "what is tested")]
         let error = wait::<()>(async { panic!("a bug") }).unwrap_err();
         assert!(error.to_string().contains("panicked"));
     }

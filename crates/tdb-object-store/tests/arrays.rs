@@ -1,5 +1,7 @@
 //! Arrays in a store in memory: read as from a folder, written, evolved and maintained.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

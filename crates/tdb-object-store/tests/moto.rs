@@ -2,6 +2,8 @@
 //!
 //! `TDB_MOTO` names its program, if that is not `moto_server` on the path. Without it the test is skipped, and says so.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
