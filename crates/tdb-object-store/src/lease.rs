@@ -4,6 +4,9 @@
 //! holder renews it while it works, and removes it in the end. Where a holder died, the lease runs out, and whoever waits takes
 //! it over by replacing exactly the object it saw ([`PutMode::Update`]), so that of several only one does.
 //!
+//! Whether a lease ran out is judged by the clock of whoever waits: clocks that are further apart than half a minute may take a
+//! lease over that is still held. Its holder notices when it renews it, and not before.
+//!
 //! It binds those who ask for it: tdb's own evolutions, consolidations and vacuums. libtiledb knows no such thing, and a request
 //! that was sent before a lease ran out may arrive after.
 

@@ -112,11 +112,6 @@ impl ObjectStorage {
     }
 }
 
-/// The error of a store that answers something else than was asked.
-fn other_answer() -> io::Error {
-    io::Error::other("the object store answered another request")
-}
-
 impl Inner {
     /// The path of a key in the store, as it is: characters are not encoded.
     fn path(&self, key: &str) -> io::Result<Path> {
@@ -139,6 +134,7 @@ impl Inner {
                 self.tail(key, *most).await.map(|(size, bytes)| Reply::Tail(size, bytes))
             }
             Request::Range(range) => self.range(range).await.map(Reply::Bytes),
+            _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -237,10 +233,7 @@ fn length(bytes: &Bytes) -> u64 {
 #[deny(clippy::missing_trait_methods)]
 impl Storage for ObjectStorage {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
-        match self.answer(Request::List(folder.to_owned()))? {
-            Reply::Entries(entries) => Ok(entries),
-            _ => Err(other_answer()),
-        }
+        self.answer(Request::List(folder.to_owned()))?.into_entries()
     }
 
     fn size(&self, key: &str) -> io::Result<u64> {
@@ -253,21 +246,12 @@ impl Storage for ObjectStorage {
     }
 
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        match self.answer(Request::Tail(key.to_owned(), most))? {
-            Reply::Tail(size, bytes) => Ok((size, bytes)),
-            _ => Err(other_answer()),
-        }
+        self.answer(Request::Tail(key.to_owned(), most))?.into_tail()
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let end = offset.saturating_add(u64::try_from(out.len()).unwrap_or(u64::MAX));
-        match self.answer(Request::range(key, offset..end))? {
-            Reply::Bytes(bytes) if bytes.len() == out.len() => {
-                out.copy_from_slice(&bytes);
-                Ok(())
-            }
-            _ => Err(other_answer()),
-        }
+        self.answer(Request::range(key, offset..end))?.copy_into(out)
     }
 
     /// Small reads are requests: there are none.
@@ -277,12 +261,7 @@ impl Storage for ObjectStorage {
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
         let requests: Vec<Request> = ranges.iter().cloned().map(Request::Range).collect();
-        let bytes = |reply| match reply {
-            Ok(Reply::Bytes(bytes)) => Ok(bytes),
-            Ok(_) => Err(other_answer()),
-            Err(error) => Err(error),
-        };
-        self.fetch(&requests).into_iter().map(bytes).collect()
+        self.fetch(&requests).into_iter().map(|reply| reply?.into_bytes()).collect()
     }
 
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
+mod common;
+
 use std::io;
-use std::path::{Path, PathBuf};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -12,42 +14,16 @@ use core::ops::ControlFlow;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 
+use common::{bytes, fixtures, upload};
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{
-    Array, ArraySchema, CellValNum, Cells, Consolidation, Datatype, Durability, Entry, Layout, OpenOptions,
+    Array, ArraySchema, CellValNum, Consolidation, Datatype, Durability, Entry, Layout, OpenOptions,
     SchemaEvolution, Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
 };
 use tdb_object_store::ObjectStorage;
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays")
-}
-
 fn storage(store: &Arc<InMemory>, root: &str) -> ObjectStorage {
     ObjectStorage::new(store.clone(), root).unwrap()
-}
-
-/// Copies a folder into a storage.
-fn upload(from: &Path, to: &ObjectStorage) {
-    let mut folders = vec![String::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(from.join(&folder)).unwrap() {
-            let entry = entry.unwrap();
-            let name = entry.file_name().into_string().unwrap();
-            let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(key);
-            } else {
-                to.put_file(&key, &std::fs::read(entry.path()).unwrap(), Durability::Synced).unwrap();
-            }
-        }
-    }
-}
-
-fn bytes(cells: &Cells) -> Vec<(Vec<u8>, Option<Vec<u64>>)> {
-    let column =
-        |column: &tdb_array::Column| (column.bytes().to_vec(), column.offsets().map(<[u64]>::to_vec));
-    cells.columns().iter().map(column).collect()
 }
 
 #[test]

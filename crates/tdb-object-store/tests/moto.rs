@@ -4,15 +4,18 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
+mod common;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::{bytes, fixtures, upload};
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{
-    Array, ArraySchema, CellValNum, Cells, Datatype, Durability, Layout, OpenOptions, Storage, TimeWindow,
+    Array, ArraySchema, CellValNum, Datatype, Durability, Layout, OpenOptions, Storage, TimeWindow,
     WriteColumn, WriteOptions, WriteStorage,
 };
 use tdb_object_store::{ObjectStorage, open};
@@ -76,32 +79,6 @@ impl Server {
         ];
         open(&format!("s3://bucket/{path}"), options).unwrap()
     }
-}
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays")
-}
-
-fn upload(from: &Path, to: &ObjectStorage) {
-    let mut folders = vec![String::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(from.join(&folder)).unwrap() {
-            let entry = entry.unwrap();
-            let name = entry.file_name().into_string().unwrap();
-            let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(key);
-            } else {
-                to.put_file(&key, &std::fs::read(entry.path()).unwrap(), Durability::Synced).unwrap();
-            }
-        }
-    }
-}
-
-fn bytes(cells: &Cells) -> Vec<(Vec<u8>, Option<Vec<u64>>)> {
-    let column =
-        |column: &tdb_array::Column| (column.bytes().to_vec(), column.offsets().map(<[u64]>::to_vec));
-    cells.columns().iter().map(column).collect()
 }
 
 fn fixtures_read_as_from_a_folder(server: &Server) {

@@ -5,6 +5,7 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
 use crate::asked::{Ends, Wanted};
 use crate::condition::Program;
+use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
 use crate::share::Share;
 use crate::{QueryError, Result, Snapshot};
@@ -33,6 +34,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether a fragment may have cells in the ranges, as far as its footer says: of one that has none, nothing else is read.
+    pub(crate) fn meets(&self, fragment: &Fragment) -> bool {
+        let sets = self.ranges.iter().zip(&self.array.schema().domain.dimensions);
+        let bounds = fragment.bounds().unwrap_or_default();
+        bounds
+            .iter()
+            .zip(sets)
+            .all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
+    }
+
     /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None` for
     /// all of it. Without an order, the default one of the array.
     pub(crate) fn new(

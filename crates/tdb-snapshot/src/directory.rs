@@ -108,6 +108,8 @@ impl Directory {
 
     fn load_once(storage: &dyn Storage, ahead: Option<&Ahead>) -> Result<Self> {
         if let Some(ahead) = ahead {
+            // This may be another attempt, because what was fetched before is gone.
+            ahead.forget();
             // Old arrays do not have all of these: a folder that is not there costs a request, but no time.
             let folders = ["", SCHEMA_FOLDER, COMMITS, METADATA, FRAGMENT_META];
             let files = folders.map(|folder| Request::List(folder.to_owned())).into();
@@ -263,10 +265,6 @@ fn settled_commits(
             // Whether old fragments are complete their metadata says, which is needed to open them too.
             let old = fragment_folders(root, &[]).into_iter().map(|folder| join(&folder, FRAGMENT_METADATA));
             files.extend(old.map(|key| Request::Tail(key, METADATA_TAIL)));
-            // Whether the folder changed in the meantime is asked along with what is in these files.
-            if listed.len() >= ONE_PART || listed.iter().any(replaces) {
-                files.push(Request::List(COMMITS.to_owned()));
-            }
             ahead.prepare(&Needs { files, ..Needs::default() });
         }
         let found = commits(storage, root, &listed)?;

@@ -174,6 +174,9 @@ impl SnapshotOptions {
         })?;
         let deletes = directory.visible_deletes(window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
+        if let Some(ahead) = &context.ahead {
+            ahead.forget();
+        }
         Ok(Snapshot {
             context: Arc::new(context),
             directory: Arc::new(directory),

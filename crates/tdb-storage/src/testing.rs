@@ -85,22 +85,16 @@ impl<S: Storage> FarStorage<S> {
     }
 
     fn ask_one(&self, request: Request) -> io::Result<Reply> {
-        self.ask(core::slice::from_ref(&request)).pop().unwrap_or_else(|| Err(no_answer()))
+        self.ask(core::slice::from_ref(&request))
+            .pop()
+            .unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()))
     }
-}
-
-/// The error of a storage that answered something else, or nothing.
-fn no_answer() -> io::Error {
-    io::Error::other("the storage answered another request")
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Storage> Storage for FarStorage<S> {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
-        match self.ask_one(Request::List(folder.to_owned()))? {
-            Reply::Entries(entries) => Ok(entries),
-            Reply::Tail(..) | Reply::Bytes(_) => Err(no_answer()),
-        }
+        self.ask_one(Request::List(folder.to_owned()))?.into_entries()
     }
 
     fn size(&self, key: &str) -> io::Result<u64> {
@@ -112,21 +106,12 @@ impl<S: Storage> Storage for FarStorage<S> {
     }
 
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        match self.ask_one(Request::Tail(key.to_owned(), most))? {
-            Reply::Tail(size, bytes) => Ok((size, bytes)),
-            Reply::Entries(_) | Reply::Bytes(_) => Err(no_answer()),
-        }
+        self.ask_one(Request::Tail(key.to_owned(), most))?.into_tail()
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let range = offset..offset.saturating_add(to_u64(out.len()));
-        match self.ask_one(Request::range(key, range))? {
-            Reply::Bytes(bytes) if bytes.len() == out.len() => {
-                out.copy_from_slice(&bytes);
-                Ok(())
-            }
-            _ => Err(no_answer()),
-        }
+        self.ask_one(Request::range(key, range))?.copy_into(out)
     }
 
     fn open(&self, _: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
@@ -135,12 +120,7 @@ impl<S: Storage> Storage for FarStorage<S> {
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
         let requests: Vec<Request> = ranges.iter().cloned().map(Request::Range).collect();
-        let bytes = |reply| match reply {
-            Ok(Reply::Bytes(bytes)) => Ok(bytes),
-            Ok(_) => Err(no_answer()),
-            Err(error) => Err(error),
-        };
-        self.ask(&requests).into_iter().map(bytes).collect()
+        self.ask(&requests).into_iter().map(|reply| reply?.into_bytes()).collect()
     }
 
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {

@@ -49,25 +49,18 @@ pub(crate) fn fetch_sections(plan: &Plan, ahead: &Ahead) {
     // Fragments whose footers came from consolidated metadata are looked at first.
     for _ in 0..2 {
         let (mut needs, mut all) = (Needs::default(), true);
-        for fragment in plan.array.fragments().iter().filter(|fragment| overlaps(plan, fragment)) {
+        for fragment in plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)) {
             all &= fragment.need_sections(sections(plan, fragment).into_iter(), &mut needs);
         }
         ahead.prepare(&needs);
         if all {
             return;
         }
-        for fragment in plan.array.fragments().iter() {
+        for fragment in plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)) {
             // What cannot be read is read again by whoever needs it, and its error reported.
             let _ = fragment.look_at_metadata(plan.array.context());
         }
     }
-}
-
-/// Whether a fragment has cells in the ranges, as far as its footer says.
-fn overlaps(plan: &Plan, fragment: &Fragment) -> bool {
-    let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
-    let bounds = fragment.bounds().unwrap_or_default();
-    bounds.iter().zip(sets).all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
 }
 
 /// The sections of a fragment that a query may look at.

@@ -103,7 +103,7 @@ fn tiles(
     let mut tiles = Tiles { matching: Vec::new(), versions: Vec::new() };
     for (index, in_ranges) in found.iter().enumerate() {
         let filter = condition.map_or(Filter::All, Filter::Matching);
-        if filter.takes_fragment(index)? {
+        if !in_ranges.is_empty() && filter.takes_fragment(index)? {
             tiles.matching.append(&mut filter.keep_candidates(in_ranges.clone())?);
         }
     }

@@ -120,8 +120,10 @@ fn need_columns(plan: &Plan, selections: &[TileSelection]) -> Result<()> {
     let schema = plan.array.schema();
     // Coordinates that were looked at are kept, but for strings.
     let kept = |at: usize| {
-        let own = selections.first().and_then(|selection| selection.coordinates.get(at));
-        own.is_some_and(|own| own.offsets.is_none())
+        let own = |selection: &TileSelection| {
+            selection.coordinates.get(at).is_some_and(|own| own.offsets.is_none())
+        };
+        selections.iter().all(own)
     };
     let kinds = plan.fields.iter().filter(|kind| !matches!(kind, FieldKind::Dimension(at) if kept(*at)));
     let fields: Vec<_> = kinds.filter_map(|kind| schema.field_of(*kind)).collect();

@@ -102,8 +102,10 @@ pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Cand
 /// Those of one fragment.
 pub(crate) fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let Some(fragment) = plan.array.fragments().get(index) else { return Ok(Vec::new()) };
-    let found = if filter.takes_fragment(index)? { candidates(plan, index, fragment)? } else { Vec::new() };
-    filter.keep_candidates(found)
+    if !plan.meets(fragment) || !filter.takes_fragment(index)? {
+        return Ok(Vec::new());
+    }
+    filter.keep_candidates(candidates(plan, index, fragment)?)
 }
 
 /// Finds the wanted cells of some tiles.
@@ -193,9 +195,7 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
         let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
         set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
     };
-    // A fragment outside the query costs nothing.
-    let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
-    if domain.into_iter().any(|(dimension, range)| !overlaps(dimension, &range.low, &range.high)) {
+    if !plan.meets(fragment) {
         return Ok(candidates);
     }
     let tree = fragment.rtree(context)?;

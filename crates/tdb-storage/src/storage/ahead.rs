@@ -5,7 +5,7 @@
 //! nobody announced is read all the same, by a request of its own.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +22,10 @@ pub struct Needs {
     /// Ranges of files, which may touch each other.
     pub ranges: Vec<(Arc<str>, Range<u64>)>,
 }
+
+/// Bytes of ranges that one step fetches ahead at most. What metadata says of a file may be wrong by any amount, and a step without
+/// a memory budget would else hold all that is stored beside all that it makes of it.
+const MOST_AHEAD: u64 = 1 << 30;
 
 /// A storage, and what was fetched of it.
 #[derive(Debug)]
@@ -92,6 +96,11 @@ impl Ahead {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Drops all that was fetched.
+    pub fn forget(&self) {
+        *self.held() = Held::default();
+    }
+
     /// Drops ranges of files that were fetched: those of a step that is done.
     pub fn drop_ranges(&self) {
         self.held().pieces.clear();
@@ -107,7 +116,7 @@ impl Ahead {
     pub fn prepare(&self, needs: &Needs) {
         let mut requests: Vec<Request> = Vec::new();
         {
-            let held = self.held();
+            let (held, mut asked) = (self.held(), HashSet::new());
             for request in &needs.files {
                 let known = match request {
                     Request::List(folder) => held.listings.contains_key(folder),
@@ -117,13 +126,19 @@ impl Ahead {
                         .is_some_and(|own| own.as_ref().is_none_or(|own| reaches(own, *most))),
                     Request::Range(own) => held.has(&own.key, &own.range),
                 };
-                if !known && !requests.contains(request) {
+                if !known && asked.insert(request) {
                     requests.push(request.clone());
                 }
             }
         }
         let files = requests.len();
-        let ranges = self.requests(&needs.ranges);
+        let mut left = MOST_AHEAD;
+        let mut ranges = self.requests(&needs.ranges);
+        ranges.retain(|(_, range)| {
+            let rest = left.checked_sub(range.end.saturating_sub(range.start));
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        });
         requests.extend(ranges.iter().map(|(key, range)| Request::range(&**key, range.clone())));
         if requests.is_empty() {
             return;
@@ -165,13 +180,16 @@ impl Ahead {
         }
     }
 
-    /// The requests for ranges that are not here yet.
+    /// The requests for ranges that are not here yet. A range that is longer than all that is ever fetched ahead is one request:
+    /// it is left to whoever reads it, who compares it with the file first.
     pub fn requests(&self, ranges: &[(Arc<str>, Range<u64>)]) -> Vec<(Arc<str>, Range<u64>)> {
         let mut requests = Vec::new();
         for (key, range) in self.merged(ranges) {
+            let whole = range.end.saturating_sub(range.start) > MOST_AHEAD;
+            let largest = if whole { u64::MAX } else { self.hints.largest.max(1) };
             let mut start = range.start;
             while start < range.end {
-                let end = range.end.min(start.saturating_add(self.hints.largest.max(1)));
+                let end = range.end.min(start.saturating_add(largest));
                 requests.push((key.clone(), start..end));
                 start = end;
             }
@@ -399,6 +417,18 @@ mod tests {
         let mut out = [0; 60];
         ahead.read_into("a/x", 100, &mut out).unwrap();
         assert_eq!((out[0], out[59], far.1.load(Ordering::Relaxed)), (100, 159, 2));
+    }
+
+    #[test]
+    fn a_range_that_no_file_is_long_enough_for_is_not_fetched_ahead_and_keeps_nothing_else_from_it() {
+        let (far, ahead) = far(0, 10);
+        let needs = ranges(&[("a/x", 0..u64::MAX), ("a/y", 0..50), ("a/z", 5..1 << 60)]);
+        assert_eq!(ahead.requests(&needs.ranges).len(), 2 + 5);
+        ahead.prepare(&needs);
+        assert_eq!((ahead.missing(&ranges(&[("a/y", 0..50)])), far.1.load(Ordering::Relaxed)), (0, 1));
+        let mut out = [0; 4];
+        ahead.read_into("a/x", 3, &mut out).unwrap();
+        assert_eq!((out, far.1.load(Ordering::Relaxed)), ([3, 4, 5, 6], 2));
     }
 
     #[test]

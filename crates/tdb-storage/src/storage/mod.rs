@@ -54,7 +54,7 @@ impl Entry {
 }
 
 /// A range of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ByteRange {
     /// The file's key: its path relative to the array, parts separated by `/`.
     pub key: String,

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use super::{ByteRange, Entry, Storage};
 
 /// One request to a storage.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Request {
     /// The names in a folder.
     List(String),
@@ -20,6 +21,7 @@ pub enum Request {
 
 /// What a storage answers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Reply {
     /// To [`Request::List`].
     Entries(Vec<Entry>),
@@ -78,6 +80,43 @@ impl Request {
 }
 
 impl Reply {
+    /// The names in a folder.
+    ///
+    /// # Errors
+    /// If this is the answer to another kind of request.
+    pub fn into_entries(self) -> io::Result<Vec<Entry>> {
+        if let Self::Entries(entries) = self { Ok(entries) } else { Err(other_answer()) }
+    }
+
+    /// The size of a file, and its last bytes.
+    ///
+    /// # Errors
+    /// If this is the answer to another kind of request.
+    pub fn into_tail(self) -> io::Result<(u64, Bytes)> {
+        if let Self::Tail(size, bytes) = self { Ok((size, bytes)) } else { Err(other_answer()) }
+    }
+
+    /// A range of a file.
+    ///
+    /// # Errors
+    /// If this is the answer to another kind of request.
+    pub fn into_bytes(self) -> io::Result<Bytes> {
+        if let Self::Bytes(bytes) = self { Ok(bytes) } else { Err(other_answer()) }
+    }
+
+    /// A range of a file, as long as `out`, into which it goes.
+    ///
+    /// # Errors
+    /// If this is the answer to another request.
+    pub fn copy_into(self, out: &mut [u8]) -> io::Result<()> {
+        let bytes = self.into_bytes()?;
+        if bytes.len() != out.len() {
+            return Err(other_answer());
+        }
+        out.copy_from_slice(&bytes);
+        Ok(())
+    }
+
     /// Bytes that were delivered.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -92,6 +131,11 @@ impl Reply {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// The error of a storage that answers something else than it was asked.
+fn other_answer() -> io::Error {
+    io::Error::other("the storage answered another request")
 }
 
 /// How requests to a storage are best made whose answers take long.
