@@ -370,6 +370,7 @@ def ask(reader, uri, query, told):
         if any(name in model.OUT_OF_ORDER for name in query["rules"]):
             query["order"] = "canonical"
         query["cut"] = told.doubt == model.CUT
+        query["lost"] = told.lost()
         var = any(a["cell_val_num"] == "var" for a in schema["attributes"]
                   if query["names"] is None or a["name"] in query["names"])
         if not sparse and var:
