@@ -356,6 +356,13 @@ class Model:
         wanted = query.get("names")
         return {n: c and [c[i] for i in good] for n, c in columns.items() if wanted is None or n in wanted}, len(good)
 
+    def whole_answer(self, schema, query):
+        """The answer; None, too, where the steps do not decide some column."""
+        found = self.answer(schema, query)
+        if found is not None and any(c is None for c in found[0].values()):
+            return self.undecided("bit-width reduction of values as far apart as their type allows")
+        return found
+
     def domain(self):
         """The box of all that was written in a dense array: hex; None of none."""
         boxes = [w.box for w in self.writes if w.box]
