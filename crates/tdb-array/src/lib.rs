@@ -61,16 +61,17 @@ pub use tdb_maintain::{
     Problem, Stored, Vacuum, Verification, verify, verify_with,
 };
 pub use tdb_query::{
-    AggregateValue, Array, BatchStream, Batches, Explain, FieldPlan, FragmentPlan, OpenOptions, Outcome,
-    Progress, Purpose, Read,
+    AggregateValue, Array, AsyncBatches, BatchStream, Batches, Explain, FieldPlan, FragmentPlan, OpenOptions,
+    Outcome, Progress, Purpose, Read,
 };
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use tdb_snapshot::{
     Event, EventKind, Found, Fragment, Group, History, Snapshot, State, Visited, history, object_type,
 };
 pub use tdb_storage::{
-    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
-    QueryStats, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage, testing,
+    AsyncStorage, AtOnce, ByteRange, Durability, Entry, FetchHints, Fetching, FileWriter, LocalPlaces,
+    LocalStorage, MemoryStorage, Places, QueryStats, Reply, Request, Spawn, Storage, StorageLock, StoredFile,
+    WriteStorage, testing,
 };
 pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,

@@ -59,7 +59,9 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
     let storage = Arc::new(storage);
     let limits = Limits::default();
     let budget = Arc::new(Budget::new(limits.scratch_bytes));
-    let context = Context { storage, ahead: None, counters: Arc::default(), threads: 1, limits, budget, key };
+    let (ahead, deferred, spawner) = (None, None, None);
+    let counters = Arc::default();
+    let context = Context { storage, ahead, deferred, spawner, counters, threads: 1, limits, budget, key };
     let mut verifier = Verifier {
         context,
         schemas: HashMap::new(),

@@ -8,6 +8,8 @@ use tdb_codec::Limits;
 use tdb_filters::Key;
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
 
+use crate::awaited::run_async;
+use crate::deferred::{AsyncStorage, Spawn};
 use crate::engine::open_label;
 use crate::storage::{LocalStorage, Places, Storage};
 use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindow};
@@ -60,6 +62,28 @@ impl Array {
         OpenOptions::new().window(window).open(path)
     }
 
+    /// Runs something that reads of the array what is not its cells, for callers that await it: its metadata, an enumeration, the
+    /// array of a label. `ask` may be called several times.
+    ///
+    /// ```
+    /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
+    ///
+    /// # async fn example(path: &str) -> tdb_array::Result<()> {
+    /// let array = OpenOptions::new().open_async(AtOnce::new(LocalStorage::new(path))).await?;
+    /// let metadata = array.run_async(|array| array.metadata()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What `ask` returns, and a spawner that drops the work.
+    pub async fn run_async<T: Send + 'static>(
+        &self,
+        ask: impl Fn(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        run_async(self, ask, |snapshot, ask| ask(&Self(snapshot.clone()))).await
+    }
+
     /// Opens the array of a dimension label, in the same window; `None` if the schema has no label of that name.
     ///
     /// # Errors
@@ -91,28 +115,28 @@ impl OpenOptions {
 
     /// Sees only what was written in this window, which may reach into the future: [`TimeWindow::ALL`] sees everything. Where
     /// there is no clock, as in a browser, there is no other way to say when.
-    pub const fn window(self, window: TimeWindow) -> Self {
+    pub fn window(self, window: TimeWindow) -> Self {
         Self(self.0.window(window))
     }
 
     /// Sees only what was written from a time on, until now; from a time in the future on, all that is there.
-    pub const fn since(self, start: u64) -> Self {
+    pub fn since(self, start: u64) -> Self {
         Self(self.0.since(start))
     }
 
     /// Uses at most this many threads. They are started by each query and end with it; with 1, none is.
-    pub const fn threads(self, threads: usize) -> Self {
+    pub fn threads(self, threads: usize) -> Self {
         Self(self.0.threads(threads))
     }
 
     /// Bounds single allocations that a file asks for.
-    pub const fn limits(self, limits: Limits) -> Self {
+    pub fn limits(self, limits: Limits) -> Self {
         Self(self.0.limits(limits))
     }
 
     /// Opens an encrypted array with its key. Commit files, names and footers of encrypted arrays are plain;
     /// everything else is AES-256-GCM.
-    pub const fn key(self, key: Key) -> Self {
+    pub fn key(self, key: Key) -> Self {
         Self(self.0.key(key))
     }
 
@@ -130,6 +154,22 @@ impl OpenOptions {
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Array> {
         self.0.open_storage(storage).map(Array)
+    }
+
+    /// Opens the array in a storage whose answers are awaited. Nothing blocks: what is read of the array later is awaited, too
+    /// ([`Read::collect_async`](crate::Read::collect_async), [`Array::run_async`]). It starts no threads, unless [`Self::threads`] says so, and works under
+    /// any executor that the storage works under. Dropping the future gives up what was asked for.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_async(self, storage: impl AsyncStorage + 'static) -> Result<Array> {
+        self.0.open_async(Arc::new(storage)).await.map(Array)
+    }
+
+    /// Has what takes the processor for a while run by `spawner`, for callers that await it. Without one it runs while futures are
+    /// polled.
+    pub fn spawner(self, spawner: Arc<dyn Spawn>) -> Self {
+        Self(self.0.spawner(spawner))
     }
 
     /// Opens the group in a local folder.

@@ -28,6 +28,7 @@
 
 mod aggregate;
 mod array;
+mod awaited;
 pub mod condition;
 mod dense;
 mod engine;
@@ -45,10 +46,10 @@ use tdb_cells::{
 };
 use tdb_codec::Layout;
 use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment, statistics, tiles, worker};
-use tdb_storage::{stats, storage};
+use tdb_storage::{deferred, stats, storage};
 
 pub use aggregate::AggregateValue;
 pub use array::{Array, OpenOptions};
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
-pub use query::{BatchStream, Read};
+pub use query::{AsyncBatches, BatchStream, Read};
 pub use stream::{Batches, Progress};

@@ -1,6 +1,7 @@
 //! The query builder.
 
 mod ahead;
+mod asynchronous;
 
 use core::ops::RangeBounds;
 
@@ -8,6 +9,7 @@ use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, FieldKind};
 
 pub use self::ahead::BatchStream;
+pub use self::asynchronous::AsyncBatches;
 use crate::asked::{AskedRange, Ends, Wanted};
 use crate::budget::MemoryBudget;
 use crate::condition::Program;

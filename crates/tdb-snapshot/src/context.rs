@@ -7,6 +7,7 @@ use tdb_codec::{Budget, FormatVersion, Limits, to_u64};
 use tdb_filters::Key;
 use tdb_tile::GenericTile;
 
+use crate::deferred::{Deferred, Spawn};
 use crate::stats::Counters;
 use crate::storage::{Ahead, Needs, Storage};
 use crate::{Error, QueryError, Result};
@@ -18,6 +19,10 @@ pub struct Context {
     pub storage: Arc<dyn Storage>,
     /// The same storage, if it wants to know what is going to be read.
     pub ahead: Option<Arc<Ahead>>,
+    /// What stands behind it, if callers await what is done with the array.
+    pub deferred: Option<Arc<Deferred>>,
+    /// Who runs what takes the processor for a while, for callers that await it.
+    pub spawner: Option<Arc<dyn Spawn>>,
     /// What was read and decoded so far.
     pub counters: Arc<Counters>,
     /// How many threads may work at once.
@@ -36,6 +41,19 @@ impl Context {
         let Some(ahead) = &self.ahead else { return self.clone() };
         let ahead = Arc::new(ahead.anew());
         Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
+    }
+
+    /// The same settings for one thing that a caller awaits: its answers are its own.
+    pub fn for_task(self: &Arc<Self>) -> Arc<Self> {
+        let Some(deferred) = &self.deferred else { return self.clone() };
+        Arc::new(Self::clone(self).behind(Arc::new(deferred.anew())))
+    }
+
+    /// These settings, with a storage that callers await.
+    pub(crate) fn behind(self, deferred: Arc<Deferred>) -> Self {
+        let ahead = Ahead::before(deferred.clone()).map(Arc::new);
+        let storage = ahead.clone().map_or(deferred.clone() as Arc<dyn Storage>, |ahead| ahead);
+        Self { storage, ahead, deferred: Some(deferred), ..self }
     }
 
     /// Fetches what a step is going to read, if the storage wants to know: `collect` lists it, and is not called otherwise.

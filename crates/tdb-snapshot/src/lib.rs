@@ -51,7 +51,7 @@ use tdb_cells::{
     ConditionTarget, Error, QueryError, Result, TimeWindow, buffers, clock, coordinate, facts, parallel,
     ranges, spec,
 };
-use tdb_storage::{LocalStorage, stats, storage};
+use tdb_storage::{LocalStorage, deferred, stats, storage};
 
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};

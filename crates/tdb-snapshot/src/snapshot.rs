@@ -11,13 +11,14 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
+use crate::deferred::{AsyncStorage, Deferred, Spawn, drive};
 use crate::deletes::Delete;
 use crate::directory::{Directory, FragmentEntry, again_if_gone};
 use crate::fragment::Fragment;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{Ahead, LocalStorage, Request, Storage};
-use crate::{ConditionTarget, QueryError, Result, TimeWindow, clock, parallel};
+use crate::{ConditionTarget, Error, QueryError, Result, TimeWindow, clock, parallel};
 
 /// What a TileDB array is at one point of its history: its schema, its visible fragments, its deletes, and where its bytes are.
 /// What a program has is an `Array`: a snapshot that can be read.
@@ -44,48 +45,55 @@ pub struct SnapshotOptions {
     start: u64,
     /// `None` is the present.
     end: Option<u64>,
-    threads: usize,
+    /// `None` are as many as the machine has, for callers that block; for others, none but their own.
+    threads: Option<usize>,
     limits: Limits,
     key: Option<Key>,
+    spawner: Option<Arc<dyn Spawn>>,
 }
 
 impl SnapshotOptions {
     /// As it is at the moment of opening, as many threads as the machine has, default limits. What is written under a later
     /// time is not seen, as in libtiledb. What this process wrote is seen, unless it gave a later time itself.
     pub fn new() -> Self {
-        let threads = parallel::available();
-        Self { start: 0, end: None, threads, limits: Limits::default(), key: None }
+        Self { start: 0, end: None, threads: None, limits: Limits::default(), key: None, spawner: None }
     }
 
     /// Sees only what was written in this window, which may reach into the future: [`TimeWindow::ALL`] sees everything. Where
     /// there is no clock, as in a browser, there is no other way to say when.
-    pub const fn window(mut self, window: TimeWindow) -> Self {
+    pub fn window(mut self, window: TimeWindow) -> Self {
         (self.start, self.end) = (window.start, Some(window.end));
         self
     }
 
     /// Sees only what was written from a time on, until now; from a time in the future on, all that is there.
-    pub const fn since(mut self, start: u64) -> Self {
+    pub fn since(mut self, start: u64) -> Self {
         (self.start, self.end) = (start, None);
         self
     }
 
     /// Uses at most this many threads. They are started by each query and end with it; with 1, none is.
-    pub const fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
         self
     }
 
     /// Bounds single allocations that a file asks for.
-    pub const fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Opens an encrypted array with its key. Commit files, names and footers of encrypted arrays are plain;
     /// everything else is AES-256-GCM.
-    pub const fn key(mut self, key: Key) -> Self {
+    pub fn key(mut self, key: Key) -> Self {
         self.key = Some(key);
+        self
+    }
+
+    /// Has what takes the processor for a while run by `spawner`, for callers that await it.
+    pub fn spawner(mut self, spawner: Arc<dyn Spawn>) -> Self {
+        self.spawner = Some(spawner);
         self
     }
 
@@ -105,8 +113,10 @@ impl SnapshotOptions {
         Context {
             storage: ahead.clone().map_or(storage, |ahead| ahead as Arc<dyn Storage>),
             ahead,
+            deferred: None,
+            spawner: self.spawner.clone(),
             counters,
-            threads: self.threads.max(1),
+            threads: self.threads.unwrap_or_else(parallel::available).max(1),
             limits: self.limits,
             budget: Arc::new(Budget::new(self.limits.scratch_bytes)),
             key: self.key.clone(),
@@ -130,6 +140,29 @@ impl SnapshotOptions {
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Snapshot> {
         let storage = Arc::new(storage);
         again_if_gone(|| self.open_once(self.context(Box::new(storage.clone()))))
+    }
+
+    /// Opens the array in a storage whose answers are awaited.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_async(self, storage: Arc<dyn AsyncStorage>) -> Result<Snapshot> {
+        // What comes while the array is opened must not count in one attempt and not in another.
+        let threads = self.threads.unwrap_or(1);
+        let options = self.clone().window(self.time_window()?).threads(threads);
+        let counters = Arc::<Counters>::default();
+        let deferred = Arc::new(Deferred::new(storage, counters.clone()));
+        let (base, place) = (deferred.clone(), deferred.describe(""));
+        let step = |(options, deferred, counters): &mut (Self, Arc<Deferred>, Arc<Counters>)| {
+            again_if_gone(|| {
+                let context = options.context(Box::new(deferred.clone()));
+                let context = Context { counters: counters.clone(), ..context };
+                options.open_once(context.behind(deferred.clone()))
+            })
+        };
+        let spawner = self.spawner.clone();
+        let done = drive(&base, spawner.as_ref(), (options, deferred, counters), step).await;
+        done.map_err(|error| Error::io(place, error))?.1
     }
 
     fn open_once(&self, context: Context) -> Result<Snapshot> {
@@ -217,6 +250,12 @@ impl Snapshot {
         let named = |fragment: &&Arc<Fragment>| folders.iter().any(|folder| folder == fragment.folder());
         let fragments = Arc::new(self.fragments.iter().filter(named).cloned().collect());
         Self { fragments, schema, schema_key: schema_key.into(), deletes: Arc::default(), ..self }
+    }
+
+    /// The same array for one thing that a caller awaits: its answers are its own.
+    #[doc(hidden)]
+    pub fn for_task(&self) -> Self {
+        Self { context: self.context.for_task(), ..self.clone() }
     }
 
     /// Where its bytes are, and the settings it was opened with.

@@ -16,6 +16,7 @@
 //! | Module | What it is |
 //! |---|---|
 //! | [`storage`] | the traits, the storages, what is read ahead ([`Ahead`](storage::Ahead)) |
+//! | [`deferred`] | storages that callers await, and how code that reads at once runs on them |
 //! | [`stats`] | what reading costs, counted as it happens |
 //! | [`testing`] | storages for tests |
 //!
@@ -25,11 +26,13 @@
 //! may change with any minor version.
 #![forbid(unsafe_code)]
 
+pub mod deferred;
 pub mod stats;
 pub mod storage;
 pub mod testing;
 
 pub use bytes::Bytes;
+pub use deferred::{AsyncStorage, AtOnce, Fetching, Spawn};
 pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,

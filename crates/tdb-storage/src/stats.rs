@@ -96,11 +96,11 @@ pub struct Counters {
 }
 
 impl Counters {
-    fn round(&self) {
+    pub(crate) fn round(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn request(&self, bytes: usize) {
+    pub(crate) fn request(&self, bytes: usize) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.bytes_read.fetch_add(to_u64(bytes), Ordering::Relaxed);
     }

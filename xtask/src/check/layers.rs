@@ -52,7 +52,7 @@ const LAYERS: [Layers; 5] = [
         ],
         upward: &[],
     },
-    Layers { package: "tdb-storage", modules: &["storage", "testing", "stats"], upward: &[] },
+    Layers { package: "tdb-storage", modules: &["storage", "testing", "stats", "deferred"], upward: &[] },
     Layers {
         package: "tdb-snapshot",
         modules: &[
@@ -92,6 +92,7 @@ const LAYERS: [Layers; 5] = [
             "stream",
             "aggregate",
             // What callers hold.
+            "awaited",
             "array",
             "enumerations",
             "query",

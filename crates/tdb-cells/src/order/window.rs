@@ -10,7 +10,7 @@ use super::hilbert::Curve;
 use super::{CellOrder, Part, compare_part, parts};
 
 /// An order of cells, as a comparison.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KeyOrder {
     /// The array's dimensions.
     pub dimensions: Vec<Dimension>,

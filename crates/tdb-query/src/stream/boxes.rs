@@ -24,7 +24,7 @@ use crate::ranges::RangeSet;
 use crate::share::{Room, Share, smallest};
 
 /// The boxes of a query that are still to be read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Boxes {
     cutter: Cutter,
     spread: Spread,

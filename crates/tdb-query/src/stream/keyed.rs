@@ -53,7 +53,7 @@ fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize,
 }
 
 /// A query, or a box of one, by the keys of its cells, of which as many are noted as there is room for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Keyed {
     stretches: Stretches,
     narrowed: Arc<Vec<Narrowed>>,

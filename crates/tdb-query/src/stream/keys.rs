@@ -15,7 +15,7 @@ use crate::order::window::{Key, KeyOrder, Window};
 use crate::sparse::select::TileSelection;
 
 /// Cells of a tile between two keys, both included.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Stretch {
     fragment: usize,
     tile: usize,
@@ -32,7 +32,7 @@ impl Stretch {
 }
 
 /// All cells of a query, in stretches, and the windows that have not been taken yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stretches {
     order: Arc<KeyOrder>,
     /// By their low key, those first that end first.
@@ -49,7 +49,7 @@ pub(crate) struct Stretches {
 }
 
 /// A batch of stretches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) window: Window,
     pub(crate) tiles: TileSet,

@@ -33,6 +33,7 @@ pub use self::progress::Progress;
 
 use self::plan::Parts;
 use crate::budget::MemoryBudget;
+use crate::deferred::Deferred;
 use crate::dense::dense_order;
 use crate::engine::run;
 use crate::explain::fetch_sections;
@@ -54,8 +55,9 @@ pub(crate) const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30
 pub struct Batches {
     plan: Plan,
     budget: MemoryBudget,
-    /// `None` when all is done.
-    parts: Option<Parts>,
+    parts: Parts,
+    /// All was read, or something failed.
+    done: bool,
     progress: Progress,
     on_progress: Option<OnProgress>,
     any: bool,
@@ -72,7 +74,7 @@ impl Batches {
             fetch_sections(&plan, ahead);
         }
         let (parts, progress) = Parts::new(&plan, budget, batch)?;
-        Ok(Self { plan, budget, parts: Some(parts), progress, on_progress, any: false })
+        Ok(Self { plan, budget, parts, done: false, progress, on_progress, any: false })
     }
 
     /// How far the query is.
@@ -114,9 +116,12 @@ impl Batches {
 
     fn read_next(&mut self) -> Result<Option<Cells>> {
         loop {
-            let Some(parts) = &mut self.parts else { return Ok(None) };
+            if self.done {
+                return Ok(None);
+            }
+            let parts = &mut self.parts;
             let Some(part) = parts.next(&self.plan)? else {
-                self.parts = None;
+                self.done = true;
                 self.progress.finish();
                 self.report();
                 if self.any {
@@ -145,6 +150,22 @@ impl Batches {
         }
     }
 
+    /// The next batch for a caller that awaits it. Where something that it takes is not there yet, what comes back does not count,
+    /// and the batch is still the next one.
+    pub(crate) fn try_next(&mut self, deferred: &Deferred) -> Option<Result<Cells>> {
+        if let Some(ahead) = &self.plan.array.context().ahead {
+            ahead.forget();
+        }
+        let left = (self.parts.left(), self.progress.clone(), self.done, self.any);
+        let next = self.next();
+        if deferred.is_waiting() {
+            let (parts, progress, done, any) = left;
+            self.parts.go_back(parts);
+            (self.progress, self.done, self.any) = (progress, done, any);
+        }
+        next
+    }
+
     fn report(&self) {
         if let Some(on_progress) = &self.on_progress {
             on_progress.call(&self.progress);
@@ -158,8 +179,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.read_next();
         if next.is_err() {
-            self.parts = None;
-            self.any = true;
+            (self.done, self.any) = (true, true);
         }
         next.transpose()
     }

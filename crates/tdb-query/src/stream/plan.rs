@@ -34,8 +34,8 @@ pub(crate) struct Parts {
     kind: Kind,
 }
 
-#[derive(Debug)]
-enum Kind {
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
     Boxes(Box<Boxes>),
     Runs(Runs),
     /// Before it is known whether the query must be cut at all.
@@ -65,6 +65,9 @@ pub(super) enum What {
     Whole(KeyOrder),
     Window(Box<Taken>, Share),
 }
+
+/// What of [`Parts`] changes from part to part.
+pub(super) type Left = (u64, Kind);
 
 const SCALE: u64 = 64;
 
@@ -114,6 +117,16 @@ impl Parts {
             }
             (_, Err(error)) => Err(error),
         }
+    }
+
+    /// What is still to be read, to go back to.
+    pub(super) fn left(&self) -> Left {
+        (self.scale, self.kind.clone())
+    }
+
+    /// Goes back to what was still to be read.
+    pub(super) fn go_back(&mut self, (scale, kind): Left) {
+        (self.scale, self.kind) = (scale, kind);
     }
 
     /// The room that is left beside threads and `held` bytes.

@@ -12,7 +12,7 @@ use crate::share::Room;
 use crate::sparse::select::candidates;
 
 /// Where in the storage a query has got to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     /// The next fragment to open.
     fragment: usize,

@@ -63,7 +63,7 @@ impl Weight {
 }
 
 /// All spans that a query may touch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Spread {
     spans: Vec<Span>,
     lines: Vec<Line>,

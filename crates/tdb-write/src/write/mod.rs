@@ -215,6 +215,8 @@ impl WriteOptions {
         Context {
             storage: Arc::new(storage),
             ahead: None,
+            deferred: None,
+            spawner: None,
             counters: Arc::default(),
             threads: self.threads.max(1),
             limits: self.limits,

@@ -1,0 +1,21 @@
+//! Work on an array that a caller awaits.
+
+use crate::deferred::drive;
+use crate::{Error, Result, Snapshot};
+
+/// What is done, with what it is done to.
+type Work<A, T> = (Snapshot, A, fn(&Snapshot, &A) -> Result<T>);
+
+/// Runs something with an array and what it is asked, until all that it reads is there.
+pub(crate) async fn run_async<A: Send + 'static, T: Send + 'static>(
+    snapshot: &Snapshot,
+    asked: A,
+    run: fn(&Snapshot, &A) -> Result<T>,
+) -> Result<T> {
+    let snapshot = snapshot.for_task();
+    let context = snapshot.context().clone();
+    let Some(deferred) = &context.deferred else { return run(&snapshot, &asked) };
+    let step = |(snapshot, asked, run): &mut Work<A, T>| run(snapshot, asked);
+    let done = drive(deferred, context.spawner.as_ref(), (snapshot, asked, run), step).await;
+    done.map_err(|error| Error::io(context.describe(""), error))?.1
+}

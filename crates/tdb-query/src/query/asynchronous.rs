@@ -1,0 +1,186 @@
+//! Queries for callers that await them: steps that are taken until all that they read is there (`tdb_storage::storage::drive`).
+
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use crate::awaited::run_async;
+use crate::budget::MemoryBudget;
+use crate::deferred::{drive, yielded};
+use crate::stream::Batches;
+use crate::{Aggregate, AggregateValue, Array, Cells, Error, Explain, Read, Result, Snapshot};
+
+/// What the cells of one batch take, unless the query says otherwise: some milliseconds of work.
+const BATCH: MemoryBudget = MemoryBudget::from_bytes(8 << 20);
+
+impl Read {
+    /// [`Self::collect`], for callers that await it. The cells are decoded in one piece, by the spawner if there is one: of many
+    /// cells, [`Self::batches_async`] keeps nobody waiting for long.
+    ///
+    /// ```
+    /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
+    ///
+    /// # async fn example(path: &str) -> tdb_array::Result<()> {
+    /// let array = OpenOptions::new().open_async(AtOnce::new(LocalStorage::new(path))).await?;
+    /// let cells = array.read().range("rows", 1..=2).collect_async().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::collect`].
+    pub async fn collect_async(self) -> Result<Cells> {
+        self.ask_async(|read| read.clone().collect()).await
+    }
+
+    /// [`Self::explain`], for callers that await it.
+    ///
+    /// # Errors
+    /// As [`Self::explain`].
+    pub async fn explain_async(self) -> Result<Explain> {
+        self.ask_async(|read| read.clone().explain()).await
+    }
+
+    /// [`Self::aggregate`], for callers that await it.
+    ///
+    /// # Errors
+    /// As [`Self::aggregate`].
+    pub async fn aggregate_async(
+        self,
+        aggregates: impl IntoIterator<Item = Aggregate>,
+    ) -> Result<Vec<AggregateValue>> {
+        let (array, aggregates) = (self.array.clone(), aggregates.into_iter().collect::<Vec<_>>());
+        run_async(&array, (self, aggregates), |array, (read, aggregates)| {
+            read.clone().of(array).aggregate(aggregates.iter().cloned())
+        })
+        .await
+    }
+
+    /// Runs the query batch by batch for a caller that awaits each: the cells of [`Self::batches`], in the same order. Unless
+    /// [`Self::batch_memory`] says otherwise, batches take 8 MiB while they are made, and other tasks run between them.
+    pub fn batches_async(self) -> AsyncBatches {
+        let read = if self.batch_memory.is_none() { self.batch_memory(BATCH) } else { self };
+        let array = Array::from(read.array.for_task());
+        AsyncBatches { state: State::Idle(Box::new(Query { read: read.of(&array), array, batches: None })) }
+    }
+
+    async fn ask_async<T: Send + 'static>(self, ask: fn(&Self) -> Result<T>) -> Result<T> {
+        let array = self.array.clone();
+        run_async(&array, (self, ask), |array, (read, ask)| ask(&read.clone().of(array))).await
+    }
+
+    /// The same query of an array.
+    fn of(self, array: &Snapshot) -> Self {
+        Self { array: array.clone().into(), ..self }
+    }
+}
+
+/// The cells of a query, batch by batch, for a caller that awaits each. Made by [`Read::batches_async`].
+///
+/// With the feature `async` it is a `futures_core::Stream`. After an error there are no more batches. Dropping it ends the query and
+/// gives up what was asked for; a future of [`Self::next`] can be dropped at any time, and the batch is the next one still.
+#[must_use = "batches are read as they are awaited"]
+pub struct AsyncBatches {
+    state: State,
+}
+
+/// A query whose batches are awaited.
+struct Query {
+    read: Read,
+    array: Array,
+    /// `None` before it was begun.
+    batches: Option<Batches>,
+}
+
+type Stepped = (Box<Query>, Option<Result<Cells>>);
+
+enum State {
+    Idle(Box<Query>),
+    Busy(Pin<Box<dyn Future<Output = Result<Stepped>> + Send>>),
+    Done,
+}
+
+impl AsyncBatches {
+    /// The next batch, or `None` after the last.
+    pub async fn next(&mut self) -> Option<Result<Cells>> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The next batch if it is there; otherwise the task is woken when it is worth to look again.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Cells>>> {
+        loop {
+            match core::mem::replace(&mut self.state, State::Done) {
+                State::Done => return Poll::Ready(None),
+                State::Idle(query) => self.state = State::Busy(Box::pin(query.step())),
+                State::Busy(mut stepping) => {
+                    let Poll::Ready(stepped) = stepping.as_mut().poll(context) else {
+                        self.state = State::Busy(stepping);
+                        return Poll::Pending;
+                    };
+                    let next = match stepped {
+                        Ok((query, Some(Ok(cells)))) => {
+                            self.state = State::Idle(query);
+                            Some(Ok(cells))
+                        }
+                        Ok((_, last)) => last,
+                        Err(error) => Some(Err(error)),
+                    };
+                    return Poll::Ready(next);
+                }
+            }
+        }
+    }
+}
+
+impl Query {
+    async fn step(self: Box<Self>) -> Result<Stepped> {
+        // Between two batches others may run.
+        if self.batches.is_some() {
+            yielded().await;
+        }
+        let shared = self.array.context().clone();
+        let Some(deferred) = &shared.deferred else {
+            let mut query = self;
+            let next = query.next();
+            return Ok((query, next));
+        };
+        let done = drive(deferred, shared.spawner.as_ref(), self, |query| query.next()).await;
+        done.map_err(|error| Error::io(shared.describe(""), error))
+    }
+
+    /// The next batch, as far as what it takes is there.
+    fn next(&mut self) -> Option<Result<Cells>> {
+        let batches = match &mut self.batches {
+            Some(batches) => batches,
+            None => match self.read.clone().batches() {
+                Ok(batches) => self.batches.insert(batches),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        match &self.array.context().deferred {
+            Some(deferred) => batches.try_next(deferred),
+            None => batches.next(),
+        }
+    }
+}
+
+impl fmt::Debug for AsyncBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Idle(_) => "idle",
+            State::Busy(_) => "busy",
+            State::Done => "done",
+        };
+        f.debug_struct("AsyncBatches").field("state", &state).finish()
+    }
+}
+
+#[cfg(feature = "async")]
+impl futures_core::Stream for AsyncBatches {
+    type Item = Result<Cells>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Self::poll_next(self.get_mut(), context)
+    }
+}

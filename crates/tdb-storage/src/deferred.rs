@@ -1,0 +1,418 @@
+//! Storages that answer later, and how code that reads at once runs on them.
+//!
+//! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it runs as a step that is taken as often
+//! as it takes ([`drive`]): what the step asks for is looked up among the answers so far ([`Deferred`]); where one is missing, the
+//! step fails, the storage is asked for all that was announced together, and the step runs again from its beginning, with the same
+//! answers. So one code serves both kinds of callers, nothing blocks, and dropping the future gives the requests up.
+
+use core::fmt::Debug;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Poll, Waker};
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tdb_codec::to_u64;
+
+use crate::stats::Counters;
+use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
+
+/// The answers to some requests, in their order, when they are there.
+pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
+
+/// Read access to the files of one array for callers that must not block. Keys are those of [`Storage`].
+pub trait AsyncStorage: Debug + Send + Sync {
+    /// Answers many requests, in the order given; one that fails does not keep the others from being answered. Dropping the future
+    /// gives them up.
+    fn fetch(&self, requests: Vec<Request>) -> Fetching;
+
+    /// How requests are best made.
+    fn hints(&self) -> FetchHints {
+        FetchHints::OBJECT_STORE
+    }
+
+    /// How a key is shown to people.
+    fn describe(&self, key: &str) -> String;
+}
+
+/// Runs work that takes the processor for a while, such as decoding, where it keeps nobody waiting: on a pool of threads for
+/// blocking work, for instance.
+pub trait Spawn: Debug + Send + Sync {
+    /// Runs a job soon. A job that is dropped instead makes its query fail.
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>);
+}
+
+/// A storage whose every answer is there at once, for callers that await: one in memory, for instance.
+#[derive(Clone, Debug)]
+pub struct AtOnce<S>(Arc<S>);
+
+impl<S: Storage> AtOnce<S> {
+    /// Answers with what `storage` says. It is asked while the future is polled, so it must not take long.
+    pub fn new(storage: S) -> Self {
+        Self(Arc::new(storage))
+    }
+}
+
+impl<S: Storage + 'static> AsyncStorage for AtOnce<S> {
+    fn fetch(&self, requests: Vec<Request>) -> Fetching {
+        let storage = self.0.clone();
+        Box::pin(async move { storage.fetch(&requests) })
+    }
+
+    fn hints(&self) -> FetchHints {
+        self.0.hints().unwrap_or(FetchHints::OBJECT_STORE)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.0.describe(key)
+    }
+}
+
+/// An [`AsyncStorage`] as the [`Storage`] of one step: it knows the answers that have come so far, and fails where one is missing.
+#[derive(Debug)]
+pub struct Deferred {
+    storage: Arc<dyn AsyncStorage>,
+    counters: Arc<Counters>,
+    log: Mutex<Log>,
+}
+
+/// An answer that can be given again.
+type Answer = Result<Reply, (io::ErrorKind, String)>;
+
+#[derive(Debug, Default)]
+struct Log {
+    /// The answers to each request, in the order it was made: who lists a folder twice wants to see what changed.
+    answers: HashMap<Request, Vec<Answer>>,
+    /// How often the step asked each so far.
+    asked: HashMap<Request, usize>,
+    /// What the step asked first of what is not answered yet.
+    wanted: Vec<Request>,
+}
+
+impl Deferred {
+    /// The storage of a step that was not taken yet.
+    pub fn new(storage: Arc<dyn AsyncStorage>, counters: Arc<Counters>) -> Self {
+        Self { storage, counters, log: Mutex::default() }
+    }
+
+    /// The same storage for another step.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self::new(self.storage.clone(), self.counters.clone())
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        // Nothing that can panic runs while it is locked.
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the step asked for what is not there yet, so that what it makes does not count.
+    pub fn is_waiting(&self) -> bool {
+        !self.log().wanted.is_empty()
+    }
+
+    /// The step runs from its beginning.
+    fn begin(&self) {
+        let mut log = self.log();
+        log.asked.clear();
+        log.wanted.clear();
+    }
+
+    fn answered(&self, requests: Vec<Request>, replies: Vec<io::Result<Reply>>) {
+        self.counters.round();
+        let mut log = self.log();
+        let missing = core::iter::repeat_with(|| Err(io::ErrorKind::UnexpectedEof.into()));
+        for (request, reply) in requests.into_iter().zip(replies.into_iter().chain(missing)) {
+            self.counters.request(reply.as_ref().map_or(0, Reply::len));
+            let answer = match reply {
+                // Nobody may wait for what says that it would have to be waited for.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    Err((io::ErrorKind::Other, error.to_string()))
+                }
+                reply => reply.map_err(|error| (error.kind(), error.to_string())),
+            };
+            log.answers.entry(request).or_default().push(answer);
+        }
+    }
+
+    fn ask(&self, request: Request) -> io::Result<Reply> {
+        self.fetch(core::slice::from_ref(&request)).pop().unwrap_or_else(|| Err(waiting()))
+    }
+}
+
+/// The error of a step that cannot go on before its requests are answered.
+fn waiting() -> io::Error {
+    let why = "the array was opened for asynchronous callers: await the method whose name ends in _async";
+    io::Error::new(io::ErrorKind::WouldBlock, why)
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Storage for Deferred {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        self.ask(Request::List(folder.to_owned()))?.into_entries()
+    }
+
+    fn size(&self, key: &str) -> io::Result<u64> {
+        self.read_tail(key, 0).map(|(size, _)| size)
+    }
+
+    fn read(&self, key: &str) -> io::Result<Bytes> {
+        self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
+    }
+
+    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        self.ask(Request::Tail(key.to_owned(), most))?.into_tail()
+    }
+
+    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let range = offset..offset.saturating_add(to_u64(out.len()));
+        self.ask(Request::range(key, range))?.copy_into(out)
+    }
+
+    fn open(&self, _: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
+        Ok(None)
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
+        let requests: Vec<Request> = ranges.iter().cloned().map(Request::Range).collect();
+        self.fetch(&requests).into_iter().map(|reply| reply?.into_bytes()).collect()
+    }
+
+    fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        let log = &mut *self.log();
+        // What the step asks behind something that is not answered may be other than what it asks when that is.
+        let first = log.wanted.is_empty();
+        let mut answer = |request: &Request| {
+            let asked = log.asked.entry(request.clone()).or_default();
+            let answers = log.answers.get(request).map_or(&[][..], Vec::as_slice);
+            let known = answers.get(*asked).cloned();
+            *asked = asked.saturating_add(1);
+            known.map_or_else(
+                || {
+                    if first {
+                        log.wanted.push(request.clone());
+                    }
+                    Err(waiting())
+                },
+                |known| known.map_err(|(kind, why)| io::Error::new(kind, why)),
+            )
+        };
+        requests.iter().map(&mut answer).collect()
+    }
+
+    fn hints(&self) -> Option<FetchHints> {
+        Some(self.storage.hints())
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.storage.describe(key)
+    }
+}
+
+/// Takes a step, whose reads `deferred` answers, until it no longer asks for what is not there: then its result counts. The step
+/// gets `carried` each time, and must do the same with it each time. With `spawner`, steps run there, and else while the future is
+/// polled.
+///
+/// # Errors
+/// If the spawner drops a step.
+pub async fn drive<C: Send + 'static, T: Send + 'static>(
+    deferred: &Arc<Deferred>,
+    spawner: Option<&Arc<dyn Spawn>>,
+    mut carried: C,
+    step: fn(&mut C) -> T,
+) -> io::Result<(C, T)> {
+    loop {
+        deferred.begin();
+        let result;
+        (carried, result) = match spawner {
+            None => {
+                let result = step(&mut carried);
+                (carried, result)
+            }
+            Some(spawner) => {
+                spawned(&**spawner, move || {
+                    let result = step(&mut carried);
+                    (carried, result)
+                })
+                .await?
+            }
+        };
+        let requests = core::mem::take(&mut deferred.log().wanted);
+        if requests.is_empty() {
+            *deferred.log() = Log::default();
+            return Ok((carried, result));
+        }
+        drop(result);
+        let replies = deferred.storage.fetch(requests.clone()).await;
+        deferred.answered(requests, replies);
+    }
+}
+
+/// What a job leaves, and who waits for it.
+struct Slot<T> {
+    result: Option<T>,
+    gone: bool,
+    waker: Option<Waker>,
+}
+
+/// Says that no result will come, if none did.
+struct Job<T>(Arc<Mutex<Slot<T>>>);
+
+impl<T> Drop for Job<T> {
+    fn drop(&mut self) {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.gone = true;
+        let waker = slot.waker.take();
+        drop(slot);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// The result of a job that a spawner runs.
+async fn spawned<T: Send + 'static>(
+    spawner: &dyn Spawn,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let slot = Arc::new(Mutex::new(Slot { result: None, gone: false, waker: None }));
+    let job = Job(slot.clone());
+    spawner.spawn(Box::new(move || {
+        let result = run();
+        job.0.lock().unwrap_or_else(PoisonError::into_inner).result = Some(result);
+    }));
+    core::future::poll_fn(move |context| {
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        match slot.result.take() {
+            Some(result) if slot.gone => Poll::Ready(Ok(result)),
+            None if slot.gone => {
+                Poll::Ready(Err(io::Error::other("the spawner dropped the work of a query")))
+            }
+            unfinished => {
+                slot.result = unfinished;
+                slot.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+/// Lets other tasks run: pending once.
+pub async fn yielded() {
+    let mut before = false;
+    core::future::poll_fn(move |context| {
+        if core::mem::replace(&mut before, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::MemoryStorage;
+    use core::pin::pin;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    use core::task::Context;
+
+    /// Files whose answers come when they are polled again.
+    #[derive(Debug)]
+    struct Later(AtOnce<MemoryStorage>, AtomicUsize);
+
+    impl AsyncStorage for Later {
+        fn fetch(&self, requests: Vec<Request>) -> Fetching {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            let fetching = self.0.fetch(requests);
+            Box::pin(async move {
+                yielded().await;
+                fetching.await
+            })
+        }
+
+        fn describe(&self, key: &str) -> String {
+            key.to_owned()
+        }
+    }
+
+    fn later() -> (Arc<Later>, Arc<Deferred>) {
+        let memory = MemoryStorage::new([("a/x", &b"0123456789"[..]), ("a/y", &b"abc"[..])]);
+        let later = Arc::new(Later(AtOnce::new(memory), AtomicUsize::new(0)));
+        let deferred = Arc::new(Deferred::new(later.clone(), Arc::default()));
+        (later, deferred)
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
+                return done;
+            }
+        }
+    }
+
+    /// A step that reads a file whose name another one tells.
+    fn step(deferred: &mut (Arc<Deferred>, usize)) -> io::Result<Bytes> {
+        deferred.1 += 1;
+        let (_, last) = deferred.0.read_tail("a/x", 1)?;
+        let both = ["a/y", "a/z"].map(|key| Request::range(key, 0..u64::from(last[0] - b'6')));
+        let mut replies = deferred.0.fetch(&both).into_iter();
+        let found = replies.next().unwrap()?.into_bytes();
+        assert_eq!(replies.next().unwrap().unwrap_err().kind(), io::ErrorKind::NotFound);
+        found
+    }
+
+    #[test]
+    fn a_step_is_taken_again_once_for_each_round_of_answers() {
+        let (later, deferred) = later();
+        let ((_, steps), found) = block_on(drive(&deferred, None, (deferred.clone(), 0), step)).unwrap();
+        assert_eq!((&*found.unwrap(), steps, later.1.load(Ordering::Relaxed)), (&b"abc"[..], 3, 2));
+        assert!(deferred.log().answers.is_empty(), "nothing is held for the next step");
+    }
+
+    #[test]
+    fn who_lists_twice_sees_what_changed() {
+        let (later, deferred) = later();
+        let step =
+            |deferred: &mut Arc<Deferred>| Ok::<_, io::Error>([deferred.list("a")?, deferred.list("a")?]);
+        let (_, found) = block_on(drive(&deferred, None, deferred.clone(), step)).unwrap();
+        assert_eq!((found.unwrap().map(|list| list.len()), later.1.load(Ordering::Relaxed)), ([2, 2], 2));
+    }
+
+    #[test]
+    fn outside_a_future_the_error_says_what_to_call() {
+        let (_, deferred) = later();
+        let error = deferred.size("a/x").unwrap_err();
+        assert!(error.kind() == io::ErrorKind::WouldBlock && error.to_string().contains("_async"), "{error}");
+    }
+
+    #[derive(Debug)]
+    struct Threads(bool);
+
+    impl Spawn for Threads {
+        fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+            if self.0 {
+                std::thread::spawn(job);
+            }
+        }
+    }
+
+    #[test]
+    fn a_spawner_runs_the_steps_and_its_loss_is_an_error() {
+        for runs in [true, false] {
+            let (_, deferred) = later();
+            let spawner: Arc<dyn Spawn> = Arc::new(Threads(runs));
+            let done = block_on(drive(&deferred, Some(&spawner), (deferred.clone(), 0), step));
+            match done {
+                Ok((_, found)) => assert_eq!((runs, &*found.unwrap()), (true, &b"abc"[..])),
+                Err(error) => assert!(!runs && error.to_string().contains("dropped"), "{error}"),
+            }
+        }
+    }
+}
