@@ -20,9 +20,10 @@ NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "
 BYTES = "\"Order of string coordinates\""
 TIES = "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\""
 TWICE = "\"Fragments of the same first timestamp\""
+MERGED = "\"Rectangles of date dimensions, libtiledb 1.6 and 1.7\": fragments are merged by them"
 HISTORY = "\"Versions of a cell, libtiledb 2.10 and 2.11\""
 # with these, cells come in an order that neither the steps nor the schema say, and perhaps twice
-OUT_OF_ORDER = (BYTES, TIES, HISTORY)
+OUT_OF_ORDER = (BYTES, TIES, HISTORY, MERGED)
 # dense fragments that 2.30 consolidates within a current domain which cuts their space tiles hold tiles of fewer cells
 CUT = "\"Consolidation within a current domain\""
 # dense boxes of more cells are not put together
@@ -143,11 +144,12 @@ class Model:
         # why nothing that was consolidated is known; why the last query was not decided
         self.doubt = self.why = None
         # the attributes that were consolidated, the times that were, and whether what was there before is gone
-        self.kept, self.spans, self.vacuumed = attributes, [], False
+        self.kept, self.spans, self.vacuumed, self.consolidators = attributes, [], False, []
         current = self.schema.get("current_domain")
         for step in case["steps"]:
             if step["op"] == "write":
                 self.writes.append(Write(step, self.schema, dict(attributes), self.release(step)))
+                self.writes[-1].upgraded = self.upgraded
             elif step["op"] == "evolve":
                 self.evolutions.append(step)
                 for name in step.get("drop", []):
@@ -158,6 +160,7 @@ class Model:
                 self.deletes.append(step["t"])
             if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
                 self.consolidated, self.kept = True, dict(attributes)
+                self.consolidators.append(self.release(step))
                 self.histories |= (2, 10) <= self.release(step) <= (2, 11)
                 self.vacuumed |= self.release(step) < (2, 0)
                 self.spans.append(self.span(step))
@@ -213,14 +216,19 @@ class Model:
         if any(start <= t <= end for t in self.deletes):
             return self.undecided("deletes")
         seen = [w for w in self.writes if start <= w.time <= end]
-        # a dense array shows what it held before where a window does not hold all that was consolidated
-        before = self.schema["array_type"] == "dense" and not self.vacuumed and not any(
-            start <= first and last <= end for first, last in self.spans)
+        before = self.before(timestamps)
         if self.doubt and not before:
             return self.undecided(self.doubt)
         if self.consolidated and not before and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
             return self.undecided("a window of a consolidated array")
         return sorted(seen, key=lambda w: w.time)
+
+    def before(self, timestamps):
+        """Whether a window shows what there was before it was consolidated: in a dense array, where the window does not hold all
+        that was."""
+        start, end = self.window(timestamps)
+        return self.schema["array_type"] == "dense" and not self.vacuumed and not any(
+            start <= first and last <= end for first, last in self.spans)
 
     def undecided(self, why):
         self.why = why
@@ -296,17 +304,22 @@ class Model:
 
     def answer(self, schema, query):
         """The columns of a query, dimensions first: {name: cells or None}, and their number; None if the steps do not
-        decide."""
+        decide. A column that is None the steps do not decide either."""
         table = self.table(schema, query)
         if table is None:
             return None
-        if self.consolidated and not all(self.same(self.kept.get(a["name"]), a) for a in schema["attributes"]):
+        consolidated = self.consolidated and not self.before(query["timestamps"])
+        if consolidated and not all(self.same(self.kept.get(a["name"]), a) for a in schema["attributes"]):
             return self.undecided("an attribute that was not consolidated")
-        if self.consolidated and (lacks(self, schema, query) or changed(self, schema, query)):
+        if consolidated and (lacks(self, schema, query) or changed(self, schema, query)):
             return self.undecided("consolidation of fragments without an attribute, or with one of another type")
-        if far_apart(self, "bit_width_reduction", 128):
+        # of a dense array what was lost of some attributes leaves the others as they are; a condition looks at all of them
+        lost = far_apart(self, "bit_width_reduction", 128)
+        if lost and (schema["array_type"] == "sparse" or query.get("condition")):
             return self.undecided("bit-width reduction of values as far apart as their type allows")
-        if self.consolidated and bytes_in_order(self, schema, query):
+        if past_the_type(self, schema):
+            return self.undecided("consolidation that lost cells")
+        if consolidated and bytes_in_order(self, schema, query):
             return self.undecided("consolidation of strings with bytes from 0x80")
         coordinates, sources = table
         columns = {}
@@ -318,7 +331,8 @@ class Model:
             if fill is None and not a.get("nullable"):
                 return self.undecided("no fill value")
             has = {id(w): self.kind(w, a) for w in self.writes}
-            columns[name] = [s[0].columns[name][s[1]] if s and has[id(s[0])] else fill for s in sources]
+            columns[name] = None if name in lost else [
+                s[0].columns[name][s[1]] if s and has[id(s[0])] else fill for s in sources]
         good = range(len(sources))
         condition = query.get("condition")
         if condition:
@@ -331,7 +345,7 @@ class Model:
                 fills = {a["name"]: self.fill(a) for a in schema["attributes"]}
                 columns = {n: [x if h else fills[n] for x, h in zip(c, holding)] for n, c in columns.items()}
         wanted = query.get("names")
-        return {n: [c[i] for i in good] for n, c in columns.items() if wanted is None or n in wanted}, len(good)
+        return {n: c and [c[i] for i in good] for n, c in columns.items() if wanted is None or n in wanted}, len(good)
 
     def domain(self):
         """The box of all that was written in a dense array: hex; None of none."""
@@ -454,9 +468,18 @@ def note(told, schema, query, columns):
             query["undecided"] = stray[0] + ": not decided"
     if right is None:
         return False
-    names = list(columns or right[0])
+    names, without = list(columns or right[0]), []
+    if any(right[0][n] is None for n in names):
+        if columns is None:
+            return False
+        if validity(told, schema, asked):
+            # which of its cells are null libtiledb does not know either
+            without = [n for n in names if right[0][n] is None]
+            names = [n for n in names if n not in without]
+        right = {n: columns[n] if c is None else c for n, c in right[0].items()}, right[1]
     if columns is None or differs(schema, asked, right[0], columns, names):
         query["model"] = {"cells": right[1], "fields": encoded(schema, {n: right[0][n] for n in names}, right[1])}
+        query["model"]["without"] = without
         query["rules"] = rules(told, schema, asked)
     return True
 
@@ -511,6 +534,34 @@ def old_dates(told, schema, query):
     """Whether rectangles that 1.6 and 1.7 made of dates decide what lies in ranges."""
     return any(query["ranges"]) and any(d["type"].startswith("DATETIME") for d in schema["dimensions"]) and any(
         w.box is None and w.release < (2, 0) for w in told.writes)
+
+
+def old_dates_merged(told, schema, query):
+    """Whether 2.30, which merges tiles of fragments in the order of their rectangles, has such rectangles to go by."""
+    return query["layout"] == "global-order" and len(told.writes) > 1 and any(
+        d["type"].startswith("DATETIME") for d in schema["dimensions"]) and any(
+        w.box is None and w.release < (2, 0) for w in told.writes)
+
+
+def misread(told, schema, query):
+    """Whether a release from 2.0 to 2.16 wrote files of dimensions into an array of version 1 to 4, with the filters of coordinates:
+    2.30 takes them as unfiltered."""
+    start, end = told.window(query["timestamps"])
+    return vt(told.case["lib"]) < (2, 0) and any(
+        w.box is None and (2, 0) <= w.release <= (2, 16) and not w.upgraded and start <= w.time <= end for w in told.writes)
+
+
+def past_the_type(told, schema):
+    """Whether 2.0 to 2.9 consolidated a sparse array of which the last tile of a dimension ends behind its type's largest number: only
+    the cells of some tiles are in the new fragment."""
+    def past(d):
+        if d["type"] in FLOATS or is_text(d) or not d["tile_extent"]:
+            return False
+        lo, hi, extent = (expect.unpack(d["type"], bytes.fromhex(x)) for x in (*d["domain"], d["tile_extent"]))
+        bits = 8 * capi.size_of(d["type"]) - (d["type"][0] != "U")
+        return lo + ((hi - lo) // extent + 1) * extent - 1 >= 2 ** bits
+    return schema["array_type"] == "sparse" and any(r <= (2, 9) for r in told.consolidators) and any(
+        map(past, schema["dimensions"]))
 
 
 def bucket(dimension, coordinate, bits):
@@ -569,8 +620,8 @@ def twice(told, schema, query):
 
 
 def far_apart(told, filter_, short):
-    """Whether a release up to 2.28 passed a filter values of a type that are so far apart: but for `short`, as far as it allows.
-    Bit-width reduction takes a window of a signed type for narrow whose values are, and loses them; double delta stores a
+    """The fields of which a release up to 2.28 passed a filter values of a type that are so far apart: but for `short`, as far as it
+    allows. Bit-width reduction takes a window of a signed type for narrow whose values are, and loses them; double delta stores a
     difference of differences of -2**63 as a sign without a magnitude."""
     def wide(field, cells_, around=False):
         size, kind = capi.size_of(field["type"]), field["type"]
@@ -583,16 +634,16 @@ def far_apart(told, filter_, short):
         values += [-2 ** (8 * size - 1)] if around else []
         return bool(values) and max(values) - min(values) >= 2 ** (8 * size) - short
 
+    found = set()
     for w in told.writes:
         if w.release > (2, 28):
             continue
-        if any(wide(a, w.columns[n], bool(w.box)) for n, a in w.attributes.items() if n in w.columns):
-            return True
+        found |= {n for n, a in w.attributes.items() if n in w.columns and wide(a, w.columns[n], bool(w.box))}
         # dimensions without filters have those of all coordinates
         dimensions = [dict(d, filters=d.get("filters") or told.schema.get("coords_filters")) for d in told.schema["dimensions"]]
-        if w.box is None and any(wide(d, [c[k] for c in w.coordinates]) for k, d in enumerate(dimensions) if not is_text(d)):
-            return True
-    return False
+        if w.box is None:
+            found |= {d["name"] for k, d in enumerate(dimensions) if not is_text(d) and wide(d, [c[k] for c in w.coordinates])}
+    return found
 
 
 RULES = [
@@ -601,6 +652,8 @@ RULES = [
     (TWICE, twice),
     (HISTORY, versions),
     (TIES, ties),
+    (MERGED, old_dates_merged),
+    ("\"Dimension files in arrays of versions 1 to 4\"", misread),
     ("\"Dense fragments without an attribute\"", lacks),
     ("\"Attributes whose type changed\"", changed),
     ("\"Validity tiles of dense arrays, libtiledb 2.6 to 2.10\"", validity),

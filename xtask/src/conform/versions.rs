@@ -369,8 +369,12 @@ fn stored_out_of_order(
         queries.get(*index).is_some_and(|query| expected::has_duplicates(expected, query))
     };
     let repeated = differing.iter().all(repeats);
-    if !repeated && strings(&call(folder, "--stored")?, "stored").next().is_none() {
-        return Ok(Err("all fragments are stored in their order".into()));
+    if !repeated {
+        let stored = call(folder, "--stored")?;
+        if strings(&stored, "stored").next().is_none() {
+            let failed = stored.get("message").and_then(Value::as_str);
+            return Ok(Err(failed.unwrap_or("all fragments are stored in their order").to_owned()));
+        }
     }
     let unknown: Vec<_> = differing
         .iter()
