@@ -25,6 +25,8 @@ COMPRESSORS = {"gzip": (1, 9), "zstd": (1, 12), "lz4": (1, 3), "bzip2": (1, 9)}
 PLAIN = list(COMPRESSORS) + ["none", "rle", "byteshuffle", "bitshuffle"]
 ALWAYS = (0, 0)
 NEVER = (9, 9)
+# 1.7.0 has none
+CHECKSUMS = (1, 7, 1)
 
 # What libraries can do: bin -> (first release that can, first that cannot any more).
 # Where a release has the interface but gets it wrong, the comment says so.
@@ -57,7 +59,7 @@ can("attribute", ["BOOL one", "BOOL several", "BOOL var"], (2, 10))
 can("attribute", ["ANY var"])
 for _place in ("fixed", "var", "coordinates", "offsets"):
     can("filter", ["%s on %s" % (f, _place) for f in PLAIN + ["double_delta", "bit_width_reduction"]])
-    can("filter", ["%s on %s" % (f, _place) for f in ("checksum_md5", "checksum_sha256")], (1, 7))
+    can("filter", ["%s on %s" % (f, _place) for f in ("checksum_md5", "checksum_sha256")], CHECKSUMS)
 can("filter", [f + " on validity" for f in PLAIN + ["checksum_md5", "checksum_sha256", "bit_width_reduction", "double_delta"]],
     (2, 6))
 can("filter", ["positive_delta on fixed", "positive_delta on offsets"])
@@ -350,7 +352,7 @@ class Maker:
             out.append(self.compressor())
         if kind not in alone and self.one_in(4):
             out.append(wild.made(self.rng, self.rng.pick(["byteshuffle", "bitshuffle", "none"] + sorted(COMPRESSORS))))
-        if kind not in alone and self.n >= (1, 7) and self.one_in(6):
+        if kind not in alone and age(self.version) >= CHECKSUMS and self.one_in(6):
             # in front of what looks at values there would be the checksum's metadata
             first = kind in COMPRESSORS and self.one_in(2)
             out.insert(0 if first else len(out), self.filter(self.rng.pick(["checksum_md5", "checksum_sha256"])))
