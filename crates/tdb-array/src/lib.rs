@@ -33,7 +33,7 @@
 //! byte a cell; [`Column::values`] views them as `&[T]` without a copy.
 //!
 //! [`Read::collect`] returns a result whole; [`Read::batches`] returns it in pieces that keep the whole query inside a
-//! memory budget ([`MemoryBudget`]), whatever its size.
+//! memory budget ([`MemoryBudget`]), however large it is.
 //!
 //! If an array needs something that this build does not support, the call fails with [`Error::Unsupported`], which
 //! names it; nothing is skipped silently.
