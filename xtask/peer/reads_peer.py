@@ -163,7 +163,7 @@ def truth(reader, array, uri, schema, query, ranges, told):
     """The aggregates by what was written, or by the cells that the library returns itself; None where there is no value."""
     sparse = schema["array_type"] == "sparse"
     table = told.table(schema, dict(query, ranges=ranges, layout="row-major"))
-    right = told.answer(schema, dict(query, ranges=ranges, layout="row-major", names=None, condition=None))
+    right = told.whole_answer(schema, dict(query, ranges=ranges, layout="row-major", names=None, condition=None))
     # consolidation writes fill values around what was written, and they count from then on
     if table and right and (not query["condition"] if sparse else not told.consolidated):
         columns, count = right
@@ -175,7 +175,7 @@ def truth(reader, array, uri, schema, query, ranges, told):
                       for i, c in enumerate(chosen)]
         return values(schema, query, columns, count, chosen)
     if sparse and query["condition"]:
-        right = told.answer(schema, dict(query, ranges=ranges, layout="row-major", names=None))
+        right = told.whole_answer(schema, dict(query, ranges=ranges, layout="row-major", names=None))
         if right:
             columns, count = right
             return values(schema, query, columns, count, [True] * count)
@@ -370,6 +370,7 @@ def ask(reader, uri, query, told):
         if any(name in model.OUT_OF_ORDER for name in query["rules"]):
             query["order"] = "canonical"
         query["cut"] = told.doubt == model.CUT
+        query["lost"] = told.lost()
         var = any(a["cell_val_num"] == "var" for a in schema["attributes"]
                   if query["names"] is None or a["name"] in query["names"])
         if not sparse and var:
@@ -378,7 +379,7 @@ def ask(reader, uri, query, told):
         if query["labels"]:
             told.undecided("labels")
         else:
-            right = told.answer(schema, dict(query, ranges=joined if sparse else ranges))
+            right = told.whole_answer(schema, dict(query, ranges=joined if sparse else ranges))
         query["decided"] = bool(right)
         if not right:
             query["why"] = told.why
@@ -433,7 +434,7 @@ def whole(reader, array, schema, told):
     except capi.TileDBError:
         query = {"ranges": [[r] for r in box] if box else [[] for _ in schema["dimensions"]], "layout": "row-major",
                  "timestamps": [None, None]}
-        right = told.answer(schema, query)
+        right = told.whole_answer(schema, query)
         if not right:
             raise
         return known_of(schema, right[0])
@@ -452,7 +453,7 @@ def unread(case, told, args):
     schema["view"] = reads_queries.view(case, schema)
     box = {"ranges": [[r] for r in schema["view"]] if schema["view"] else [[] for _ in schema["dimensions"]],
            "layout": "row-major", "timestamps": [None, None]}
-    right = told.answer(schema, box)
+    right = told.whole_answer(schema, box)
     out = {"begun": case["lib"], "schema": schema, "steps": [s["op"] for s in case["steps"]], "queries": []}
     if right is None:
         return out
@@ -463,7 +464,7 @@ def unread(case, told, args):
         if query["aggregates"] or query["labels"] or told.evolutions and query["timestamps"] != [None, None]:
             continue
         query["ranges"] = ranges
-        right = told.answer(schema, query)
+        right = told.whole_answer(schema, query)
         if right:
             query["refused"] = "the library crashes"
             add_written(None, schema, query, right, 0, None)

@@ -231,6 +231,34 @@ fn the_least_budget_that_is_named_holds_the_largest_cell() {
     }
 }
 
+/// Tiles of five cells of 72 KB each, in Hilbert order, of which four fragments have the same.
+fn few_wide_cells() -> Array {
+    let dimensions = ["x", "y"].map(|name| Dimension::new(name, 3u16..=37).with_tile(7u16));
+    let wide = Attribute::new("wide", Datatype::Int64, CellValNum::Fixed(9000.try_into().unwrap()));
+    let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(dimensions.into())).with_attribute(wide);
+    (schema.cell_order, schema.capacity) = (Layout::Hilbert, 5);
+    let (storage, options) = create(&schema);
+    for fragment in 0..4u16 {
+        let x: Vec<u16> = (0..8).map(|cell| 3 + cell * 4 + fragment % 2).collect();
+        let y: Vec<u16> = x.iter().map(|x| 40 - x).collect();
+        let values = vec![i64::from(fragment); 9000 * x.len()];
+        let write = options.clone().open_storage(storage.clone()).unwrap();
+        let write = write.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("y", &y));
+        write.column(WriteColumn::fixed("wide", &values)).commit().unwrap();
+    }
+    OpenOptions::new().threads(2).open_storage(storage).unwrap()
+}
+
+#[test]
+fn the_least_budget_that_is_named_counts_a_cell_as_a_whole() {
+    let array = few_wide_cells();
+    for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder] {
+        let named = least(|budget| count(array.read().order(order).memory(budget)));
+        let found = count(array.read().order(order).memory(named));
+        assert!(matches!(found, Ok(16)), "{order:?}: {found:?} in {named}");
+    }
+}
+
 #[test]
 fn a_condition_is_decided_without_statistics_where_there_is_no_room_for_them() {
     let array = wide_tiles();

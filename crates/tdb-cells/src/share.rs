@@ -147,10 +147,15 @@ pub fn too_small(budget: MemoryBudget, least: u64) -> QueryError {
     QueryError::BudgetTooSmall { budget, least: budget_for(least) }
 }
 
-/// The error of a batch that cannot be any smaller.
+/// The error of a batch that cannot be any smaller. It failed before it had taken all that it needs: the budget that is named
+/// is a quarter larger than what it had taken, so that it is enough.
 pub fn smallest(error: QueryError) -> QueryError {
     match error {
-        QueryError::OverBudget { budget, needed } => QueryError::BudgetTooSmall { budget, least: needed },
+        QueryError::OverBudget { budget, needed } => {
+            let bytes = needed.bytes();
+            let least = MemoryBudget::rounded_up(bytes.saturating_add(bytes / 4));
+            QueryError::BudgetTooSmall { budget, least }
+        }
         other => other,
     }
 }

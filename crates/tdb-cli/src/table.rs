@@ -53,11 +53,10 @@ pub(crate) fn write(
                 line.push_str("  ");
             }
             let text = text(column);
-            if heading.right {
-                line.push_str(&format!("{text:>width$}"));
-            } else {
-                line.push_str(&format!("{text:<width$}"));
-            }
+            // Not by a width in a format string: those end at 65,535.
+            let blanks = " ".repeat(width.saturating_sub(self::width(&text)));
+            let (before, after) = if heading.right { (blanks.as_str(), "") } else { ("", blanks.as_str()) };
+            line.extend([before, &text, after]);
         }
         writeln!(out, "{}", line.trim_end())
     };
@@ -86,6 +85,14 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
+/// A text of at most so many characters; a longer one ends in an ellipsis.
+pub(crate) fn shortened(text: String, most: usize) -> String {
+    if width(&text) <= most {
+        return text;
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +104,16 @@ mod tests {
         write_rows(&mut out, 1, &[Heading::right("n"), Heading::left("city")], &rows).unwrap();
         let expected = "   n  city\n ---  ----\n   1  Oslo\n 100  x\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_cell_may_be_wider_than_a_format_string_allows() {
+        let (wide, mut out) = ("x".repeat(70_000), Vec::new());
+        let rows = [vec![wide.clone(), "y".to_owned()]];
+        write_rows(&mut out, 0, &[Heading::right("a"), Heading::left("b")], &rows).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().last(), Some(&*format!("{wide}  y")));
+        assert_eq!(shortened(wide, 4), "xxx…");
+        assert_eq!(shortened("four".to_owned(), 4), "four");
     }
 }

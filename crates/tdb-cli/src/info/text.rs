@@ -11,11 +11,14 @@ use crate::calendar;
 use crate::describe::pipeline_text;
 use crate::failure::one_line;
 use crate::meta;
-use crate::table::{self, Heading};
+use crate::table::{self, Heading, shortened};
 use crate::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 
 /// How many values of an enumeration are shown.
 const SHOWN_VALUES: usize = 20;
+
+/// How many characters of a fill value are shown.
+const MOST_FILL: usize = 60;
 
 pub(super) fn write(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     let schema = info.array.schema();
@@ -96,7 +99,7 @@ fn attributes(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
             let null = attribute.nullable && attribute.fill_validity == 0;
             // The fill of a var-length cell is one value.
             let fill = cell_text(attribute.datatype, attribute.cell_val_num, &attribute.fill_value);
-            let fill = if null { "null".to_owned() } else { fill };
+            let fill = if null { "null".to_owned() } else { shortened(fill, MOST_FILL) };
             vec![
                 name(&attribute.name),
                 attribute.datatype.to_string(),

@@ -220,14 +220,15 @@ impl Parts {
         let (threads, beside) = (self.threads(plan), self.beside(plan));
         // The shortest window has a stretch of each fragment that overlaps there, and one cell may hold all values of its tile.
         let overlapping = overlapping(plan);
-        let together = cells.saturating_mul(self.cost.per_cell()).saturating_mul(overlapping);
+        let a_cell = self.cost.per_cell().saturating_mul(overlapping);
         let values = values.saturating_mul(3).saturating_mul(overlapping);
         let room = |stretches: u64| {
             let notes = keyed::notes(plan).saturating_mul(stretches);
-            let cells = together.checked_div(stretches).unwrap_or(together).saturating_add(values);
+            // However many stretches a tile has: each is a cell at least.
+            let cells = cells.div_ceil(stretches.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
             cells.max(Room::least(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
-        let least = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(together);
+        let least = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(a_cell);
         let least = least.saturating_add(least / 3).saturating_add(threads).saturating_add(beside);
         too_small(self.budget, least).into()
     }

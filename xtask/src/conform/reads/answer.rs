@@ -42,6 +42,8 @@ const ACCIDENTS: [&str; 5] = [
 /// Dense fragments are consolidated in tiles cut at the current domain, which hold fewer cells than they must: reading them
 /// fails, or cells stand in wrong places.
 const CUT: &str = "\"Consolidation within a current domain\"";
+/// A release up to 2.2 stored fewer tiles than its boxes cover.
+const LOST: &str = "\"Old versions\": up to 2.2 it computes places in dense arrays in floating point";
 /// It leaves something in the place of a value of no cells.
 const NO_CELLS: &str = "an aggregate of no cells that is not null has some value";
 
@@ -75,10 +77,14 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     let mut rules = list(query, "rules").iter().filter_map(Value::as_str);
     let accident = rules.find(|rule| ACCIDENTS.contains(rule));
     let undecided = accident.or_else(|| is(query, "cut").then_some(CUT));
+    let undecided = undecided.or_else(|| is(query, "lost").then_some(LOST));
     let undecided = undecided.filter(|_| refused.is_none() && !is(query, "decided"));
     let ask = || question::read(&array, query);
     if !list(query, "aggregates").is_empty() {
         let found = ask()?.aggregate(question::aggregates(query)?);
+        if matches!(found, Err(Error::Corrupt { .. })) && is(query, "lost") {
+            return Ok(Verdict::Refused(LOST.to_owned()));
+        }
         if let Some(why) = refused {
             match found {
                 Err(Error::Query(QueryError::OutsideDomain { .. })) if why.contains(OUTSIDE_CURRENT) => {}
@@ -116,6 +122,7 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
         Err(Error::Corrupt { .. }) if refused.is_some() && is(query, "cut") => {
             return Ok(Verdict::Refused(format!("{CUT}: {}", refused.unwrap_or_default())));
         }
+        Err(Error::Corrupt { .. }) if is(query, "lost") => return Ok(Verdict::Refused(LOST.to_owned())),
         cells => cells.map_err(failed)?,
     };
     if let Some(why) = undecided {
