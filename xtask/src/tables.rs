@@ -125,8 +125,7 @@ fn filters() -> String {
             yes(encodes(row)),
         ]
     });
-    let intro =
-        "A feature, all on by default, drops a dependency; pipelines that name the filter still parse.";
+    let intro = "Each feature is on by default and brings a dependency; without it, pipelines that name the filter still parse.";
     let head = ["code", "name", "compressor code", "feature", "decodes", "encodes"];
     document("Filters", intro, &head, rows)
 }

@@ -1,7 +1,7 @@
 //! Read and write TileDB arrays in pure Rust.
 //!
 //! An array is a folder: schema files, fragments (one a write), commit files that say which fragments count, and
-//! metadata files. [`Array::open`] lists it, reads the schema and the footers of the visible fragments;
+//! metadata files. [`Array::open`] lists it and reads the schema and the footers of the visible fragments;
 //! [`Array::read`] starts a query, which plans byte ranges, fetches them, decodes tiles and puts cells in order:
 //!
 //! ```text
@@ -29,17 +29,33 @@
 //! A program needs no other crate of the stack: [`schema`] has the types that describe an array, [`causes`] the errors
 //! inside [`Cause`], and [`stored`] what files contain. The folder `examples` has a short program for each usual task.
 //!
-//! Results are columns with the layout Arrow uses: values back to back, offsets (one more than cells) and
-//! validity beside; [`Column::values`] views them as `&[T]` without a copy.
+//! Results are columns with the layout Arrow uses: values back to back, offsets (one more than cells) and validity, a
+//! byte a cell; [`Column::values`] views them as `&[T]` without a copy.
 //!
-//! [`Read::collect`] returns a result whole; [`Read::batches`] returns it in pieces that keep the whole query inside a memory
-//! budget ([`MemoryBudget`]), whatever its size.
+//! [`Read::collect`] returns a result whole; [`Read::batches`] returns it in pieces that keep the whole query inside a
+//! memory budget ([`MemoryBudget`]), however large it is.
 //!
-//! Whatever an array needs that this build does not do is refused by name ([`Error::Unsupported`]); nothing is
-//! skipped silently.
+//! If an array needs something that this build does not support, the call fails with [`Error::Unsupported`], which
+//! names it; nothing is skipped silently.
 //!
-//! This crate has no code of its own: it shows what programs need of `tdb-cells`, `tdb-storage`, `tdb-snapshot`, `tdb-query`,
-//! `tdb-write` and `tdb-maintain`, and its tests hold all of them to what this page says.
+//! # Features
+//!
+//! Each codec that has a dependency is a feature. On by default: `gzip`, `zstd` (the C library), `lz4`, `bzip2`,
+//! `checksum`, `encryption`, `webp`, and `large-pages` (results in pages of 2 MiB, on Linux). Off: `zstd-rust`
+//! (Zstandard without C; with both, the C library does the work), `webp-lossy` (writes lossy images, with C), and
+//! `async` ([`BatchStream`] is a `futures_core::Stream`). Reading a field with a filter that was left out fails, and
+//! the error names the feature. Keep `gzip`: schemas and fragment metadata are stored with it. Without any C:
+//!
+//! ```toml
+//! [dependencies.tdb-array]
+//! version = "0.1"
+//! default-features = false
+//! features = ["gzip", "zstd-rust", "lz4", "bzip2", "checksum", "encryption", "webp", "large-pages"]
+//! ```
+//!
+//! This crate has no code of its own: it re-exports what programs need of `tdb-cells`, `tdb-storage`, `tdb-snapshot`,
+//! `tdb-query`, `tdb-write` and `tdb-maintain`, and its tests hold all of them to what this page says. It must not know
+//! anything else.
 #![forbid(unsafe_code)]
 
 pub mod causes;

@@ -12,7 +12,7 @@
 //! | [`parallel`] | the threads of all crates above |
 //! | [`error`] | what failed, in which file, at which offset |
 //!
-//! What a caller says is a value that nothing has looked at yet:
+//! What a caller says is a plain value, which is checked only when it meets an array:
 //!
 //! ```
 //! use tdb_cells::TimeWindow;
@@ -23,11 +23,11 @@
 //! assert_eq!(TimeWindow::between(10, 20).end, 20);
 //! ```
 //!
-//! What this crate does not know: files, storages, fragments of an array, who asks. It starts threads (`parallel`) and asks
-//! what time it is (`clock`), for itself and for the crates above.
+//! What this crate does not know: files, storages, fragments of an array, its caller. It starts threads ([`parallel`])
+//! and reads the clock ([`clock`]), for itself and for the crates above.
 //!
-//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
-//! may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 pub mod asked;

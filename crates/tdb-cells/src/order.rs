@@ -1,4 +1,15 @@
 //! Putting cells in order, and keeping only the newest of those with equal coordinates.
+//!
+//! Each cell gets a key (`keys`): the parts of the order packed into 64 or 128 bits. What does not fit is left out, and
+//! places on a Hilbert curve stand alone in their keys; cells of equal keys are then compared. Strings are signed bytes
+//! in the order in which cells are stored, and unsigned bytes in row- and column-major order ([`Part`]).
+//!
+//! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs cut them into bands
+//! that fit the cache of a core, and the keys of a band are made, checked and sorted when its turn comes. So there is
+//! never a key for each cell in memory. Runs that turn out not to be sorted, and other orders, are distributed over
+//! buckets by the leading bits of their keys; the rest of a key and the number of the cell mostly fit a word.
+//!
+//! The sorter takes batches of coordinates ([`CellBatch`]) and knows neither tiles nor selections.
 
 pub mod hilbert;
 mod keys;

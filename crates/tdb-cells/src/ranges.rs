@@ -1,4 +1,11 @@
 //! The intervals a query asks for in one dimension.
+//!
+//! A query has a [`RangeSet`] for each dimension, and its result is their cross product. A sparse query merges each set
+//! into ascending intervals that do not touch, typed and packed. A node of an R-tree, the rectangle of a tile and a
+//! cell are then each compared by one binary search, so 100,000 points cost little more than one. Dense results come in
+//! the order in which ranges were added, and repeat cells where ranges overlap, so there the sets keep that order.
+//! Global order merges the sets, because no cell can come twice in it (libtiledb refuses several ranges there). Where
+//! the array has a current domain, open ends are those of the current domain.
 
 use tdb_codec::{Buffer, Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};

@@ -16,11 +16,11 @@
 //! tdb delete ARRAY    cells that satisfy a condition
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
 //! tdb consolidate     many files into few
-//! tdb vacuum          what others replace goes
+//! tdb vacuum          remove what other files replace
 //! ```
 //!
-//! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the
-//! command line is wrong). [`run`] is the whole command as a function:
+//! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the command
+//! line is wrong). [`run`] is the whole command as a function:
 //!
 //! ```
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -28,6 +28,9 @@
 //! assert!(String::from_utf8_lossy(&err).starts_with("error: /no/such/array: "));
 //! assert!(out.is_empty());
 //! ```
+//!
+//! What this crate does not know: anything that the public interfaces of the crates below do not say. It has no byte
+//! layouts of its own: `tdb dump` prints the fields that the ordinary parsers note while they read.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -23,14 +23,14 @@
 //! }
 //! ```
 //!
-//! A writer cuts a tile into chunks and sends each through the pipeline; a reader sends it back, last filter
-//! first. A chunk has two sides: *data*, and *metadata*, where filters note what they will need to undo their
-//! work. There are two kinds of filters:
+//! A writer cuts a tile into chunks and sends each through the pipeline; a reader sends it back, last filter first. A
+//! chunk has two sides: *data*, and *metadata*, where filters note what they will need to undo their work. There are
+//! two kinds of filters:
 //!
-//! * Most put a block in front of the metadata that is there, so that the last filter's block comes first and
-//!   each can be read from the front on the way back.
-//! * Compressors (and encryption) also transform the metadata: it becomes part of the data, and their own
-//!   block is all the metadata there is.
+//! * Most put a block in front of the metadata that is there, so that the last filter's block comes first and each can
+//!   be read from the front on the way back.
+//! * Compressors (and encryption) also transform the metadata: it becomes part of the data, and their own block is all
+//!   the metadata there is.
 //!
 //! Three filters on the values 100, 101, 103, 106 (`u32`):
 //!
@@ -43,8 +43,8 @@
 //!                    8→14, 12→17, 16→14 bytes]              ([1 part…], [1 window…], data)
 //! ```
 //!
-//! A [`Pipeline`] is what a schema stores. It is resolved once for a kind of tile, because what a filter does
-//! depends on the type it sees, and becomes a [`Decoder`] or an [`Encoder`] for any number of chunks:
+//! A [`Pipeline`] is what a schema stores. It is resolved once for a kind of tile, because what a filter does depends
+//! on the type it sees, and becomes a [`Decoder`] or an [`Encoder`] for any number of chunks:
 //!
 //! ```
 //! use tdb_codec::{Budget, Datatype, FormatVersion};
@@ -66,14 +66,29 @@
 //! # Ok::<(), tdb_filters::Error>(())
 //! ```
 //!
-//! Chunks are hostile until proven otherwise. Every filter decodes into a slice of exactly the size it has to
-//! fill; intermediate sizes are charged to a [`Budget`] before memory grows; nothing
-//! panics on any input; and a chunk that leaves bytes over is refused.
+//! Chunks are hostile until proven otherwise. Every filter decodes into a slice of exactly the size it has to fill;
+//! intermediate sizes are charged to a [`Budget`] before memory grows; nothing panics on any input; and a chunk that
+//! leaves bytes over is refused.
 //!
-//! A pipeline with a filter that this build does not know still parses and writes. Only resolving it fails,
-//! with the filter's name and position. The table of filters is [`registry`].
+//! A pipeline with a filter that this build does not know still parses and writes. Only resolving it fails, with the
+//! filter's name and position. The table of filters is [`registry`].
 //!
-//! What this crate does not know: chunk headers, tiles, field names, files, threads.
+//! # How a chunk is decoded
+//!
+//! [`Pipeline::decoder`] fixes the types that each filter sees, and drops filters that do nothing to that type. Running
+//! the pipeline backwards moves data between the chunk, two scratch buffers and the output. The last move goes straight
+//! into the caller's slice, and filters that keep lengths (positive delta, XOR, checksums) work where the data is. So a
+//! chunk with one compressor is decompressed into its final place and nowhere else.
+//!
+//! # Features
+//!
+//! Each codec that has a dependency is a feature: `gzip`, `zstd` (the C library), `lz4`, `bzip2`, `checksum`,
+//! `encryption` and `webp`, all on by default. Two are off: `zstd-rust` (Zstandard without C; with both, the C library
+//! does the work) and `webp-lossy` (writes lossy images, with C). All crates above hand these features down, so that a
+//! program without C turns off the default features of `tdb-array` or `tdb-cli` and asks for `zstd-rust` instead of
+//! `zstd`.
+//!
+//! What this crate does not know: chunk headers, tiles, field names, nullability, files, threads, its caller.
 // `kernels` is the one module that may; everything else is safe, and the lint says so per item.
 #![deny(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! Upkeep of TileDB arrays: whether all is well, many files made into few, and what they replace removed.
 //!
-//! [`verify`] walks every file of an array and compares what is said of cells with the cells. A [`Consolidation`] makes many
-//! fragments, footers, commit or metadata files into few; a [`Vacuum`] removes what was replaced. Each is a [`MaintenancePlan`]
-//! before it is done.
+//! [`verify`] walks every file of an array and compares what the files say of cells with the cells. A [`Consolidation`]
+//! makes many fragments, footers, commit or metadata files into few; a [`Vacuum`] removes what was replaced. Each is a
+//! [`MaintenancePlan`] before it is carried out.
 //!
 //! ```
 //! use tdb_maintain::verify;
@@ -13,10 +13,10 @@
 //! assert!(found.problems.is_empty());
 //! ```
 //!
-//! What this crate does not know: byte layouts, and how one fragment is written: `tdb-write` does that.
+//! What this crate does not know: byte layouts, and how one fragment is written, which is the work of `tdb-write`.
 //!
-//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
-//! may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 mod maintain;

@@ -1,5 +1,26 @@
-//! Checking a whole array: every structure parsed, every chunk of every tile decoded, every checksum compared, and what is
-//! said of cells compared with them.
+//! Checking a whole array: every structure parsed, every chunk of every tile decoded, every checksum compared, and what
+//! is said of cells compared with them.
+//!
+//! This walks everything, not only what a query needs: every schema, enumeration, commit, vacuum and metadata file,
+//! every section, every chunk of every data file, and file sizes against footers (`commits`, `data`, `files`). It goes
+//! on after a problem.
+//!
+//! Then it compares what is said of cells with the cells:
+//!
+//! - cells of a sparse fragment are in the order that it claims, with the comparison that checks writes in global order
+//!   (`write::GlobalOrder`); no coordinates are there twice where the array forbids it; versions of a cell are newest
+//!   first (`cells`);
+//! - each cell lies in its tile's rectangle and in the fragment's non-empty domain, each rectangle in the one above it,
+//!   and the domain is that of the tiles (`rectangles`);
+//! - statistics of tiles and fragments are those that the writer would make of the cells (`statistics`).
+//!
+//! One tile of all dimensions, or of one attribute, is in memory at a time, with the last cell of the one before: order
+//! brings equal coordinates together. Of each kind of problem the first eight of a fragment are shown and the others
+//! counted, so that a report is bounded too (`report`).
+//!
+//! What is odd but harmless is a note: an orphaned fragment, a file that no footer mentions, bytes that nothing refers
+//! to (`unused`), a rectangle that is larger than its cells need. A fault that releases of libtiledb are known to write
+//! is a note if a row of the table in `known` says so, by version, type or value.
 
 use core::mem;
 use std::collections::{HashMap, HashSet};

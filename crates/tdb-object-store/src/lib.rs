@@ -1,8 +1,8 @@
 //! TileDB arrays in object stores: S3, Azure Blob Storage, Google Cloud Storage, and reading from plain HTTP servers.
 //!
-//! [`ObjectStorage`] makes a folder of any store of the `object_store` crate a storage of `tdb-array`, to read and to write:
-//! [`open`] finds the store that a URL names, with credentials from the environment and from options. Reads are planned by
-//! `tdb-array`, which says what a step needs; this crate makes those requests at once.
+//! [`ObjectStorage`] turns a folder of any store of the `object_store` crate into a storage of `tdb-array`, to read and
+//! to write. [`open`] finds the store that a URL names, with credentials from the environment and from options.
+//! `tdb-array` plans reads and says what each step needs; this crate makes those requests at once.
 //!
 //! ```no_run
 //! use tdb_array::OpenOptions;
@@ -13,11 +13,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Writing follows the protocol of local folders. Data objects are complete before the commit marker is made, which is made only
-//! if it is not there. Evolving and maintaining an array takes a lease, where the store can put on a condition; a lease binds
-//! tdb's writers, not libtiledb's.
+//! Writing follows the protocol of local folders: data objects are complete before the commit marker is created, and
+//! the marker is created only if it is not there. Evolving and maintaining an array takes a lease where the store has
+//! conditional puts; a lease binds tdb's writers, not libtiledb's.
 //!
-//! This crate knows nothing of the format, and decodes nothing.
+//! Each kind of store is a feature, on by default: `aws`, `azure`, `gcp`, `http`.
+//!
+//! What this crate does not know: the format, cells, queries. It decodes nothing.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -1,9 +1,9 @@
 //! Queries of TileDB arrays: which cells, in which order, inside which memory.
 //!
-//! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is checked against the schema and
-//! becomes a plan. What runs the plan depends on the array and on what was asked for: `dense` paints cells into their places,
-//! `sparse` selects, orders and gathers them, `stream` cuts a query into parts that fit a memory budget, `aggregate` adds cells
-//! up, `explain` says what would be read.
+//! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is checked against the
+//! schema and becomes a plan (`plan`). Which module runs the plan depends on the array and on the query: `dense` paints
+//! cells into their places, `sparse` selects, orders and gathers them, `stream` cuts a query into parts that fit a
+//! memory budget, `aggregate` adds cells up, and `explain` says what would be read.
 //!
 //! ```
 //! use tdb_cells::expression::field;
@@ -16,14 +16,14 @@
 //! # Ok::<(), tdb_cells::Error>(())
 //! ```
 //!
-//! [`condition`] and [`sparse`] show those above what they need to merge fragments: conditions as programs over columns, and the
-//! deletes that are in force.
+//! [`condition`] and [`sparse`] are public for `tdb-maintain`, which merges fragments with them: conditions as programs
+//! over columns, and the deletes that are in force.
 //!
-//! What this crate does not know: file names, byte layouts, how anything is written. Its only thread of its own is that of
-//! [`BatchStream`], which reads the next batch while a caller works on one.
+//! What this crate does not know: file names, byte layouts, how anything is written. The only thread that it starts
+//! itself is that of [`BatchStream`], which reads the next batch while the caller works on one.
 //!
-//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
-//! may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 mod aggregate;

@@ -1,7 +1,7 @@
-//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata. And what a group is.
+//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata; and what a group is.
 //!
-//! A schema file is one generic tile (crate `tdb-tile`); its unfiltered payload is what [`ArraySchema::parse`]
-//! reads. In the order of the bytes (specification, "Array schema"):
+//! A schema file is one generic tile (crate `tdb-tile`); its unfiltered payload is what [`ArraySchema::parse`] reads.
+//! In the order of the bytes (specification, "Array schema"):
 //!
 //! ```text
 //! u32  format version          decides which of the fields below exist
@@ -34,9 +34,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`schema`](ArraySchema) that was parsed has passed [`ArraySchema::check`]: extents are positive, domains are
-//! not inverted, names are unique, and dense arrays have integral dimensions of one type, so that code above
-//! can do arithmetic on them.
+//! A [`schema`](ArraySchema) that was parsed has passed [`ArraySchema::check`]: extents are positive, domains are not
+//! inverted, names are unique, and dense arrays have integral dimensions of one type, so that code above can do
+//! arithmetic on them.
 //!
 //! What this crate does not know: fragments, where tiles lie, timestamps of schemas, files.
 #![forbid(unsafe_code)]

@@ -1,8 +1,9 @@
 //! What a TileDB array is at one point of its history, and one tile of one field of it.
 //!
-//! [`SnapshotOptions::open_storage`] lists the array's folders, reads commit files, the newest schema in the window and the footers
-//! of the visible fragments. The [`Snapshot`] it returns knows what the array is; sections of fragments ([`fragment`]) and tiles
-//! ([`tiles`]) are read when they are asked for.
+//! [`SnapshotOptions::open_storage`] lists the array's folders and reads the commit files, the newest schema in the
+//! window, and the footers of the visible fragments: the last 64 KiB of each metadata file, in which most fragments
+//! have all their sections, or the file of consolidated footers. The [`Snapshot`] it returns knows what the array is;
+//! sections of fragments ([`fragment`]) and tiles ([`tiles`]) are read when they are asked for.
 //!
 //! ```
 //! use tdb_snapshot::SnapshotOptions;
@@ -24,11 +25,11 @@
 //! | [`context`], [`worker`] | what an open array, and what a thread, keeps |
 //! | [`snapshot`], [`group`] | an array, and a group, at a time |
 //!
-//! What this crate does not know: which cells a query wants, and in which order; how anything is written. Its bytes come from a
-//! [`Storage`](tdb_storage::Storage), whatever that is.
+//! What this crate does not know: which cells a query wants, and in which order; how anything is written. Its bytes
+//! come from any [`Storage`](tdb_storage::Storage).
 //!
-//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
-//! may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 mod consolidated;

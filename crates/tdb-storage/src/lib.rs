@@ -1,7 +1,8 @@
 //! Where the bytes of TileDB arrays come from and go to.
 //!
 //! A [`Storage`] is one folder: it lists names and reads files, several ranges in one call where that is faster. A
-//! [`WriteStorage`] makes files, whole and once. [`LocalStorage`] and [`MemoryStorage`] are both; a program may bring its own.
+//! [`WriteStorage`] makes files, whole and once. [`LocalStorage`] and [`MemoryStorage`] are both; a program may bring
+//! its own.
 //!
 //! ```
 //! use tdb_storage::{ByteRange, MemoryStorage, Storage};
@@ -20,10 +21,11 @@
 //! | [`stats`] | what reading costs, counted as it happens |
 //! | [`testing`] | storages for tests |
 //!
-//! What this crate does not know: what is in the files, and which of them there are. It is the only crate that opens files.
+//! What this crate does not know: what is in the files, and which files there are. It is the only library of the
+//! workspace that opens files.
 //!
-//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
-//! may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 pub mod deferred;

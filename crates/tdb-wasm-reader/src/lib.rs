@@ -1,13 +1,14 @@
 //! A WebAssembly module that reads TileDB arrays out of memory.
 //!
-//! The host gives the module the files of an array and a time, and gets cells as bytes. The module imports nothing: no clock, no
-//! randomness, no files. It is built for `wasm32-unknown-unknown` by `cargo xtask wasm`, which also runs it in Node on some
-//! fixtures; `tests/read.mjs` shows a whole host.
+//! The host gives the module the files of an array and a time, and gets cells as bytes. The module imports nothing: no
+//! clock, no randomness, no files. It is built for `wasm32-unknown-unknown` by `cargo xtask wasm`, which also runs it
+//! in Node on some fixtures; `tests/read.mjs` shows a whole host.
 //!
 //! # Exports
 //!
-//! Numbers are `i32`, except times, which are `i64` (`BigInt` in JavaScript): unsigned milliseconds since 1970-01-01 UTC. The
-//! memory is exported as `memory`. It may grow in any call, so the host makes its views anew afterwards.
+//! Numbers are `i32`, except times, which are `i64` (`BigInt` in JavaScript): unsigned milliseconds since 1970-01-01
+//! UTC. The memory is exported as `memory`. It may grow in any call, so the host has to make its views again after each
+//! call.
 //!
 //! ```text
 //! tdb_input(len) -> address            sets aside len bytes for the host to fill; 0 if there is no memory
@@ -20,9 +21,40 @@
 //! tdb_clear()                          forgets files, key, input and output
 //! ```
 //!
-//! A file's key is its path below the array's folder, with slashes: `__schema/__1_1_…`. An order is the format's number: 0
-//! row-major, 1 column-major, 2 global, 3 unordered. Status 0 is success, and 1 a failure, whose message is then the output, as UTF-8.
-//! A file or key is taken out of the input, which is empty afterwards.
+//! A file's key is its path below the array's folder, with slashes: `__schema/__1_1_…`. An order is the format's
+//! number: 0 row-major, 1 column-major, 2 global, 3 unordered. Status 0 is success and 1 a failure, whose message is
+//! then the output, as UTF-8. A file or key is taken out of the input, which is empty afterwards.
+//!
+//! [`Session`] is what the exports do, in terms of slices:
+//!
+//! ```
+//! use tdb_array::TimeWindow;
+//! use tdb_wasm_reader::Session;
+//!
+//! # use std::{fs, path::Path};
+//! # let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+//! # let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+//! # let mut folders = vec![Path::new(root).to_path_buf()];
+//! # while let Some(folder) = folders.pop() {
+//! #     for entry in fs::read_dir(folder)? {
+//! #         let path = entry?.path();
+//! #         if path.is_dir() {
+//! #             folders.push(path);
+//! #         } else {
+//! #             files.push((path.strip_prefix(root)?.display().to_string(), fs::read(&path)?));
+//! #         }
+//! #     }
+//! # }
+//! let mut session = Session::default();
+//! for (key, content) in files {
+//!     let input = session.input(key.len() + content.len()).ok_or("no memory")?;
+//!     input.copy_from_slice(&[key.as_bytes(), &content].concat());
+//!     session.file(key.len())?;
+//! }
+//! session.read(TimeWindow::ALL, 0)?;
+//! assert_eq!(session.output()[..8], 16u64.to_le_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Cells
 //!
@@ -30,7 +62,7 @@
 //!
 //! ```text
 //! u64                  number of cells
-//! u32                  number of dimensions; 0 where the cells are no box (sparse arrays, global order)
+//! u32                  number of dimensions; 0 where the cells are not a box (sparse arrays, global order)
 //!   u64                  cells along each
 //! u32                  number of fields; of each:
 //!   u32, bytes           length and UTF-8 of its name
@@ -41,6 +73,8 @@
 //!   u64 × (cells + 1)    only for any number of values: where each cell begins in these bytes, and where the last one ends
 //!   u8 × cells           only if cells may be null: 0 is null
 //! ```
+//!
+//! What this crate does not know: files, clocks, randomness.
 #![deny(unsafe_code)]
 
 mod cells;

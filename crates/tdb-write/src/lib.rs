@@ -1,7 +1,8 @@
-//! New cells of TileDB arrays: from columns to a committed fragment. New arrays, groups, metadata, deletes and schemas, too.
+//! New cells of TileDB arrays: from columns to a committed fragment. Also new arrays, groups, metadata, deletes and
+//! schemas.
 //!
-//! [`WriteOptions`] creates arrays and opens them for writing; what an [`ArrayWriter`] writes becomes one fragment, which counts
-//! when its last file is there, its commit file.
+//! [`WriteOptions`] creates arrays and opens them for writing. What an [`ArrayWriter`] writes becomes one fragment,
+//! which counts from the moment its last file is there: the commit file.
 //!
 //! ```
 //! use tdb_codec::{CellValNum, Datatype};
@@ -21,14 +22,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`write`](mod@write) has also what maintenance needs of it, which writes fragments out of others: locks, names, files that appear whole,
-//! statistics of tiles, the order of cells.
+//! [`write`](mod@write) also has what `tdb-maintain` needs to write fragments out of others: locks, names, files that
+//! appear whole, statistics of tiles, the order of cells.
 //!
-//! What this crate does not know: how queries are answered. It takes names and nonces from the system's random numbers, as no other
-//! crate does.
+//! What this crate does not know: how queries are answered. It takes names and nonces from the system's random numbers.
 //!
-//! It is a part of the inside of the engine: programs use `tdb-array`, which shows what is meant for them. Everything else here
-//! may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 pub mod write;

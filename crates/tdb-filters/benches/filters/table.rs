@@ -21,9 +21,9 @@ const INTRODUCTION: &str = "\
 
 Written by `cargo bench -p tdb-filters -- --table --write-docs`; do not edit. One thread; GB/s (10⁹ bytes) of unfiltered
 bytes; best of several passes. *Hot* is one chunk of 64 KiB that stays in the cache. *Whole* is 256 MiB of such chunks,
-decoded into one warm destination, or encoded and laid out one behind the other in one; codecs so slow that memory does
-not matter run on as much as they do in 0.04 s. The share is *whole* in relation to one copy of 256 MiB into a warm
-destination, timed right before it.
+decoded into one warm destination, or encoded one after the other into one; codecs that are so slow that memory does not
+matter run for 0.04 s. The share is *whole* in relation to one copy of 256 MiB into a warm destination, timed right before
+it.
 
 What is filtered: sensor readings, a slow wave with noise (none, byte compressors, shuffles, bit-width-reduction, xor,
 checksums, encryption); time stamps in order with irregular steps below 16 (delta, double-delta, positive-delta); runs of
@@ -48,10 +48,10 @@ fn speed(bytes: usize, mut work: impl FnMut()) -> f64 {
 
 /// Why some targets are missed, wherever they are.
 const MISSES: &str = "
-Where byte shuffle stays below its target, memory is the limit and not the shuffle: hot, it is faster than
-the copy, and a copy of the same 64 KiB pieces does not reach much more either. The one large copy bypasses the cache on its way
-out; ordinary stores, which safe Rust has, first fetch each line that they overwrite. Byte compressors and checksums are
-compared with their own library in single passes over 64 KiB: a *no* there that does not come back in the next run is noise.
+Where byte shuffle stays below its target, memory is the limit and not the shuffle: hot, it is faster than the copy, and a
+copy of the same 64 KiB pieces is not much faster either. The one large copy bypasses the cache on its way out; ordinary
+stores, which safe Rust has, first fetch each line that they overwrite. Byte compressors and checksums are compared with
+their own library in single passes over 64 KiB: a *no* there that is not repeated in the next run is noise.
 ";
 
 /// The targets of whole tiles of 4- and 8-byte values: a share of the copy, or GB/s.

@@ -1,9 +1,14 @@
 //! Aggregates: one value over the cells of a query.
 //!
-//! What a tile adds is its [`Tally`] (`tally`). It comes from statistics where these are exact (`crate::statistics`) and
-//! all cells of the tile count: no condition that might drop some, no delete, no other fragment with the same
-//! coordinates, no range through the middle. Otherwise the tile's columns are decoded, one tile at a time for each thread
-//! (`sparse`, `dense`). Tallies are added up in the order of the tiles, so that sums of reals do not depend on threads.
+//! What a tile adds is its [`Tally`] (`tally`). Statistics answer for a fragment or a tile if they are exact
+//! (`crate::statistics`) and all its cells count: it lies in the ranges, no delete concerns it, statistics say that the
+//! condition holds for all of it, and no tile of another fragment shares its rectangle. Otherwise the tile's columns
+//! are decoded, one tile at a time for each thread (`sparse`, `dense`). Tallies are added up in the order of the tiles,
+//! so that sums of reals do not depend on the number of threads.
+//!
+//! An aggregate has no result to bound. Without a memory budget it holds one tile a thread, and notes on the others.
+//! With one, tiles of which all cells count are looked at in groups, and contested ones, whose newest cells must be
+//! found, in the parts of a stream.
 
 mod dense;
 mod sparse;

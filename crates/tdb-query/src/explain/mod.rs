@@ -1,4 +1,10 @@
 //! What a query would do, without doing it: read from metadata only.
+//!
+//! This walks what reads walk, with the same functions, and stops before the data files: the candidates of each sparse
+//! fragment, those that statistics leave to the condition, those that may hold other versions of their cells, and the
+//! layers of each tile of a dense query. Reading then takes exactly the requests and bytes that are shown, unless few
+//! chunks of large tiles are wanted; with a condition, what is shown is the most that reading takes. Chunks are counted
+//! as writers cut them, by the sizes in the schema.
 
 mod ahead;
 mod dense;

@@ -1,14 +1,49 @@
 //! Results as a stream of batches, inside a memory budget.
 //!
-//! A batch is an ordinary read of a part of the query. What the parts are is planned from metadata:
+//! A batch is an ordinary read of a part of the query, which is a narrowed plan. The parts are planned from metadata:
 //!
-//! - dense arrays, and sparse ones whose dimensions are of fixed size: boxes that follow each other in the result's order
-//!   (`cut.rs`), as large as an estimate of their cost allows (`spread.rs`);
-//! - sparse cells in storage order: runs of tiles (`runs.rs`);
-//! - string dimensions, Hilbert order, and where boxes would be next to empty: intervals of keys (`keys.rs`).
+//! - *Boxes* (`boxes`, `cut`), for dense arrays and for sorted reads of sparse ones whose dimensions are of fixed size.
+//!   Boxes follow each other in the order of the result: the query is cut along the first part of the sort key (a space
+//!   tile, or a coordinate along some dimension), at the ends of tiles if possible; a single value that does not fit is
+//!   cut along the next part. How far a box may reach follows from an estimate (`spread`): the cells and value bytes of
+//!   each tile, spread evenly over its rectangle, or its place in a dense grid. Dense queries of several ranges a
+//!   dimension are cut by their places in the sequence that was asked for.
+//! - *Runs of tiles* (`runs`), for sparse cells in storage order.
+//! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of ranges, and for
+//!   Hilbert order. A first pass decodes coordinates and notes up to 16 keys a tile; a batch takes the cells between
+//!   two of them. Boxes that would be next to empty give way to windows: after 256 boxes of fewer than 16 cells (1,024
+//!   where a condition may be the reason), the rest is taken by keys. Notes take at most a quarter of the room. Where
+//!   all do not fit, those of the first keys are kept, up to a horizon, and cells behind it are noted later; a window
+//!   with too many cells for a batch is noted in more keys. A stream that would note all its keys more than a few times
+//!   asks for more room instead.
 //!
-//! Where the cells are not spread as evenly as was thought, a read notices before it takes more than it may (`crate::share`),
-//! and its part is cut smaller. No cells are carried from one batch to the next.
+//! No plan is a promise: all cells of a tile may lie in one corner. So a read counts what it is about to take
+//! (`Room::charge` in `tdb_cells::share`): cells as they are selected, values as they are decoded, keys and columns
+//! once the number of cells is known. Where that is more than its room, its part is put back and cut smaller. None of
+//! this trusts that tiles are sorted, which early libraries did not always take care of. No cells are carried from one
+//! batch to the next, so time windows, deletes and duplicates are dealt with in a batch as in a whole read: all
+//! versions of a cell have the same key and lie in the same part.
+//!
+//! # What is counted
+//!
+//! Three quarters of a budget are planned with; the rest is what allocators lose between blocks. From that come off:
+//!
+//! - for each thread, the largest tile as stored and as decoded (with its values of variable length, and with all
+//!   columns that a condition or aggregates look at), 384 KiB for its stack and codec states, three chunks between
+//!   filters, and 4 MiB where bzip2 is used;
+//! - 160 bytes a fragment, and the spread or the keys themselves (about 100 bytes a tile; beyond 65,536 tiles a
+//!   fragment, neighbours share an entry).
+//!
+//! The rest holds cells. Each costs its columns, once more the widest of them, and if cells are sorted 52 bytes of keys
+//! beside its coordinates. Statistics that only save work are not read where they would take half of what is left.
+//! Offset lists and R-trees of a fragment are given back when the stream has passed it. A batch that was handed out no
+//! longer counts.
+//!
+//! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit, is refused with the least that
+//! works (`BudgetTooSmall`). For boxes, the least is what all tiles take that overlap somewhere along the dimension
+//! where the fewest do; of each tile at least one cell, with all values of variable length of the tile. Metadata does
+//! not say how many cells share coordinates (duplicates, histories that consolidation kept): a batch may need more for
+//! those, and the error then says how much.
 
 mod boxes;
 mod cost;

@@ -9,8 +9,37 @@
 //! __commits/<name>.wrt                         last: from here on readers see it
 //! ```
 //!
-//! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless. Several
-//! fragments of one write are committed by one file, `__commits/<name>.con`.
+//! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless. A write that
+//! becomes several fragments, because it is a stream or because [`WriteOptions::fragment_bytes`] limits them, commits
+//! them all by one file, `__commits/<name>.con`; before version 12, which has no such file, by one marker after the
+//! other. Before version 5 the metadata file itself is the marker, so it is written last.
+//!
+//! All writes end in a [`FragmentWriter`]. It asks a `TileSource` for one tile of one field at a time: a slice of the
+//! caller's column where cells are in order already, or a buffer of the thread. So memory is bounded by a few tiles a
+//! thread, and by what waits. While one thread appends what is finished, in order, the others go on filtering
+//! (`parallel::run_in_order`). Buffers of tiles that are stored are used again (`tile::Spare`), because fresh memory
+//! for each would cost as much as copying does.
+//!
+//! - *Dense cells* ([`ArrayWriter::write`], `dense`): tiles are put together from a box, and padded with zeros.
+//!   [`Write::stream`] (`dense_stream`) takes the cells of a box in batches, which wait until a row of tiles is
+//!   complete (in global order: a tile); rows of tiles that lie in one batch are not copied. Fragments are boxes, so
+//!   they are cut between rows of tiles of the slowest dimension (`boxes`).
+//! - *Sparse cells in any order* (`unordered`) are not moved to be sorted: the sorter of the reader gives the order of
+//!   their numbers, and a `TileSource` picks the cells of each tile. [`ArrayWriter::sparse_stream`] (`stream`) collects
+//!   cells until they, with what sorts them, fill its memory, then writes a fragment.
+//! - *Sparse cells in global order* ([`ArrayWriter::sparse_fragment`], `sorted`) are checked: one part of the key after
+//!   the other, typed, by all threads; each further part only for neighbours that were equal so far. Zeros of both
+//!   signs are equal in that order, as in libtiledb, and are different coordinates.
+//! - Each stream has `append_all`: while one batch is filtered and stored, an iterator makes the next
+//!   (`parallel::overlap`).
+//!
+//! Creating an array (`create`) writes what the schema names first (enumerations, the arrays of labels) and the schema
+//! last. An import or a copy begins an array ([`WriteOptions::begin`], `new`): its cells are committed while there is
+//! no schema. A file, `__unfinished.tdb`, is there before everything else and goes when the schema is there. Where it
+//! is found without a schema, a new array may take the place, and what is in the way is removed first.
+//!
+//! All other changes are small files that appear whole (`put`): schemas (`evolve`), deletes (`delete`), key-value
+//! metadata (`keys`), members of groups (`group`).
 
 mod boxes;
 mod column;
