@@ -51,7 +51,7 @@ pub use bytes::Bytes;
 pub use futures_core::Stream;
 pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
-    ConditionField, ConditionTarget, Coordinate, Error, MemoryBudget, MemoryBudgetError, Operand,
+    ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, MemoryBudget, MemoryBudgetError, Operand,
     QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
 };
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
@@ -62,7 +62,7 @@ pub use tdb_maintain::{
 };
 pub use tdb_query::{
     AggregateValue, Array, BatchStream, Batches, Explain, FieldPlan, FragmentPlan, OpenOptions, Outcome,
-    Progress, Purpose, Read,
+    Progress, Purpose, QueryDescription, Read,
 };
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use tdb_snapshot::{

@@ -8,6 +8,8 @@ use tdb_codec::Limits;
 use tdb_filters::Key;
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
 
+use tdb_snapshot::directory::ExactFiles;
+
 use crate::engine::open_label;
 use crate::storage::{LocalStorage, Places, Storage};
 use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindow};
@@ -130,6 +132,11 @@ impl OpenOptions {
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Array> {
         self.0.open_storage(storage).map(Array)
+    }
+
+    /// Opens the array in a storage as if it had only these files.
+    pub(crate) fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Array> {
+        self.0.open_exactly(storage, files).map(Array)
     }
 
     /// Opens the group in a local folder.

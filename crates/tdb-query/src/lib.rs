@@ -33,13 +33,14 @@ mod dense;
 mod engine;
 mod enumerations;
 mod explain;
+mod partition;
 mod plan;
 mod query;
 pub mod sparse;
 mod stream;
 
 use tdb_cells::{
-    Aggregate, Cells, Column, ConditionTarget, Error, QueryCondition, QueryError, Result, TimeWindow, asked,
+    Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, QueryCondition, QueryError, Result, TimeWindow, asked,
     budget, buffers, coordinate, expression, facts, gather, grid, operands, order, parallel, ranges, share,
     spec,
 };
@@ -50,5 +51,5 @@ use tdb_storage::{stats, storage};
 pub use aggregate::AggregateValue;
 pub use array::{Array, OpenOptions};
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
-pub use query::{BatchStream, Read};
+pub use query::{BatchStream, QueryDescription, Read};
 pub use stream::{Batches, Progress};

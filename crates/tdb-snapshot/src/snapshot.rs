@@ -12,12 +12,12 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
 use crate::deletes::Delete;
-use crate::directory::{Directory, FragmentEntry, again_if_gone};
+use crate::directory::{Directory, ExactFiles, FragmentEntry, again_if_gone};
 use crate::fragment::Fragment;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{Ahead, LocalStorage, Request, Storage};
-use crate::{ConditionTarget, QueryError, Result, TimeWindow, clock, parallel};
+use crate::{ConditionTarget, Error, QueryError, Result, TimeWindow, clock, parallel};
 
 /// What a TileDB array is at one point of its history: its schema, its visible fragments, its deletes, and where its bytes are.
 /// What a program has is an `Array`: a snapshot that can be read.
@@ -48,6 +48,9 @@ pub struct SnapshotOptions {
     limits: Limits,
     key: Option<Key>,
 }
+
+/// Files that are gone, of which an error names so many.
+const NAMED_GONE: usize = 3;
 
 impl SnapshotOptions {
     /// As it is at the moment of opening, as many threads as the machine has, default limits. What is written under a later
@@ -129,13 +132,26 @@ impl SnapshotOptions {
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Snapshot> {
         let storage = Arc::new(storage);
-        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone()))))
+        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), None))
     }
 
-    fn open_once(&self, context: Context) -> Result<Snapshot> {
+    /// Opens the array in a storage as if it had only these files, whatever else the window sees.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and [`Error::FilesGone`] if one of them is not there.
+    #[doc(hidden)]
+    pub fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Snapshot> {
+        let storage = Arc::new(storage);
+        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), Some(files)))
+    }
+
+    fn open_once(&self, context: Context, exactly: Option<&ExactFiles>) -> Result<Snapshot> {
         let window = self.time_window()?;
-        let directory = Directory::load_ahead(&context)?;
-        let schema_key = directory.latest_schema(&*context.storage, window.end)?.to_owned();
+        let mut directory = Directory::load_ahead(&context)?;
+        let schema_key = match exactly {
+            Some(files) => keep_only(&mut directory, files, &context)?,
+            None => directory.latest_schema(&*context.storage, window.end)?.to_owned(),
+        };
         let schemas = Schemas::new(&context);
         let consolidated = ConsolidatedFooters::keys(&context, &directory);
         context.need(|needs| {
@@ -187,6 +203,17 @@ impl SnapshotOptions {
             window,
         })
     }
+}
+
+/// Leaves only these files in a directory, which must have them all. Returns the schema's key.
+fn keep_only(directory: &mut Directory, files: &ExactFiles, context: &Context) -> Result<String> {
+    let mut names = directory.keep_only(files);
+    if names.is_empty() {
+        return Ok(files.schema.clone());
+    }
+    let count = names.len();
+    names.truncate(NAMED_GONE);
+    Err(Error::FilesGone { path: context.describe(""), names, count })
 }
 
 /// Schemas that are fetched together when an array is opened: evolutions are few.
