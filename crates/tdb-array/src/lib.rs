@@ -51,8 +51,8 @@ pub use bytes::Bytes;
 pub use futures_core::Stream;
 pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
-    ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, MemoryBudget, MemoryBudgetError, Operand,
-    QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
+    ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, MemoryBudget, MemoryBudgetError,
+    Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
 };
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
 pub use tdb_filters::Key;

@@ -93,7 +93,10 @@ pub enum DescriptionError {
 fn gone(names: &[String], count: usize) -> String {
     let more = if count > names.len() { ", …" } else { "" };
     let files = if count == 1 { "file" } else { "files" };
-    format!("{count} {files} that the query was planned with are gone ({}{more}): plan it again", names.join(", "))
+    format!(
+        "{count} {files} that the query was planned with are gone ({}{more}): plan it again",
+        names.join(", ")
+    )
 }
 
 /// What is wrong with a file's bytes.

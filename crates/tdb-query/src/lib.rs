@@ -40,9 +40,9 @@ pub mod sparse;
 mod stream;
 
 use tdb_cells::{
-    Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, QueryCondition, QueryError, Result, TimeWindow, asked,
-    budget, buffers, coordinate, expression, facts, gather, grid, operands, order, parallel, ranges, share,
-    spec,
+    Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, QueryCondition, QueryError, Result,
+    TimeWindow, asked, budget, buffers, coordinate, expression, facts, gather, grid, operands, order,
+    parallel, ranges, share, spec,
 };
 use tdb_codec::Layout;
 use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment, statistics, tiles, worker};

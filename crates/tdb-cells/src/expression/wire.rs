@@ -127,7 +127,8 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
             let kind = ErrorKind::InvalidValue { value: to_u64(count) };
             return Err(start.error("condition operand count", kind));
         }
-        let operands = (0..count).map(|_| Ok((read_operand(reader)?, Place::default()))).collect::<Result<_>>()?;
+        let operands =
+            (0..count).map(|_| Ok((read_operand(reader)?, Place::default()))).collect::<Result<_>>()?;
         Predicate::Compare { comparison, operands }
     } else {
         Predicate::Null { is: code == 4 }

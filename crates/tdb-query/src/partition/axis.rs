@@ -200,7 +200,8 @@ impl Texts {
             u64::from_be_bytes(word)
         };
         let (from, to) = (word(low), word(high));
-        let far = u128::from(to.saturating_sub(from)).saturating_mul(u128::from(part)) / u128::from(Self::ONE);
+        let far =
+            u128::from(to.saturating_sub(from)).saturating_mul(u128::from(part)) / u128::from(Self::ONE);
         let between = from.saturating_add(u64::try_from(far).unwrap_or(0));
         if part == 0 || between <= from {
             return low.to_vec();
@@ -249,7 +250,8 @@ mod tests {
     fn what_lies_between_numbers_is_what_is_asked_for() {
         let dimension = Dimension::new("x", 0i32..=99);
         let value = |value: i32| Some(value.to_le_bytes().to_vec());
-        let asked = [(2, 3), (10, 19), (50, 50)].map(|(low, high)| Ok(Ends { low: value(low), high: value(high) }));
+        let asked =
+            [(2, 3), (10, 19), (50, 50)].map(|(low, high)| Ok(Ends { low: value(low), high: value(high) }));
         let set = RangeSet::new(&dimension, asked).unwrap().merged(&dimension);
         let tile = Range::new(0i32.to_le_bytes(), 99i32.to_le_bytes());
         let axis = Axis::new(&dimension, &set, [&tile].into_iter()).unwrap();

@@ -66,7 +66,8 @@ impl Cutting<'_> {
                 self.done.push(inside);
                 continue;
             }
-            let within: Vec<Item> = items.iter().filter_map(|item| clipped(item, axis, dimension, strip)).collect();
+            let within: Vec<Item> =
+                items.iter().filter_map(|item| clipped(item, axis, dimension, strip)).collect();
             self.cut(&inside, &within, strip.boxes, part.saturating_add(1));
         }
     }
@@ -147,18 +148,23 @@ impl Strips<'_> {
     }
 
     /// What stands at a number, if it is too heavy to be one box, with so many boxes as it is to become.
-    fn heavy(&self, (low, high): (u64, u64), number: u64, (done, share): (f64, f64), left: usize) -> Option<Strip> {
+    fn heavy(
+        &self,
+        (low, high): (u64, u64),
+        number: u64,
+        (done, share): (f64, f64),
+        left: usize,
+    ) -> Option<Strip> {
         let (first, last) = self.unit((low, high), number);
         let below = if first > low { self.through(first.saturating_sub(1)) } else { done };
-        let through = self.through(last);
-        let weight = through - below;
+        let weight = self.through(last) - below;
         if weight <= HEAVY * share {
             return None;
         }
         // Where nothing is, nothing comes before it or behind it.
-        let least = share / 1e9;
-        let (before, behind) = (below - done > least, self.weights.total() - through > least);
-        let others = usize::from(before && first > low).saturating_add(usize::from(behind && last < high));
+        let before = first > low && self.weights.has_some(low, first.saturating_sub(1));
+        let behind = last < high && self.weights.has_some(last.saturating_add(1), high);
+        let others = usize::from(before).saturating_add(usize::from(behind));
         let most = left.checked_sub(others).filter(|most| *most > 1)?;
         let shares = to_usize(whole(weight / share - 0.5)).unwrap_or(most).clamp(2, most);
         let (low, high) = (if before { first } else { low }, if behind { last } else { high });
@@ -263,7 +269,8 @@ mod tests {
     #[test]
     fn cuts_go_between_tiles_that_do_not_overlap() {
         let axes = [axis(10_000, 999)];
-        let items: Vec<(Bounds, f64)> = (0..40u64).map(|tile| (vec![(tile * 25, tile * 25 + 20)], 10.0)).collect();
+        let items: Vec<(Bounds, f64)> =
+            (0..40u64).map(|tile| (vec![(tile * 25, tile * 25 + 20)], 10.0)).collect();
         let found = cut(&axes, &[Part::Cell(0)], &items, 7, false);
         assert_eq!(found.len(), 7);
         assert!(found.iter().rev().skip(1).all(|bounds| bounds[0].1 % 25 == 20), "{found:?}");

@@ -81,7 +81,8 @@ fn in_query(domain: &[Range], lines: &[Line], all: &Bounds, stored: f64) -> Opti
     for ((range, line), (first, last)) in domain.iter().zip(lines).zip(all) {
         let (low, high) = (line.number(&range.low)?, line.number(&range.high)?);
         let (from, to) = (low.max(*first), high.min(*last));
-        let cells = |low: u64, high: u64| high.checked_sub(low).map(|last| to_u64(1).saturating_add(last) as f64);
+        let cells =
+            |low: u64, high: u64| high.checked_sub(low).map(|last| to_u64(1).saturating_add(last) as f64);
         item.weight *= cells(from, to)? / cells(low, high)?;
         item.bounds.push((from, to));
     }
@@ -161,8 +162,11 @@ fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Ends) -> Vec<Ends> {
         (Some(a), Some(b)) => Some(if compare(&a, b).is_gt() { b.clone() } else { a }),
         (a, b) => a.or_else(|| b.clone()),
     };
-    let cut = set.iter(dimension).map(|ends| Ends { low: later(ends.low, &to.low), high: earlier(ends.high, &to.high) });
-    let empty = |ends: &Ends| ends.low.as_ref().zip(ends.high.as_ref()).is_some_and(|(a, b)| compare(a, b).is_gt());
+    let cut = set
+        .iter(dimension)
+        .map(|ends| Ends { low: later(ends.low, &to.low), high: earlier(ends.high, &to.high) });
+    let empty =
+        |ends: &Ends| ends.low.as_ref().zip(ends.high.as_ref()).is_some_and(|(a, b)| compare(a, b).is_gt());
     cut.filter(|ends| !empty(ends)).collect()
 }
 

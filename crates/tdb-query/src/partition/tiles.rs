@@ -37,7 +37,8 @@ pub(super) fn touched(plan: &Plan) -> Result<Touched> {
     let context = plan.array.context();
     let meeting: Vec<&Arc<Fragment>> =
         plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)).collect();
-    let found = parallel::filter_map(context.threads, &meeting, |fragment| of_fragment(plan, fragment).map(Some))?;
+    let found =
+        parallel::filter_map(context.threads, &meeting, |fragment| of_fragment(plan, fragment).map(Some))?;
     let dimensions = plan.array.schema().domain.dimensions.len();
     let mut all = Touched { tiles: Vec::new(), unordered: vec![false; dimensions] };
     for mut found in found {
@@ -175,6 +176,7 @@ pub(super) fn stored_bytes(plan: &Plan, fragment: &Fragment) -> u64 {
 
 /// Bytes that each cell of a dense result takes, values of variable length apart.
 pub(super) fn bytes_of_cell(plan: &Plan) -> u64 {
-    let sizes = columns(plan).map(|spec| spec.cell_size.map_or(8, to_u64).saturating_add(u64::from(spec.nullable)));
+    let sizes =
+        columns(plan).map(|spec| spec.cell_size.map_or(8, to_u64).saturating_add(u64::from(spec.nullable)));
     sizes.fold(0, u64::saturating_add).max(1)
 }

@@ -7,10 +7,18 @@ use super::axis::{Axis, first_where};
 pub(super) struct Weights {
     /// Places where the density changes, ascending, with the weight up to there and the density behind it.
     steps: Vec<Step>,
-    /// Where tiles begin, and where they end, as numbers: each with the weight of all up to there.
-    begins: Vec<(u64, f64)>,
-    ends: Vec<(u64, f64)>,
+    /// Where tiles begin, and where they end, as numbers.
+    begins: Vec<Sum>,
+    ends: Vec<Sum>,
     total: f64,
+}
+
+/// How many tiles have their end at or below a number, and what they weigh.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    number: u64,
+    weight: f64,
+    count: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,36 +88,45 @@ impl Weights {
 
     /// The weight of the tiles that a cut behind a number goes through: both sides read them.
     pub(super) fn cut_by(&self, number: u64) -> f64 {
-        (sum_to(&self.begins, number) - sum_to(&self.ends, number)).max(0.0)
+        (sum_to(&self.begins, number).0 - sum_to(&self.ends, number).0).max(0.0)
+    }
+
+    /// Whether a tile has anything between two numbers, however little it weighs.
+    pub(super) fn has_some(&self, low: u64, high: u64) -> bool {
+        let ended = low.checked_sub(1).map_or(0, |before| sum_to(&self.ends, before).1);
+        sum_to(&self.begins, high).1 > ended
     }
 
     /// Numbers of `low..=high` at which tiles end; some of them, evenly, where they are many.
     pub(super) fn ends(&self, low: u64, high: u64, most: usize) -> impl Iterator<Item = u64> {
-        let from = self.ends.partition_point(|end| end.0 < low);
-        let to = self.ends.partition_point(|end| end.0 <= high).max(from);
+        let from = self.ends.partition_point(|end| end.number < low);
+        let to = self.ends.partition_point(|end| end.number <= high).max(from);
         let ends = self.ends.get(from..to).unwrap_or_default();
-        ends.iter().step_by(ends.len().div_ceil(most.max(1)).max(1)).map(|end| end.0)
+        ends.iter().step_by(ends.len().div_ceil(most.max(1)).max(1)).map(|end| end.number)
     }
 }
 
-/// Sorted by number, each with the sum of all weights up to there; equal numbers once.
-fn summed(mut weights: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+/// Sorted by number, each with the sums of all up to there; equal numbers once.
+fn summed(mut weights: Vec<(u64, f64)>) -> Vec<Sum> {
     weights.sort_unstable_by_key(|weight| weight.0);
+    let mut sums: Vec<Sum> = Vec::new();
     let mut sum = 0.0;
-    let mut sums: Vec<(u64, f64)> = Vec::new();
-    for (number, weight) in weights {
+    for ((number, weight), count) in weights.into_iter().zip(1..) {
         sum += weight;
+        let own = Sum { number, weight: sum, count };
         match sums.last_mut() {
-            Some(last) if last.0 == number => last.1 = sum,
-            _ => sums.push((number, sum)),
+            Some(last) if last.number == number => *last = own,
+            _ => sums.push(own),
         }
     }
     sums
 }
 
-fn sum_to(sums: &[(u64, f64)], number: u64) -> f64 {
-    let behind = sums.partition_point(|sum| sum.0 <= number);
-    behind.checked_sub(1).and_then(|place| sums.get(place)).map_or(0.0, |sum| sum.1)
+/// The weight and the count of what ends at or below a number.
+fn sum_to(sums: &[Sum], number: u64) -> (f64, usize) {
+    let behind = sums.partition_point(|sum| sum.number <= number);
+    let sum = behind.checked_sub(1).and_then(|place| sums.get(place));
+    sum.map_or((0.0, 0), |sum| (sum.weight, sum.count))
 }
 
 #[cfg(test)]
@@ -142,8 +159,13 @@ mod tests {
     fn a_cut_goes_through_the_tiles_that_begin_before_it_and_end_behind_it() {
         let axis = axis(0, 100);
         let weights = Weights::new(&axis, [(0, 9, 1.0), (5, 20, 2.0), (10, 30, 4.0)].into_iter());
-        assert_eq!([4, 5, 9, 10, 20, 30].map(|number| weights.cut_by(number)), [1.0, 3.0, 2.0, 6.0, 4.0, 0.0]);
+        assert_eq!(
+            [4, 5, 9, 10, 20, 30].map(|number| weights.cut_by(number)),
+            [1.0, 3.0, 2.0, 6.0, 4.0, 0.0]
+        );
         assert_eq!(weights.ends(9, 20, 8).collect::<Vec<_>>(), [9, 20]);
+        let some = [(0, 0), (30, 40), (31, 90)].map(|(low, high)| weights.has_some(low, high));
+        assert_eq!(some, [true, true, false]);
     }
 
     #[test]

@@ -261,7 +261,8 @@ fn read_ranges(reader: &mut Reader<'_>) -> Result<Option<Vec<Ends>>, ParseError>
 
 fn read_range(reader: &mut Reader<'_>) -> Result<Ends, ParseError> {
     let ends = reader.code("range ends", |code| (code <= 4).then_some(code))?;
-    let low = matches!(ends, 1 | 3 | 4).then(|| reader.bytes_u64("range low")).transpose()?.map(<[u8]>::to_vec);
+    let low =
+        matches!(ends, 1 | 3 | 4).then(|| reader.bytes_u64("range low")).transpose()?.map(<[u8]>::to_vec);
     let high = matches!(ends, 2 | 3).then(|| reader.bytes_u64("range high")).transpose()?.map(<[u8]>::to_vec);
     Ok(Ends { high: if ends == 4 { low.clone() } else { high }, low })
 }
