@@ -33,7 +33,8 @@
 //! validity beside; [`Column::values`] views them as `&[T]` without a copy.
 //!
 //! [`Read::collect`] returns a result whole; [`Read::batches`] returns it in pieces that keep the whole query inside a memory
-//! budget ([`MemoryBudget`]), whatever its size.
+//! budget ([`MemoryBudget`]), whatever its size. [`Read::partitions`] cuts a query into several that threads run, or other processes
+//! ([`QueryDescription`]).
 //!
 //! Whatever an array needs that this build does not do is refused by name ([`Error::Unsupported`]); nothing is
 //! skipped silently.

@@ -9,11 +9,14 @@
 mod common;
 
 use core::ops::ControlFlow;
+use core::time::Duration;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::testing::FarStorage;
 use tdb_array::{
     Aggregate, Array, ArraySchema, ArrayType, Cells, Consolidation, DescriptionError, Error, Key, Layout,
     MemoryStorage, OpenOptions, QueryDescription, Range, Read, Stored, TimeWindow, Vacuum, WriteColumn,
@@ -502,6 +505,15 @@ fn every_prefix_and_damaged_byte_of_a_description_is_an_error_or_a_query() {
         }
     }
     assert!(refused > 100 && opened > 100, "{refused} were refused, {opened} opened");
+}
+
+#[test]
+fn planning_from_afar_takes_few_rounds() {
+    let storage = Arc::new(FarStorage::new(sparse("text", 2000, 20, 20, Layout::RowMajor), Duration::ZERO));
+    let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
+    let opening = storage.rounds();
+    assert_eq!(array.read().partitions(4).unwrap().len(), 4);
+    assert!(storage.rounds() - opening <= 3, "{} rounds", storage.rounds() - opening);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is checked against the schema and
 //! becomes a plan. What runs the plan depends on the array and on what was asked for: `dense` paints cells into their places,
 //! `sparse` selects, orders and gathers them, `stream` cuts a query into parts that fit a memory budget, `aggregate` adds cells
-//! up, `explain` says what would be read.
+//! up, `explain` says what would be read, `partition` cuts a query into several.
 //!
 //! ```
 //! use tdb_cells::expression::field;

@@ -35,7 +35,7 @@ use crate::storage::{LocalStorage, Storage};
 use crate::{DescriptionError, QueryCondition, QueryError, Result, TimeWindow};
 
 const MAGIC: [u8; 8] = *b"tdbquery";
-const VERSION: u8 = 1;
+const STRUCTURE_VERSION: u8 = 1;
 /// The code of an order that nobody asked for.
 const DEFAULT_ORDER: u8 = 255;
 
@@ -173,7 +173,7 @@ impl QueryDescription {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.bytes(&MAGIC);
-        writer.u8(VERSION);
+        writer.u8(STRUCTURE_VERSION);
         writer.bytes_u64(self.uri.as_bytes());
         writer.u64(self.window.start);
         writer.u64(self.window.end);
@@ -219,8 +219,8 @@ fn parse(bytes: &[u8]) -> core::result::Result<QueryDescription, DescriptionErro
     let rest = bytes.strip_prefix(&MAGIC).ok_or(DescriptionError::NotADescription)?;
     let mut reader = Reader::with_offset(rest, to_u64(MAGIC.len()));
     let version = reader.u8("description version")?;
-    if version != VERSION {
-        return Err(DescriptionError::UnknownVersion { version, known: VERSION });
+    if version != STRUCTURE_VERSION {
+        return Err(DescriptionError::UnknownVersion { version, known: STRUCTURE_VERSION });
     }
     let uri = reader.string_u64("URI")?;
     let window = TimeWindow { start: reader.u64("window start")?, end: reader.u64("window end")? };
