@@ -194,7 +194,7 @@ impl Strips<'_> {
             places.push(best);
         }
         let price = |place: u64| {
-            let twice = if tiles_only { 0.0 } else { self.read_twice((low, high), place) };
+            let twice = if tiles_only { 0.0 } else { self.read_twice((low, high, done), place) };
             twice + 2.0 * (self.through(place) - done - share).abs()
         };
         let places = places.into_iter().filter(|place| *place >= low && *place < high);
@@ -204,7 +204,7 @@ impl Strips<'_> {
     }
 
     /// The weight of the tiles that a cut behind a number goes through.
-    fn read_twice(&self, (low, high): (u64, u64), number: u64) -> f64 {
+    fn read_twice(&self, (low, high, done): (u64, u64, f64), number: u64) -> f64 {
         if !self.dense {
             return self.weights.cut_by(number);
         }
@@ -213,7 +213,7 @@ impl Strips<'_> {
         if last == number {
             return 0.0;
         }
-        let before = line.tile_end(low, number, high).map_or(0.0, |before| self.through(before));
+        let before = line.tile_end(low, number, high).map_or(done, |before| self.through(before));
         self.through(last) - before
     }
 }
