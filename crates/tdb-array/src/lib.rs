@@ -33,7 +33,8 @@
 //! byte a cell; [`Column::values`] views them as `&[T]` without a copy.
 //!
 //! [`Read::collect`] returns a result whole; [`Read::batches`] returns it in pieces that keep the whole query inside a
-//! memory budget ([`MemoryBudget`]), however large it is.
+//! memory budget ([`MemoryBudget`]), however large it is. [`Read::partitions`] cuts a query into several, for other
+//! threads or, as a [`QueryDescription`], for other processes.
 //!
 //! If an array needs something that this build does not support, the call fails with [`Error::Unsupported`], which
 //! names it; nothing is skipped silently.
@@ -67,8 +68,8 @@ pub use bytes::Bytes;
 pub use futures_core::Stream;
 pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
-    ConditionField, ConditionTarget, Coordinate, Error, MemoryBudget, MemoryBudgetError, Operand,
-    QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
+    ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, MemoryBudget, MemoryBudgetError,
+    Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
 };
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
 pub use tdb_filters::Key;
@@ -78,7 +79,7 @@ pub use tdb_maintain::{
 };
 pub use tdb_query::{
     AggregateValue, Array, AsyncBatches, BatchStream, Batches, Explain, FieldPlan, FragmentPlan, OpenOptions,
-    Outcome, Progress, Purpose, Read,
+    Outcome, Progress, Purpose, QueryDescription, Read,
 };
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use tdb_snapshot::{

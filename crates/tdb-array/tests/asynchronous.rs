@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use tdb_array::testing::FarStorage;
 use tdb_array::{
-    Aggregate, Array, AsyncStorage, AtOnce, Cells, Fetching, LocalStorage, MemoryBudget, OpenOptions, Read,
-    Request, Spawn, TimeWindow, field,
+    Aggregate, Array, AsyncStorage, AtOnce, Cells, Fetching, LocalStorage, MemoryBudget, OpenOptions,
+    QueryDescription, Read, Request, Spawn, TimeWindow, field,
 };
 
 /// A storage whose answers come when they are asked for again.
@@ -288,4 +288,21 @@ fn futures_can_be_sent_to_other_threads() {
     drop(sent(array.read().collect_async()));
     let mut batches = sent(array.read().batches_async());
     drop(sent(batches.next()));
+}
+
+#[test]
+fn parts_that_another_process_described_are_opened_and_read_by_awaiting() {
+    let path = quickstart();
+    let array = Array::open(&path).unwrap();
+    let mut rows = Vec::new();
+    for part in array.read().partitions(3).unwrap() {
+        let described = part.describe("anywhere").unwrap().to_bytes();
+        let described = QueryDescription::from_bytes(&described).unwrap();
+        let read = block_on(described.open_async(OpenOptions::new(), later(&path))).unwrap();
+        let cells = block_on(read.collect_async()).unwrap();
+        assert_eq!(bytes(&cells), bytes(&part.collect().unwrap()));
+        rows.push(cells.len());
+    }
+    assert_eq!(rows.iter().sum::<usize>(), array.read().collect().unwrap().len());
+    assert!(rows.len() > 1, "there are several parts");
 }

@@ -54,6 +54,49 @@ pub enum Error {
     /// What was to be written does not fit the array. Nothing of it counts.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Bytes that are no description of a query.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// A query was described, and files that count in it are no longer those of the array: a vacuum removed them.
+    #[error("{path}: {}", gone(names, *count))]
+    FilesGone {
+        /// The array.
+        path: String,
+        /// The first of these files, by their keys: the schema, fragments, deletes.
+        names: Vec<String>,
+        /// How many they are.
+        count: usize,
+    },
+}
+
+/// Why the bytes of a described query cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+pub enum DescriptionError {
+    /// They do not begin as such bytes do.
+    #[error("these bytes are no description of a query")]
+    NotADescription,
+    /// They are of a version that this build does not have.
+    #[error("the description of a query is of version {version}, and this build reads version {known}")]
+    UnknownVersion {
+        /// The version that they state.
+        version: u8,
+        /// The one that is known.
+        known: u8,
+    },
+    /// A field of them is wrong.
+    #[error("the description of a query is damaged: {0}")]
+    Damaged(#[from] tdb_codec::Error),
+}
+
+/// What is said of files that are gone.
+fn gone(names: &[String], count: usize) -> String {
+    let more = if count > names.len() { ", …" } else { "" };
+    let files = if count == 1 { "file" } else { "files" };
+    format!(
+        "{count} {files} that the query was planned with are gone ({}{more}): plan it again",
+        names.join(", ")
+    )
 }
 
 /// What is wrong with a file's bytes.

@@ -53,7 +53,7 @@ pub mod window;
 pub use budget::{MemoryBudget, MemoryBudgetError};
 pub use cells::{Cells, Column};
 pub use coordinate::Coordinate;
-pub use error::{Cause, Error, QueryError, Result, WriteError};
+pub use error::{Cause, DescriptionError, Error, QueryError, Result, WriteError};
 pub use expression::{
     Aggregate, AggregateError, AggregateFunction, ConditionError, ConditionErrorKind, ConditionField,
     Operand, QueryCondition, field,

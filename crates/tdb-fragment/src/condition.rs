@@ -81,11 +81,15 @@ impl Comparison {
         (254, Self::AlwaysFalse),
     ];
 
-    fn from_code(code: u8) -> Option<Self> {
+    /// From the code in files.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
         Self::TABLE.iter().find(|row| row.0 == code).map(|row| row.1)
     }
 
-    fn code(self) -> u8 {
+    /// The code in files.
+    #[must_use]
+    pub fn code(self) -> u8 {
         Self::TABLE.iter().find(|row| row.1 == self).map_or(0, |row| row.0)
     }
 

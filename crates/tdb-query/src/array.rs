@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tdb_codec::Limits;
 use tdb_filters::Key;
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
+use tdb_snapshot::directory::ExactFiles;
 
 use crate::awaited::run_async;
 use crate::deferred::{AsyncStorage, Spawn};
@@ -170,6 +171,20 @@ impl OpenOptions {
     /// polled.
     pub fn spawner(self, spawner: Arc<dyn Spawn>) -> Self {
         Self(self.0.spawner(spawner))
+    }
+
+    /// Opens the array in a storage as if it had only these files.
+    pub(crate) fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Array> {
+        self.0.open_exactly(storage, files).map(Array)
+    }
+
+    /// [`Self::open_exactly`] in a storage whose answers are awaited.
+    pub(crate) async fn open_exactly_async(
+        self,
+        storage: impl AsyncStorage + 'static,
+        files: ExactFiles,
+    ) -> Result<Array> {
+        self.0.open_exactly_async(Arc::new(storage), files).await.map(Array)
     }
 
     /// Opens the group in a local folder.

@@ -3,7 +3,7 @@
 //! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is checked against the
 //! schema and becomes a plan (`plan`). Which module runs the plan depends on the array and on the query: `dense` paints
 //! cells into their places, `sparse` selects, orders and gathers them, `stream` cuts a query into parts that fit a
-//! memory budget, `aggregate` adds cells up, and `explain` says what would be read.
+//! memory budget, `aggregate` adds cells up, `explain` says what would be read, and `partition` cuts a query into several.
 //!
 //! ```
 //! use tdb_cells::expression::field;
@@ -34,15 +34,16 @@ mod dense;
 mod engine;
 mod enumerations;
 mod explain;
+mod partition;
 mod plan;
 mod query;
 pub mod sparse;
 mod stream;
 
 use tdb_cells::{
-    Aggregate, Cells, Column, ConditionTarget, Error, QueryCondition, QueryError, Result, TimeWindow, asked,
-    budget, buffers, coordinate, expression, facts, gather, grid, operands, order, parallel, ranges, share,
-    spec,
+    Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, QueryCondition, QueryError, Result,
+    TimeWindow, asked, budget, buffers, coordinate, expression, facts, gather, grid, operands, order,
+    parallel, ranges, share, spec,
 };
 use tdb_codec::Layout;
 use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment, statistics, tiles, worker};
@@ -51,5 +52,5 @@ use tdb_storage::{deferred, stats, storage};
 pub use aggregate::AggregateValue;
 pub use array::{Array, OpenOptions};
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
-pub use query::{AsyncBatches, BatchStream, Read};
+pub use query::{AsyncBatches, BatchStream, QueryDescription, Read};
 pub use stream::{Batches, Progress};

@@ -2,20 +2,25 @@
 
 mod ahead;
 mod asynchronous;
+mod description;
+mod parts;
 
 use core::ops::RangeBounds;
+use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, FieldKind};
 
 pub use self::ahead::BatchStream;
 pub use self::asynchronous::AsyncBatches;
+pub use self::description::QueryDescription;
 use crate::asked::{AskedRange, Ends, Wanted};
 use crate::budget::MemoryBudget;
 use crate::condition::Program;
 use crate::coordinate::Coordinate;
 use crate::engine::{LabelValues, label_values, run};
 use crate::explain::{Explain, explain};
+use crate::partition::Ranges;
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::check_ends;
 use crate::stats::QueryStats;
@@ -42,6 +47,8 @@ pub struct Read {
     fields: Option<Vec<String>>,
     ranges: Vec<(String, Vec<Wanted>)>,
     labels: Vec<(String, Wanted)>,
+    /// The ranges of all dimensions, checked, beside which others were added: those of a part, or of a query that was described.
+    resolved: Option<Arc<Ranges>>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
     memory: Option<MemoryBudget>,
@@ -63,6 +70,7 @@ impl Read {
             fields: None,
             ranges: Vec::new(),
             labels: Vec::new(),
+            resolved: None,
             order: None,
             condition: None,
             memory: None,
@@ -327,7 +335,10 @@ impl Read {
         let array = self.array.clone();
         let schema = array.schema();
         let dimensions = &schema.domain.dimensions;
-        let mut asked: Vec<Option<Vec<Wanted>>> = vec![None; dimensions.len()];
+        let mut asked = match &self.resolved {
+            Some(resolved) => as_asked(resolved, dimensions.len())?,
+            None => vec![None; dimensions.len()],
+        };
         for (index, mut ranges) in self.ranges_by_label()? {
             let slot = asked.get_mut(index).map(Option::get_or_insert_default);
             slot.into_iter().for_each(|slot| slot.append(&mut ranges));
@@ -362,6 +373,15 @@ impl Read {
         }
         Ok(found)
     }
+}
+
+/// Ranges that were checked before, as they would be asked for.
+fn as_asked(resolved: &Ranges, dimensions: usize) -> Result<Vec<Option<Vec<Wanted>>>, QueryError> {
+    if resolved.len() != dimensions {
+        return Err(QueryError::RangeCount { given: resolved.len(), dimensions });
+    }
+    let wanted = |ends: &Vec<Ends>| ends.iter().cloned().map(Wanted::Bytes).collect();
+    Ok(resolved.iter().map(|ends| ends.as_ref().map(wanted)).collect())
 }
 
 /// The number of a label's dimension.

@@ -74,6 +74,17 @@ impl DeleteEntry {
     }
 }
 
+/// What an array is made of, whatever else is there: keys of its schema, its fragments' folders, its deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExactFiles {
+    /// The schema.
+    pub schema: String,
+    /// The fragments.
+    pub fragments: Vec<String>,
+    /// The deletes.
+    pub deletes: Vec<String>,
+}
+
 /// What an array's folder holds, as far as listings and commit files say.
 #[derive(Debug)]
 pub struct Directory {
@@ -157,6 +168,21 @@ impl Directory {
             }
         }
         Ok(latest.or(self.schemas.first()).map_or(OLD_SCHEMA, String::as_str))
+    }
+
+    /// Forgets all fragments and deletes but those with these keys. Returns the keys that are not there; a fragment that was
+    /// consolidated is, until it is vacuumed.
+    pub(crate) fn keep_only(&mut self, files: &ExactFiles) -> Vec<String> {
+        let fragments: HashSet<&str> = files.fragments.iter().map(String::as_str).collect();
+        let deletes: HashSet<&str> = files.deletes.iter().map(String::as_str).collect();
+        self.fragments.retain(|fragment| fragments.contains(&*fragment.folder));
+        self.deletes.retain(|delete| deletes.contains(delete.path.as_str()));
+        self.vacuums.clear();
+        let mut there: HashSet<&str> = self.fragments.iter().map(|fragment| &*fragment.folder).collect();
+        there.extend(self.deletes.iter().map(|delete| delete.path.as_str()));
+        there.extend(self.schemas.iter().filter(|key| **key == files.schema).map(String::as_str));
+        let all = [&files.schema].into_iter().chain(&files.fragments).chain(&files.deletes);
+        all.filter(|key| !there.contains(key.as_str())).cloned().collect()
     }
 
     /// The fragments visible in `window`, oldest first.

@@ -13,7 +13,7 @@ use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
 use crate::deferred::{AsyncStorage, Deferred, Spawn, drive};
 use crate::deletes::Delete;
-use crate::directory::{Directory, FragmentEntry, again_if_gone};
+use crate::directory::{Directory, ExactFiles, FragmentEntry, again_if_gone};
 use crate::fragment::Fragment;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
@@ -51,6 +51,12 @@ pub struct SnapshotOptions {
     key: Option<Key>,
     spawner: Option<Arc<dyn Spawn>>,
 }
+
+/// What opening begins with, each time anew: settings, the files that count, what was fetched so far, and its statistics.
+type Opening = (SnapshotOptions, Option<ExactFiles>, Arc<Deferred>, Arc<Counters>);
+
+/// Files that are gone, of which an error names so many.
+const NAMED_GONE: usize = 3;
 
 impl SnapshotOptions {
     /// As it is at the moment of opening, as many threads as the machine has, default limits. What is written under a later
@@ -139,7 +145,7 @@ impl SnapshotOptions {
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Snapshot> {
         let storage = Arc::new(storage);
-        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone()))))
+        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), None))
     }
 
     /// Opens the array in a storage whose answers are awaited.
@@ -147,28 +153,62 @@ impl SnapshotOptions {
     /// # Errors
     /// As [`Self::open`].
     pub async fn open_async(self, storage: Arc<dyn AsyncStorage>) -> Result<Snapshot> {
+        self.open_awaited(storage, None).await
+    }
+
+    async fn open_awaited(
+        self,
+        storage: Arc<dyn AsyncStorage>,
+        files: Option<ExactFiles>,
+    ) -> Result<Snapshot> {
         // What comes while the array is opened must not count in one attempt and not in another.
         let threads = self.threads.unwrap_or(1);
         let options = self.clone().window(self.time_window()?).threads(threads);
         let counters = Arc::<Counters>::default();
         let deferred = Arc::new(Deferred::new(storage, counters.clone()));
         let (base, place) = (deferred.clone(), deferred.describe(""));
-        let step = |(options, deferred, counters): &mut (Self, Arc<Deferred>, Arc<Counters>)| {
+        let step = |(options, files, deferred, counters): &mut Opening| {
             again_if_gone(|| {
                 let context = options.context(Box::new(deferred.clone()));
                 let context = Context { counters: counters.clone(), ..context };
-                options.open_once(context.behind(deferred.clone()))
+                options.open_once(context.behind(deferred.clone()), files.as_ref())
             })
         };
         let spawner = self.spawner.clone();
-        let done = drive(&base, spawner.as_ref(), (options, deferred, counters), step).await;
+        let done = drive(&base, spawner.as_ref(), (options, files, deferred, counters), step).await;
         done.map_err(|error| Error::io(place, error))?.1
     }
 
-    fn open_once(&self, context: Context) -> Result<Snapshot> {
+    /// Opens the array in a storage as if it had only these files, whatever else the window sees.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and [`Error::FilesGone`] if one of them is not there.
+    #[doc(hidden)]
+    pub fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Snapshot> {
+        let storage = Arc::new(storage);
+        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), Some(files)))
+    }
+
+    /// [`Self::open_exactly`] in a storage whose answers are awaited.
+    ///
+    /// # Errors
+    /// As [`Self::open_exactly`].
+    #[doc(hidden)]
+    pub async fn open_exactly_async(
+        self,
+        storage: Arc<dyn AsyncStorage>,
+        files: ExactFiles,
+    ) -> Result<Snapshot> {
+        self.open_awaited(storage, Some(files)).await
+    }
+
+    fn open_once(&self, context: Context, exactly: Option<&ExactFiles>) -> Result<Snapshot> {
         let window = self.time_window()?;
-        let directory = Directory::load_ahead(&context)?;
-        let schema_key = directory.latest_schema(&*context.storage, window.end)?.to_owned();
+        let mut directory = Directory::load_ahead(&context)?;
+        let schema_key = match exactly {
+            Some(files) => keep_only(&mut directory, files, &context)?,
+            None => directory.latest_schema(&*context.storage, window.end)?.to_owned(),
+        };
         let schemas = Schemas::new(&context);
         let consolidated = ConsolidatedFooters::keys(&context, &directory);
         context.need(|needs| {
@@ -220,6 +260,17 @@ impl SnapshotOptions {
             window,
         })
     }
+}
+
+/// Leaves only these files in a directory, which must have them all. Returns the schema's key.
+fn keep_only(directory: &mut Directory, files: &ExactFiles, context: &Context) -> Result<String> {
+    let mut names = directory.keep_only(files);
+    if names.is_empty() {
+        return Ok(files.schema.clone());
+    }
+    let count = names.len();
+    names.truncate(NAMED_GONE);
+    Err(Error::FilesGone { path: context.describe(""), names, count })
 }
 
 /// Schemas that are fetched together when an array is opened: evolutions are few.

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use tdb_array::{Aggregate, Layout, MemoryStorage, OpenOptions, QueryCondition, TimeWindow, history, verify};
+use tdb_array::{
+    Aggregate, Layout, MemoryStorage, OpenOptions, QueryCondition, QueryDescription, TimeWindow, history,
+    verify,
+};
 use tdb_codec::Limits;
 
 use crate::input::unpack_files;
-use crate::query;
+use crate::{assert_same, query};
 
 /// Most bytes of a tile, a metadata structure and a result.
 const LIMIT: u64 = 1 << 20;
@@ -59,4 +62,12 @@ pub fn query_condition(data: &[u8]) {
         let shown = aggregates.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         assert_eq!(Aggregate::parse(&shown), Ok(aggregates));
     }
+}
+
+/// Reads the description of a query. What is accepted is written as the same bytes, and what it names is not in an empty storage.
+pub fn query_description(data: &[u8]) {
+    let Ok(description) = QueryDescription::from_bytes(data) else { return };
+    let written = description.to_bytes();
+    assert_same(&QueryDescription::from_bytes(&written), &Ok::<_, tdb_array::Error>(description.clone()));
+    assert!(description.open_storage(OpenOptions::new().threads(1), MemoryStorage::default()).is_err());
 }

@@ -19,7 +19,7 @@ mod query;
 mod schema;
 mod tile;
 
-pub use array::{query_condition, whole_array};
+pub use array::{query_condition, query_description, whole_array};
 pub use filters::{filter, pipeline, round_trip};
 pub use fragment::{
     condition, consolidated_commits, consolidated_footers, footer, fragment_statistics, legacy_metadata,
@@ -37,7 +37,7 @@ pub const BUDGET: u64 = 16 << 20;
 
 type Parser = (&'static str, fn(&[u8]));
 
-const PARSERS: [Parser; 23] = [
+const PARSERS: [Parser; 24] = [
     ("array_metadata", array_metadata),
     ("array_schema", array_schema),
     ("condition", condition),
@@ -53,6 +53,7 @@ const PARSERS: [Parser; 23] = [
     ("path_lines", path_lines),
     ("pipeline", pipeline),
     ("query_condition", query_condition),
+    ("query_description", query_description),
     ("round_trip", round_trip),
     ("rtree", rtree),
     ("tile_chunks", tile_chunks),

@@ -2,7 +2,7 @@
 
 use tdb_array::{
     Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, Layout, MemoryBudget, Operand,
-    QueryCondition, Range, Read, Result, field,
+    QueryCondition, QueryDescription, Range, Read, Result, field,
 };
 use tdb_codec::to_u64;
 use tdb_schema::{Dimension, DimensionLabel};
@@ -71,7 +71,32 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
     if let (true, Ok(whole), Ok(counted), ArrayType::Sparse) = (sound, &whole, counted, schema.array_type) {
         assert_eq!(counted.first().and_then(AggregateValue::as_u64), Some(to_u64(whole.len())));
     }
+    // Cells at NaN lie in no range.
+    let reals = schema.domain.dimensions.iter().any(|dimension| dimension.datatype.physical().is_float());
+    let most = usize::from(input.u8() % 6);
+    let parts = read.clone().memory(MemoryBudget::from_bytes(MEMORY)).partitions(most);
+    if let (true, Ok(whole), Ok(parts)) = (sound && !reals, &whole, parts) {
+        compare_parts(parts, whole);
+    }
     aggregate(read.memory(budget), schema, &mut input);
+}
+
+/// Reads the parts of a query, described and as they are: together they are `whole`, if the memory is enough for each.
+fn compare_parts(parts: Vec<Read>, whole: &Cells) {
+    let found: Result<Vec<Cells>> = parts
+        .into_iter()
+        .map(|part| {
+            let bytes = part.describe("").map(|description| description.to_bytes())?;
+            assert!(QueryDescription::from_bytes(&bytes).is_ok_and(|same| same.to_bytes() == bytes));
+            part.collect()
+        })
+        .collect();
+    let Ok(found) = found else { return };
+    let mut found: Vec<Vec<u8>> = found.iter().flat_map(rows).collect();
+    let mut expected = rows(whole);
+    expected.sort();
+    found.sort();
+    assert!(found == expected, "{} cells in parts, not {}", found.len(), expected.len());
 }
 
 /// Reads in batches, none of which may be larger than its budget; together they are `whole`, if that is known.

@@ -90,6 +90,7 @@ const LAYERS: [Layers; 5] = [
             "explain",
             "engine",
             "stream",
+            "partition",
             "aggregate",
             // What callers hold.
             "awaited",

@@ -19,7 +19,7 @@ const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
 /// What a file, or all files of a folder, may use all the same: of [`MODULES`], or [`RANDOM`]. Of `io` and `path` most use no more
 /// than the types of errors and of arguments; `fs` is what opens files.
-pub(super) const MAY: [May; 21] = [
+pub(super) const MAY: [May; 22] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     ("crates/tdb-cells/src/error.rs", "io"),
     ("crates/tdb-cells/src/parallel.rs", "thread"),
@@ -32,6 +32,7 @@ pub(super) const MAY: [May; 21] = [
     ("crates/tdb-snapshot/src/", "io"),
     ("crates/tdb-snapshot/src/", "path"),
     ("crates/tdb-query/src/array.rs", "path"),
+    ("crates/tdb-query/src/query/description.rs", "path"),
     // The thread that reads the next batch while a caller works on one.
     ("crates/tdb-query/src/query/ahead.rs", "thread"),
     ("crates/tdb-write/src/write/", "io"),

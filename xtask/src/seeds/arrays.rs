@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tdb_array::{Array, Fragment};
+use tdb_array::{Array, Fragment, Layout, TimeWindow, field};
 use tdb_codec::{Budget, Limits, Writer, to_usize};
 use tdb_fragment::{CommitKind, Section, vacuum_target};
 use tdb_fuzz_bodies::{pack_files, version_byte, with_schema};
@@ -34,9 +34,26 @@ pub(super) fn collect(root: &Path, seeds: &mut Seeds) -> Result<(), String> {
                     one_fragment(&from, &files, fragment, seeds);
                 }
             }
+            // In a window of its own: the present would make it another seed each time.
+            if let Ok(array) = Array::open_at(&folder, TimeWindow::ALL) {
+                described(&from, &array, seeds);
+            }
         }
     }
     Ok(())
+}
+
+/// The last part of a query with a condition, as bytes.
+fn described(from: &str, array: &Array, seeds: &mut Seeds) {
+    let names = array.schema().fields().map(|field| field.name);
+    let read = array.read().fields(names).order(Layout::GlobalOrder);
+    let attribute = array.schema().attributes.first().map_or("", |attribute| &attribute.name);
+    let conditioned = read.clone().condition(field(attribute).ge(3).or(!field(attribute).is_in([1, 2])));
+    let part =
+        conditioned.partitions(3).or_else(|_| read.partitions(3)).ok().and_then(|mut parts| parts.pop());
+    if let Some(Ok(description)) = part.map(|part| part.describe("file:///array")) {
+        seeds.add("query_description", from, description.to_bytes());
+    }
 }
 
 fn folders(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {

@@ -4,6 +4,7 @@ mod aggregate;
 mod display;
 mod error;
 mod text;
+mod wire;
 
 #[cfg(test)]
 mod tests;

@@ -249,13 +249,13 @@ pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Plan {
 }
 
 /// Whether some dimension is asked for in several intervals.
-pub(super) fn several(plan: &Plan) -> bool {
+pub(crate) fn several(plan: &Plan) -> bool {
     let dimensions = &plan.array.schema().domain.dimensions;
     plan.ranges.iter().zip(dimensions).any(|(set, dimension)| set.len(dimension).is_some_and(|len| len != 1))
 }
 
 /// The dimensions as lines; `None` if one is of strings.
-pub(super) fn lines_of(plan: &Plan) -> Option<Vec<Line>> {
+pub(crate) fn lines_of(plan: &Plan) -> Option<Vec<Line>> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;
     let places = dense && several(plan);
@@ -267,7 +267,7 @@ pub(super) fn lines_of(plan: &Plan) -> Option<Vec<Line>> {
 }
 
 /// The box that holds all of a query's cells; `None` if it has none. In sparse arrays, what fragments say they cover.
-pub(super) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
+pub(crate) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
     let schema = plan.array.schema();
     if schema.array_type == ArrayType::Dense && several(plan) {
         return lines.iter().map(|line| Some((0, line.places().checked_sub(1)?))).collect();
@@ -312,7 +312,7 @@ fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
 }
 
 /// Cells of a box.
-pub(super) fn volume(bounds: &Bounds) -> u64 {
+pub(crate) fn volume(bounds: &Bounds) -> u64 {
     let counts = bounds.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
     counts.fold(1, u64::saturating_mul)
 }

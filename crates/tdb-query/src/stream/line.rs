@@ -132,6 +132,11 @@ impl Line {
         if self.real { f64::MIN_POSITIVE } else { 1.0 }
     }
 
+    /// Whether it is of reals.
+    pub(crate) const fn is_real(&self) -> bool {
+        self.real
+    }
+
     /// Whether the dimension is divided into tiles of integers.
     pub(crate) fn has_tiles(&self) -> bool {
         !self.real && self.dimension.extent_cells().is_some() && self.ascends()

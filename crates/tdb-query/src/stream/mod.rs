@@ -63,6 +63,10 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
 
+pub(crate) use self::boxes::{bounds_of, lines_of, several, volume};
+pub(crate) use self::cut::Bounds;
+pub(crate) use self::line::{Line, last_where};
+pub(crate) use self::plan::order_of;
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
 
@@ -323,6 +327,6 @@ fn empty(plan: &Plan) -> Result<Cells> {
     clippy::cast_sign_loss,
     reason = "an estimate; sums of sizes are not negative, and saturate"
 )]
-fn whole(estimate: f64) -> u64 {
+pub(crate) fn whole(estimate: f64) -> u64 {
     estimate.ceil() as u64
 }

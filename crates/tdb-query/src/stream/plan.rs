@@ -365,7 +365,7 @@ pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
 }
 
 /// The order that batches follow each other in.
-fn order_of(plan: &Plan) -> CellOrder {
+pub(crate) fn order_of(plan: &Plan) -> CellOrder {
     let schema: &ArraySchema = plan.array.schema();
     if schema.array_type == ArrayType::Sparse {
         return CellOrder::of(plan.order, schema);

@@ -1,0 +1,272 @@
+//! A dimension as whole numbers that can be cut anywhere, and how much of it lies between two of them.
+
+use tdb_codec::{to_u64, to_usize};
+use tdb_schema::{Dimension, Range};
+
+use crate::asked::Ends;
+use crate::ranges::RangeSet;
+use crate::stream::{Line, last_where};
+
+/// A dimension, or the sequence of what was asked for in it. Numbers order as values do.
+#[derive(Debug)]
+pub(super) struct Axis {
+    kind: Kind,
+    /// Disjoint intervals of numbers that the query asks for, ascending.
+    asked: Vec<Interval>,
+    /// What each interval is longer than the distance of its ends.
+    grain: f64,
+    /// The first number that is asked for: distances of large integers are lost in reals, those from here are not.
+    base: u64,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Line(Line),
+    Texts(Texts),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    low: u64,
+    high: u64,
+    /// How long all those before it are together.
+    before: f64,
+}
+
+impl Axis {
+    /// A dimension of the tiles that a query touches, as far as it asks for them. `None` if no tile has anything it asks for.
+    pub(super) fn new<'t>(
+        dimension: &Dimension,
+        set: &RangeSet,
+        tiles: impl Iterator<Item = &'t Range> + Clone,
+    ) -> Option<Self> {
+        let kind = match Line::new(dimension) {
+            Some(line) => Kind::Line(line),
+            None => Kind::Texts(Texts::new(set.iter(dimension), dimension, tiles.clone())),
+        };
+        let grain = if matches!(&kind, Kind::Line(line) if !line.is_real()) { 1.0 } else { 0.0 };
+        let mut axis = Self { kind, asked: Vec::new(), grain, base: 0 };
+        let (mut first, mut last) = (u64::MAX, 0);
+        for tile in tiles {
+            first = first.min(axis.number(&tile.low)?);
+            last = last.max(axis.number(&tile.high)?);
+        }
+        let mut asked = Vec::new();
+        for ends in set.iter(dimension) {
+            let low = ends.low.map_or(Some(first), |low| axis.number(&low))?.max(first);
+            let high = ends.high.map_or(Some(last), |high| axis.number(&high))?.min(last);
+            if low <= high {
+                asked.push((low, high));
+            }
+        }
+        axis.ask(&asked);
+        (!axis.asked.is_empty()).then_some(axis)
+    }
+
+    /// What was asked for of a dense dimension, in that order: numbers are places, or ordinals where that is one interval.
+    pub(super) fn dense(line: Line, low: u64, high: u64) -> Self {
+        let mut axis = Self { kind: Kind::Line(line), asked: Vec::new(), grain: 1.0, base: 0 };
+        axis.ask(&[(low, high)]);
+        axis
+    }
+
+    fn ask(&mut self, asked: &[(u64, u64)]) {
+        self.base = asked.first().map_or(0, |interval| interval.0);
+        let length = |(low, high): (u64, u64)| self.position(high) - self.position(low);
+        // Points of reals and texts have no length: then each counts as much as the others.
+        if self.grain == 0.0 && asked.len() > 1 {
+            let all: f64 = asked.iter().copied().map(length).sum();
+            self.grain = if all > 0.0 && !matches!(self.kind, Kind::Texts(_)) { 0.0 } else { 1.0 };
+        }
+        let mut before = 0.0;
+        let mut intervals = Vec::with_capacity(asked.len());
+        for (low, high) in asked.iter().copied() {
+            intervals.push(Interval { low, high, before });
+            before += self.position(high) - self.position(low) + self.grain;
+        }
+        self.asked = intervals;
+    }
+
+    /// The first and the last number that is asked for.
+    pub(super) fn bounds(&self) -> (u64, u64) {
+        let first = self.asked.first().map_or(0, |interval| interval.low);
+        (first, self.asked.last().map_or(0, |interval| interval.high))
+    }
+
+    /// The number of a value.
+    pub(super) fn number(&self, value: &[u8]) -> Option<u64> {
+        match &self.kind {
+            Kind::Line(line) => line.number(value),
+            Kind::Texts(texts) => Some(texts.number(value)),
+        }
+    }
+
+    /// How much of what is asked for lies at or below a number.
+    pub(super) fn through(&self, number: u64) -> f64 {
+        let at = self.asked.partition_point(|interval| interval.low <= number);
+        let Some(interval) = at.checked_sub(1).and_then(|at| self.asked.get(at)) else { return 0.0 };
+        let inside = self.position(number.min(interval.high)) - self.position(interval.low);
+        interval.before + inside + self.grain
+    }
+
+    /// How much of it lies below a number.
+    pub(super) fn below(&self, number: u64) -> f64 {
+        let at = self.asked.partition_point(|interval| interval.low < number);
+        let Some(interval) = at.checked_sub(1).and_then(|at| self.asked.get(at)) else { return 0.0 };
+        if number > interval.high {
+            return interval.before + self.position(interval.high) - self.position(interval.low) + self.grain;
+        }
+        // Of integers, up to the one before; of others, nothing lies between.
+        interval.before + self.position(number) - self.position(interval.low)
+    }
+
+    /// Where a number lies, half as far from others as it is: the length of all reals is no number.
+    fn position(&self, number: u64) -> f64 {
+        match &self.kind {
+            Kind::Line(line) if line.is_real() => line.position(number) / 4.0,
+            Kind::Line(_) => number.saturating_sub(self.base) as f64,
+            Kind::Texts(_) => number as f64 / (Texts::ONE as f64),
+        }
+    }
+
+    /// The line, where there are space tiles along it.
+    pub(super) fn tiled(&self) -> Option<&Line> {
+        match &self.kind {
+            Kind::Line(line) => Some(line),
+            Kind::Texts(_) => None,
+        }
+    }
+
+    /// The greatest value of a part that ends with a number.
+    pub(super) fn high(&self, number: u64) -> Option<Vec<u8>> {
+        match &self.kind {
+            Kind::Line(line) => line.high(number),
+            Kind::Texts(texts) => Some(texts.value(number)),
+        }
+    }
+
+    /// The least value of a part that begins with a number.
+    pub(super) fn low(&self, number: u64) -> Option<Vec<u8>> {
+        match &self.kind {
+            Kind::Line(line) => line.low(number),
+            // The next string after the end of the part before.
+            Kind::Texts(texts) => Some([&*texts.value(number.saturating_sub(1)), &[0]].concat()),
+        }
+    }
+}
+
+/// Strings as numbers: those that are ends of tiles or ranges stand at multiples of [`Self::ONE`], others between them.
+#[derive(Debug)]
+struct Texts(Vec<Vec<u8>>);
+
+impl Texts {
+    const ONE: u64 = 1 << 32;
+
+    fn new<'t>(
+        asked: impl Iterator<Item = Ends>,
+        dimension: &Dimension,
+        tiles: impl Iterator<Item = &'t Range>,
+    ) -> Self {
+        debug_assert!(dimension.is_var(), "all other dimensions are lines");
+        let mut ends: Vec<Vec<u8>> = tiles.flat_map(|tile| [tile.low.clone(), tile.high.clone()]).collect();
+        ends.extend(asked.flat_map(|ends| [ends.low, ends.high]).flatten());
+        ends.sort_unstable();
+        ends.dedup();
+        Self(ends)
+    }
+
+    fn number(&self, value: &[u8]) -> u64 {
+        match self.0.binary_search_by(|end| end.as_slice().cmp(value)) {
+            Ok(at) => to_u64(at).saturating_mul(Self::ONE),
+            // None that is asked for.
+            Err(at) => to_u64(at).saturating_mul(Self::ONE).saturating_sub(1),
+        }
+    }
+
+    fn end(&self, at: u64) -> &[u8] {
+        let end = to_usize(at).and_then(|at| self.0.get(at)).or(self.0.last());
+        end.map_or(&[], Vec::as_slice)
+    }
+
+    /// The string at a number. One between two ends is after the first and before the second.
+    fn value(&self, number: u64) -> Vec<u8> {
+        let (at, part) = (number / Self::ONE, number % Self::ONE);
+        let (low, high) = (self.end(at), self.end(at.saturating_add(1)));
+        let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
+        let word = |value: &[u8]| {
+            let mut word = [0; 8];
+            let rest = value.get(same..).unwrap_or_default();
+            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            u64::from_be_bytes(word)
+        };
+        let (from, to) = (word(low), word(high));
+        let far =
+            u128::from(to.saturating_sub(from)).saturating_mul(u128::from(part)) / u128::from(Self::ONE);
+        let between = from.saturating_add(u64::try_from(far).unwrap_or(0));
+        if part == 0 || between <= from {
+            return low.to_vec();
+        }
+        let mut value = low.get(..same).unwrap_or_default().to_vec();
+        value.extend_from_slice(&between.to_be_bytes());
+        value
+    }
+}
+
+/// The least number of `low..=high` for which `holds`, as it does for all after it; `high` if there is none.
+pub(super) fn first_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
+    if low >= high || holds(low) {
+        return low.min(high);
+    }
+    last_where(low, high, |number| !holds(number)).saturating_add(1).min(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(ends: &[&str]) -> Texts {
+        Texts(ends.iter().map(|end| end.as_bytes().to_vec()).collect())
+    }
+
+    #[test]
+    fn strings_between_two_ends_order_as_their_numbers_do() {
+        let texts = texts(&["key-a-000000000000", "key-a-900000000000", "key-b", "z"]);
+        let numbers = (0..=3 * 64).map(|step| step * (Texts::ONE / 64));
+        let values: Vec<Vec<u8>> = numbers.map(|number| texts.value(number)).collect();
+        assert!(values.is_sorted_by(|a, b| a < b), "{values:?}");
+        assert_eq!((values[0].as_slice(), values[192].as_slice()), (&b"key-a-000000000000"[..], &b"z"[..]));
+    }
+
+    #[test]
+    fn strings_that_leave_no_string_between_them_stay_what_they_are() {
+        let texts = texts(&["a", "a\0", "a\0\0"]);
+        for step in 0..32 {
+            let value = texts.value(step * (Texts::ONE / 16));
+            assert!(value >= b"a".to_vec() && value <= b"a\0\0".to_vec(), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn what_lies_between_numbers_is_what_is_asked_for() {
+        let dimension = Dimension::new("x", 0i32..=99);
+        let value = |value: i32| Some(value.to_le_bytes().to_vec());
+        let asked =
+            [(2, 3), (10, 19), (50, 50)].map(|(low, high)| Ok(Ends { low: value(low), high: value(high) }));
+        let set = RangeSet::new(&dimension, asked).unwrap().merged(&dimension);
+        let tile = Range::new(0i32.to_le_bytes(), 99i32.to_le_bytes());
+        let axis = Axis::new(&dimension, &set, [&tile].into_iter()).unwrap();
+        assert_eq!(axis.bounds(), (2, 50));
+        let through = [1, 2, 3, 9, 10, 19, 49, 50].map(|number| axis.through(number));
+        assert_eq!(through, [0.0, 1.0, 2.0, 2.0, 3.0, 12.0, 12.0, 13.0]);
+        let below = [2, 3, 4, 10, 11, 20, 50, 51].map(|number| axis.below(number));
+        assert_eq!(below, [0.0, 1.0, 2.0, 2.0, 3.0, 12.0, 12.0, 13.0]);
+    }
+
+    #[test]
+    fn the_first_number_is_found_wherever_it_is() {
+        for first in 3..=9 {
+            assert_eq!(first_where(3, 9, |number| number >= first), first);
+        }
+        assert_eq!(first_where(3, 9, |_| false), 9);
+    }
+}

@@ -1,0 +1,187 @@
+//! A query in parts of about equal cost, each a query of its own.
+//!
+//! Parts are boxes that follow each other in the order of the result, so all versions of a cell lie in the same part. What a box
+//! costs follows from metadata: the bytes of the tiles it touches (`tiles.rs`), spread evenly over what they cover (`weight.rs`) along
+//! dimensions as lines of whole numbers (`axis.rs`). Where to cut says `cut.rs`.
+
+mod axis;
+mod cut;
+mod tiles;
+mod weight;
+
+use tdb_codec::{ArrayType, Layout, to_u64};
+use tdb_schema::{Dimension, Range};
+
+use self::axis::Axis;
+use self::cut::{Cutting, Item};
+use self::tiles::Touched;
+use crate::Result;
+use crate::asked::Ends;
+use crate::explain::fetch_sections;
+use crate::order::{Part, parts, reals};
+use crate::plan::Plan;
+use crate::ranges::RangeSet;
+use crate::stream::{Bounds, Line, bounds_of, lines_of, order_of, several, volume};
+
+/// What a query asks for of each dimension: intervals in the order they are asked for, or all of it.
+pub(crate) type Ranges = Vec<Option<Vec<Ends>>>;
+
+/// The ranges of a query, checked, as they would be asked for.
+pub(crate) fn ranges(plan: &Plan) -> Ranges {
+    let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
+    sets.map(|(set, dimension)| (!set.is_all()).then(|| set.iter(dimension).collect())).collect()
+}
+
+/// The ranges of at most so many parts of a query, in the order of its result where they have one; none if it is not cut.
+pub(crate) fn partitions(plan: &Plan, most: usize) -> Result<Vec<Ranges>> {
+    if most < 2 {
+        return Ok(Vec::new());
+    }
+    if let Some(ahead) = &plan.array.context().ahead
+        && plan.array.schema().array_type == ArrayType::Sparse
+    {
+        fetch_sections(plan, ahead);
+    }
+    let found = match plan.array.schema().array_type {
+        ArrayType::Dense => dense(plan, most),
+        ArrayType::Sparse => sparse(plan, most)?,
+    };
+    let mut found = found.unwrap_or_default();
+    // Between two strings there may be none.
+    found.retain(|ranges| ranges.iter().flatten().all(|asked| !asked.is_empty()));
+    Ok(if found.len() < 2 { Vec::new() } else { found })
+}
+
+/// Parts of a dense query: its cells weigh what they take in the result, and with them what fragments store of them, evenly.
+fn dense(plan: &Plan, most: usize) -> Option<Vec<Ranges>> {
+    let lines = lines_of(plan)?;
+    let all = bounds_of(plan, &lines)?;
+    let weight = volume(&all).saturating_mul(tiles::bytes_of_cell(plan)) as f64;
+    let mut items = vec![Item { bounds: all.clone(), weight }];
+    let places = several(plan);
+    for fragment in plan.array.fragments().iter().filter(|_| !places) {
+        let stored = tiles::stored_bytes(plan, fragment) as f64;
+        items.extend(fragment.bounds().and_then(|domain| in_query(domain, &lines, &all, stored)));
+    }
+    let axes: Vec<Axis> =
+        lines.iter().zip(&all).map(|(line, (low, high))| Axis::dense(line.clone(), *low, *high)).collect();
+    let parts = parts(plan.array.schema(), order_of(plan));
+    let mut cutting = Cutting { axes: &axes, parts: &parts, dense: true, done: Vec::new() };
+    cutting.cut(&all, &items, most, 0);
+    let boxes = cutting.done.iter();
+    if places {
+        return boxes.map(|bounds| at_places(plan, &lines, bounds, &all)).collect();
+    }
+    boxes.map(|bounds| within(plan, &axes, bounds, &all)).collect()
+}
+
+/// What of a fragment's box a query asks for, with its share of what the fragment stores.
+fn in_query(domain: &[Range], lines: &[Line], all: &Bounds, stored: f64) -> Option<Item> {
+    let mut item = Item { bounds: Vec::with_capacity(lines.len()), weight: stored };
+    for ((range, line), (first, last)) in domain.iter().zip(lines).zip(all) {
+        let (low, high) = (line.number(&range.low)?, line.number(&range.high)?);
+        let (from, to) = (low.max(*first), high.min(*last));
+        let cells =
+            |low: u64, high: u64| high.checked_sub(low).map(|last| to_u64(1).saturating_add(last) as f64);
+        item.weight *= cells(from, to)? / cells(low, high)?;
+        item.bounds.push((from, to));
+    }
+    Some(item)
+}
+
+/// Parts of a sparse query.
+fn sparse(plan: &Plan, most: usize) -> Result<Option<Vec<Ranges>>> {
+    let Touched { tiles, unordered } = tiles::touched(plan)?;
+    let dimensions = &plan.array.schema().domain.dimensions;
+    let mut axes = Vec::with_capacity(dimensions.len());
+    for (index, (dimension, set)) in dimensions.iter().zip(&plan.ranges).enumerate() {
+        let along = tiles.iter().filter_map(|tile| tile.bounds.get(index));
+        let Some(axis) = Axis::new(dimension, set, along) else { return Ok(None) };
+        axes.push(axis);
+    }
+    let all: Bounds = axes.iter().map(Axis::bounds).collect();
+    let number = |(axis, (range, (first, last))): (&Axis, (&Range, &(u64, u64)))| {
+        let (low, high) = (axis.number(&range.low)?, axis.number(&range.high)?);
+        // Rectangles are believed no further than they are in order.
+        Some((low.clamp(*first, *last), high.clamp(low.clamp(*first, *last), *last)))
+    };
+    let items = tiles.iter().filter_map(|tile| {
+        let bounds = axes.iter().zip(tile.bounds.iter().zip(&all)).map(number).collect::<Option<_>>()?;
+        Some(Item { bounds, weight: tile.weight })
+    });
+    let items: Vec<Item> = items.collect();
+    let parts = cut_along(plan, &unordered);
+    let mut cutting = Cutting { axes: &axes, parts: &parts, dense: false, done: Vec::new() };
+    cutting.cut(&all, &items, most, 0);
+    Ok(cutting.done.iter().map(|bounds| within(plan, &axes, bounds, &all)).collect())
+}
+
+/// The parts of the order that a sparse query may be cut along. Where no order is asked for, that of tiles, since they are read
+/// whole.
+fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<Part> {
+    let schema = plan.array.schema();
+    let parts = parts(schema, order_of(plan));
+    let cannot = |part: &Part| unordered.get(part.dimension()).copied().unwrap_or(false);
+    let tile = |part: &Part| match part {
+        Part::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
+        _ => true,
+    };
+    match plan.order {
+        Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder => {
+            parts.into_iter().filter(tile).take_while(|part| !cannot(part)).collect()
+        }
+        _ => parts.into_iter().filter(tile).filter(|part| !cannot(part)).collect(),
+    }
+}
+
+/// The ranges of a query in a box.
+fn within(plan: &Plan, axes: &[Axis], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
+    let mut ranges = ranges(plan);
+    let dimensions = &plan.array.schema().domain.dimensions;
+    for (index, (axis, (span, whole))) in axes.iter().zip(bounds.iter().zip(all)).enumerate() {
+        if span == whole {
+            continue;
+        }
+        // Ends of the whole query stay as they were asked for, open ones too.
+        let low = if span.0 == whole.0 { None } else { Some(axis.low(span.0)?) };
+        let high = if span.1 == whole.1 { None } else { Some(axis.high(span.1)?) };
+        let (set, dimension) = (plan.ranges.get(index)?, dimensions.get(index)?);
+        *ranges.get_mut(index)? = Some(narrowed(set, dimension, &Ends { low, high }));
+    }
+    Some(ranges)
+}
+
+/// What a set and an interval share.
+fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Ends) -> Vec<Ends> {
+    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+    let later = |a: Option<Vec<u8>>, b: &Option<Vec<u8>>| match (a, b) {
+        (Some(a), Some(b)) => Some(if compare(&a, b).is_lt() { b.clone() } else { a }),
+        (a, b) => a.or_else(|| b.clone()),
+    };
+    let earlier = |a: Option<Vec<u8>>, b: &Option<Vec<u8>>| match (a, b) {
+        (Some(a), Some(b)) => Some(if compare(&a, b).is_gt() { b.clone() } else { a }),
+        (a, b) => a.or_else(|| b.clone()),
+    };
+    let cut = set
+        .iter(dimension)
+        .map(|ends| Ends { low: later(ends.low, &to.low), high: earlier(ends.high, &to.high) });
+    let empty =
+        |ends: &Ends| ends.low.as_ref().zip(ends.high.as_ref()).is_some_and(|(a, b)| compare(a, b).is_gt());
+    cut.filter(|ends| !empty(ends)).collect()
+}
+
+/// The ranges at some places of the sequences that were asked for.
+fn at_places(plan: &Plan, lines: &[Line], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
+    let mut ranges = ranges(plan);
+    let dimensions = &plan.array.schema().domain.dimensions;
+    for (index, (line, (span, whole))) in lines.iter().zip(bounds.iter().zip(all)).enumerate() {
+        if span == whole {
+            continue;
+        }
+        let own = dimensions.get(index)?;
+        let ends = line.at(span.0, span.1).into_iter();
+        let ends = ends.map(|(low, high)| Ends { low: own.coordinate(low), high: own.coordinate(high) });
+        *ranges.get_mut(index)? = Some(ends.collect());
+    }
+    Some(ranges)
+}

@@ -1,0 +1,70 @@
+//! Queries in parts.
+
+use std::sync::Arc;
+
+use super::Read;
+use crate::Result;
+use crate::partition::{self, Ranges};
+
+impl Read {
+    /// Cuts the query into at most `most` parts of about equal cost, each a query of its own that can be collected, streamed,
+    /// explained or aggregated, in another thread or, [described](Self::describe), in another process. Together they have the
+    /// cells of the whole query, each once, with the same condition, fields, order, deletes and memory budget.
+    ///
+    /// ```
+    /// use tdb_array::{Aggregate, Array};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let parts = array.read().fields(["a"]).partitions(2)?;
+    /// let sums: Vec<i64> = std::thread::scope(|scope| {
+    ///     let workers: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| part.aggregate([Aggregate::sum("a")]))).collect();
+    ///     let sum = |found: Vec<tdb_array::AggregateValue>| found[0].as_i64().unwrap_or(0);
+    ///     workers.into_iter().map(|worker| worker.join().unwrap().map(sum)).collect::<tdb_array::Result<_>>()
+    /// })?;
+    /// assert_eq!(sums, [36, 100]);
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    ///
+    /// # Order
+    ///
+    /// Parts are boxes of the array, cut along the slowest dimension of the query's order, so all versions of a cell lie in one part.
+    /// In row- and column-major order, and in global order, the cells of all parts one after the other stand in the order of the
+    /// whole. Without an order, and on a Hilbert curve, each part has its own. (So it has where a dimension alone, or in global order
+    /// one of several, is of strings with bytes above 127, which are stored in another order than ranges have.)
+    ///
+    /// Ranges of dense arrays that were asked for out of order, or that overlap, are cut as they were asked for: a cell that is returned
+    /// twice may be in two parts, and aggregates of the parts then count it in both.
+    ///
+    /// # Cost
+    ///
+    /// Costs are estimated from metadata: of a sparse array, for each tile that the query touches, the stored bytes of all fields that
+    /// the query looks at, and the bytes of its cells in the result; of a dense array the bytes of the result, and with them what
+    /// fragments store of the fields. Each tile is taken to be spread evenly over its rectangle. What conditions and deletes leave
+    /// out is not known. Cuts go between tiles if they can do so without making parts much less equal; a tile that a cut goes through
+    /// is read by both parts. Where there are fewer tiles along a dimension than parts are asked for, dense tiles are cut inside, unless
+    /// the order is global order: rows of tiles are then cut along the next dimension first.
+    ///
+    /// There are fewer parts where there is nothing to cut, such as many cells at one coordinate, and always at least one: the whole
+    /// query, also of 0 parts. Ranges of labels become ranges of positions.
+    ///
+    /// Cells at NaN lie in no range. Where metadata tells that there are some along a dimension, it is not cut; they tell it only of
+    /// those that come first in their tiles.
+    ///
+    /// # Errors
+    /// A field, range or condition that does not fit the array, or damaged metadata.
+    pub fn partitions(self, most: usize) -> Result<Vec<Self>> {
+        let plan = self.clone().plan()?;
+        let found = partition::partitions(&plan, most)?;
+        if self.memory.is_some() {
+            // What was read of metadata is not kept beside a budget.
+            plan.array.fragments().iter().for_each(|fragment| fragment.forget());
+        }
+        if found.is_empty() {
+            return Ok(vec![self]);
+        }
+        let whole = Self { ranges: Vec::new(), labels: Vec::new(), ..self };
+        let part = |ranges: Ranges| Self { resolved: Some(Arc::new(ranges)), ..whole.clone() };
+        Ok(found.into_iter().map(part).collect())
+    }
+}
