@@ -32,6 +32,6 @@ pub mod testing;
 pub use bytes::Bytes;
 pub use stats::QueryStats;
 pub use storage::{
-    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
-    Reply, Request, Storage, StorageLock, StoredFile, WriteStorage,
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage,
+    MemoryStorage, Places, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage, write_file,
 };
