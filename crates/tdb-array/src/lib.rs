@@ -69,8 +69,9 @@ pub use tdb_snapshot::{
     Event, EventKind, Found, Fragment, Group, History, Snapshot, State, Visited, history, object_type,
 };
 pub use tdb_storage::{
-    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
-    QueryStats, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage, testing,
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage,
+    MemoryStorage, Places, QueryStats, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage,
+    testing, write_file,
 };
 pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,

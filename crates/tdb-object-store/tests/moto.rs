@@ -10,10 +10,12 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{bytes, fixtures, upload};
 use tdb_array::schema::{Attribute, Dimension};
+use tdb_array::testing::conformance::{check_openings, check_write_storage};
 use tdb_array::{
     Array, ArraySchema, CellValNum, Datatype, Durability, Layout, OpenOptions, Storage, TimeWindow,
     WriteColumn, WriteOptions, WriteStorage,
@@ -138,6 +140,18 @@ fn one_of_many_makes_a_file(server: &Server) {
     assert_eq!(count, 1);
 }
 
+fn all_rules_of_storages_are_kept(server: &Server) {
+    let places = AtomicUsize::new(0);
+    let next = || format!("rules/{}", places.fetch_add(1, Ordering::Relaxed));
+    let checked = check_write_storage(|| server.storage(&next())).unwrap();
+    assert_eq!(checked.not_offered, [""; 0]);
+    let checked = check_openings(|| {
+        let place = next();
+        (server.storage(&place), server.storage(&place))
+    });
+    assert_eq!(checked.unwrap().not_offered, [""; 0]);
+}
+
 fn the_lease_is_held_by_one(server: &Server) {
     let lock = server.storage("leased").lock().unwrap();
     let (told, heard) = std::sync::mpsc::channel();
@@ -163,4 +177,5 @@ fn arrays_on_a_server_are_read_written_and_guarded_as_in_folders() {
     one_of_many_makes_a_file(&server);
     writers_at_once_lose_nothing(&server);
     the_lease_is_held_by_one(&server);
+    all_rules_of_storages_are_kept(&server);
 }
