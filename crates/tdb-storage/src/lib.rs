@@ -17,7 +17,7 @@
 //! |---|---|
 //! | [`storage`] | the traits, the storages, what is read ahead ([`Ahead`](storage::Ahead)) |
 //! | [`stats`] | what reading costs, counted as it happens |
-//! | [`testing`] | storages for tests |
+//! | [`testing`] | the rules of storages as a suite for tests, storages that are slow or fail |
 //!
 //! What this crate does not know: what is in the files, and which of them there are. It is the only crate that opens files.
 //!
