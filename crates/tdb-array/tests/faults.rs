@@ -131,11 +131,11 @@ fn sparse() -> SchemaBuilder {
 
 fn history_of(schema: SchemaBuilder) -> MemoryStorage {
     let storage = MemoryStorage::default();
-    at(1).create_storage(&storage, &schema.build().unwrap()).unwrap();
-    (2..5).for_each(|time| append(storage.clone(), time).unwrap());
-    at(5).open_storage(storage.clone()).unwrap().delete(&delete(3)).unwrap();
+    at(1001).create_storage(&storage, &schema.build().unwrap()).unwrap();
+    (1002..1005).for_each(|time| append(storage.clone(), time).unwrap());
+    at(1005).open_storage(storage.clone()).unwrap().delete(&delete(3)).unwrap();
     let changes = MetadataChanges::new().put_text("key", "old");
-    at(5).open_storage(storage.clone()).unwrap().write_metadata(&changes).unwrap();
+    at(1005).open_storage(storage.clone()).unwrap().write_metadata(&changes).unwrap();
     storage
 }
 
@@ -153,7 +153,7 @@ fn delete(below: i32) -> tdb_fragment::Condition {
 }
 
 fn append(storage: impl WriteStorage + 'static, time: u64) -> tdb_array::Result<()> {
-    let x: Vec<i32> = (0..20).map(|x| x * 2 + i32::try_from(time).unwrap()).collect();
+    let x: Vec<i32> = (0..20).map(|x| x * 2 + i32::try_from(time % 100).unwrap()).collect();
     let writer = at(time).open_storage(storage)?;
     let write = writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("a", &x));
     // What an evolution added.
@@ -175,27 +175,27 @@ fn look(storage: &MemoryStorage) -> String {
 type Change = (&'static str, fn(Faulty) -> tdb_array::Result<()>);
 
 const CHANGES: [Change; 7] = [
-    ("a write", |storage| append(storage, 10)),
-    ("a delete", |storage| at(10).open_storage(storage)?.delete(&delete(20)).map(drop)),
+    ("a write", |storage| append(storage, 1010)),
+    ("a delete", |storage| at(1010).open_storage(storage)?.delete(&delete(20)).map(drop)),
     ("metadata", |storage| {
         let changes = MetadataChanges::new().put_text("key", "new");
-        at(10).open_storage(storage)?.write_metadata(&changes).map(drop)
+        at(1010).open_storage(storage)?.write_metadata(&changes).map(drop)
     }),
     ("an evolution", |storage| {
         let added = Attribute::new("b", Datatype::Int32, CellValNum::ONE);
-        at(10).evolve_storage(storage, &SchemaEvolution::new().add_attribute(added)).map(drop)
+        at(1010).evolve_storage(storage, &SchemaEvolution::new().add_attribute(added)).map(drop)
     }),
     ("a consolidation of fragments", |storage| consolidate(storage, Stored::Fragments)),
     ("a consolidation of commits", |storage| consolidate(storage, Stored::Commits)),
     ("a consolidation and a vacuum", |storage| {
         consolidate(storage.clone(), Stored::Fragments)?;
-        let writer = at(10).open_storage(storage)?;
+        let writer = at(1010).open_storage(storage)?;
         Vacuum::new(Stored::Fragments).plan(&writer)?.run(&writer, &mut |_| ControlFlow::Continue(()))
     }),
 ];
 
 fn consolidate(storage: Faulty, what: Stored) -> tdb_array::Result<()> {
-    let writer = at(10).open_storage(storage)?;
+    let writer = at(1010).open_storage(storage)?;
     let consolidation = Consolidation::new(what).amplification(1e9);
     consolidation.plan(&writer)?.run(&writer, &mut |_| ControlFlow::Continue(()))
 }
@@ -237,7 +237,7 @@ fn each_call_fails((name, change): Change, fault: Fault) {
                 .unwrap_or_else(|error| panic!("{error}: {}", what()));
             assert!(look(&left) == new, "again, {}", what());
         }
-        append(left.clone(), 20).unwrap();
+        append(left.clone(), 1020).unwrap();
         assert_ne!(look(&left), new, "{}", what());
     }
     assert!(failed * 2 > calls, "{name}, {fault:?}: {failed} of {calls} failed");

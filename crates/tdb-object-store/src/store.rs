@@ -193,7 +193,15 @@ impl Inner {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let bytes = self.store.get_range(&self.path(key)?, range.clone()).await.map_err(io_error)?;
+        let path = self.path(key)?;
+        let bytes = match self.store.get_range(&path, range.clone()).await.map_err(io_error) {
+            // How a store refuses a range that begins behind the end is its own affair.
+            Err(error) if error.kind() == io::ErrorKind::Other => {
+                let beyond = self.store.head(&path).await.is_ok_and(|meta| meta.size < range.end);
+                return Err(if beyond { io::ErrorKind::UnexpectedEof.into() } else { error });
+            }
+            read => read?,
+        };
         // Stores give what there is of a range that goes beyond the end.
         if length(&bytes) != range.end.saturating_sub(range.start) {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -40,7 +40,8 @@ impl Folder {
     fn store(&self) -> Arc<LocalFileSystem> {
         let path = self.0.join(self.1.fetch_add(1, Ordering::Relaxed).to_string());
         std::fs::create_dir_all(&path).unwrap();
-        Arc::new(LocalFileSystem::new_with_prefix(path).unwrap())
+        // Folders without files are no folders, as in other stores.
+        Arc::new(LocalFileSystem::new_with_prefix(path).unwrap().with_automatic_cleanup(true))
     }
 }
 
@@ -55,7 +56,8 @@ fn a_store_of_local_files_keeps_all_rules_but_has_no_versions_to_replace() {
     let path = std::env::temp_dir().join(format!("tdb-object-store-{}", std::process::id()));
     let folder = Folder(path, AtomicUsize::new(0));
     let checked = check_write_storage(|| ObjectStorage::new(folder.store(), "some/where").unwrap()).unwrap();
-    let about_versions = |rule: &str| rule.contains("version") || rule.contains("gone");
+    let about_versions =
+        |rule: &str| ["version", "gone", "where none"].iter().any(|word| rule.contains(word));
     assert!(checked.not_offered.iter().all(|rule| about_versions(rule)), "{:?}", checked.not_offered);
     let checked = check_openings(|| {
         let store = folder.store();

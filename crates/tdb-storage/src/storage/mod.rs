@@ -189,6 +189,15 @@ pub trait StoredFile: Debug {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 }
 
+/// The whole of a file, with its size, so that a reply that was cut short is an error.
+///
+/// # Errors
+/// As [`Storage::read_tail`]; [`io::ErrorKind::UnexpectedEof`] if bytes are missing.
+pub fn read_whole<S: Storage + ?Sized>(storage: &S, key: &str) -> io::Result<Bytes> {
+    let (size, bytes) = storage.read_tail(key, u64::MAX)?;
+    Request::whole(key).checked(Reply::Tail(size, bytes))?.into_tail().map(|(_, bytes)| bytes)
+}
+
 /// Length of a range, refused where the address space or the file cannot hold it.
 pub fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize> {
     if range.end > file_size || range.start > range.end {

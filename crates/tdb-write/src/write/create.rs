@@ -17,7 +17,7 @@ use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, METADATA, OLD_SCHEMA, PARTIAL,
     SCHEMA_FOLDER,
 };
-use crate::storage::{self, Below, Durability, Entry, Storage, StorageLock, WriteStorage, join};
+use crate::storage::{self, Below, Durability, Entry, Storage, StorageLock, WriteStorage, join, read_whole};
 use crate::{Error, Result, WriteError};
 
 /// Makes the folders of an array of the schema's version, what the schema names, then its schema file: only that makes it
@@ -247,7 +247,8 @@ fn schema_files(storage: &dyn Storage, root: &[Entry]) -> io::Result<Vec<(String
     let in_folder = folder.iter().filter(|entry| !entry.is_folder);
     let mut keys: Vec<String> = in_folder.map(|entry| join(SCHEMA_FOLDER, &entry.name)).collect();
     keys.extend(root.iter().any(|entry| entry.name == OLD_SCHEMA).then(|| OLD_SCHEMA.to_owned()));
-    let cut_off = |key: &str| storage.read(key).is_ok_and(|bytes| GenericTile::parse(&bytes, 0).is_err());
+    let cut_off =
+        |key: &str| read_whole(storage, key).is_ok_and(|bytes| GenericTile::parse(&bytes, 0).is_err());
     // One that was still to be given its name is none.
     let whole = |key: &str| !key.ends_with(PARTIAL) && !cut_off(key);
     let files = keys.into_iter().map(|key| (whole(&key), key));

@@ -415,7 +415,8 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
         // there already are listed too, so that it goes by the names, as it does with markers. None is vacuumed meanwhile.
         // A new array has none, and is locked.
         let _lock = if array.is_new { StorageLock::none() } else { lock(storage)? };
-        let there = if array.is_new { Vec::new() } else { Directory::load(storage)?.fragments };
+        let there =
+            if array.is_new { Vec::new() } else { Directory::load(&*array.context.storage)?.fragments };
         let same = |entry: &&FragmentEntry| {
             entry.parsed.timestamps.0 == time && entry.version().has(Gate::FragmentFolders)
         };
