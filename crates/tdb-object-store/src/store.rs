@@ -236,7 +236,10 @@ impl Inner {
 
     async fn remove_folder(&self, key: &str) -> io::Result<()> {
         let prefix = self.path(key)?;
-        let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location).boxed();
+        // All names first: a store that limits its requests has none left for removals while it lists.
+        let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location);
+        let objects: Vec<Path> = objects.try_collect().await.map_err(io_error)?;
+        let objects = stream::iter(objects.into_iter().map(Ok)).boxed();
         let removed: Vec<Path> = self.store.delete_stream(objects).try_collect().await.map_err(io_error)?;
         if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     }
