@@ -233,8 +233,8 @@ fn each_call_fails((name, change): Change, fault: Fault) {
         }
         // What it left is in nobody's way: the same change, unless it was made, and another one.
         if seen == old {
-            change(Arc::new(FaultyStorage::new(left.clone())))
-                .unwrap_or_else(|error| panic!("{error}: {}", what()));
+            let again = change(Arc::new(FaultyStorage::new(left.clone())));
+            assert!(again.is_ok(), "again, {}: {:?}", what(), again.err());
             assert!(look(&left) == new, "again, {}", what());
         }
         append(left.clone(), 1020).unwrap();

@@ -108,8 +108,9 @@ fn ask(storage: &Faulty, right: &[Vec<Content>], what: impl Fn() -> String) -> b
     assert!(failed.as_ref().is_none_or(|text| !text.is_empty()), "{}", what());
     storage.set(Faults::none());
     if let Ok(array) = opened {
-        let again = answers(&array).unwrap_or_else(|error| panic!("{}, again: {error}", what()));
-        assert!(again == right, "{}: other cells when it was asked again", what());
+        let again = answers(&array);
+        let is_right = again.as_ref().is_ok_and(|again| again == right);
+        assert!(is_right, "{}: asked again it gave an error or other cells: {:?}", what(), again.err());
     }
     failed.is_some()
 }
@@ -121,7 +122,7 @@ fn any_read_fails(hints: Option<FetchHints>) {
         let storage = storage(name, hints);
         let (right, calls) = right(&storage);
         for (number, call) in calls.iter().enumerate() {
-            for fault in [FAULTS[number % 6], FAULTS[(number + 3) % 6]] {
+            for &fault in FAULTS.iter().cycle().skip(number % 6).step_by(3).take(2) {
                 storage.set(Faults::call(call.number, fault));
                 asked += 1;
                 let what = || format!("{name}, {hints:?}, {fault:?} at {call:?}");
@@ -129,8 +130,9 @@ fn any_read_fails(hints: Option<FetchHints>) {
             }
         }
     }
-    // What was to be read ahead is read again, when it is needed.
-    assert!(failed * 3 > asked && asked > 500, "{failed} of {asked} failed");
+    // What could not be read ahead is read when it is needed, so few requests for that fail.
+    let least = if hints.is_none() { asked / 3 } else { asked / 40 };
+    assert!(failed > least && asked > 500, "{failed} of {asked} failed");
 }
 
 #[test]

@@ -104,7 +104,9 @@ pub enum Fault {
 /// // Whatever else.
 /// Faults::new(|call| (call.kind == CallKind::Lock).then_some(Fault::Fail(ErrorKind::PermissionDenied)));
 /// ```
-pub struct Faults(Box<dyn FnMut(&Call) -> Option<Fault> + Send>);
+pub struct Faults(Plan);
+
+type Plan = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
 
 impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

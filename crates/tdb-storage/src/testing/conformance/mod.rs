@@ -105,7 +105,7 @@ pub fn check_write_storage<S: WriteStorage + 'static>(make: impl Fn() -> S) -> R
     };
     checking.read(&filled);
     for (rule, check) in writing::rules::<S>().into_iter().chain(versions::rules::<S>()) {
-        checking.note(rule, start(&make()).and_then(|storage| check(storage)));
+        checking.note(rule, start(&make()).and_then(check));
     }
     for (rule, check) in racing::rules::<S>() {
         let storage = make();

@@ -53,7 +53,7 @@ fn at_once<S: WriteStorage, T: Send>(
     let (gate, run) = (&gate, &run);
     thread::scope(|scope| {
         let racer = |number: usize| {
-            let storage = if number % 2 == 0 { one } else { other };
+            let storage = if number.is_multiple_of(2) { one } else { other };
             scope.spawn(move || {
                 gate.wait();
                 run(storage, number)
