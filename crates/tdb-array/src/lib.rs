@@ -86,9 +86,9 @@ pub use tdb_snapshot::{
     Event, EventKind, Found, Fragment, Group, History, Snapshot, State, Visited, history, object_type,
 };
 pub use tdb_storage::{
-    AsyncStorage, AtOnce, ByteRange, Durability, Entry, FetchHints, Fetching, FileWriter, LocalPlaces,
-    LocalStorage, MemoryStorage, Places, QueryStats, Reply, Request, Spawn, Storage, StorageLock, StoredFile,
-    WriteStorage, testing,
+    AsyncStorage, AtOnce, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter,
+    LocalPlaces, LocalStorage, MemoryStorage, Places, QueryStats, Reply, Request, Spawn, Storage,
+    StorageLock, StoredFile, WriteStorage, testing, write_file,
 };
 pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,

@@ -1,104 +1,32 @@
-//! A storage that fails at the n-th call of a write, for every n: the array is as it was, or has the new fragment.
+//! A storage that fails at the n-th call of a change, for every n, or from there on: the array is as it was, or as the change
+//! makes it.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
-use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use core::ops::ControlFlow;
+use std::io::ErrorKind;
+use std::sync::Arc;
 
-use bytes::Bytes;
+use tdb_array::testing::{CallKind, Fault, Faults, FaultyStorage};
 use tdb_array::{
-    Array, ArraySchema, ArrayType, ByteRange, CellValNum, Datatype, Durability, Entry, FileWriter,
-    MemoryStorage, OpenOptions, Storage, StorageLock, WriteColumn, WriteOptions, WriteStorage,
+    Array, ArraySchema, ArrayType, CellValNum, Consolidation, Datatype, Error, Layout, MemoryStorage,
+    MetadataChanges, OpenOptions, SchemaEvolution, Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions,
+    WriteStorage, field,
 };
-use tdb_schema::{Attribute, Dimension, Domain};
+use tdb_schema::{Attribute, Dimension, Domain, SchemaBuilder};
 
-/// Fails every changing call once so many have succeeded.
-#[derive(Clone, Debug, Default)]
-struct Failing {
-    storage: MemoryStorage,
-    left: Arc<AtomicUsize>,
-    /// Folders that were synced, in that order.
-    synced: Arc<Mutex<Vec<String>>>,
+type Faulty = Arc<FaultyStorage<MemoryStorage>>;
+
+/// Does so many changes, and none after them.
+fn full_after(storage: &MemoryStorage, changes: u64) -> Faulty {
+    let plan = Faults::changes_from(changes, Fault::Fail(ErrorKind::StorageFull));
+    Arc::new(FaultyStorage::new(storage.clone()).with(plan))
 }
 
-impl Failing {
-    fn step(&self) -> io::Result<()> {
-        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        left.map(drop).map_err(|_| io::ErrorKind::StorageFull.into())
-    }
-}
-
-impl Storage for Failing {
-    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
-        self.storage.list(folder)
-    }
-
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        self.storage.read_tail(key, most)
-    }
-
-    fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.storage.read_into(key, offset, out)
-    }
-
-    fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
-        self.storage.read_ranges(ranges)
-    }
-
-    fn describe(&self, key: &str) -> String {
-        self.storage.describe(key)
-    }
-}
-
-#[derive(Debug)]
-struct FailingFile<'a> {
-    file: Box<dyn FileWriter + 'a>,
-    storage: Failing,
-}
-
-impl FileWriter for FailingFile<'_> {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.storage.step()?;
-        self.file.append(bytes)
-    }
-
-    fn finish(self: Box<Self>, durability: Durability) -> io::Result<()> {
-        self.storage.step()?;
-        self.file.finish(durability)
-    }
-}
-
-impl WriteStorage for Failing {
-    fn create_folder(&self, key: &str) -> io::Result<()> {
-        self.step()?;
-        self.storage.create_folder(key)
-    }
-
-    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
-        self.step()?;
-        Ok(Box::new(FailingFile { file: self.storage.create_file(key)?, storage: self.clone() }))
-    }
-
-    fn lock(&self) -> io::Result<StorageLock> {
-        self.storage.lock()
-    }
-
-    fn sync_folder(&self, key: &str) -> io::Result<()> {
-        self.step()?;
-        self.synced.lock().unwrap().push(key.to_owned());
-        self.storage.sync_folder(key)
-    }
-
-    fn remove_file(&self, key: &str) -> io::Result<()> {
-        self.step()?;
-        self.storage.remove_file(key)
-    }
-
-    fn remove_folder(&self, key: &str) -> io::Result<()> {
-        self.step()?;
-        self.storage.remove_folder(key)
-    }
+/// Folders that were synced, in that order.
+fn synced(storage: &Faulty) -> Vec<String> {
+    let synced = storage.calls().into_iter().filter(|call| call.kind == CallKind::SyncFolder);
+    synced.map(|call| call.key).collect()
 }
 
 fn schema() -> ArraySchema {
@@ -132,8 +60,7 @@ fn a_write_that_fails_at_any_call_leaves_the_old_array_or_the_new_one() {
         let storage = MemoryStorage::default();
         WriteOptions::new().create_storage(&storage, &schema()).unwrap();
         write(storage.clone(), 0).unwrap();
-        let left = Arc::new(AtomicUsize::new(failures));
-        let result = write(Failing { storage: storage.clone(), left, ..Failing::default() }, 100);
+        let result = write(full_after(&storage, failures), 100);
         let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
         match result {
             Ok(_) => {
@@ -143,7 +70,7 @@ fn a_write_that_fails_at_any_call_leaves_the_old_array_or_the_new_one() {
             Err(_) => {
                 let found = first_cell(&array);
                 assert!([0, 100].contains(&found), "{found}");
-                kept += usize::from(found == 0);
+                kept += u64::from(found == 0);
             }
         }
         // Whatever is left over, the next write is not disturbed by it.
@@ -159,9 +86,7 @@ fn a_creation_that_fails_leaves_no_array_or_one_that_can_be_written() {
     let mut failures = 0;
     loop {
         let storage = MemoryStorage::default();
-        let left = Arc::new(AtomicUsize::new(failures));
-        let failing = Failing { storage: storage.clone(), left, ..Failing::default() };
-        let created = WriteOptions::new().create_storage(&failing, &schema());
+        let created = WriteOptions::new().create_storage(&full_after(&storage, failures), &schema());
         let opened = OpenOptions::new().open_storage(storage.clone());
         if created.is_ok() {
             assert!(opened.is_ok());
@@ -183,12 +108,201 @@ fn folders_that_a_write_makes_anew_have_their_names_synced_before_it_counts() {
     // Copies through tools that know no empty folders lack them.
     storage.remove_folder("__fragments").unwrap();
     storage.remove_folder("__commits").unwrap();
-    let recording = Failing { storage, left: Arc::new(AtomicUsize::new(usize::MAX)), ..Failing::default() };
+    let recording = full_after(&storage, u64::MAX);
     let name = write(recording.clone(), 0).unwrap();
     let fragment = format!("__fragments/{name}");
-    assert_eq!(*recording.synced.lock().unwrap(), [&fragment, "__fragments", "", "__commits"]);
-    recording.synced.lock().unwrap().clear();
+    assert_eq!(synced(&recording), [&fragment, "__fragments", "", "__commits"]);
+    recording.set(Faults::none());
     let name = write(recording.clone(), 0).unwrap();
     let fragment = format!("__fragments/{name}");
-    assert_eq!(*recording.synced.lock().unwrap(), [&fragment, "__fragments", "__commits"]);
+    assert_eq!(synced(&recording), [&fragment, "__fragments", "__commits"]);
+}
+
+/// A sparse array of some fragments, metadata and a delete.
+fn history() -> MemoryStorage {
+    history_of(sparse())
+}
+
+fn sparse() -> SchemaBuilder {
+    ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i32..=99).with_tile(10i32))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+}
+
+fn history_of(schema: SchemaBuilder) -> MemoryStorage {
+    let storage = MemoryStorage::default();
+    at(1001).create_storage(&storage, &schema.build().unwrap()).unwrap();
+    (1002..1005).for_each(|time| append(storage.clone(), time).unwrap());
+    at(1005).open_storage(storage.clone()).unwrap().delete(&delete(3)).unwrap();
+    let changes = MetadataChanges::new().put_text("key", "old");
+    at(1005).open_storage(storage.clone()).unwrap().write_metadata(&changes).unwrap();
+    storage
+}
+
+fn at(time: u64) -> WriteOptions {
+    WriteOptions::new().threads(1).timestamp(time)
+}
+
+fn delete(below: i32) -> tdb_fragment::Condition {
+    let comparison = tdb_fragment::Comparison::Less;
+    tdb_fragment::Condition::Value {
+        field: "x".into(),
+        comparison,
+        operands: vec![below.to_le_bytes().to_vec()],
+    }
+}
+
+fn append(storage: impl WriteStorage + 'static, time: u64) -> tdb_array::Result<()> {
+    let x: Vec<i32> = (0..20).map(|x| x * 2 + i32::try_from(time % 100).unwrap()).collect();
+    let writer = at(time).open_storage(storage)?;
+    let write = writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("a", &x));
+    // What an evolution added.
+    let more = writer.schema().attributes.iter().any(|attribute| attribute.name == "b");
+    let write = if more { write.column(WriteColumn::fixed("b", &x)) } else { write };
+    write.commit().map(drop)
+}
+
+/// All that a reader sees.
+fn look(storage: &MemoryStorage) -> String {
+    let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
+    let cells = array.read().order(Layout::RowMajor).collect().unwrap();
+    let few = array.read().condition(field("a").ge(20)).collect().unwrap();
+    let columns: Vec<&[u8]> = cells.columns().iter().map(tdb_array::Column::bytes).collect();
+    format!("{columns:?} {} {:?}", few.len(), array.metadata().unwrap())
+}
+
+/// A change, by its name.
+type Change = (&'static str, fn(Faulty) -> tdb_array::Result<()>);
+
+const CHANGES: [Change; 7] = [
+    ("a write", |storage| append(storage, 1010)),
+    ("a delete", |storage| at(1010).open_storage(storage)?.delete(&delete(20)).map(drop)),
+    ("metadata", |storage| {
+        let changes = MetadataChanges::new().put_text("key", "new");
+        at(1010).open_storage(storage)?.write_metadata(&changes).map(drop)
+    }),
+    ("an evolution", |storage| {
+        let added = Attribute::new("b", Datatype::Int32, CellValNum::ONE);
+        at(1010).evolve_storage(storage, &SchemaEvolution::new().add_attribute(added)).map(drop)
+    }),
+    ("a consolidation of fragments", |storage| consolidate(storage, Stored::Fragments)),
+    ("a consolidation of commits", |storage| consolidate(storage, Stored::Commits)),
+    ("a consolidation and a vacuum", |storage| {
+        consolidate(storage.clone(), Stored::Fragments)?;
+        let writer = at(1010).open_storage(storage)?;
+        Vacuum::new(Stored::Fragments).plan(&writer)?.run(&writer, &mut |_| ControlFlow::Continue(()))
+    }),
+];
+
+fn consolidate(storage: Faulty, what: Stored) -> tdb_array::Result<()> {
+    let writer = at(1010).open_storage(storage)?;
+    let consolidation = Consolidation::new(what).amplification(1e9);
+    consolidation.plan(&writer)?.run(&writer, &mut |_| ControlFlow::Continue(()))
+}
+
+fn copy(storage: &MemoryStorage) -> MemoryStorage {
+    use tdb_array::Storage;
+    MemoryStorage::new(storage.keys().into_iter().map(|key| (key.clone(), storage.read(&key).unwrap())))
+}
+
+/// Runs a change each of whose calls fails in turn, and no other: there is the state before it or the one after it, and the
+/// change can be made again.
+fn each_call_fails((name, change): Change, fault: Fault) {
+    let (before, after) = (history(), history());
+    let (old, mut new) = (look(&before), String::new());
+    let storage: Faulty = Arc::new(FaultyStorage::new(after.clone()));
+    change(storage.clone()).unwrap();
+    new += &look(&after);
+    let calls = u64::try_from(storage.calls().len()).unwrap();
+    assert!(calls > 5, "{name}");
+    let mut failed = 0;
+    for number in 0..calls {
+        let left = copy(&before);
+        let storage: Faulty = Arc::new(FaultyStorage::new(left.clone()).with(Faults::call(number, fault)));
+        let changed = change(storage.clone());
+        let call = storage.calls().into_iter().nth(usize::try_from(number).unwrap());
+        let seen = look(&left);
+        let what = || format!("{name}, {fault:?} at {call:?}: {:?}", changed.as_ref().err());
+        match &changed {
+            Ok(()) => assert!(seen == new, "{}", what()),
+            Err(error) => {
+                assert!(matches!(error, Error::Io { .. } | Error::Corrupt { .. }), "{}", what());
+                assert!(seen == old || seen == new, "{}", what());
+                failed += 1;
+            }
+        }
+        // What it left is in nobody's way: the same change, unless it was made, and another one.
+        if seen == old {
+            let again = change(Arc::new(FaultyStorage::new(left.clone())));
+            assert!(again.is_ok(), "again, {}: {:?}", what(), again.err());
+            assert!(look(&left) == new, "again, {}", what());
+        }
+        append(left.clone(), 1020).unwrap();
+        assert_ne!(look(&left), new, "{}", what());
+    }
+    assert!(failed * 2 > calls, "{name}, {fault:?}: {failed} of {calls} failed");
+}
+
+#[test]
+fn a_change_of_which_any_call_fails_leaves_the_old_state_or_the_new_one() {
+    for change in CHANGES {
+        each_call_fails(change, Fault::Fail(ErrorKind::StorageFull));
+        each_call_fails(change, Fault::Fail(ErrorKind::TimedOut));
+    }
+}
+
+#[test]
+fn a_change_of_which_any_call_is_done_and_said_to_have_failed_leaves_the_old_state_or_the_new_one() {
+    for change in CHANGES {
+        each_call_fails(change, Fault::FailAfter(ErrorKind::TimedOut));
+        each_call_fails(change, Fault::FailAfter(ErrorKind::StorageFull));
+    }
+}
+
+#[test]
+fn a_change_of_which_any_call_is_cut_short_leaves_the_old_state_or_the_new_one() {
+    for change in CHANGES {
+        each_call_fails(change, Fault::Short(1));
+    }
+}
+
+#[test]
+fn a_storage_that_puts_nothing_on_a_condition_is_written_all_the_same() {
+    let refuses = |call: &tdb_array::testing::Call| {
+        let on_a_condition =
+            matches!(call.kind, CallKind::PutFile | CallKind::SwapFile | CallKind::ReadVersioned);
+        on_a_condition.then_some(Fault::Fail(ErrorKind::Unsupported))
+    };
+    for schema in [sparse(), sparse().allow_duplicates()] {
+        let storage = history_of(schema);
+        for (name, change) in CHANGES {
+            let (there, same) = (copy(&storage), copy(&storage));
+            let refusing: Faulty = Arc::new(FaultyStorage::new(there.clone()).with(Faults::new(refuses)));
+            change(refusing.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            change(Arc::new(FaultyStorage::new(same.clone()))).unwrap();
+            assert!(refusing.faults() > 0 && look(&there) == look(&same), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_list_of_commits_that_somebody_else_replaced_meanwhile_is_not_replaced() {
+    // As when a lease ran out, and another took it.
+    let storage = history_of(sparse().allow_duplicates());
+    consolidate(Arc::new(FaultyStorage::new(storage.clone())), Stored::Commits).unwrap();
+    let before = look(&storage);
+    let other = storage.clone();
+    let plan = Faults::new(move |call| {
+        if call.kind == CallKind::SwapFile {
+            use tdb_array::Storage;
+            // The same lines twice count once.
+            let list = other.read(&call.key).unwrap();
+            other.insert(call.key.clone(), [&list[..], &list].concat());
+        }
+        None
+    });
+    let faulty: Faulty = Arc::new(FaultyStorage::new(storage.clone()).with(plan));
+    let error = consolidate(faulty.clone(), Stored::Fragments).unwrap_err();
+    assert!(error.to_string().contains("changed by somebody else"), "{error}");
+    assert_eq!(look(&storage), before);
 }

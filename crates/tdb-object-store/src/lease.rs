@@ -1,8 +1,9 @@
 //! A lease: who may change what there is once in an array.
 //!
-//! The lease is an object that is made only if it is not there ([`PutMode::Create`]). It says who holds it and until when; its
+//! The lease is a file that is made where there is none, and replaced by who knows its version, as `WriteStorage::swap_file` does
+//! it. It says who holds it and until when; its
 //! holder renews it while it works, and removes it in the end. Where a holder died, the lease runs out, and whoever waits takes
-//! it over by replacing exactly the object it saw ([`PutMode::Update`]), so that of several only one does.
+//! it over by replacing exactly the version it saw, so that of several only one does.
 //!
 //! Whether a lease ran out is judged by the clock of whoever waits: clocks that are further apart than half a minute may take a
 //! lease over that is still held. Its holder notices when it renews it, and not before.
@@ -15,16 +16,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
+use object_store::{ObjectStoreExt, PutMode, UpdateVersion};
 use tdb_storage::storage::StorageLock;
 use tokio::sync::oneshot;
 
-use crate::error::{io_error, is_unsupported};
 use crate::runtime::{start, wait};
+use crate::store::Inner;
 
 /// The key of the lease in an array's folder: every libtiledb looks past names that begin so.
-pub(crate) const KEY: &str = ".tdb-lease";
+const KEY: &str = ".tdb-lease";
 
 /// How long a lease lasts that nobody renews.
 const LASTS: Duration = Duration::from_secs(30);
@@ -34,18 +34,14 @@ const RENEWED: Duration = Duration::from_secs(8);
 const LOOKED: Duration = Duration::from_millis(250);
 
 /// Takes the lease, and waits for it if another has it.
-pub(crate) fn take(store: Arc<dyn ObjectStore>, path: Path) -> io::Result<StorageLock> {
+pub(crate) fn take(inner: Arc<Inner>) -> io::Result<StorageLock> {
     let owner = owner()?;
-    let (at, of) = (path.clone(), owner.clone());
-    let taken = {
-        let store = store.clone();
-        wait(async move { acquire(&*store, &at, &of).await.map_err(io_error) })?
-    };
-    let Some(version) = taken else { return Ok(StorageLock::none()) };
+    let (of, by) = (inner.clone(), owner.clone());
+    let Some(version) = wait(async move { acquire(&of, &by).await })? else { return Ok(StorageLock::none()) };
     let (ended, end) = oneshot::channel();
     let (done, finished) = std::sync::mpsc::sync_channel(1);
     start(async move {
-        keep(&*store, &path, &owner, version, end).await;
+        keep(&inner, &owner, version, end).await;
         let _ = done.send(());
     })?;
     Ok(StorageLock::new(Held { ended: Some(ended), finished }))
@@ -86,37 +82,24 @@ fn owner() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-async fn put(
-    store: &dyn ObjectStore,
-    path: &Path,
-    owner: &str,
-    mode: PutMode,
-) -> object_store::Result<UpdateVersion> {
-    let put = store.put_opts(path, content(owner, until()).into(), PutOptions::from(mode)).await?;
-    Ok(put.into())
+async fn put(inner: &Inner, owner: &str, mode: PutMode) -> io::Result<UpdateVersion> {
+    inner.put(KEY, content(owner, until()), mode).await
 }
 
 /// Takes the lease as soon as it is free; `None` if the store cannot put on a condition.
-async fn acquire(
-    store: &dyn ObjectStore,
-    path: &Path,
-    owner: &str,
-) -> object_store::Result<Option<UpdateVersion>> {
+async fn acquire(inner: &Inner, owner: &str) -> io::Result<Option<UpdateVersion>> {
     loop {
-        match put(store, path, owner, PutMode::Create).await {
+        match put(inner, owner, PutMode::Create).await {
             Ok(version) => return Ok(Some(version)),
-            Err(error) if is_unsupported(&error) => return Ok(None),
-            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {}
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
-        if let Some(seen) = run_out(store, path).await? {
-            match put(store, path, owner, PutMode::Update(seen)).await {
+        if let Some(seen) = run_out(inner).await? {
+            match put(inner, owner, PutMode::Update(seen)).await {
                 Ok(version) => return Ok(Some(version)),
-                Err(
-                    object_store::Error::AlreadyExists { .. }
-                    | object_store::Error::Precondition { .. }
-                    | object_store::Error::NotFound { .. },
-                ) => {}
+                // Another took it over first.
+                Err(error) if is_lost(&error) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -124,47 +107,44 @@ async fn acquire(
     }
 }
 
+/// Whether a version was not replaced because another did so before, or removed it.
+fn is_lost(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound)
+}
+
 /// The version of a lease that ran out; `None` if there is none, or it still holds.
-async fn run_out(store: &dyn ObjectStore, path: &Path) -> object_store::Result<Option<UpdateVersion>> {
-    let found = match store.get(path).await {
+async fn run_out(inner: &Inner) -> io::Result<Option<UpdateVersion>> {
+    let (bytes, meta) = match inner.get(KEY).await {
         Ok(found) => found,
-        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let version = UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
-    let written = found.meta.last_modified.timestamp_millis();
-    let bytes = found.bytes().await?;
     let until = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
     // A lease that nobody can read holds as long as any other, from when it was written.
     let until = until.and_then(|value| value.get("until")?.as_u64()).unwrap_or_else(|| {
         let lasts = u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX);
-        u64::try_from(written).unwrap_or(0).saturating_add(lasts)
+        u64::try_from(meta.last_modified.timestamp_millis()).unwrap_or(0).saturating_add(lasts)
     });
-    Ok((until < now()).then_some(version))
+    Ok((until < now()).then_some(UpdateVersion { e_tag: meta.e_tag, version: meta.version }))
 }
 
 /// Renews the lease until its holder is done, and removes it then.
-async fn keep(
-    store: &dyn ObjectStore,
-    path: &Path,
-    owner: &str,
-    mut version: UpdateVersion,
-    mut end: oneshot::Receiver<()>,
-) {
+async fn keep(inner: &Inner, owner: &str, mut version: UpdateVersion, mut end: oneshot::Receiver<()>) {
     // As long as nobody says that the work is done, or drops the lock.
     while tokio::time::timeout(RENEWED, &mut end).await.is_err() {
-        match put(store, path, owner, PutMode::Update(version.clone())).await {
+        match put(inner, owner, PutMode::Update(version.clone())).await {
             Ok(renewed) => version = renewed,
             // Taken over by another, or gone: it is not ours to remove any more.
-            Err(object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. }) => return,
+            Err(error) if is_lost(&error) => return,
             // The next turn tries again.
             Err(_) => {}
         }
     }
     // Only our own: the moment between the look and the removal is shorter than a lease lasts.
-    if let Ok(found) = store.head(path).await
+    let Ok(path) = inner.path(KEY) else { return };
+    if let Ok(found) = inner.store.head(&path).await
         && found.e_tag == version.e_tag
     {
-        let _ = store.delete(path).await;
+        let _ = inner.store.delete(&path).await;
     }
 }

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use tdb_storage::storage::{
-    ByteRange, Durability, Entry, FetchHints, FileWriter, Reply, Request, Storage, StorageLock, StoredFile,
-    WriteStorage,
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
+    StoredFile, WriteStorage, range_from,
 };
 
-use crate::error::{io_error, is_unsupported};
+use crate::error::io_error;
 use crate::lease;
 use crate::runtime::wait;
 use crate::writer::ObjectWriter;
@@ -44,8 +44,8 @@ pub struct ObjectStorage {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    store: Arc<dyn ObjectStore>,
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn ObjectStore>,
     /// The folder's path in the store; empty for all of it.
     root: String,
     /// How the folder is shown to people: without credentials.
@@ -105,6 +105,11 @@ impl ObjectStorage {
         Self { inner: Arc::new(inner) }
     }
 
+    fn put(&self, key: &str, bytes: &[u8], mode: PutMode) -> io::Result<UpdateVersion> {
+        let (inner, key, bytes) = (self.inner.clone(), key.to_owned(), bytes.to_vec());
+        wait(async move { inner.put(&key, bytes, mode).await })
+    }
+
     /// Answers one request.
     fn answer(&self, request: Request) -> io::Result<Reply> {
         let inner = self.inner.clone();
@@ -114,7 +119,7 @@ impl ObjectStorage {
 
 impl Inner {
     /// The path of a key in the store, as it is: characters are not encoded.
-    fn path(&self, key: &str) -> io::Result<Path> {
+    pub(crate) fn path(&self, key: &str) -> io::Result<Path> {
         let path = match (self.root.is_empty(), key.is_empty()) {
             (true, _) => key.to_owned(),
             (false, true) => self.root.clone(),
@@ -172,9 +177,8 @@ impl Inner {
 
     async fn tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
         if most == u64::MAX {
-            let bytes = self.store.get(&self.path(key)?).await.map_err(io_error)?;
-            let bytes = bytes.bytes().await.map_err(io_error)?;
-            return Ok((length(&bytes), bytes));
+            let (bytes, meta) = self.get(key).await?;
+            return Ok((meta.size, bytes));
         }
         let size = self.size(key).await?;
         let range = size.saturating_sub(most)..size;
@@ -189,7 +193,15 @@ impl Inner {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let bytes = self.store.get_range(&self.path(key)?, range.clone()).await.map_err(io_error)?;
+        let path = self.path(key)?;
+        let bytes = match self.store.get_range(&path, range.clone()).await.map_err(io_error) {
+            // How a store refuses a range that begins behind the end is its own affair.
+            Err(error) if error.kind() == io::ErrorKind::Other => {
+                let beyond = self.store.head(&path).await.is_ok_and(|meta| meta.size < range.end);
+                return Err(if beyond { io::ErrorKind::UnexpectedEof.into() } else { error });
+            }
+            read => read?,
+        };
         // Stores give what there is of a range that goes beyond the end.
         if length(&bytes) != range.end.saturating_sub(range.start) {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -197,32 +209,57 @@ impl Inner {
         Ok(bytes)
     }
 
-    async fn put(&self, key: &str, bytes: Vec<u8>, create: bool) -> io::Result<()> {
-        let path = self.path(key)?;
-        let mode = if create { PutMode::Create } else { PutMode::Overwrite };
-        let bytes = Bytes::from(bytes);
-        let put = self.store.put_opts(&path, bytes.clone().into(), PutOptions::from(mode)).await;
-        match put {
-            Err(error) if create && is_unsupported(&error) => {
-                // Names are unique, so nobody else makes this object in the meantime; an accident is still noticed.
+    /// A whole object, and what the store says of it.
+    pub(crate) async fn get(&self, key: &str) -> io::Result<(Bytes, ObjectMeta)> {
+        let found = self.store.get(&self.path(key)?).await.map_err(io_error)?;
+        let meta = found.meta.clone();
+        let bytes = found.bytes().await.map_err(io_error)?;
+        // A body that ends early is not the object.
+        if length(&bytes) == meta.size { Ok((bytes, meta)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// Puts a whole object; its version, where the store has versions.
+    pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>, mode: PutMode) -> io::Result<UpdateVersion> {
+        let (path, updates) = (self.path(key)?, matches!(mode, PutMode::Update(_)));
+        match self.store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
+            Ok(put) => Ok(put.into()),
+            // Of an object that is gone some stores say that it is not the one that was expected.
+            Err(error @ object_store::Error::Precondition { .. }) if updates => {
                 match self.store.head(&path).await {
-                    Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
-                    Err(object_store::Error::NotFound { .. }) => {}
-                    Err(error) => return Err(io_error(error)),
+                    Err(gone @ object_store::Error::NotFound { .. }) => Err(io_error(gone)),
+                    _ => Err(io_error(error)),
                 }
-                self.store.put(&path, bytes.into()).await.map_err(io_error)?;
-                Ok(())
             }
-            put => put.map(drop).map_err(io_error),
+            Err(error) => Err(io_error(error)),
         }
     }
 
     async fn remove_folder(&self, key: &str) -> io::Result<()> {
         let prefix = self.path(key)?;
-        let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location).boxed();
+        // All names first: a store that limits its requests has none left for removals while it lists.
+        let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location);
+        let objects: Vec<Path> = objects.try_collect().await.map_err(io_error)?;
+        let objects = stream::iter(objects.into_iter().map(Ok)).boxed();
         let removed: Vec<Path> = self.store.delete_stream(objects).try_collect().await.map_err(io_error)?;
         if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     }
+}
+
+/// What a store tells versions of an object apart by, as a version of a file.
+fn file_version(UpdateVersion { e_tag, version }: &UpdateVersion) -> io::Result<FileVersion> {
+    if e_tag.is_none() && version.is_none() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the store has no versions of objects"));
+    }
+    Ok(FileVersion::new(serde_json::json!([e_tag, version]).to_string()))
+}
+
+/// The same in the other direction.
+fn update(version: &FileVersion) -> io::Result<UpdateVersion> {
+    let parsed: Option<[Option<String>; 2]> = serde_json::from_slice(version.token()).ok();
+    let [e_tag, version] = parsed.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "this is not the version of a file of an object store")
+    })?;
+    Ok(UpdateVersion { e_tag, version })
 }
 
 /// The length of some bytes.
@@ -250,8 +287,7 @@ impl Storage for ObjectStorage {
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = offset.saturating_add(u64::try_from(out.len()).unwrap_or(u64::MAX));
-        self.answer(Request::range(key, offset..end))?.copy_into(out)
+        self.answer(Request::range(key, range_from(offset, out.len())?))?.copy_into(out)
     }
 
     /// Small reads are requests: there are none.
@@ -302,21 +338,38 @@ impl WriteStorage for ObjectStorage {
         Ok(Box::new(ObjectWriter::new(self.inner.store.clone(), path)))
     }
 
+    /// A put on the condition that there is no such object. Stores without conditional puts refuse it.
     fn put_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
-        let (inner, key, bytes) = (self.inner.clone(), key.to_owned(), bytes.to_vec());
-        wait(async move { inner.put(&key, bytes, true).await })
+        self.put(key, bytes, PutMode::Create).map(drop)
+    }
+
+    /// A version is the entity tag of an object and what else the store tells its versions apart by.
+    fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
+        let (inner, key) = (self.inner.clone(), key.to_owned());
+        let (bytes, meta) = wait(async move { inner.get(&key).await })?;
+        Ok((bytes, file_version(&UpdateVersion { e_tag: meta.e_tag, version: meta.version })?))
+    }
+
+    /// A put on the condition that the object is the one that was seen. Stores without conditional puts refuse it.
+    fn swap_file(
+        &self,
+        key: &str,
+        expected: Option<&FileVersion>,
+        bytes: &[u8],
+        _: Durability,
+    ) -> io::Result<FileVersion> {
+        let mode = expected.map_or(Ok(PutMode::Create), |version| update(version).map(PutMode::Update))?;
+        file_version(&self.put(key, bytes, mode)?)
     }
 
     fn replace_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
-        let (inner, key, bytes) = (self.inner.clone(), key.to_owned(), bytes.to_vec());
-        wait(async move { inner.put(&key, bytes, false).await })
+        self.put(key, bytes, PutMode::Overwrite).map(drop)
     }
 
     /// A lease: an object that nobody else can make, renewed while it is held, and taken over when its holder is dead. Stores
     /// without conditional puts have none: there only one may evolve or maintain an array at a time.
     fn lock(&self) -> io::Result<StorageLock> {
-        let (store, path) = (self.inner.store.clone(), self.inner.path(lease::KEY)?);
-        lease::take(store, path)
+        lease::take(self.inner.clone())
     }
 
     fn sync_folder(&self, _: &str) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStore, PutMode, PutOptions, PutPayload};
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use tdb_storage::storage::{Durability, FileWriter};
 
 use crate::error::{io_error, is_unsupported};
@@ -52,6 +52,15 @@ impl ObjectWriter {
     }
 }
 
+/// Refuses an object that is there.
+async fn absent(store: &dyn ObjectStore, path: &Path) -> io::Result<()> {
+    match store.head(path).await {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(object_store::Error::NotFound { .. }) => Ok(()),
+        Err(error) => Err(io_error(error)),
+    }
+}
+
 impl fmt::Debug for ObjectWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectWriter").field("path", &self.path).finish_non_exhaustive()
@@ -79,27 +88,32 @@ impl FileWriter for ObjectWriter {
                 self.put_part()?;
             }
             let Some(mut upload) = self.upload.take() else { return Ok(()) };
+            let (store, path) = (self.store.clone(), self.path.clone());
             let (upload, done) = wait(async move {
-                let done = upload.complete().await;
+                // An upload in parts knows no conditions.
+                let done = match absent(&*store, &path).await {
+                    Ok(()) => upload.complete().await.map(drop).map_err(io_error),
+                    Err(error) => Err(error),
+                };
                 Ok((upload, done))
             })?;
             if done.is_err() {
                 // Aborted when it is dropped.
                 self.upload = Some(upload);
             }
-            return done.map(drop).map_err(io_error);
+            return done;
         }
         let (store, path) = (self.store.clone(), self.path.clone());
         let bytes = bytes::Bytes::from(core::mem::take(&mut self.buffered));
         wait(async move {
             let create = PutOptions::from(PutMode::Create);
             match store.put_opts(&path, bytes.clone().into(), create).await {
-                // Names of files are unique.
-                Err(error) if is_unsupported(&error) => store
-                    .put_opts(&path, bytes.into(), PutOptions::default())
-                    .await
-                    .map(drop)
-                    .map_err(io_error),
+                // Nobody else makes it in the meantime: names of files are unique.
+                Err(error) if is_unsupported(&error) => {
+                    absent(&*store, &path).await?;
+                    let put = store.put_opts(&path, bytes.into(), PutOptions::default()).await;
+                    put.map(drop).map_err(io_error)
+                }
                 put => put.map(drop).map_err(io_error),
             }
         })

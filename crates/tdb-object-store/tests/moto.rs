@@ -10,10 +10,15 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{bytes, fixtures, upload};
+use object_store::ObjectStore;
+use object_store::limit::LimitStore;
 use tdb_array::schema::{Attribute, Dimension};
+use tdb_array::testing::conformance::{check_openings, check_write_storage};
 use tdb_array::{
     Array, ArraySchema, CellValNum, Datatype, Durability, Layout, OpenOptions, Storage, TimeWindow,
     WriteColumn, WriteOptions, WriteStorage,
@@ -69,15 +74,25 @@ impl Server {
         answer.lines().next().map(str::to_owned)
     }
 
+    fn options(&self) -> [(&str, String); 4] {
+        [
+            ("aws_endpoint", format!("http://127.0.0.1:{}", self.port)),
+            ("aws_region", "us-east-1".to_owned()),
+            ("aws_access_key_id", "somebody".to_owned()),
+            ("aws_secret_access_key", "whatever".to_owned()),
+        ]
+    }
+
     fn storage(&self, path: &str) -> ObjectStorage {
-        let endpoint = format!("http://127.0.0.1:{}", self.port);
-        let options = [
-            ("aws_endpoint", endpoint.as_str()),
-            ("aws_region", "us-east-1"),
-            ("aws_access_key_id", "somebody"),
-            ("aws_secret_access_key", "whatever"),
-        ];
-        open(&format!("s3://bucket/{path}"), options).unwrap()
+        open(&format!("s3://bucket/{path}"), self.options()).unwrap()
+    }
+
+    /// The whole bucket.
+    fn store(&self) -> Box<dyn ObjectStore> {
+        let mut options = self.options().to_vec();
+        options.push(("aws_allow_http", "true".to_owned()));
+        let url = url::Url::parse("s3://bucket").unwrap();
+        object_store::parse_url_opts(&url, options).unwrap().0
     }
 }
 
@@ -138,6 +153,22 @@ fn one_of_many_makes_a_file(server: &Server) {
     assert_eq!(count, 1);
 }
 
+/// One request at a time: moto looks whether there is an object and puts one in two steps, between which other threads of it may do
+/// the same. S3 does both in one.
+fn all_rules_of_storages_are_kept(server: &Server) {
+    let store: Arc<dyn ObjectStore> = Arc::new(LimitStore::new(server.store(), 1));
+    let places = AtomicUsize::new(0);
+    let next = || format!("rules/{}", places.fetch_add(1, Ordering::Relaxed));
+    let open = |place: &str| ObjectStorage::new(store.clone(), place).unwrap();
+    let checked = check_write_storage(|| open(&next())).unwrap();
+    assert_eq!(checked.not_offered, [""; 0]);
+    let checked = check_openings(|| {
+        let place = next();
+        (open(&place), open(&place))
+    });
+    assert_eq!(checked.unwrap().not_offered, [""; 0]);
+}
+
 fn the_lease_is_held_by_one(server: &Server) {
     let lock = server.storage("leased").lock().unwrap();
     let (told, heard) = std::sync::mpsc::channel();
@@ -163,4 +194,5 @@ fn arrays_on_a_server_are_read_written_and_guarded_as_in_folders() {
     one_of_many_makes_a_file(&server);
     writers_at_once_lose_nothing(&server);
     the_lease_is_held_by_one(&server);
+    all_rules_of_storages_are_kept(&server);
 }

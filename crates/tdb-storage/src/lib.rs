@@ -19,7 +19,7 @@
 //! | [`storage`] | the traits, the storages, what is read ahead ([`Ahead`](storage::Ahead)) |
 //! | [`deferred`] | storages that callers await, and how code that reads at once runs on them |
 //! | [`stats`] | what reading costs, counted as it happens |
-//! | [`testing`] | storages for tests |
+//! | [`testing`] | the rules of storages as a suite for tests, storages that are slow or fail |
 //!
 //! What this crate does not know: what is in the files, and which files there are. It is the only library of the
 //! workspace that opens files.
@@ -37,6 +37,6 @@ pub use bytes::Bytes;
 pub use deferred::{AsyncStorage, AtOnce, Fetching, Spawn};
 pub use stats::QueryStats;
 pub use storage::{
-    ByteRange, Durability, Entry, FetchHints, FileWriter, LocalPlaces, LocalStorage, MemoryStorage, Places,
-    Reply, Request, Storage, StorageLock, StoredFile, WriteStorage,
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage,
+    MemoryStorage, Places, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage, write_file,
 };

@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
-use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
+use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, other_answer};
 
 /// What was done through an opened array: by one query (`Read::collect_with_stats`),
 /// or since it was opened (`Array::stats`).
@@ -176,7 +176,8 @@ impl Drop for Clock<'_> {
     }
 }
 
-/// A storage whose requests are counted.
+/// A storage whose requests are counted, and whose replies are as long as they have to be: a storage that gives less, without
+/// an error, must not have other bytes taken for those.
 #[derive(Debug)]
 pub struct Counted {
     storage: Box<dyn Storage>,
@@ -199,10 +200,8 @@ impl Storage for Counted {
     }
 
     fn read(&self, key: &str) -> io::Result<Bytes> {
-        let read = self.storage.read(key);
-        self.counters.round();
-        self.counters.request(read.as_ref().map_or(0, Bytes::len));
-        read
+        // With its size, to see that all of it came.
+        self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
@@ -211,7 +210,12 @@ impl Storage for Counted {
         for reply in &replies {
             self.counters.request(reply.as_ref().map_or(0, Reply::len));
         }
-        replies
+        if replies.len() != requests.len() {
+            // Nobody knows which is missing.
+            return requests.iter().map(|_| Err(other_answer())).collect();
+        }
+        let checked = |(request, reply): (&Request, io::Result<Reply>)| request.checked(reply?);
+        requests.iter().zip(replies).map(checked).collect()
     }
 
     fn hints(&self) -> Option<FetchHints> {
@@ -228,7 +232,8 @@ impl Storage for Counted {
         let read = self.storage.read_tail(key, most);
         self.counters.round();
         self.counters.request(read.as_ref().map_or(0, |(_, bytes)| bytes.len()));
-        read
+        let (size, bytes) = read?;
+        Request::Tail(String::new(), most).checked(Reply::Tail(size, bytes))?.into_tail()
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -248,7 +253,14 @@ impl Storage for Counted {
         let read = self.storage.read_ranges(ranges);
         self.counters.round();
         read.iter().flatten().for_each(|bytes| self.counters.request(bytes.len()));
-        read
+        let read = read?;
+        if read.len() != ranges.len() {
+            return Err(other_answer());
+        }
+        let checked = |(range, bytes): (&ByteRange, Bytes)| {
+            Request::range("", range.range.clone()).checked(Reply::Bytes(bytes))?.into_bytes()
+        };
+        ranges.iter().zip(read).map(checked).collect()
     }
 
     fn describe(&self, key: &str) -> String {

@@ -38,7 +38,7 @@ use tdb_cells::{
     facts, grid, order, parallel,
 };
 use tdb_snapshot::{context, directory, group, object, paths, schemas, timed};
-use tdb_storage::storage;
+use tdb_storage::{stats, storage};
 
 pub use write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,

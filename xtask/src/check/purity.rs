@@ -28,7 +28,7 @@ pub(super) const MAY: [May; 22] = [
     ("crates/tdb-storage/src/storage/", "fs"),
     ("crates/tdb-storage/src/storage/", "path"),
     // It waits, as what is far away does.
-    ("crates/tdb-storage/src/testing.rs", "thread"),
+    ("crates/tdb-storage/src/testing/", "thread"),
     ("crates/tdb-snapshot/src/", "io"),
     ("crates/tdb-snapshot/src/", "path"),
     ("crates/tdb-query/src/array.rs", "path"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use tdb_array::{
-    ByteRange, Durability, Entry, FileWriter, MemoryStorage, Storage, StorageLock, WriteStorage,
+    ByteRange, Durability, Entry, FileWriter, MemoryStorage, Storage, StorageLock, WriteStorage, write_file,
 };
 
 /// What a folder has on the medium, by name.
@@ -212,6 +212,11 @@ impl WriteStorage for Fragile {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         Ok(Box::new(FragileFile { storage: self.clone(), key: key.to_owned(), bytes: Vec::new() }))
+    }
+
+    /// Fails at each of its steps.
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        write_file(self, key, bytes, durability)
     }
 
     fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {

@@ -12,12 +12,13 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::io;
 
 use tdb_fragment::{CommitKind, CommitRecord, TimestampedName, write_consolidated_commits};
 
-use super::commits::{CommitFiles, Record, times_of};
+use super::commits::{CommitFiles, Record, parse_records, times_of};
 use crate::paths::COMMITS;
-use crate::storage::join;
+use crate::storage::{FileVersion, join};
 use crate::write::{fresh_uuid, put, sync_folder};
 use crate::{ArrayWriter, Error, Result};
 
@@ -29,6 +30,8 @@ pub(super) struct Claim<'a> {
     writer: &'a ArrayWriter,
     /// Key of the list.
     list: String,
+    /// Its version, where the storage has versions: nobody else may replace it, whatever became of the lock.
+    version: Option<FileVersion>,
     /// What else it holds.
     rest: Vec<Record>,
 }
@@ -62,8 +65,9 @@ impl<'a> Claim<'a> {
             if !rest.is_empty() {
                 add(writer, &rest)?;
             }
-            replace(writer, key, &[])?;
+            replace(writer, key, None, &[])?;
         }
+        let version = version_of(writer, &list, &records)?;
         let mut touched = BTreeSet::new();
         for marker in markers.iter().filter(|marker| files.single.contains_key(*marker)) {
             storage.remove_file(marker).map_err(|error| Error::io(storage.describe(marker), error))?;
@@ -73,13 +77,13 @@ impl<'a> Claim<'a> {
             sync_folder(storage, folder, writer.options().durability)?;
         }
         let rest = records.into_iter().filter(|(path, _)| !claimed(path)).collect();
-        Ok(Self { writer, list, rest })
+        Ok(Self { writer, list, version, rest })
     }
 
     /// Has `markers` count from now on, and the claimed ones no more.
     pub(super) fn swap(mut self, markers: Vec<String>) -> Result<()> {
         self.rest.extend(markers.into_iter().map(|marker| (marker, None)));
-        replace(self.writer, &self.list, &self.rest)
+        replace(self.writer, &self.list, self.version.as_ref(), &self.rest)
     }
 }
 
@@ -93,12 +97,38 @@ fn add(writer: &ArrayWriter, records: &[Record]) -> Result<String> {
     Ok(key)
 }
 
-/// Replaces a list, or removes it where nothing is left of it.
-fn replace(writer: &ArrayWriter, key: &str, records: &[Record]) -> Result<()> {
+/// The version of a list that holds these records; `None` where the storage has no versions.
+fn version_of(writer: &ArrayWriter, key: &str, records: &[Record]) -> Result<Option<FileVersion>> {
+    let storage = &**writer.storage();
+    match storage.read_versioned(key) {
+        Ok((bytes, version)) if parse_records(&bytes).is_ok_and(|there| there == records) => {
+            Ok(Some(version))
+        }
+        Ok(_) => Err(changed(key)),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+        Err(error) => Err(Error::io(storage.describe(key), error)),
+    }
+}
+
+fn changed(key: &str) -> Error {
+    Error::refused(WHAT, format!("{key} was changed by somebody else meanwhile"))
+}
+
+/// Replaces a list, of which the version may be known, or removes it where nothing is left of it.
+fn replace(writer: &ArrayWriter, key: &str, version: Option<&FileVersion>, records: &[Record]) -> Result<()> {
     let (storage, durability) = (&**writer.storage(), writer.options().durability);
-    let replaced = match records {
-        [] => storage.remove_file(key),
-        records => storage.replace_file(key, &list_of(writer, records)?, durability),
+    let replaced = if records.is_empty() {
+        storage.remove_file(key)
+    } else {
+        let bytes = list_of(writer, records)?;
+        let swapped = version.map(|version| storage.swap_file(key, Some(version), &bytes, durability));
+        match swapped {
+            Some(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => return Err(changed(key)),
+            Some(Err(error)) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+            Some(Ok(_)) => Ok(()),
+            // The lock alone keeps others away.
+            _ => storage.replace_file(key, &bytes, durability),
+        }
     };
     replaced.map_err(|error| Error::io(storage.describe(key), error))?;
     sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)

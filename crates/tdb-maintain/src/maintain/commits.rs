@@ -21,6 +21,12 @@ const WHAT: &str = "consolidation of commits";
 /// A path and, of a delete, the file it stands for.
 pub(super) type Record = (String, Option<Bytes>);
 
+/// The records of a list.
+pub(super) fn parse_records(bytes: &Bytes) -> core::result::Result<Vec<Record>, tdb_codec::Error> {
+    let own = |record: CommitRecord<'_>| (record.path, record.delete.map(|(_, file)| bytes.slice_ref(file)));
+    Ok(parse_consolidated_commits(bytes)?.into_iter().map(own).collect())
+}
+
 /// The commit files of an array, as they stand.
 #[derive(Debug, Default)]
 pub(super) struct CommitFiles {
@@ -64,11 +70,7 @@ impl CommitFiles {
                 }
                 Some((CommitKind::Consolidated, _)) => {
                     let bytes = context.read_all(&key)?;
-                    let records = parse_consolidated_commits(&bytes).map_err(corrupt)?;
-                    let own = |record: CommitRecord<'_>| {
-                        (record.path, record.delete.map(|(_, file)| bytes.slice_ref(file)))
-                    };
-                    let records = records.into_iter().map(own).collect();
+                    let records = parse_records(&bytes).map_err(corrupt)?;
                     files.consolidated.insert(key, (to_u64(bytes.len()), records));
                 }
                 Some((CommitKind::Ignore, _)) => {

@@ -266,7 +266,8 @@ impl Vacuum {
         let mut listed = Vec::new();
         let mut gone = Vec::new();
         let mut notes = Vec::new();
-        let temporary = |name: &str| name.starts_with(TEMPORARY);
+        // Locks and leases begin so, too, and are somebody's.
+        let temporary = |name: &str| name.starts_with(TEMPORARY) && name.ends_with(PARTIAL);
         for entry in root.iter().filter(|entry| !entry.is_folder && temporary(&entry.name)) {
             let name = entry.name.strip_prefix(TEMPORARY).unwrap_or_default();
             if old(name) {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tdb_codec::{to_u64, to_usize};
 
-use super::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
+use super::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, range_from};
 
 /// What a step is going to read.
 #[derive(Debug, Default)]
@@ -276,7 +276,7 @@ impl Storage for Ahead {
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut rest = offset..offset.saturating_add(to_u64(out.len()));
+        let mut rest = range_from(offset, out.len())?;
         let mut left = &mut *out;
         // The bytes are copied while nobody waits for the lock.
         while !rest.is_empty() {

@@ -7,8 +7,8 @@ use std::io;
 use bytes::Bytes;
 
 use super::{
-    ByteRange, Durability, Entry, FetchHints, FileWriter, Reply, Request, Storage, StorageLock, StoredFile,
-    WriteStorage, join,
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
+    StoredFile, WriteStorage, join,
 };
 
 /// What lies below a folder.
@@ -88,6 +88,20 @@ impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Belo
 
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         self.storage.put_file(&self.key(key), bytes, durability)
+    }
+
+    fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
+        self.storage.read_versioned(&self.key(key))
+    }
+
+    fn swap_file(
+        &self,
+        key: &str,
+        expected: Option<&FileVersion>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> io::Result<FileVersion> {
+        self.storage.swap_file(&self.key(key), expected, bytes, durability)
     }
 
     fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {

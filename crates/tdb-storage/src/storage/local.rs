@@ -1,5 +1,7 @@
 //! An array in a folder of the local file system.
 
+mod place;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +11,8 @@ use bytes::Bytes;
 
 use super::opening::{self, open_file};
 use super::{
-    ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, range_len,
+    ByteRange, Durability, Entry, FileVersion, FileWriter, Storage, StorageLock, StoredFile, WriteStorage,
+    range_from, range_len,
 };
 
 /// How files begin, in the array's own folder, that wait to be put in their place.
@@ -35,26 +38,6 @@ impl LocalStorage {
 
     fn path(&self, key: &str) -> PathBuf {
         if key.is_empty() { self.root.clone() } else { self.root.join(key) }
-    }
-
-    /// Writes a file beside, then gives it its name, whether or not there is such a file.
-    fn place(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
-        // Readers of every release look past names with a dot in the array's own folder, but not past strange files in
-        // the folders of schemas and metadata. Names are unique, so two writers never share one.
-        let name = key.rsplit('/').next().unwrap_or_default();
-        let temporary = self.path(&format!("{TEMPORARY}{name}.tmp"));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        let written = opening::open(&mut options, &temporary).and_then(|mut file| {
-            file.write_all(bytes)?;
-            if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
-        });
-        let placed = written.and_then(|()| fs::rename(&temporary, self.path(key)));
-        if placed.is_err() {
-            // What cannot be removed is harmless.
-            let _ = fs::remove_file(&temporary);
-        }
-        placed
     }
 }
 
@@ -130,6 +113,7 @@ impl Storage for LocalStorage {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl WriteStorage for LocalStorage {
     fn create_folder(&self, key: &str) -> io::Result<()> {
         let folder = self.path(key);
@@ -150,15 +134,38 @@ impl WriteStorage for LocalStorage {
         Ok(Box::new(NewFile { open: OpenFile::keep(file), path }))
     }
 
+    /// A hard link gives the file its name, which the system does for one of several. Where there are no hard links, those who put
+    /// files keep each other away by locks, and other programs may not.
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
-        if self.path(key).try_exists()? {
-            return Err(io::ErrorKind::AlreadyExists.into());
+        self.place_new(key, bytes, durability).map(drop)
+    }
+
+    /// A version is the number of a file in its file system, its time, and all that it holds. Elsewhere than on Unix there are none.
+    fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
+        self.versioned(key)
+    }
+
+    /// Of all processes of this machine, and of all that share a file system whose locks (`flock`) do, one replaces a version. Locks
+    /// of other kinds and programs other than tdb are not asked.
+    fn swap_file(
+        &self,
+        key: &str,
+        expected: Option<&FileVersion>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> io::Result<FileVersion> {
+        if cfg!(not(unix)) {
+            return Err(io::ErrorKind::Unsupported.into());
         }
-        self.place(key, bytes, durability)
+        let metadata = match expected {
+            None => self.place_new(key, bytes, durability)?,
+            Some(expected) => self.place_over(key, expected, bytes, durability)?,
+        };
+        place::version(&metadata, bytes)
     }
 
     fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
-        self.place(key, bytes, durability)
+        self.place(key, bytes, durability).map(drop)
     }
 
     /// The array's own folder is locked (`flock`), so a lock leaves no file and ends with its process.
@@ -283,11 +290,13 @@ impl StoredFile for File {
 
 #[cfg(unix)]
 fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let offset = range_from(offset, out.len())?.start;
     std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
 }
 
 #[cfg(not(unix))]
 fn read_exact_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let offset = range_from(offset, out.len())?.start;
     file.seek(SeekFrom::Start(offset))?;
     file.read_exact(out)
 }

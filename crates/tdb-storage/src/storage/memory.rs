@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLoc
 use bytes::Bytes;
 
 use super::{
-    ByteRange, Durability, Entry, FileWriter, Storage, StorageLock, StoredFile, WriteStorage, range_len,
+    ByteRange, Durability, Entry, FileVersion, FileWriter, Storage, StorageLock, StoredFile, WriteStorage,
+    range_from, range_len,
 };
 
 /// Files in memory, by key. Clones share their files, as two openings of one folder do.
@@ -54,6 +55,14 @@ struct Content {
 impl Content {
     fn file(&self, key: &str) -> io::Result<&Bytes> {
         self.files.get(key).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn add(&mut self, key: &str, bytes: Bytes) -> io::Result<()> {
+        if self.files.contains_key(key) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.files.insert(key.to_owned(), bytes);
+        Ok(())
     }
 
     fn slice(&self, range: &ByteRange) -> io::Result<Bytes> {
@@ -106,8 +115,7 @@ struct MemoryFile(Bytes);
 
 impl StoredFile for MemoryFile {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = offset.saturating_add(tdb_codec::to_u64(out.len()));
-        range_len(&(offset..end), tdb_codec::to_u64(self.0.len()))?;
+        range_len(&range_from(offset, out.len())?, tdb_codec::to_u64(self.0.len()))?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = self.0.get(start..start.saturating_add(out.len()));
         out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -144,7 +152,7 @@ impl Storage for MemoryStorage {
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let range = offset..offset.saturating_add(tdb_codec::to_u64(out.len()));
+        let range = range_from(offset, out.len())?;
         let bytes = self.read().slice(&ByteRange { key: key.to_owned(), range })?;
         out.copy_from_slice(&bytes);
         Ok(())
@@ -180,15 +188,11 @@ impl FileWriter for NewFile {
 
     fn finish(self: Box<Self>, _: Durability) -> io::Result<()> {
         let Self { storage, key, bytes } = *self;
-        let mut content = storage.write();
-        if content.files.contains_key(&key) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        content.files.insert(key, bytes.into());
-        Ok(())
+        storage.write().add(&key, bytes.into())
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl WriteStorage for MemoryStorage {
     fn create_folder(&self, key: &str) -> io::Result<()> {
         if !key.is_empty() {
@@ -202,6 +206,35 @@ impl WriteStorage for MemoryStorage {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         Ok(Box::new(NewFile { storage: self.clone(), key: key.to_owned(), bytes: Vec::new() }))
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
+        self.write().add(key, Bytes::copy_from_slice(bytes))
+    }
+
+    /// A version is what the file holds.
+    fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
+        let bytes = self.read().file(key)?.clone();
+        Ok((bytes.clone(), FileVersion::new(bytes)))
+    }
+
+    fn swap_file(
+        &self,
+        key: &str,
+        expected: Option<&FileVersion>,
+        bytes: &[u8],
+        _: Durability,
+    ) -> io::Result<FileVersion> {
+        let bytes = Bytes::copy_from_slice(bytes);
+        let mut content = self.write();
+        match expected {
+            None => content.add(key, bytes.clone())?,
+            Some(expected) if content.file(key)?[..] == *expected.token() => {
+                content.files.insert(key.to_owned(), bytes.clone());
+            }
+            Some(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+        }
+        Ok(FileVersion::new(bytes))
     }
 
     fn replace_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {

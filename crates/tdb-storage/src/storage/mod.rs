@@ -22,8 +22,9 @@ pub use local::LocalStorage;
 pub use local::TEMPORARY;
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
+pub(crate) use request::other_answer;
 pub use request::{FetchHints, Reply, Request};
-pub use write::{Durability, FileWriter, StorageLock, WriteStorage};
+pub use write::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, write_file};
 
 /// A file or folder in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,6 +189,15 @@ pub trait StoredFile: Debug {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 }
 
+/// The whole of a file, with its size, so that a reply that was cut short is an error.
+///
+/// # Errors
+/// As [`Storage::read_tail`]; [`io::ErrorKind::UnexpectedEof`] if bytes are missing.
+pub fn read_whole<S: Storage + ?Sized>(storage: &S, key: &str) -> io::Result<Bytes> {
+    let (size, bytes) = storage.read_tail(key, u64::MAX)?;
+    Request::whole(key).checked(Reply::Tail(size, bytes))?.into_tail().map(|(_, bytes)| bytes)
+}
+
 /// Length of a range, refused where the address space or the file cannot hold it.
 pub fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize> {
     if range.end > file_size || range.start > range.end {
@@ -198,6 +208,19 @@ pub fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize> {
     }
     usize::try_from(range.end.saturating_sub(range.start))
         .map_err(|_| io::Error::new(io::ErrorKind::OutOfMemory, "the range does not fit into memory"))
+}
+
+/// The range of so many bytes from an offset on, refused where no file is that long: offsets come from files, too.
+///
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`].
+pub fn range_from(offset: u64, len: usize) -> io::Result<Range<u64>> {
+    let end = offset.checked_add(tdb_codec::to_u64(len)).filter(|end| *end <= i64::MAX.unsigned_abs());
+    let end = end.ok_or_else(|| {
+        let what = format!("no file is so long that {len} bytes are at offset {offset}");
+        io::Error::new(io::ErrorKind::UnexpectedEof, what)
+    })?;
+    Ok(offset..end)
 }
 
 /// Joins a folder key and a name.

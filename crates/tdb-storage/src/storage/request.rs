@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::io;
 
 use bytes::Bytes;
+use tdb_codec::to_u64;
 
 use super::{ByteRange, Entry, Storage};
 
@@ -77,6 +78,27 @@ impl Request {
             }
         }
     }
+
+    /// A reply to this request, if it is one: of the right kind, with as many bytes as there have to be. A storage that gives
+    /// fewer would otherwise have others' bytes taken for them.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if bytes are missing; another if it answers something else.
+    pub(crate) fn checked(&self, reply: Reply) -> io::Result<Reply> {
+        let expected = match (self, &reply) {
+            (Self::List(_), Reply::Entries(_)) => 0,
+            (Self::Tail(_, most), Reply::Tail(size, _)) => (*most).min(*size),
+            (Self::Range(own), Reply::Bytes(_)) => own.range.end.saturating_sub(own.range.start),
+            _ => return Err(other_answer()),
+        };
+        if to_u64(reply.len()) == expected { Ok(reply) } else { Err(cut_short(expected, reply.len())) }
+    }
+}
+
+/// The error of a storage that gives fewer bytes than it should, or more.
+fn cut_short(expected: u64, found: usize) -> io::Error {
+    let what = format!("the storage gave {found} bytes in place of {expected}");
+    io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
 impl Reply {
@@ -134,7 +156,7 @@ impl Reply {
 }
 
 /// The error of a storage that answers something else than it was asked.
-fn other_answer() -> io::Error {
+pub(crate) fn other_answer() -> io::Error {
     io::Error::other("the storage answered another request")
 }
 

@@ -3,6 +3,9 @@
 use core::any::Any;
 use core::fmt::{self, Debug};
 use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::Storage;
 
@@ -22,6 +25,18 @@ pub enum Durability {
 /// written once, front to back, and count from [`FileWriter::finish`] on; nothing is ever changed in place. A write
 /// becomes part of the array by one last, empty file, so no call here has to be atomic with another.
 ///
+/// Four calls make files, and promise different things of those who do so at the same time:
+///
+/// | Call | The file | Of several at once |
+/// |---|---|---|
+/// | [`Self::create_file`] | may be large; counts when it is finished | nobody does that: names of data files are unique |
+/// | [`Self::put_file`] | is there whole or not at all | one makes it, and the others are told |
+/// | [`Self::swap_file`] | is the one that was seen, or none | one replaces it, and the others are told |
+/// | [`Self::replace_file`] | whatever is there | the last one stays: for whoever holds the lock |
+///
+/// What a storage cannot do it refuses ([`io::ErrorKind::Unsupported`]); it never does less in silence. The suite in
+/// [`testing::conformance`](crate::testing::conformance) checks all that is said here.
+///
 /// The order of calls is the protocol: data files and their folder are finished and synced before the commit marker is
 /// created, and the marker's folder is synced after it. A storage that fails at the n-th call, for any n, leaves the old
 /// array or the new one.
@@ -32,25 +47,56 @@ pub trait WriteStorage: Storage {
     /// Whatever the system says.
     fn create_folder(&self, key: &str) -> io::Result<()>;
 
-    /// Begins a new file in a folder that exists.
+    /// Begins a new file in a folder that exists. No two writers begin the same file: names of data files are unique. Where
+    /// that has to be certain, it is [`Self::put_file`] that makes it so.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if there is such a file: nothing is overwritten.
+    /// [`io::ErrorKind::AlreadyExists`], here or when it is finished, if there was such a file before: that is not overwritten.
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>>;
 
-    /// Puts a whole small file in its place: whoever looks, also after a crash, sees all of it or nothing. For files that
-    /// count as soon as they are there. The folder is still to be synced.
+    /// Puts a whole small file in its place, if there is none: whoever looks, also after a crash, sees all of it or nothing, and
+    /// of several who put the same file at once, in whatever processes and on whatever machines the storage serves, one does
+    /// and the others are refused. For files that count as soon as they are there. The folder is still to be synced.
     ///
-    /// Where files count once they are finished, this is no more than writing one.
+    /// After any other error than these two the file may be there all the same, or appear later.
+    ///
+    /// Where files count once they are finished, and finishing refuses a file that is there, this is [`write_file`].
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if there is such a file; whatever the system says.
-    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
-        let mut file = self.create_file(key)?;
-        if !bytes.is_empty() {
-            file.append(bytes)?;
-        }
-        file.finish(durability)
+    /// [`io::ErrorKind::AlreadyExists`] if there is such a file, which stays as it is; [`io::ErrorKind::Unsupported`] where nobody
+    /// can be refused for certain; whatever the system says.
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()>;
+
+    /// The whole of a small file, and its version, with which [`Self::swap_file`] replaces it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::Unsupported`] where files have no versions, which is the default; whatever the
+    /// system says.
+    fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("this storage has no version of {key}")))
+    }
+
+    /// Puts a whole small file in the place of one of which a version is known, or where there is none (`expected` is `None`), if
+    /// nobody did so meanwhile: of several who replace the same version at once, one does and the others are refused. Returns
+    /// the version that is there then. Whoever looks, also after a crash, sees all of the old file or all of the new one.
+    /// The folder is still to be synced.
+    ///
+    /// It keeps those apart who use it, and [`Self::put_file`]; [`Self::replace_file`] and [`Self::remove_file`] ask nobody.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if there is another version, or a file where none was expected;
+    /// [`io::ErrorKind::NotFound`] if there is no file any more: what is there stays as it is. [`io::ErrorKind::Unsupported`] where files
+    /// have no versions, which is the default; whatever the system says.
+    fn swap_file(
+        &self,
+        key: &str,
+        expected: Option<&FileVersion>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> io::Result<FileVersion> {
+        let _ = (expected, bytes, durability);
+        let what = format!("this storage cannot replace {key} on a condition");
+        Err(io::Error::new(io::ErrorKind::Unsupported, what))
     }
 
     /// Puts a whole small file in the place of one that is there: whoever looks, also after a crash, sees all of the old one or
@@ -94,6 +140,100 @@ pub trait WriteStorage: Storage {
     fn remove_folder(&self, key: &str) -> io::Result<()>;
 }
 
+/// Several users of one storage.
+#[deny(clippy::missing_trait_methods)]
+impl<S: WriteStorage + ?Sized> WriteStorage for Arc<S> {
+    fn create_folder(&self, key: &str) -> io::Result<()> {
+        (**self).create_folder(key)
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        (**self).create_file(key)
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        (**self).put_file(key, bytes, durability)
+    }
+
+    fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
+        (**self).read_versioned(key)
+    }
+
+    fn swap_file(
+        &self,
+        key: &str,
+        expected: Option<&FileVersion>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> io::Result<FileVersion> {
+        (**self).swap_file(key, expected, bytes, durability)
+    }
+
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        (**self).replace_file(key, bytes, durability)
+    }
+
+    fn lock(&self) -> io::Result<StorageLock> {
+        (**self).lock()
+    }
+
+    fn sync_folder(&self, key: &str) -> io::Result<()> {
+        (**self).sync_folder(key)
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        (**self).remove_file(key)
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        (**self).remove_folder(key)
+    }
+}
+
+/// Writes a whole file by beginning, appending to and finishing it.
+///
+/// # Errors
+/// As [`WriteStorage::create_file`] and [`FileWriter::finish`].
+pub fn write_file<S: WriteStorage + ?Sized>(
+    storage: &S,
+    key: &str,
+    bytes: &[u8],
+    durability: Durability,
+) -> io::Result<()> {
+    let mut file = storage.create_file(key)?;
+    if !bytes.is_empty() {
+        file.append(bytes)?;
+    }
+    file.finish(durability)
+}
+
+/// Which of the files that had the same key one after another somebody saw: what the storage tells them apart by.
+///
+/// Files with different bytes have different versions. Those with the same bytes may have the same, as on S3: who has to
+/// notice that a file was replaced and put back again writes something into it that nobody else does.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct FileVersion(Bytes);
+
+impl FileVersion {
+    /// A version that a storage knows by these bytes.
+    pub fn new(token: impl Into<Bytes>) -> Self {
+        Self(token.into())
+    }
+
+    /// What the storage made it of.
+    #[must_use]
+    pub fn token(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Debug for FileVersion {
+    /// Without its token, which may be a whole file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FileVersion({} bytes)", self.0.len())
+    }
+}
+
 /// What keeps others from evolving or maintaining an array, until it is dropped (or the process ends).
 #[must_use = "a lock that is dropped at once protects nothing"]
 pub struct StorageLock(Option<Box<dyn Any + Send>>);
@@ -107,6 +247,12 @@ impl StorageLock {
     /// One that ends when `guard` is dropped.
     pub fn new(guard: impl Any + Send) -> Self {
         Self(Some(Box::new(guard)))
+    }
+
+    /// Whether this keeps nobody away.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.0.is_none()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, METADATA, OLD_SCHEMA, PARTIAL,
     SCHEMA_FOLDER,
 };
-use crate::storage::{Below, Durability, Entry, Storage, StorageLock, WriteStorage, join};
+use crate::storage::{self, Below, Durability, Entry, Storage, StorageLock, WriteStorage, join, read_whole};
 use crate::{Error, Result, WriteError};
 
 /// Makes the folders of an array of the schema's version, what the schema names, then its schema file: only that makes it
@@ -209,14 +209,8 @@ pub(super) fn write_file(
     bytes: &[u8],
     durability: Durability,
 ) -> Result<()> {
-    let write = || {
-        let mut file = storage.create_file(key)?;
-        if !bytes.is_empty() {
-            file.append(bytes)?;
-        }
-        file.finish(durability)
-    };
-    write().map_err(|error| Error::io(storage.describe(key), error))
+    storage::write_file(storage, key, bytes, durability)
+        .map_err(|error| Error::io(storage.describe(key), error))
 }
 
 /// A payload as a generic tile, encrypted if there is a key. Its header has this library's newest version, as
@@ -253,7 +247,8 @@ fn schema_files(storage: &dyn Storage, root: &[Entry]) -> io::Result<Vec<(String
     let in_folder = folder.iter().filter(|entry| !entry.is_folder);
     let mut keys: Vec<String> = in_folder.map(|entry| join(SCHEMA_FOLDER, &entry.name)).collect();
     keys.extend(root.iter().any(|entry| entry.name == OLD_SCHEMA).then(|| OLD_SCHEMA.to_owned()));
-    let cut_off = |key: &str| storage.read(key).is_ok_and(|bytes| GenericTile::parse(&bytes, 0).is_err());
+    let cut_off =
+        |key: &str| read_whole(storage, key).is_ok_and(|bytes| GenericTile::parse(&bytes, 0).is_err());
     // One that was still to be given its name is none.
     let whole = |key: &str| !key.ends_with(PARTIAL) && !cut_off(key);
     let files = keys.into_iter().map(|key| (whole(&key), key));

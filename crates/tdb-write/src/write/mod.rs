@@ -88,7 +88,8 @@ use tdb_schema::{ArraySchema, Enumeration};
 use crate::context::Context;
 use crate::directory::Directory;
 use crate::schemas::load_schema;
-use crate::storage::{Below, Durability, LocalStorage, WriteStorage};
+use crate::stats::{Counted, Counters};
+use crate::storage::{Below, Durability, LocalStorage, Storage, WriteStorage};
 use crate::{Error, Result, WriteError, clock, parallel};
 
 pub use column::{WriteBatch, WriteColumn};
@@ -241,12 +242,15 @@ impl WriteOptions {
     /// What reading a storage with these options needs.
     #[doc(hidden)]
     pub fn context(&self, storage: Arc<dyn WriteStorage>) -> Context {
+        let counters = Arc::<Counters>::default();
+        // A reply that was cut short must not become a part of what is written.
+        let storage: Arc<dyn Storage> = Arc::new(Counted::new(Box::new(storage), counters.clone()));
         Context {
-            storage: Arc::new(storage),
+            storage,
             ahead: None,
             deferred: None,
             spawner: None,
-            counters: Arc::default(),
+            counters,
             threads: self.threads.max(1),
             limits: self.limits,
             budget: Arc::new(Budget::new(self.limits.scratch_bytes)),

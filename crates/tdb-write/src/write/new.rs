@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tdb_schema::ArraySchema;
 
-use super::create::{Files, UNFINISHED, claim, has_fragments, remove_unfinished, write_file};
-use super::put::sync_folder;
+use super::create::{Files, UNFINISHED, claim, has_fragments, remove_unfinished};
+use super::put::{put_new, sync_folder};
 use super::{ArrayWriter, WriteOptions};
 use crate::storage::{LocalStorage, StorageLock, WriteStorage};
 use crate::{Result, WriteError};
@@ -73,8 +73,8 @@ impl WriteOptions {
         let mut writer = self.writer(storage.clone(), files.stored().clone(), files.schema_key().to_owned());
         writer.is_new = true;
         let array = NewArray { writer, files, made, finished: false, _lock: lock };
-        // Nothing may be there without it.
-        write_file(&*storage, UNFINISHED, &[], durability)?;
+        // Nothing may be there without it. Where there are no locks, of two who begin here it lets one go on.
+        put_new(&*storage, UNFINISHED, &[], durability)?;
         sync_folder(&*storage, "", durability)?;
         array.files.begin(&*storage)?;
         Ok(array)

@@ -14,11 +14,11 @@ use super::create::write_file;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{self, Nonces};
-use super::put::{lock, never_put};
+use super::put::{lock, never_put, put_new};
 use super::tile::{EncodedTile, FieldEncoder};
 use crate::directory::{Directory, FragmentEntry};
 use crate::paths::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
-use crate::storage::{Durability, FileWriter, StorageLock, join};
+use crate::storage::{Durability, FileWriter, StorageLock, WriteStorage, join};
 use crate::{Error, Result, WriteError};
 
 /// The fragments of one write: one, or several where their size is limited.
@@ -313,7 +313,7 @@ impl<'a> Part<'a> {
         let mut finished = Finished { name, folder, made_folders, metadata: Some(metadata) };
         // Where there are no commit files, it is the metadata that makes a fragment count.
         if schema.version.has(Gate::CommitFiles) {
-            finished.write_metadata()?;
+            finished.write_metadata(write_file)?;
         }
         Ok(finished)
     }
@@ -376,6 +376,9 @@ impl DataOutput<'_> {
     }
 }
 
+/// How a whole file is made: at length, or put where it counts as soon as it is there.
+type WriteFile = fn(&dyn WriteStorage, &str, &[u8], Durability) -> Result<()>;
+
 /// A fragment all of whose files are written, or all but the metadata where that makes it count.
 #[derive(Debug)]
 struct Finished<'a> {
@@ -386,11 +389,11 @@ struct Finished<'a> {
 }
 
 impl Finished<'_> {
-    fn write_metadata(&mut self) -> Result<()> {
+    fn write_metadata(&mut self, write: WriteFile) -> Result<()> {
         let array = self.folder.array;
         if let Some(metadata) = self.metadata.take() {
             let key = join(&self.folder.key, FRAGMENT_METADATA);
-            write_file(&*array.storage, &key, &metadata, array.options.durability)?;
+            write(&*array.storage, &key, &metadata, array.options.durability)?;
         }
         sync(array, &self.folder.key)
     }
@@ -412,7 +415,8 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
         // there already are listed too, so that it goes by the names, as it does with markers. None is vacuumed meanwhile.
         // A new array has none, and is locked.
         let _lock = if array.is_new { StorageLock::none() } else { lock(storage)? };
-        let there = if array.is_new { Vec::new() } else { Directory::load(storage)?.fragments };
+        let there =
+            if array.is_new { Vec::new() } else { Directory::load(&*array.context.storage)?.fragments };
         let same = |entry: &&FragmentEntry| {
             entry.parsed.timestamps.0 == time && entry.version().has(Gate::FragmentFolders)
         };
@@ -427,7 +431,7 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
         let key = join(commits, &format!("{name}{}", CommitKind::Consolidated.suffix()));
         // From here on the fragments may count even if a step fails: they must not be removed.
         finished.iter_mut().for_each(|fragment| fragment.folder.keep = true);
-        if let Err(error) = write_file(storage, &key, &list, durability) {
+        if let Err(error) = put_new(storage, &key, &list, durability) {
             let keep = !never_put(storage, &key, &error);
             finished.iter_mut().for_each(|fragment| fragment.folder.keep = keep);
             return Err(error);
@@ -437,12 +441,12 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
             fragment.folder.keep = true;
             if version.has(Gate::CommitFiles) {
                 let key = marker(&fragment.name);
-                if let Err(error) = write_file(storage, &key, &[], durability) {
+                if let Err(error) = put_new(storage, &key, &[], durability) {
                     fragment.folder.keep = !never_put(storage, &key, &error);
                     return Err(error);
                 }
             } else {
-                fragment.write_metadata()?;
+                fragment.write_metadata(put_new)?;
             }
         }
     }

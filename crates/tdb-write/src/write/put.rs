@@ -1,12 +1,35 @@
 //! Small files that count as soon as they are there.
 
+use std::io;
+
 use crate::storage::{Durability, StorageLock, WriteStorage};
 use crate::{Error, Result};
 
 /// Puts a file that counts from here on: all of it is on the medium before its name is, and the name before this returns.
 pub fn put(storage: &dyn WriteStorage, key: &str, bytes: &[u8], durability: Durability) -> Result<()> {
-    storage.put_file(key, bytes, durability).map_err(|error| Error::io(storage.describe(key), error))?;
+    put_new(storage, key, bytes, durability)?;
     sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
+}
+
+/// Puts a file whole, where there must be none; its folder is still to be synced. Names of files that count are unique but for
+/// a few, so a storage that cannot refuse anybody for certain still gets them, if there is none to be seen.
+pub(super) fn put_new(
+    storage: &dyn WriteStorage,
+    key: &str,
+    bytes: &[u8],
+    durability: Durability,
+) -> Result<()> {
+    let put = match storage.put_file(key, bytes, durability) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => match storage.size(key) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                storage.replace_file(key, bytes, durability)
+            }
+            Err(error) => Err(error),
+        },
+        put => put,
+    };
+    put.map_err(|error| Error::io(storage.describe(key), error))
 }
 
 /// Whether a file was certainly not put by a call that failed: then what it was to make count can be removed again. After

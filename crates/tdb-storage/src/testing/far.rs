@@ -1,4 +1,4 @@
-//! Storages for tests: one whose answers take long, and what it was asked.
+//! A storage whose answers take long, and what it was asked.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -9,7 +9,10 @@ use std::thread;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
-use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
+use crate::storage::{
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
+    StoredFile, WriteStorage, range_from,
+};
 
 /// A storage each of whose calls takes a while, as those of an object store do, however many requests the call makes at once.
 /// It wants to know what is going to be read ([`Storage::hints`]), and counts what it is asked.
@@ -72,13 +75,18 @@ impl<S: Storage> FarStorage<S> {
         core::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn ask(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(requests);
+    /// The storage itself, after a while.
+    fn wait(&self) -> &S {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         if !self.latency.is_zero() {
             thread::sleep(self.latency);
         }
-        let replies = self.storage.fetch(requests);
+        &self.storage
+    }
+
+    fn ask(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(requests);
+        let replies = self.wait().fetch(requests);
         let bytes = replies.iter().flatten().map(|reply| to_u64(reply.len())).fold(0, u64::saturating_add);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         replies
@@ -110,7 +118,7 @@ impl<S: Storage> Storage for FarStorage<S> {
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let range = offset..offset.saturating_add(to_u64(out.len()));
+        let range = range_from(offset, out.len())?;
         self.ask_one(Request::range(key, range))?.copy_into(out)
     }
 
@@ -133,5 +141,55 @@ impl<S: Storage> Storage for FarStorage<S> {
 
     fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
+    }
+}
+
+/// What is appended to a file takes no time: it is on its way once the file is finished.
+#[deny(clippy::missing_trait_methods)]
+impl<S: WriteStorage> WriteStorage for FarStorage<S> {
+    fn create_folder(&self, key: &str) -> io::Result<()> {
+        self.wait().create_folder(key)
+    }
+
+    fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
+        self.wait().create_file(key)
+    }
+
+    fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.wait().put_file(key, bytes, durability)
+    }
+
+    fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
+        self.wait().read_versioned(key)
+    }
+
+    fn swap_file(
+        &self,
+        key: &str,
+        expected: Option<&FileVersion>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> io::Result<FileVersion> {
+        self.wait().swap_file(key, expected, bytes, durability)
+    }
+
+    fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.wait().replace_file(key, bytes, durability)
+    }
+
+    fn lock(&self) -> io::Result<StorageLock> {
+        self.wait().lock()
+    }
+
+    fn sync_folder(&self, key: &str) -> io::Result<()> {
+        self.wait().sync_folder(key)
+    }
+
+    fn remove_file(&self, key: &str) -> io::Result<()> {
+        self.wait().remove_file(key)
+    }
+
+    fn remove_folder(&self, key: &str) -> io::Result<()> {
+        self.wait().remove_folder(key)
     }
 }
