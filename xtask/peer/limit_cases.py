@@ -45,6 +45,11 @@ def clipped(v):
     c = Case(v, "dense_past_the_type", ["dim:past-type", "current-domain"], [dim("x", "INT8", 0, 127, 50)],
              [attr("a"), attr("s", "STRING_ASCII", "var")], current_domain=[[hx("INT8", 0), hx("INT8", 99)]])
     out = [c.dense(10, [[3, 99]], words=WORDS).dense(20, [[40, 60]], words=WORDS)]
+    # A tile of 4,250 cells, which libtiledb takes for one of 1,690.
+    c = Case(v, "dense_short_tiles", ["dim:narrow"], [dim("x", "UINT8", 1, 250, 25), dim("y", "UINT8", 0, 203, 17),
+             dim("z", "UINT8", 0, 129, 10)], [attr("a"), attr("n", "UINT8", nullable=True), attr("s", "STRING_ASCII", "var")],
+             current_domain=[[hx("UINT8", 1), hx("UINT8", 9)], [hx("UINT8", 20), hx("UINT8", 25)], [hx("UINT8", 4), hx("UINT8", 17)]])
+    out.append(c.dense(10, [[1, 9], [20, 25], [4, 17]], words=WORDS))
     c = Case(v, "sparse_past_the_type", ["dim:past-type"], [dim("x", "INT32", 0, 2 ** 31 - 1, 4000000),
              dim("y", "INT8", -127, 127, 100)], [attr("a")], dense=False, capacity=3)
     k = [(x, y) for x in (0, 2143999999, 2144000000, 2 ** 31 - 1) for y in (-127, 72, 73, 127)]

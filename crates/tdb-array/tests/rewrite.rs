@@ -18,6 +18,8 @@ use tdb_tile::{GenericTile, TileChunks};
 
 /// An array with a cell at NaN, which libtiledb writes and tdb refuses.
 const NAN: &str = "2.30.0/nan_coordinates";
+/// An array whose tiles libtiledb writes without most of their cells, and tdb whole.
+const SHORT: &str = "2.30.0/dense_short_tiles";
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures")
@@ -291,6 +293,10 @@ fn fragments_of_libtiledb_written_again_are_the_same_files() {
         if !cfg!(feature = "webp-lossy") && all.schema().attributes.iter().any(|a| is_lossy(&a.filters)) {
             println!("skipped {id}: lossy images are written with the feature webp-lossy only");
             lossy += 1;
+            continue;
+        }
+        if id == SHORT {
+            skipped.push(format!("{id}: libtiledb does not count all cells of its tiles"));
             continue;
         }
         for fragment in all.fragments() {

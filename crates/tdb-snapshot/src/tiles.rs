@@ -1,6 +1,7 @@
 //! Tiles of one field of one fragment: fetched, decoded, checked.
 
 mod coded;
+mod short;
 
 use core::ops::Range;
 
@@ -13,6 +14,7 @@ use tdb_tile::TileChunks;
 use std::sync::Arc;
 
 use self::coded::{Coded, fetch};
+use self::short::counted_cells;
 use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::fragment::{Fragment, TileFile, TileLocation};
@@ -77,10 +79,13 @@ impl FieldTiles {
             var,
             string_mode: None,
         };
-        let open = |part, pipeline: &Pipeline, tile| -> Result<Coded> {
+        let counted = counted_cells(schema).filter(|_| fragment.is_dense());
+        let open = |part, pipeline: &Pipeline, tile: TileContext| -> Result<Coded> {
             let file = fragment.file(context, kind, part)?;
             let decoder = decoder(context, &file.key, field.name, pipeline, tile)?;
-            Ok(Coded { file, decoder })
+            let short =
+                counted.map(|cells| cells.saturating_mul(to_usize(tile.cell_size).unwrap_or(usize::MAX)));
+            Ok(Coded { file, decoder, short })
         };
         let size = field.datatype.size();
         let old_coords = matches!(kind, FieldKind::Dimension(_)) && !version.has(Gate::DimensionFiles);
@@ -115,7 +120,7 @@ impl FieldTiles {
                     (Err(_), Some(strings)) => strings.clone(),
                     (plain, _) => plain?,
                 };
-                (fixed, Some((Coded { file, decoder }, fragment.var_sizes(context, kind)?)))
+                (fixed, Some((Coded { file, decoder, short: None }, fragment.var_sizes(context, kind)?)))
             }
             Some(cell_size) => {
                 let tuple = match coords {
@@ -182,7 +187,7 @@ impl FieldTiles {
         Ok(Self {
             datatype: Datatype::Uint64,
             cell_val_num: CellValNum::ONE,
-            fixed: Coded { file, decoder },
+            fixed: Coded { file, decoder, short: None },
             values: None,
             strings: None,
             validity: None,
@@ -398,7 +403,7 @@ impl FieldTiles {
                 (scratch, raw, text),
             );
         }
-        let len = context.tile_len(cells, 8)?;
+        let len = self.fixed.stored(&chunks, context.tile_len(cells, 8)?);
         chunks.expect_len(len).map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
         offsets.reset(len);
         chunks
@@ -407,7 +412,8 @@ impl FieldTiles {
         context.counters.tile(chunks.len(), len);
         into.offsets.clear();
         into.offsets.extend(offsets.as_slice().as_chunks::<8>().0.iter().map(|o| u64::from_le_bytes(*o)));
-        into.offsets.push(to_u64(size));
+        // The end of the last cell, and of cells that the tile lacks.
+        into.offsets.resize(cells.saturating_add(1), to_u64(size));
         if let Some(cell) = into.offsets.windows(2).position(|pair| pair.first() > pair.last()) {
             let detail = format!("the offset of cell {cell} of tile {tile} is past the one after it");
             return Err(Error::inconsistent(describe(&self.fixed), "offsets", at.range.start, detail));

@@ -61,9 +61,11 @@ impl Peer {
             .map_err(|error| format!("cannot run python3: {error}"))
     }
 
-    /// All answers. A case on which the peer crashes is one more answer; it is started again behind it.
+    /// All answers. A case on which the peer crashes is one more answer; it is started again behind it. Reading, which can be
+    /// done twice, it is first started again at the case itself: a crash counts if it happens again in a new process.
     pub(super) fn finish(mut self) -> Result<Vec<Answer>, String> {
         let mut answers = Vec::with_capacity(self.cases);
+        let mut crashed = None;
         loop {
             let mut child = match self.child.take() {
                 Some(child) => child,
@@ -75,12 +77,25 @@ impl Peer {
                 answers.push(parse(&line.map_err(|error| error.to_string())?)?);
             }
             let status = child.wait().map_err(|error| error.to_string())?;
+            if let Some((case, status)) = crashed.filter(|(case, _)| *case < answers.len()) {
+                println!(
+                    "{} crashed ({status}) on the case at {case} of {}, and not when it was asked again",
+                    self.library.display(),
+                    self.batch.display()
+                );
+                crashed = None;
+            }
             if answers.len() >= self.cases {
                 break;
             }
             if status.success() || status.code().is_some() && before == answers.len() && before == 0 {
                 return Err(format!("{} {} ended early: {status}", self.script.display(), self.op));
             }
+            if self.op == "read" && crashed.is_none() {
+                crashed = Some((answers.len(), status));
+                continue;
+            }
+            crashed = None;
             answers.push(Answer { outcome: Outcome::Crashed, what: status.to_string() });
             if answers.len() >= self.cases {
                 break;

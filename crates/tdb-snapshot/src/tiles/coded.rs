@@ -19,9 +19,26 @@ const TRUSTED_READ: usize = 16 << 20;
 pub(super) struct Coded {
     pub(super) file: TileFile,
     pub(super) decoder: Decoder,
+    /// Bytes of a tile that lacks the cells that libtiledb did not count.
+    pub(super) short: Option<usize>,
 }
 
 impl Coded {
+    /// How many of the `len` bytes of a tile are stored.
+    pub(super) fn stored(&self, chunks: &TileChunks<'_>, len: usize) -> usize {
+        self.short.filter(|short| *short < len && chunks.expect_len(*short).is_ok()).unwrap_or(len)
+    }
+
+    /// Whether few chunks of a tile are wanted, and no more than these need be read.
+    fn is_read_in_parts(
+        &self,
+        location: &TileLocation,
+        len: usize,
+        wanted: &mut impl FnMut(Range<usize>) -> bool,
+    ) -> bool {
+        self.short.is_none() && few_are_wanted(location, len, wanted)
+    }
+
     pub(super) fn decode(
         &self,
         context: &Context,
@@ -32,7 +49,7 @@ impl Coded {
         raw: &mut Buffer,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
-        if few_are_wanted(&location, out.len(), &mut wanted) {
+        if self.is_read_in_parts(&location, out.len(), &mut wanted) {
             let file = context.storage.open(&location.key);
             let fail = |error| Error::io(context.describe(&location.key), error);
             if let Some(file) = file.map_err(fail)? {
@@ -48,8 +65,12 @@ impl Coded {
             bytes = bytes.saturating_add(if wanted { len } else { 0 });
             wanted
         };
-        let chunks = TileChunks::parse(raw.as_slice(), location.range.start)
-            .and_then(|chunks| chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget));
+        let chunks = TileChunks::parse(raw.as_slice(), location.range.start).and_then(|chunks| {
+            let stored = self.stored(&chunks, out.len());
+            let (out, lacking) = out.split_at_mut_checked(stored).unwrap_or_default();
+            lacking.fill(0);
+            chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget)
+        });
         context.counters.tile(count, bytes);
         chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
     }
@@ -79,7 +100,7 @@ impl Coded {
         let slot = |out: &'_ mut Buffer, range: &Range<usize>, base: usize| {
             range.start.saturating_sub(base)..range.end.saturating_sub(base).min(out.len())
         };
-        if few_are_wanted(&location, len, &mut wanted) {
+        if self.is_read_in_parts(&location, len, &mut wanted) {
             let fail = |error| Error::io(context.describe(&location.key), error);
             if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
                 let places = self.places(context, &location, &*file, len, wanted, raw)?;
@@ -99,9 +120,16 @@ impl Coded {
         }
         fetch(context, &location, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
-        chunks.expect_len(len).map_err(corrupt)?;
+        let stored = self.stored(&chunks, len);
+        chunks.expect_len(stored).map_err(corrupt)?;
         let found: Vec<Chunk<'_>> = chunks.chunks().filter(|chunk| wanted(chunk.range())).collect();
-        let base = room(out, found.first().map(Chunk::range), found.last().map(Chunk::range));
+        let lacking = (stored < len).then_some(stored..len);
+        let last = lacking.clone().or_else(|| found.last().map(Chunk::range));
+        let base = room(out, found.first().map(Chunk::range).or(lacking.clone()), last);
+        if let Some(lacking) = lacking {
+            let slot = slot(out, &lacking, base);
+            out.as_mut_slice().get_mut(slot).unwrap_or_default().fill(0);
+        }
         context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
         for chunk in found {
             let slot = slot(out, &chunk.range(), base);
@@ -132,7 +160,7 @@ impl Coded {
             count = count.saturating_add(1);
             bytes = bytes.saturating_add(len);
         };
-        if few_are_wanted(&location, len, &mut wanted) {
+        if self.is_read_in_parts(&location, len, &mut wanted) {
             let fail = |error| Error::io(context.describe(&location.key), error);
             if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
                 for place in self.places(context, &location, &*file, len, wanted, raw)? {
@@ -151,7 +179,8 @@ impl Coded {
         }
         fetch(context, &location, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
-        chunks.expect_len(len).map_err(corrupt)?;
+        let stored = self.stored(&chunks, len);
+        chunks.expect_len(stored).map_err(corrupt)?;
         for chunk in chunks.chunks() {
             let range = chunk.range();
             if !wanted(range.clone()) {
@@ -165,6 +194,11 @@ impl Coded {
             room.reset(range.len());
             chunk.decode(&self.decoder, room.as_mut_slice(), scratch, &context.budget).map_err(corrupt)?;
             show(range, room.as_slice());
+        }
+        if stored < len && wanted(stored..len) {
+            room.reset(len.saturating_sub(stored));
+            room.as_mut_slice().fill(0);
+            show(stored..len, room.as_slice());
         }
         context.counters.tile(count, bytes);
         Ok(())

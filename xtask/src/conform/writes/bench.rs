@@ -92,14 +92,20 @@ impl Case {
             let mut values = at.iter().zip(dimensions).filter(|(_, dimension)| dimension.is_var());
             values.any(|(value, _)| !value.is_ascii())
         };
-        let steps = || {
-            self.acts.iter().filter_map(|act| match act {
-                Act::Write(step) => Some(step),
-                _ => None,
-            })
-        };
-        let several = steps().count() > 1 || steps().any(|step| matches!(step.how, How::Stream(_)));
-        several && steps().any(|step| step.cells.iter().any(wide))
+        self.has_several_fragments() && self.writes().any(|step| step.cells.iter().any(wide))
+    }
+
+    /// Whether the cells may be in more than one fragment.
+    pub(super) fn has_several_fragments(&self) -> bool {
+        let many = |step: &Step| matches!(step.how, How::Stream(_)) || step.fragment_bytes.is_some();
+        self.writes().count() > 1 || self.writes().any(many)
+    }
+
+    fn writes(&self) -> impl Iterator<Item = &Step> {
+        self.acts.iter().filter_map(|act| match act {
+            Act::Write(step) => Some(step),
+            _ => None,
+        })
     }
 
     /// Whether a dense write reaches, with what is read around it, a last tile that ends at the largest number of the type or
