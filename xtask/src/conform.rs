@@ -9,19 +9,21 @@ mod pure;
 mod random;
 mod reads;
 mod releases;
+mod stores;
 mod versions;
 mod writes;
 
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
     ("pure", pure::USAGE, pure::run),
     ("reads", reads::USAGE, reads::run),
+    ("stores", stores::USAGE, stores::run),
     ("versions", versions::USAGE, versions::run),
     ("writes", writes::USAGE, writes::run),
 ];

@@ -17,6 +17,7 @@ use crate::group::change::GroupChange;
 use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
+use crate::place::StoreArgs;
 use crate::write::WriteArgs;
 
 pub(crate) use self::window::WindowArgs;
@@ -27,6 +28,8 @@ pub(crate) use self::window::WindowArgs;
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) stores: StoreArgs,
 }
 
 #[derive(Debug, Subcommand)]

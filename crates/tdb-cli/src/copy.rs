@@ -3,12 +3,13 @@
 mod boxes;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args as Group;
 use tdb_array::{
     Array, ArraySchema, ArrayType, ArrayWriter, Cells, Column, Error, FragmentWriter, Layout, MemoryBudget,
-    MetadataChanges, NewArray, QueryError, SparseStream, WriteColumn, WriteError, WriteOptions,
+    MetadataChanges, NewArray, QueryError, SparseStream, WriteColumn, WriteError, WriteOptions, WriteStorage,
 };
 use tdb_codec::{FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::Pipeline;
@@ -18,6 +19,7 @@ use self::boxes::DenseBox;
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
 use crate::create::parse_version;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 use crate::ranges::{self, Asked};
 use crate::schema::pipeline_of_text;
 
@@ -66,11 +68,12 @@ pub(crate) struct CopyArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let (source, target) = (&args.source, &args.target);
     let failed_there = |error| Failure::of_array(target, error);
     let options = args.window.options(&KeyArgs { key_file: args.source_key_file.clone() })?;
-    let array = options.open(source).map_err(|error| Failure::of_array(source, error))?;
+    let array =
+        options.open_storage(stores.storage(source)?).map_err(|error| Failure::of_array(source, error))?;
     let asked = ranges::asked(&args.ranges, source, array.schema())?;
     let usage = |error: String| Failure::Usage(format!("{}: {error}", source.display()));
     let schema = schema(args, &array).map_err(usage)?;
@@ -89,7 +92,8 @@ pub(crate) fn run(args: &CopyArgs, out: &mut dyn Write) -> Result {
     }
     let metadata = metadata(&array).map_err(|error| Failure::of_array(source, error))?;
     metadata.check_version(schema.version).map_err(failed_there)?;
-    let made = begin(&array, &schema, target, args.change.options()?).map_err(failed_there)?;
+    let made =
+        begin(&array, &schema, stores.storage(target)?, args.change.options()?).map_err(failed_there)?;
     let writer = made.writer();
     let memory = args.memory.unwrap_or(MEMORY);
     let copied = || -> tdb_array::Result<u64> {
@@ -161,7 +165,7 @@ fn set_filters(schema: &mut ArraySchema, name: Option<&str>, filters: &Pipeline)
 fn begin(
     array: &Array,
     schema: &ArraySchema,
-    target: &Path,
+    target: Arc<dyn WriteStorage>,
     mut options: WriteOptions,
 ) -> tdb_array::Result<NewArray> {
     for entry in &schema.enumerations {
@@ -169,7 +173,7 @@ fn begin(
             options = options.enumeration(enumeration);
         }
     }
-    options.begin(target, schema)
+    options.begin_storage(target, schema)
 }
 
 /// The metadata of the array, to be put into another one.

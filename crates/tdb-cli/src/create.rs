@@ -10,6 +10,7 @@ use tdb_codec::FormatVersion;
 
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 use crate::schema::{self, At};
 
 /// Create an array from a schema in JSON.
@@ -49,7 +50,7 @@ pub(crate) fn parse_version(text: &str) -> Result<FormatVersion, String> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &CreateArgs) -> Result {
+pub(crate) fn run(args: &CreateArgs, stores: &Stores) -> Result {
     let text = if args.schema.as_os_str() == "-" {
         let mut text = Vec::new();
         std::io::stdin().read_to_end(&mut text).map(|_| text)
@@ -64,5 +65,8 @@ pub(crate) fn run(args: &CreateArgs) -> Result {
     for enumeration in described.enumerations {
         options = options.enumeration(enumeration);
     }
-    options.create(&args.array, &described.schema).map_err(|error| Failure::of_array(&args.array, error))
+    let storage = stores.storage(&args.array)?;
+    options
+        .create_storage(&*storage, &described.schema)
+        .map_err(|error| Failure::of_array(&args.array, error))
 }

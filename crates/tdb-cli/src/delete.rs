@@ -9,6 +9,7 @@ use tdb_array::{Aggregate, AggregateValue, Array, OpenOptions, QueryCondition, T
 use crate::args::ChangeArgs;
 use crate::condition;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 
 /// Delete the cells of a sparse array that satisfy a condition.
 ///
@@ -49,7 +50,7 @@ struct Counts {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &DeleteArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| condition::failed(&args.array, Some(args.condition.as_str()), error);
     let mut options = OpenOptions::new();
     if let Some(key) = args.change.key.key()? {
@@ -59,11 +60,12 @@ pub(crate) fn run(args: &DeleteArgs, out: &mut dyn Write) -> Result {
     if let Some(time) = args.change.time.filter(|time| *time != 0) {
         options = options.window(TimeWindow::until(time));
     }
-    let array = options.open(&args.array).map_err(failed)?;
+    let storage = stores.storage(&args.array)?;
+    let array = options.open_storage(storage.clone()).map_err(failed)?;
     let asked = condition::parse(&args.condition, array.schema())
         .map_err(|error| condition::bad(&args.array, &args.condition, &error))?;
     let stored = asked.to_stored(&array).map_err(failed)?;
-    let writer = args.change.options()?.open(&args.array).map_err(failed)?;
+    let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
     writer.check_delete(&stored).map_err(failed)?;
 
     if args.dry_run || !args.unknown_too {

@@ -7,7 +7,6 @@ mod lists;
 mod rest;
 mod tile;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -20,16 +19,17 @@ use tdb_schema::{ArraySchema, Enumeration, GroupDetails, MetadataEntry};
 use self::block::{Block, Detail, Row, Source, Trouble};
 use crate::args::{DumpArgs, Kind};
 use crate::failure::{Failure, Result, one_line};
+use crate::place::Stores;
 use crate::table::{self, Heading};
 use crate::value::hex_text;
 
 /// Runs the command.
-pub(crate) fn run(args: &DumpArgs, out: &mut dyn Write) -> Result {
-    let file = fs::read(&args.file).map_err(|error| Failure::at(&args.file, error))?;
+pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+    let file = stores.read(&args.file)?;
     let key = args.key.key()?;
     let kind = args.kind.or_else(|| kind::of(&args.file)).or_else(|| kind::sniff(&file));
     let kind = kind.filter(|_| !file.is_empty());
-    let mut blocks = explain(&args.file, &file, kind, key.as_ref());
+    let mut blocks = explain(&args.file, &file, kind, Beside { stores, key: key.as_ref() });
     rest::add(&mut blocks, &file);
     if args.json {
         let name = kind.and_then(|kind| Some(kind.to_possible_value()?.get_name().to_owned()));
@@ -58,7 +58,15 @@ pub(crate) fn run(args: &DumpArgs, out: &mut dyn Write) -> Result {
     }
 }
 
-fn explain(path: &Path, file: &[u8], kind: Option<Kind>, key: Option<&Key>) -> Vec<Block> {
+/// What files beside one are read with.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    stores: &'a Stores,
+    key: Option<&'a Key>,
+}
+
+fn explain(path: &Path, file: &[u8], kind: Option<Kind>, beside: Beside<'_>) -> Vec<Block> {
+    let key = beside.key;
     let generic =
         |what: &str, parse: &dyn Fn(Reader<'_>) -> Result<(), Trouble>| tile::explain(what, file, key, parse);
     match kind {
@@ -85,11 +93,11 @@ fn explain(path: &Path, file: &[u8], kind: Option<Kind>, key: Option<&Key>) -> V
         }),
         Some(Kind::Condition) => generic("delete condition", &lists::condition),
         Some(Kind::Update) => generic("update", &lists::update),
-        Some(Kind::FragmentMetadata) => fragment::explain_metadata(path, file, key),
-        Some(Kind::Data) => fragment::explain_data(path, file, key),
+        Some(Kind::FragmentMetadata) => fragment::explain_metadata(path, file, beside),
+        Some(Kind::Data) => fragment::explain_data(path, file, beside),
         Some(Kind::Commits) => lists::explain_commits(file, key),
         Some(Kind::Paths) => lists::explain_paths(file),
-        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(path, file, key),
+        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(path, file, beside),
     }
 }
 

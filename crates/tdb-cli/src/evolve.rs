@@ -10,6 +10,7 @@ use tdb_schema::{Attribute, Range};
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
 use crate::meta::change::parse_type;
+use crate::place::Stores;
 use crate::ranges::{parse_named, parse_names, parse_value};
 
 /// Change an array's schema: attributes, enumerations, current domain, version.
@@ -52,7 +53,7 @@ pub(crate) struct EvolveArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &EvolveArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
     let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
     // A schema is evolved from the newest one, whatever its time.
@@ -60,7 +61,8 @@ pub(crate) fn run(args: &EvolveArgs, out: &mut dyn Write) -> Result {
     if let Some(key) = args.change.key.key()? {
         options = options.key(key);
     }
-    let array = options.open(&args.array).map_err(failed)?;
+    let storage = stores.storage(&args.array)?;
+    let array = options.open_storage(storage.clone()).map_err(failed)?;
     let mut evolution = SchemaEvolution::new();
     for text in &args.add {
         evolution = evolution.add_attribute(parse_attribute(text).map_err(usage)?);
@@ -81,7 +83,7 @@ pub(crate) fn run(args: &EvolveArgs, out: &mut dyn Write) -> Result {
     if args.upgrade {
         evolution = evolution.upgrade();
     }
-    let key = args.change.options()?.evolve(&args.array, &evolution).map_err(failed)?;
+    let key = args.change.options()?.evolve_storage(storage, &evolution).map_err(failed)?;
     writeln!(out, "{key}")?;
     Ok(())
 }

@@ -8,13 +8,14 @@ use tdb_array::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose, QueryStats};
 use crate::args::ExplainArgs;
 use crate::condition;
 use crate::failure::{Result, one_line};
+use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading, Rule};
 
 /// Runs the command.
-pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| condition::failed(&args.array, args.condition.as_deref(), error);
-    let array = args.window.options(&args.key)?.open(&args.array).map_err(failed)?;
+    let array = args.window.options(&args.key)?.open_storage(stores.storage(&args.array)?).map_err(failed)?;
     let mut query =
         ranges::asked(&args.ranges, &args.array, array.schema())?.apply(array.read(), array.schema());
     if let Some(text) = &args.condition {

@@ -71,6 +71,14 @@ impl Failure {
         }
     }
 
+    /// What it says, without what stands around it.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Usage(text) | Self::Clap(text) | Self::Failed(text) | Self::Text { line: text, .. } => text,
+            Self::Problems | Self::Closed => "",
+        }
+    }
+
     /// Prints the failure and returns its exit code.
     pub(crate) fn report(&self, err: &mut dyn Write) -> u8 {
         // Where standard error is gone too, the exit code has to do.

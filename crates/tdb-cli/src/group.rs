@@ -1,6 +1,7 @@
 //! `tdb group`: the members of a group.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tdb_array::{Found, Group, GroupVersion, ObjectType, Visited};
@@ -9,18 +10,19 @@ use tdb_schema::ArrayMetadata;
 use crate::args::GroupArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::meta;
+use crate::place::Stores;
 use crate::table::{self, Heading};
 
 pub(crate) mod change;
 
 /// Runs the command.
-pub(crate) fn run(args: &GroupArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &GroupArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     if let Some(change) = &args.change {
-        return change::run(change);
+        return change::run(change, stores);
     }
     let Some(path) = &args.group else { return Ok(()) };
     let failed = |error| Failure::of_array(path, error);
-    let group = args.window.options(&args.key)?.open_group(path).map_err(failed)?;
+    let group = open(args, stores, path)?;
     let metadata = group.metadata().map_err(failed)?;
     let members = if args.recursive { group.walk() } else { direct(&group) };
     if args.json {
@@ -29,6 +31,19 @@ pub(crate) fn run(args: &GroupArgs, out: &mut dyn Write) -> Result {
         write(&group, &members, &metadata, args.window.text(), out)?;
     }
     Ok(())
+}
+
+fn open(args: &GroupArgs, stores: &Stores, path: &Path) -> Result<Group> {
+    let options = args.window.options(&args.key)?;
+    // A store that is not known is told by its own words.
+    stores.storage(path)?;
+    let group = match path.to_str() {
+        Some(location) => {
+            options.open_group_in(stores.places(), location.strip_prefix("file://").unwrap_or(location))
+        }
+        None => options.open_group(path),
+    };
+    group.map_err(|error| Failure::of_array(path, error))
 }
 
 /// The group's own members, not those of member groups.

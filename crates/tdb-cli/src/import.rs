@@ -10,12 +10,13 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 use serde_json::Value;
-use tdb_array::{ArraySchema, ArrayWriter, LocalStorage, is_free};
+use tdb_array::{ArraySchema, ArrayWriter, is_free};
 
 use self::npy::Npy;
 use self::table::Table;
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 use crate::ranges::parse_names;
 use crate::schema::{self, At};
 
@@ -72,11 +73,12 @@ enum Source {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ImportArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
     let source = Source::read(args)?;
-    if !is_free(&LocalStorage::new(&args.array)).unwrap_or(false) {
-        let writer = args.change.options()?.open(&args.array).map_err(failed)?;
+    let storage = stores.storage(&args.array)?;
+    if !is_free(&storage).unwrap_or(false) {
+        let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
         args.refuse_what_is_for_new_arrays(writer.schema())?;
         let cells = source.write(args, &writer)?;
         writeln!(out, "{cells} cells {}", if args.dry_run { "would be written" } else { "written" })?;
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &ImportArgs, out: &mut dyn Write) -> Result {
         writeln!(out, "{json:#}")?;
         return Ok(());
     }
-    let array = args.change.options()?.begin(&args.array, &described.schema).map_err(failed)?;
+    let array = args.change.options()?.begin_storage(storage, &described.schema).map_err(failed)?;
     let cells = source.write(args, array.writer())?;
     array.finish().map_err(failed)?;
     writeln!(out, "{cells} cells written")?;

@@ -4,12 +4,14 @@ mod json;
 mod text;
 
 use std::io::Write;
+use std::sync::Arc;
 
-use tdb_array::{Array, OpenOptions};
+use tdb_array::{Array, OpenOptions, WriteStorage};
 use tdb_schema::{ArrayMetadata, Enumeration};
 
 use crate::args::InfoArgs;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 
 /// An open array and what else is shown of it.
 struct Info {
@@ -21,9 +23,10 @@ struct Info {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &InfoArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let options = args.window.options(&args.key)?;
-    let info = load(options, args).map_err(|error| Failure::of_array(&args.array, error))?;
+    let info = load(options, args, stores.storage(&args.array)?)
+        .map_err(|error| Failure::of_array(&args.array, error))?;
     if args.json {
         writeln!(out, "{:#}", json::describe(&info))?;
     } else {
@@ -32,8 +35,8 @@ pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result {
     Ok(())
 }
 
-fn load(options: OpenOptions, args: &InfoArgs) -> tdb_array::Result<Info> {
-    let array = options.open(&args.array)?;
+fn load(options: OpenOptions, args: &InfoArgs, storage: Arc<dyn WriteStorage>) -> tdb_array::Result<Info> {
+    let array = options.open_storage(storage)?;
     let metadata = array.metadata()?;
     let mut enumerations = Vec::new();
     for entry in &array.schema().enumerations {

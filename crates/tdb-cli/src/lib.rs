@@ -52,6 +52,7 @@ mod log;
 mod maintain;
 mod meta;
 mod names;
+mod place;
 mod ranges;
 mod read;
 mod schema;
@@ -67,6 +68,7 @@ use clap::Parser;
 
 use crate::args::{Args, Command};
 use crate::failure::Failure;
+use crate::place::Stores;
 
 /// Runs the command with these arguments (the first one is the program's name) and returns its exit code.
 pub fn run<A: Into<OsString> + Clone>(
@@ -75,24 +77,24 @@ pub fn run<A: Into<OsString> + Clone>(
     err: &mut dyn Write,
 ) -> u8 {
     let result = match Args::try_parse_from(args) {
-        Ok(args) => match args.command {
-            Command::Info(args) => info::run(&args, out),
-            Command::Read(args) => read::run(&args, out, err),
-            Command::Explain(args) => explain::run(&args, out),
-            Command::Dump(args) => dump::run(&args, out),
-            Command::Verify(args) => verify::run(&args, out),
-            Command::Group(args) => group::run(&args, out),
-            Command::Meta(args) => meta::run(&args, out),
-            Command::Log(args) => log::run(&args, out),
-            Command::Create(args) => create::run(&args),
-            Command::Write(args) => write::run(&args, out),
-            Command::Import(args) => import::run(&args, out),
-            Command::Copy(args) => copy::run(&args, out),
-            Command::Delete(args) => delete::run(&args, out),
-            Command::Evolve(args) => evolve::run(&args, out),
-            Command::Consolidate(args) => maintain::consolidate(&args, out, err),
-            Command::Vacuum(args) => maintain::vacuum(&args, out, err),
-        },
+        Ok(args) => Stores::new(&args.stores).and_then(|stores| match args.command {
+            Command::Info(args) => info::run(&args, &stores, out),
+            Command::Read(args) => read::run(&args, &stores, out, err),
+            Command::Explain(args) => explain::run(&args, &stores, out),
+            Command::Dump(args) => dump::run(&args, &stores, out),
+            Command::Verify(args) => verify::run(&args, &stores, out),
+            Command::Group(args) => group::run(&args, &stores, out),
+            Command::Meta(args) => meta::run(&args, &stores, out),
+            Command::Log(args) => log::run(&args, &stores, out),
+            Command::Create(args) => create::run(&args, &stores),
+            Command::Write(args) => write::run(&args, &stores, out),
+            Command::Import(args) => import::run(&args, &stores, out),
+            Command::Copy(args) => copy::run(&args, &stores, out),
+            Command::Delete(args) => delete::run(&args, &stores, out),
+            Command::Evolve(args) => evolve::run(&args, &stores, out),
+            Command::Consolidate(args) => maintain::consolidate(&args, &stores, out, err),
+            Command::Vacuum(args) => maintain::vacuum(&args, &stores, out, err),
+        }),
         Err(error) => Failure::from_clap(&error, out),
     };
     let result = result.and_then(|()| Ok(out.flush()?));

@@ -3,20 +3,21 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::{ArraySchema, ArrayType, Event, EventKind, History, LocalStorage, State, history};
+use tdb_array::{ArraySchema, ArrayType, Event, EventKind, History, State, history};
 use tdb_codec::FormatVersion;
 
 use crate::args::LogArgs;
 use crate::calendar::{self, span_text};
 use crate::condition;
 use crate::failure::{Failure, Result, one_line};
+use crate::place::Stores;
 use crate::table::{self, Heading};
 
 /// Runs the command.
-pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
     let History { schema, events } =
-        history(LocalStorage::new(&args.array), args.key.key()?).map_err(failed)?;
+        history(stores.storage(&args.array)?, args.key.key()?).map_err(failed)?;
     let schema = schema.as_deref();
     if args.json {
         let object = json!({

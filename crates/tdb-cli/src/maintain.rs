@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
 use tdb_array::{
-    Consolidation, LocalStorage, MaintainedObject, MaintenancePlan, MaintenanceProgress, MemoryBudget,
-    MemoryBudgetError, ObjectType, Stored, Vacuum, object_type,
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MemoryBudget, MemoryBudgetError,
+    ObjectType, Stored, Vacuum, object_type,
 };
 
 use crate::args::{KeyArgs, parse_time};
 use crate::failure::{Failure, Result, one_line};
+use crate::place::Stores;
 use crate::ranges::parse_names;
 
 /// Make many files of an array into few.
@@ -140,7 +141,12 @@ fn parse_size(text: &str) -> Result<u64, MemoryBudgetError> {
 }
 
 /// Runs `tdb consolidate`.
-pub(crate) fn consolidate(args: &ConsolidateArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+pub(crate) fn consolidate(
+    args: &ConsolidateArgs,
+    stores: &Stores,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     let mut consolidation = Consolidation::new(args.what.into())
         .counts(args.min, args.max.unwrap_or(usize::MAX))
         .size_ratio(args.ratio)
@@ -158,40 +164,41 @@ pub(crate) fn consolidate(args: &ConsolidateArgs, out: &mut dyn Write, err: &mut
     if let Some(bytes) = args.fragment_size {
         consolidation = consolidation.fragment_bytes(bytes);
     }
-    run(&args.array, &args.run, &|object| consolidation.plan(object), out, err)
+    run((&args.array, stores), &args.run, &|object| consolidation.plan(object), out, err)
 }
 
 /// Runs `tdb vacuum`.
-pub(crate) fn vacuum(args: &VacuumArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+pub(crate) fn vacuum(args: &VacuumArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let vacuum = if args.orphans { Vacuum::orphans() } else { Vacuum::new(args.what.into()) };
     let vacuum = vacuum.drop_history(args.drop_history).verify(!args.no_verify);
     let vacuum = match args.before {
         Some(time) => vacuum.before(time),
         None => vacuum,
     };
-    run(&args.array, &args.run, &|object| vacuum.plan(object), out, err)
+    run((&args.array, stores), &args.run, &|object| vacuum.plan(object), out, err)
 }
 
 /// Makes a plan, prints it, and unless it is to be dry, carries it out.
 fn run(
-    path: &Path,
+    (path, stores): (&Path, &Stores),
     args: &RunArgs,
     plan: &dyn Fn(MaintainedObject<'_>) -> tdb_array::Result<MaintenancePlan>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(path, error);
-    let kind = object_type(&LocalStorage::new(path)).map_err(|error| Failure::at(path, error))?;
+    let storage = stores.storage(path)?;
+    let kind = object_type(&storage).map_err(|error| Failure::at(path, error))?;
     let mut options = tdb_array::WriteOptions::new();
     if let Some(key) = args.key.key()? {
         options = options.key(key);
     }
     let (array, group);
     let object = if kind == ObjectType::Group {
-        group = options.open_group(path).map_err(failed)?;
+        group = options.open_group_storage(storage).map_err(failed)?;
         MaintainedObject::Group(&group)
     } else {
-        array = options.open(path).map_err(failed)?;
+        array = options.open_storage(storage).map_err(failed)?;
         MaintainedObject::Array(&array)
     };
     let plan = plan(object).map_err(failed)?;

@@ -9,6 +9,7 @@ use tdb_schema::{ArrayMetadata, MetadataValue};
 
 use crate::args::MetaArgs;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 use crate::ranges::unescape;
 use crate::table::{self, Heading};
 use crate::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
@@ -16,13 +17,15 @@ use crate::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 pub(crate) mod change;
 
 /// Runs the command.
-pub(crate) fn run(args: &MetaArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &MetaArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     if let Some(change) = &args.change {
-        return change::run(change, out);
+        return change::run(change, stores, out);
     }
     let Some(object) = &args.object else { return Ok(()) };
     let options = args.window.options(&args.key)?;
-    let metadata = options.metadata(object).map_err(|error| Failure::of_array(object, error))?;
+    let metadata = options
+        .metadata_storage(stores.storage(object)?)
+        .map_err(|error| Failure::of_array(object, error))?;
     let Some(text) = &args.entry else {
         if args.json {
             writeln!(out, "{:#}", all_json(&metadata))?;

@@ -23,6 +23,7 @@ use crate::args::{Format, ReadArgs};
 use crate::condition;
 use crate::explain;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 use crate::ranges::{self, Ends};
 
 /// A query as the arguments ask for it.
@@ -53,14 +54,14 @@ struct Answer<'a> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ReadArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &ReadArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     if let Some(list) = &args.aggregate {
-        return aggregates::run(args, list, out);
+        return aggregates::run(args, stores, list, out);
     }
     if args.format == Format::Raw && args.out.is_none() {
         return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
     }
-    let array = open(args)?;
+    let array = open(args, stores)?;
     let query = Query::new(args, &array)?;
     match &args.out {
         Some(folder) if args.format == Format::Raw => query.stream(&mut Raw::new(folder))?,
@@ -208,12 +209,12 @@ fn values(args: &ReadArgs, array: &Array, mut columns: Vec<Column>) -> Result<Ve
     Ok(columns)
 }
 
-fn open(args: &ReadArgs) -> Result<Array> {
+fn open(args: &ReadArgs, stores: &Stores) -> Result<Array> {
     let mut options = args.window.options(&args.key)?;
     if let Some(threads) = args.threads {
         options = options.threads(threads);
     }
-    options.open(&args.array).map_err(|error| Failure::of_array(&args.array, error))
+    options.open_storage(stores.storage(&args.array)?).map_err(|error| Failure::of_array(&args.array, error))
 }
 
 /// A query of the cells that satisfy the condition.

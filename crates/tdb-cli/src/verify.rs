@@ -3,14 +3,15 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::{LocalStorage, Problem, verify_with};
+use tdb_array::{Problem, verify_with};
 
 use crate::args::VerifyArgs;
 use crate::failure::{Failure, Result, one_line};
+use crate::place::Stores;
 
 /// Runs the command.
-pub(crate) fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result {
-    let found = verify_with(LocalStorage::new(&args.array), args.key.key()?);
+pub(crate) fn run(args: &VerifyArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+    let found = verify_with(stores.storage(&args.array)?, args.key.key()?);
     if args.json {
         let lines = |problems: &[Problem]| -> Value { problems.iter().map(problem_json).collect() };
         let object = json!({

@@ -11,6 +11,7 @@ use tdb_array::{ArrayType, ArrayWriter, Layout};
 use self::manifest::Manifest;
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 
 /// Write the cells that tdb read --format raw has put into a folder.
 ///
@@ -34,9 +35,9 @@ pub(crate) struct WriteArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &WriteArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &WriteArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let writer = args.change.options()?.open(&args.array).map_err(failed)?;
+    let writer = args.change.options()?.open_storage(stores.storage(&args.array)?).map_err(failed)?;
     let manifest = Manifest::read(&args.folder, writer.schema())?;
     if manifest.cells == 0 {
         writeln!(out, "there are no cells to write")?;

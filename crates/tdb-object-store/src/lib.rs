@@ -1,7 +1,8 @@
 //! TileDB arrays in object stores: S3, Azure Blob Storage, Google Cloud Storage, and reading from plain HTTP servers.
 //!
 //! [`ObjectStorage`] turns a folder of any store of the `object_store` crate into a storage of `tdb-array`, to read and
-//! to write. [`open`] finds the store that a URL names, with credentials from the environment and from options.
+//! to write. [`open`] finds the store that a URL names, with credentials from the environment and from options;
+//! [`Locations`] does it for whatever people type, paths included, and for the members of groups.
 //! `tdb-array` plans reads and says what each step needs; this crate makes those requests at once.
 //!
 //! ```no_run
@@ -13,6 +14,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Blocking calls may come from any thread, a worker of a runtime included: this crate makes requests on a runtime of its own.
+//! For callers that await there is [`AwaitedStorage`], which makes them on the caller's own tokio runtime.
+//!
 //! Writing follows the protocol of local folders: data objects are complete before the commit marker is created, and
 //! the marker is created only if it is not there. Evolving and maintaining an array takes a lease where the store has
 //! conditional puts; a lease binds tdb's writers, not libtiledb's.
@@ -22,13 +26,17 @@
 //! What this crate does not know: the format, cells, queries. It decodes nothing.
 #![forbid(unsafe_code)]
 
+mod awaited;
 mod error;
 mod lease;
+mod locations;
 mod runtime;
 mod store;
 mod url;
 mod writer;
 
-pub use self::store::{ObjectStorage, REQUESTS};
+pub use self::awaited::AwaitedStorage;
+pub use self::locations::Locations;
+pub use self::store::{ObjectStorage, PROCESS_REQUESTS, REQUESTS};
 pub use self::url::{LocationError, is_url, open};
 pub use object_store;

@@ -14,6 +14,8 @@ use tdb_storage::storage::{
     StoredFile, WriteStorage, range_from,
 };
 
+use tokio::sync::Semaphore;
+
 use crate::error::io_error;
 use crate::lease;
 use crate::runtime::wait;
@@ -21,6 +23,11 @@ use crate::writer::ObjectWriter;
 
 /// Requests that one call makes at once, unless told otherwise.
 pub const REQUESTS: usize = 64;
+
+/// Requests for parts of arrays that a process makes at once, whatever its queries ask for.
+pub const PROCESS_REQUESTS: usize = 128;
+
+static AT_ONCE: Semaphore = Semaphore::const_new(PROCESS_REQUESTS);
 
 /// A folder of an object store, to read and write arrays in.
 ///
@@ -41,7 +48,7 @@ pub const REQUESTS: usize = 64;
 /// ```
 #[derive(Clone)]
 pub struct ObjectStorage {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
@@ -50,8 +57,8 @@ pub(crate) struct Inner {
     root: String,
     /// How the folder is shown to people: without credentials.
     shown: String,
-    hints: FetchHints,
-    requests: usize,
+    pub(crate) hints: FetchHints,
+    pub(crate) requests: usize,
     /// Sizes that listings said, of files that are never changed.
     sizes: Mutex<HashMap<String, u64>>,
 }
@@ -79,30 +86,22 @@ impl ObjectStorage {
         Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes: Mutex::default() }) }
     }
 
+    /// The store that the folder is in.
+    #[must_use]
+    pub fn object_store(&self) -> Arc<dyn ObjectStore> {
+        self.inner.store.clone()
+    }
+
     /// Merges ranges, and cuts them, by these numbers.
     #[must_use]
     pub fn with_hints(self, hints: FetchHints) -> Self {
-        self.changed(|inner| inner.hints = hints)
+        Self { inner: self.inner.changed(|inner| inner.hints = hints) }
     }
 
     /// Makes at most so many requests at once.
     #[must_use]
     pub fn with_requests(self, requests: usize) -> Self {
-        self.changed(|inner| inner.requests = requests.max(1))
-    }
-
-    fn changed(self, change: impl FnOnce(&mut Inner)) -> Self {
-        let Inner { store, root, shown, hints, requests, .. } = &*self.inner;
-        let mut inner = Inner {
-            store: store.clone(),
-            root: root.clone(),
-            shown: shown.clone(),
-            hints: *hints,
-            requests: *requests,
-            sizes: Mutex::default(),
-        };
-        change(&mut inner);
-        Self { inner: Arc::new(inner) }
+        Self { inner: self.inner.changed(|inner| inner.requests = requests.max(1)) }
     }
 
     fn put(&self, key: &str, bytes: &[u8], mode: PutMode) -> io::Result<UpdateVersion> {
@@ -118,6 +117,35 @@ impl ObjectStorage {
 }
 
 impl Inner {
+    /// The same folder, used otherwise.
+    pub(crate) fn changed(&self, change: impl FnOnce(&mut Self)) -> Arc<Self> {
+        let Self { store, root, shown, hints, requests, .. } = self;
+        let mut inner = Self {
+            store: store.clone(),
+            root: root.clone(),
+            shown: shown.clone(),
+            hints: *hints,
+            requests: *requests,
+            sizes: Mutex::default(),
+        };
+        change(&mut inner);
+        Arc::new(inner)
+    }
+
+    /// How a key is shown to people.
+    pub(crate) fn describe(&self, key: &str) -> String {
+        if key.is_empty() { self.shown.clone() } else { format!("{}/{key}", self.shown) }
+    }
+
+    /// Answers requests, so many at once, in their order.
+    pub(crate) async fn answers(self: &Arc<Self>, requests: Vec<Request>) -> Vec<io::Result<Reply>> {
+        let answers = stream::iter(requests).map(|request| {
+            let inner = self.clone();
+            async move { inner.answer(&request).await }
+        });
+        answers.buffered(self.requests).collect().await
+    }
+
     /// The path of a key in the store, as it is: characters are not encoded.
     pub(crate) fn path(&self, key: &str) -> io::Result<Path> {
         let path = match (self.root.is_empty(), key.is_empty()) {
@@ -132,7 +160,9 @@ impl Inner {
         self.sizes.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
-    async fn answer(&self, request: &Request) -> io::Result<Reply> {
+    pub(crate) async fn answer(&self, request: &Request) -> io::Result<Reply> {
+        // It is never closed.
+        let _permit = AT_ONCE.acquire().await.map_err(io::Error::other)?;
         match request {
             Request::List(folder) => self.list(folder).await.map(Reply::Entries),
             Request::Tail(key, most) => {
@@ -303,14 +333,7 @@ impl Storage for ObjectStorage {
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
         let (inner, requests) = (self.inner.clone(), requests.to_vec());
         let count = requests.len();
-        let answers = wait(async move {
-            let at_once = inner.requests;
-            let answers = stream::iter(requests).map(|request| {
-                let inner = inner.clone();
-                async move { inner.answer(&request).await }
-            });
-            Ok(answers.buffered(at_once).collect::<Vec<_>>().await)
-        });
+        let answers = wait(async move { Ok(inner.answers(requests).await) });
         answers.unwrap_or_else(|error| {
             (0..count).map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
         })
@@ -321,7 +344,7 @@ impl Storage for ObjectStorage {
     }
 
     fn describe(&self, key: &str) -> String {
-        if key.is_empty() { self.inner.shown.clone() } else { format!("{}/{key}", self.inner.shown) }
+        self.inner.describe(key)
     }
 }
 

@@ -1,5 +1,6 @@
 //! URLs of stores, and the options of each.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -33,6 +34,12 @@ pub enum LocationError {
     Option {
         /// The scheme of the URL.
         scheme: String,
+        /// The option's name.
+        key: String,
+    },
+    /// An option that no store of this build has.
+    #[error("no store has an option \"{key}\"")]
+    UnknownOption {
         /// The option's name.
         key: String,
     },
@@ -70,11 +77,7 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     location: &str,
     options: impl IntoIterator<Item = (K, V)>,
 ) -> Result<ObjectStorage, LocationError> {
-    let spelled = SPELLINGS.iter().find_map(|(other, own)| {
-        let rest = location.strip_prefix(other)?;
-        rest.starts_with("://").then(|| format!("{own}{rest}"))
-    });
-    let location = spelled.as_deref().unwrap_or(location);
+    let location = &*spelled(location);
     let url = Url::parse(location)
         .map_err(|source| LocationError::Url { location: without_secrets(location), source })?;
     let shown = without_secrets(location);
@@ -110,6 +113,27 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
         .map_err(|error| LocationError::Store { location: shown.clone(), source: io_error(error) })?;
     let root = path.as_ref().to_owned();
     Ok(ObjectStorage::shown_as(Arc::from(store), root, shown.trim_end_matches('/').to_owned()))
+}
+
+/// A URL in the spelling that `object_store` knows.
+fn spelled(location: &str) -> Cow<'_, str> {
+    let own = SPELLINGS.iter().find_map(|(other, own)| {
+        let rest = location.strip_prefix(other)?;
+        rest.starts_with("://").then(|| Cow::Owned(format!("{own}{rest}")))
+    });
+    own.unwrap_or(Cow::Borrowed(location))
+}
+
+/// Whether the store of a URL has an option.
+pub(crate) fn has_option(location: &str, key: &str) -> bool {
+    let kind = Url::parse(&spelled(location)).ok().and_then(|url| ObjectStoreScheme::parse(&url).ok());
+    kind.is_some_and(|(kind, _)| knows(&kind, key))
+}
+
+/// Whether any store has an option.
+pub(crate) fn is_option(key: &str) -> bool {
+    use ObjectStoreScheme::{AmazonS3, GoogleCloudStorage, Http, MicrosoftAzure};
+    [AmazonS3, MicrosoftAzure, GoogleCloudStorage, Http].iter().any(|kind| knows(kind, key))
 }
 
 /// A URL without user name, password and query, which may hold what nobody should see.

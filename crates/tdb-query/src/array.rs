@@ -210,4 +210,12 @@ impl OpenOptions {
     pub fn metadata(self, path: impl Into<PathBuf>) -> Result<ArrayMetadata> {
         self.0.metadata(path)
     }
+
+    /// The key-value metadata of the array or group in a storage, without opening its fragments or members.
+    ///
+    /// # Errors
+    /// As [`Self::metadata`].
+    pub fn metadata_storage(self, storage: impl Storage + 'static) -> Result<ArrayMetadata> {
+        self.0.metadata_storage(storage)
+    }
 }

@@ -9,7 +9,7 @@ use tdb_schema::{ArrayMetadata, GroupDetails, GroupMember, GroupMembers, GroupVe
 use crate::context::Context;
 use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, METADATA};
-use crate::storage::{LocalPlaces, Places};
+use crate::storage::{LocalPlaces, Places, Storage};
 use crate::timed::TimedFiles;
 use crate::{Error, Result, SnapshotOptions, TimeWindow};
 
@@ -80,7 +80,15 @@ impl SnapshotOptions {
     /// # Errors
     /// Neither an array nor a group there, or a damaged metadata file.
     pub fn metadata(self, path: impl Into<PathBuf>) -> Result<ArrayMetadata> {
-        let context = self.context(Box::new(crate::LocalStorage::new(path)));
+        self.metadata_storage(crate::LocalStorage::new(path))
+    }
+
+    /// The key-value metadata of the array or group in a storage, without opening its fragments or members.
+    ///
+    /// # Errors
+    /// As [`Self::metadata`].
+    pub fn metadata_storage(self, storage: impl Storage + 'static) -> Result<ArrayMetadata> {
+        let context = self.context(Box::new(storage));
         let (root, _) = list_root(&*context.storage, &[ObjectType::Array, ObjectType::Group])?;
         let files = TimedFiles::load(&*context.storage, &root, METADATA)?;
         files.metadata(&context, self.time_window()?)

@@ -1,6 +1,5 @@
 //! Fragment metadata and data files.
 
-use std::fs;
 use std::path::Path;
 
 use tdb_array::Key;
@@ -12,14 +11,16 @@ use tdb_fragment::{
 use tdb_schema::{ArraySchema, FieldKind};
 use tdb_tile::{GenericTile, TileChunks};
 
+use super::Beside;
 use super::block::{Block, Trouble};
 use super::kind::{FRAGMENT_METADATA, OLD_SCHEMA, SCHEMA_FOLDER, array_of};
 use super::tile;
 
 /// A fragment's metadata file: its sections, then its footer.
-pub(super) fn explain_metadata(file: &Path, bytes: &[u8], key: Option<&Key>) -> Vec<Block> {
+pub(super) fn explain_metadata(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Vec<Block> {
+    let key = beside.key;
     let mut blocks = Vec::new();
-    match Opened::new(file, bytes, key) {
+    match Opened::new(file, bytes, beside) {
         Ok(Opened { schema, footer: None, .. }) => {
             tile::generic(&mut blocks, "fragment metadata", (bytes, 0), key, |reader| {
                 LegacyMetadata::parse_from(reader, &schema)?;
@@ -128,8 +129,8 @@ fn slot_name(schema: &ArraySchema, footer: &Footer, slot: usize) -> String {
 }
 
 /// A data file: its tiles and their chunks.
-pub(super) fn explain_data(file: &Path, bytes: &[u8], key: Option<&Key>) -> Vec<Block> {
-    let (title, starts) = match tiles_of(file, key) {
+pub(super) fn explain_data(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Vec<Block> {
+    let (title, starts) = match tiles_of(file, beside) {
         Ok((title, starts)) => (title, starts),
         Err(why) => (format!("tiles one after another ({why})"), walk_tiles(bytes)),
     };
@@ -173,11 +174,11 @@ fn walk_tiles(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// What a data file holds, and where its tiles begin, as the fragment's metadata says.
-fn tiles_of(file: &Path, key: Option<&Key>) -> Result<(String, Vec<u64>), String> {
+fn tiles_of(file: &Path, beside: Beside<'_>) -> Result<(String, Vec<u64>), String> {
     let name = file.file_name().and_then(|name| name.to_str()).ok_or("the file has no name")?;
     let metadata = file.with_file_name(FRAGMENT_METADATA);
-    let bytes = fs::read(&metadata).map_err(|error| format!("{}: {error}", metadata.display()))?;
-    let opened = Opened::new(&metadata, &bytes, key).map_err(|trouble| trouble.what)?;
+    let bytes = beside.stores.read(&metadata).map_err(|failure| failure.text().to_owned())?;
+    let opened = Opened::new(&metadata, &bytes, beside).map_err(|trouble| trouble.what)?;
     let Opened { schema, version, .. } = &opened;
     let parts = [DataFilePart::Fixed, DataFilePart::Var, DataFilePart::Validity];
     let files = schema.fields().flat_map(|field| parts.map(|part| (field, part)));
@@ -208,7 +209,7 @@ fn tiles_of(file: &Path, key: Option<&Key>) -> Result<(String, Vec<u64>), String
             }
         }
     };
-    Ok((title, opened.tile_starts(section, &bytes, key)?))
+    Ok((title, opened.tile_starts(section, &bytes, beside.key)?))
 }
 
 /// A fragment's metadata, as far as its other files need it.
@@ -221,7 +222,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn new(file: &Path, bytes: &[u8], key: Option<&Key>) -> Result<Self, Trouble> {
+    fn new(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Result<Self, Trouble> {
         let outside = |what: String| Trouble { offset: 0, what };
         let folder = file.parent().ok_or_else(|| outside("the file has no folder".to_owned()))?;
         let folder = std::path::absolute(folder).map_err(|error| outside(error.to_string()))?;
@@ -229,7 +230,7 @@ impl Opened {
         let name = TimestampedName::parse(name).map_err(|error| outside(error.to_string()))?;
         let version = name.version.ok_or_else(|| outside("its version is not supported".to_owned()))?;
         let array = array_of(&folder).ok_or_else(|| outside("the fragment has no array".to_owned()))?;
-        let old = |name: Option<&str>| load_schema(&array, name, key).map_err(outside);
+        let old = |name: Option<&str>| load_schema(&array, name, beside).map_err(outside);
         if !version.has(Gate::FragmentFooter) {
             let footer_end = to_u64(bytes.len());
             return Ok(Self { version, schema: old(None)?, footer: None, footer_end });
@@ -289,7 +290,7 @@ fn payload(bytes: &[u8], offset: u64, key: Option<&Key>) -> Result<Vec<u8>, Stri
 pub(super) fn load_schema(
     array: &Path,
     name: Option<&str>,
-    key: Option<&Key>,
+    beside: Beside<'_>,
 ) -> Result<ArraySchema, String> {
     if let Some(name) = name.filter(|name| !is_plain_name(name)) {
         return Err(format!("the name of the schema it needs, {name:?}, is no file name"));
@@ -299,7 +300,8 @@ pub(super) fn load_schema(
         _ => array.join(OLD_SCHEMA),
     };
     let failed = |error: String| format!("the schema it needs, {}: {error}", path.display());
-    let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
-    let payload = payload(&bytes, 0, key).map_err(failed)?;
+    let bytes =
+        beside.stores.read(&path).map_err(|failure| format!("the schema it needs, {}", failure.text()))?;
+    let payload = payload(&bytes, 0, beside.key).map_err(failed)?;
     ArraySchema::parse(&payload).map_err(|error| failed(error.to_string()))
 }

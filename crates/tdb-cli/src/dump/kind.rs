@@ -7,6 +7,7 @@ use tdb_fragment::CommitKind;
 use tdb_tile::GenericTile;
 
 use crate::args::Kind;
+use crate::place::absolute;
 
 /// Name of a fragment's metadata file.
 pub(super) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
@@ -20,7 +21,7 @@ pub(super) const SCHEMA_FOLDER: &str = "__schema";
 /// The kind of a file; `None` if neither its name nor its neighbours tell.
 pub(super) fn of(path: &Path) -> Option<Kind> {
     // A bare name has its folder's name only once it is made absolute.
-    let path = std::path::absolute(path).ok()?;
+    let path = absolute(path)?;
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?.file_name().and_then(|folder| folder.to_str()).unwrap_or_default();
     match CommitKind::of(name) {
@@ -51,7 +52,7 @@ pub(super) fn sniff(bytes: &[u8]) -> Option<Kind> {
 
 /// The array's folder, given the one of a fragment.
 pub(super) fn array_of(fragment: &Path) -> Option<PathBuf> {
-    let parent = std::path::absolute(fragment).ok()?.parent()?.to_owned();
+    let parent = absolute(fragment)?.parent()?.to_owned();
     if parent.file_name().is_some_and(|name| name == "__fragments") {
         return parent.parent().map(Path::to_owned);
     }

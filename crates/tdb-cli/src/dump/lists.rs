@@ -8,6 +8,7 @@ use tdb_fragment::{
     Condition, Footer, Update, parse_consolidated_commits, parse_consolidated_footers, parse_path_lines,
 };
 
+use super::Beside;
 use super::block::{Block, Row, Trouble};
 use super::{fragment, tile};
 
@@ -63,7 +64,8 @@ pub(super) fn update(reader: Reader<'_>) -> Result<(), Trouble> {
 }
 
 /// A file of consolidated fragment metadata.
-pub(super) fn explain_footers(file: &Path, bytes: &[u8], key: Option<&Key>) -> Vec<Block> {
+pub(super) fn explain_footers(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Vec<Block> {
+    let key = beside.key;
     let mut blocks = Vec::new();
     let payload = tile::generic(&mut blocks, "consolidated footers", (bytes, 0), key, |reader| {
         parse_consolidated_footers(reader)?;
@@ -89,7 +91,7 @@ pub(super) fn explain_footers(file: &Path, bytes: &[u8], key: Option<&Key>) -> V
         let parse = |reader: Reader<'_>| -> Result<(), Trouble> {
             let (_, name) = Footer::parse_head(footer.bytes, footer.offset)?;
             let schema = array.ok_or_else(|| "no folder".to_owned());
-            let schema = schema.and_then(|array| fragment::load_schema(array, name.as_deref(), key));
+            let schema = schema.and_then(|array| fragment::load_schema(array, name.as_deref(), beside));
             let schema = schema.map_err(|what| Trouble { offset: footer.offset, what })?;
             Footer::parse_from(reader, &schema)?;
             Ok(())

@@ -6,6 +6,7 @@ use clap::{Args as Group, Subcommand};
 
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 
 /// What is done to the group.
 #[derive(Debug, Subcommand)]
@@ -29,7 +30,7 @@ pub(crate) struct CreateArgs {
 pub(crate) struct AddArgs {
     /// Folder of the group.
     group: PathBuf,
-    /// Where the member is: a path, or a file:// URI.
+    /// Where the member is: a path, or a URL such as file://... or s3://...
     member: String,
     /// What the group calls it. Default: its URI.
     #[arg(long)]
@@ -53,21 +54,25 @@ pub(crate) struct RemoveArgs {
     change: ChangeArgs,
 }
 
-pub(super) fn run(change: &GroupChange) -> Result {
+pub(super) fn run(change: &GroupChange, stores: &Stores) -> Result {
     match change {
         GroupChange::Create(args) => {
-            let created = args.change.options()?.create_group(&args.group);
+            let created = args.change.options()?.create_group_storage(&*stores.storage(&args.group)?);
             created.map_err(|error| Failure::of_array(&args.group, error))
         }
         GroupChange::Add(args) => {
             let failed = |error| Failure::of_array(&args.group, error);
-            let mut group = args.change.options()?.open_group(&args.group).map_err(failed)?;
-            group.add_path(&args.member, args.relative, args.name.as_deref()).map_err(failed)?;
+            let mut group =
+                args.change.options()?.open_group_storage(stores.storage(&args.group)?).map_err(failed)?;
+            group
+                .add_in(&*stores.places(), &args.member, args.relative, args.name.as_deref())
+                .map_err(failed)?;
             group.commit().map_err(failed)
         }
         GroupChange::Remove(args) => {
             let failed = |error| Failure::of_array(&args.group, error);
-            let mut group = args.change.options()?.open_group(&args.group).map_err(failed)?;
+            let mut group =
+                args.change.options()?.open_group_storage(stores.storage(&args.group)?).map_err(failed)?;
             args.members.iter().try_for_each(|member| group.remove(member)).map_err(failed)?;
             group.commit().map_err(failed)
         }

@@ -2,14 +2,16 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args as Group, Subcommand};
-use tdb_array::{Datatype, LocalStorage, MetadataChanges, ObjectType, object_type};
+use tdb_array::{Datatype, MetadataChanges, ObjectType, WriteStorage, object_type};
 use tdb_schema::MetadataValue;
 
 use super::{key_of, show};
 use crate::args::{ChangeArgs, WindowArgs};
 use crate::failure::{Failure, Result};
+use crate::place::Stores;
 use crate::ranges::parse_value;
 
 /// What is done to the metadata.
@@ -72,7 +74,7 @@ pub(crate) fn parse_type(text: &str) -> Result<Datatype, String> {
     Datatype::from_name(&text.to_ascii_uppercase()).ok_or_else(|| format!("{text:?} is no datatype"))
 }
 
-pub(super) fn run(change: &MetaChange, out: &mut dyn Write) -> Result {
+pub(super) fn run(change: &MetaChange, stores: &Stores, out: &mut dyn Write) -> Result {
     match change {
         MetaChange::Set(args) => {
             let key = key_of(&args.object, &args.entry)?;
@@ -83,20 +85,22 @@ pub(super) fn run(change: &MetaChange, out: &mut dyn Write) -> Result {
             let values = args.values.iter().map(|value| parse_value(args.datatype, value));
             let data = values.collect::<Result<Vec<_>, _>>().map_err(usage)?.concat();
             let changes = MetadataChanges::new().put(key, MetadataValue { datatype: args.datatype, data });
-            write(&args.object, &args.change, changes)
+            write(stores.storage(&args.object)?, &args.object, &args.change, changes)
         }
         MetaChange::Get(args) => {
             let options = args.window.options(&args.key)?;
-            let metadata =
-                options.metadata(&args.object).map_err(|error| Failure::of_array(&args.object, error))?;
+            let metadata = options
+                .metadata_storage(stores.storage(&args.object)?)
+                .map_err(|error| Failure::of_array(&args.object, error))?;
             show(&args.object, &metadata, &args.entry, args.json, out)
         }
         MetaChange::Rm(args) => {
             // What is written at a time removes what there is by then.
             let at = args.change.time.filter(|time| *time != 0);
             let options = WindowArgs { at, between: None }.options(&args.change.key)?;
-            let metadata =
-                options.metadata(&args.object).map_err(|error| Failure::of_array(&args.object, error))?;
+            let metadata = options
+                .metadata_storage(stores.storage(&args.object)?)
+                .map_err(|error| Failure::of_array(&args.object, error))?;
             let mut changes = MetadataChanges::new();
             for text in &args.entries {
                 let key = key_of(&args.object, text)?;
@@ -105,19 +109,24 @@ pub(super) fn run(change: &MetaChange, out: &mut dyn Write) -> Result {
                 }
                 changes = changes.remove(key);
             }
-            write(&args.object, &args.change, changes)
+            write(stores.storage(&args.object)?, &args.object, &args.change, changes)
         }
     }
 }
 
-fn write(object: &Path, change: &ChangeArgs, changes: MetadataChanges) -> Result {
+fn write(
+    storage: Arc<dyn WriteStorage>,
+    object: &Path,
+    change: &ChangeArgs,
+    changes: MetadataChanges,
+) -> Result {
     let failed = |error| Failure::of_array(object, error);
-    let kind = object_type(&LocalStorage::new(object)).map_err(|error| Failure::at(object, error))?;
+    let kind = object_type(&storage).map_err(|error| Failure::at(object, error))?;
     let options = change.options()?;
     if kind == ObjectType::Group {
-        let mut group = options.open_group(object).map_err(failed)?;
+        let mut group = options.open_group_storage(storage).map_err(failed)?;
         group.metadata(changes);
         return group.commit().map_err(failed);
     }
-    options.open(object).map_err(failed)?.write_metadata(&changes).map(drop).map_err(failed)
+    options.open_storage(storage).map_err(failed)?.write_metadata(&changes).map(drop).map_err(failed)
 }

@@ -9,6 +9,7 @@ use tdb_array::{Aggregate, AggregateError, AggregateValue};
 use super::csv::quoted;
 use crate::args::{Format, ReadArgs};
 use crate::failure::{Failure, Result, one_line};
+use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading};
 use crate::value::{cell_json, cell_plain, cell_text, is_text};
@@ -16,11 +17,11 @@ use crate::value::{cell_json, cell_plain, cell_text, is_text};
 /// What stands for a sum that does not fit its type.
 const OVERFLOW: &str = "overflow";
 
-pub(super) fn run(args: &ReadArgs, list: &str, out: &mut dyn Write) -> Result {
+pub(super) fn run(args: &ReadArgs, stores: &Stores, list: &str, out: &mut dyn Write) -> Result {
     if args.format == Format::Raw {
         return Err(Failure::Usage("--aggregate is printed as table, csv or json".to_owned()));
     }
-    let array = super::open(args)?;
+    let array = super::open(args, stores)?;
     let aggregates = Aggregate::parse(list).map_err(|error| {
         let column = match &error {
             AggregateError::Text(error) => error.column(),

@@ -25,9 +25,25 @@ pub struct LocalStorage {
 }
 
 impl LocalStorage {
-    /// The array in folder `root`.
+    /// The array in folder `root`, a path or, as libtiledb writes it, a `file://` URL.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        let root = root.into();
+        let path = root.to_str().and_then(|text| text.strip_prefix("file://")).map(PathBuf::from);
+        Self { root: path.unwrap_or(root) }
+    }
+
+    /// Refuses the URLs of stores, which are no paths though they could be.
+    fn refuse_urls(&self) -> io::Result<()> {
+        match self.root.to_str().and_then(|root| root.split_once("://")) {
+            Some((scheme, _))
+                if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.root.exists() =>
+            {
+                let why = "this is the URL of a store: its storage comes from the crate tdb-object-store, and arrays are opened \
+                           in it by open_storage or open_async";
+                Err(io::Error::new(io::ErrorKind::Unsupported, why))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The folder.
@@ -44,7 +60,8 @@ impl LocalStorage {
 impl Storage for LocalStorage {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for entry in fs::read_dir(self.path(folder))? {
+        let listed = fs::read_dir(self.path(folder)).or_else(|error| self.refuse_urls().and(Err(error)))?;
+        for entry in listed {
             let entry = entry?;
             // Links count as what they point at.
             let kind = entry.file_type()?;
@@ -118,6 +135,7 @@ impl WriteStorage for LocalStorage {
     fn create_folder(&self, key: &str) -> io::Result<()> {
         let folder = self.path(key);
         if key.is_empty() {
+            self.refuse_urls()?;
             // Folders above the array are nobody's to sync later, but for the nearest.
             let missing = folder.ancestors().skip(1).take_while(|above| !is_there(above));
             for above in missing.collect::<Vec<_>>().into_iter().rev() {

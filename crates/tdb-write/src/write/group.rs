@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::group::members;
 use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, GROUP_MARKER, METADATA};
-use crate::storage::{LocalStorage, WriteStorage, join};
+use crate::storage::{LocalPlaces, LocalStorage, Places, WriteStorage, join};
 use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow, WriteError, clock};
 
@@ -176,11 +176,30 @@ impl GroupWriter {
     /// # Errors
     /// As [`Self::add`]; nothing there.
     pub fn add_path(&mut self, path: &str, relative: bool, name: Option<&str>) -> Result<()> {
-        let place = if relative { join(&self.storage.describe(""), path) } else { path.to_owned() };
+        self.add_in(&LocalPlaces, path, relative, name)
+    }
+
+    /// Adds what is at a location of some places, as a path below the group's folder if `relative`. Its type is found out.
+    ///
+    /// # Errors
+    /// As [`Self::add`]; nothing there, or a location where these places do not look.
+    pub fn add_in(
+        &mut self,
+        places: &dyn Places,
+        location: &str,
+        relative: bool,
+        name: Option<&str>,
+    ) -> Result<()> {
+        let place = if relative { join(&self.storage.describe(""), location) } else { location.to_owned() };
         let place = place.strip_prefix("file://").unwrap_or(&place).to_owned();
-        let object = object_type(&LocalStorage::new(&place)).map_err(|error| Error::io(&place, error))?;
+        let Some(storage) = places.storage(&place) else {
+            return Err(Error::unsupported(place, "members at this kind of place are not supported"));
+        };
+        let object = object_type(&*storage).map_err(|error| Error::io(&place, error))?;
         let uri = if relative {
-            path.to_owned()
+            location.to_owned()
+        } else if place.contains("://") {
+            place
         } else {
             let absolute = std::path::absolute(&place).map_err(|error| Error::io(&place, error))?;
             format!("file://{}", absolute.display())

@@ -1,0 +1,139 @@
+//! Where arrays, groups and files are: paths, and with the feature `object-store` the URLs of stores.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args as Group;
+use tdb_array::{Places, WriteStorage};
+
+#[cfg(not(feature = "object-store"))]
+use self::without::Locations;
+use crate::failure::{Failure, Result};
+#[cfg(feature = "object-store")]
+use tdb_object_store::Locations;
+
+/// Environment variables that are options of stores begin so.
+const PREFIX: &str = "TDB_STORE_";
+
+/// How object stores are used.
+#[derive(Debug, Default, Group)]
+pub(crate) struct StoreArgs {
+    /// An option of object stores, e.g. aws_region=eu-west-1, aws_endpoint=http://localhost:9000, aws_skip_signature=true.
+    /// Also from the environment: TDB_STORE_AWS_REGION, and the AWS_..., AZURE_... and GOOGLE_... variables of other tools.
+    #[arg(long, value_name = "KEY=VALUE", global = true, help_heading = "Stores")]
+    store_option: Vec<String>,
+}
+
+/// All places that the command line can name.
+#[derive(Clone, Debug)]
+pub(crate) struct Stores(Locations);
+
+impl Stores {
+    /// With the options of the environment and, over them, those of the command line.
+    pub(crate) fn new(args: &StoreArgs) -> Result<Self> {
+        let mut locations = Locations::new();
+        for (name, value) in std::env::vars_os() {
+            let name = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+            if let (Some(name), Some(value)) = (name, value.to_str()) {
+                locations = locations
+                    .option(name, value)
+                    .map_err(|error| Failure::Usage(format!("{PREFIX}{name}: {error}")))?;
+            }
+        }
+        for option in &args.store_option {
+            // What is wrong is not repeated: it may be a secret.
+            let (name, value) = option
+                .split_once('=')
+                .ok_or_else(|| Failure::Usage("--store-option: KEY=VALUE is needed".to_owned()))?;
+            locations = locations
+                .option(name, value)
+                .map_err(|error| Failure::Usage(format!("--store-option: {error}")))?;
+        }
+        Ok(Self(locations))
+    }
+
+    /// The folder at a place.
+    pub(crate) fn storage(&self, place: &Path) -> Result<Arc<dyn WriteStorage>> {
+        match place.to_str() {
+            Some(location) => self.0.storage(location).map_err(|error| Failure::Failed(error.to_string())),
+            // Not UTF-8: no URL.
+            None => Ok(Arc::new(tdb_array::LocalStorage::new(place))),
+        }
+    }
+
+    /// Where the members of groups are.
+    pub(crate) fn places(&self) -> Arc<dyn Places> {
+        Arc::new(self.0.clone())
+    }
+
+    /// A whole file.
+    pub(crate) fn read(&self, file: &Path) -> Result<Vec<u8>> {
+        let failed = |error| Failure::at(file, error);
+        if !is_url(file) {
+            return std::fs::read(file).map_err(failed);
+        }
+        let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(|name| name.to_str()))
+        else {
+            return Err(Failure::at(file, "this is no file"));
+        };
+        let storage = self.storage(folder)?;
+        let (size, bytes) = storage.read_tail(name, u64::MAX).map_err(failed)?;
+        if u64::try_from(bytes.len()).is_ok_and(|len| len == size) {
+            Ok(bytes.to_vec())
+        } else {
+            Err(failed(std::io::ErrorKind::UnexpectedEof.into()))
+        }
+    }
+}
+
+/// Whether a place is a URL, and not a path.
+pub(crate) fn is_url(place: &Path) -> bool {
+    place.to_str().is_some_and(|place| place.contains("://"))
+}
+
+/// A place that does not count from the working folder.
+pub(crate) fn absolute(place: &Path) -> Option<Cow<'_, Path>> {
+    if is_url(place) { Some(place.into()) } else { Some(std::path::absolute(place).ok()?.into()) }
+}
+
+/// What stands for locations in a build without object stores.
+#[cfg(not(feature = "object-store"))]
+mod without {
+    use std::sync::Arc;
+
+    use tdb_array::{LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
+
+    #[derive(Clone, Debug)]
+    pub(crate) struct Locations;
+
+    impl Locations {
+        pub(super) const fn new() -> Self {
+            Self
+        }
+
+        pub(super) fn option(self, _: &str, _: &str) -> Result<Self, String> {
+            Err("this build of tdb has no object stores (the feature object-store)".to_owned())
+        }
+
+        pub(super) fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>, String> {
+            match location.strip_prefix("file://") {
+                Some(path) => Ok(Arc::new(LocalStorage::new(path))),
+                None if location.contains("://") => Err(format!(
+                    "{location}: this build of tdb has no object stores (the feature object-store)"
+                )),
+                None => Ok(Arc::new(LocalStorage::new(location))),
+            }
+        }
+    }
+
+    impl Places for Locations {
+        fn storage(&self, location: &str) -> Option<Box<dyn Storage>> {
+            LocalPlaces.storage(location)
+        }
+
+        fn identity(&self, location: &str) -> String {
+            LocalPlaces.identity(location)
+        }
+    }
+}

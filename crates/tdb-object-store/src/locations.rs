@@ -1,0 +1,161 @@
+//! Paths and URLs, whatever they name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tdb_storage::storage::{LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
+
+use crate::awaited::AwaitedStorage;
+use crate::store::ObjectStorage;
+use crate::url::{self, LocationError, is_url};
+
+/// Turns locations into storages: paths, `file://` URLs, and the URLs of stores, all with the same options.
+///
+/// It is also the [`Places`] of groups, so that members in stores are found wherever the group is.
+///
+/// ```
+/// use tdb_object_store::Locations;
+/// use tdb_array::Storage;
+///
+/// let locations = Locations::new().option("aws_region", "eu-west-1")?.option("aws_skip_signature", "true")?;
+/// assert_eq!(locations.storage("s3://bucket/array")?.describe("x"), "s3://bucket/array/x");
+/// assert_eq!(locations.storage("file:///data/array")?.describe("x"), "/data/array/x");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Locations {
+    options: Vec<(String, String)>,
+    /// Storages of stores that were opened: their connections serve all who ask again.
+    open: Arc<Mutex<HashMap<String, ObjectStorage>>>,
+}
+
+impl core::fmt::Debug for Locations {
+    /// Options by name only: their values may be secrets.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let names: Vec<&str> = self.options.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Locations").field("options", &names).finish_non_exhaustive()
+    }
+}
+
+impl Locations {
+    /// Locations whose stores take their options from the environment alone.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets an option, such as `aws_region`, of all stores that have it.
+    ///
+    /// # Errors
+    /// [`LocationError::UnknownOption`]: no store of this build has it.
+    pub fn option(mut self, name: &str, value: impl Into<String>) -> Result<Self, LocationError> {
+        let name = name.to_ascii_lowercase();
+        if !url::is_option(&name) {
+            return Err(LocationError::UnknownOption { key: name });
+        }
+        self.options.push((name, value.into()));
+        self.open = Arc::default();
+        Ok(self)
+    }
+
+    /// The storage at a location. Nothing is read yet.
+    ///
+    /// # Errors
+    /// A URL that no store of this build knows, or a store that cannot be used: credentials or a region are missing, for instance.
+    pub fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>, LocationError> {
+        Ok(match local_path(location) {
+            Some(path) => Arc::new(LocalStorage::new(path)),
+            None => Arc::new(self.store(location)?),
+        })
+    }
+
+    /// The folder that the URL of a store names, for callers that await. Each call makes a client of its own.
+    ///
+    /// # Errors
+    /// As [`Self::storage`]; a path.
+    pub fn awaited(&self, location: &str) -> Result<AwaitedStorage, LocationError> {
+        self.open(location).map(AwaitedStorage::from)
+    }
+
+    /// The storage that the URL of a store names.
+    fn store(&self, location: &str) -> Result<ObjectStorage, LocationError> {
+        if let Some(known) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(location) {
+            return Ok(known.clone());
+        }
+        let storage = self.open(location)?;
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(location.to_owned(), storage.clone());
+        Ok(storage)
+    }
+
+    fn open(&self, location: &str) -> Result<ObjectStorage, LocationError> {
+        let own = self.options.iter().filter(|(name, _)| url::has_option(location, name));
+        url::open(location, own.map(|(name, value)| (name, value.clone())))
+    }
+}
+
+/// The path that a location is in the local file system; `None` for URLs of stores.
+fn local_path(location: &str) -> Option<&str> {
+    // libtiledb writes such URLs with the characters as they are.
+    let path = location.strip_prefix("file://").map(|rest| rest.strip_prefix("localhost").unwrap_or(rest));
+    path.or_else(|| (!is_url(location)).then_some(location))
+}
+
+impl Places for Locations {
+    fn storage(&self, location: &str) -> Option<Box<dyn Storage>> {
+        match local_path(location) {
+            Some(path) => LocalPlaces.storage(path),
+            None => Some(Box::new(self.store(location).ok()?)),
+        }
+    }
+
+    fn identity(&self, location: &str) -> String {
+        match local_path(location) {
+            Some(path) => LocalPlaces.identity(path),
+            None => location.trim_end_matches('/').to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_urls_of_files_are_local() {
+        for (location, path) in [
+            ("a/b", "a/b"),
+            ("file:///a b/%20", "/a b/%20"),
+            ("file://localhost/a", "/a"),
+            ("C:\\a", "C:\\a"),
+        ] {
+            assert_eq!(local_path(location), Some(path));
+        }
+        assert_eq!(local_path("s3://bucket/a"), None);
+    }
+
+    #[test]
+    fn an_option_goes_to_the_stores_that_have_it() {
+        let locations = Locations::new()
+            .option("AWS_REGION", "x")
+            .and_then(|all| all.option("aws_skip_signature", "true"))
+            .and_then(|all| all.option("google_skip_signature", "true"))
+            .unwrap();
+        assert!(locations.storage("s3://bucket/a").is_ok());
+        assert!(locations.storage("gs://bucket/a").is_ok());
+        let error = Locations::new().option("aws_regoin", "x").unwrap_err();
+        assert!(error.to_string().contains("aws_regoin"), "{error}");
+    }
+
+    #[test]
+    fn values_of_options_are_not_shown() {
+        let locations = Locations::new().option("aws_secret_access_key", "hidden").unwrap();
+        let shown = format!("{locations:?}");
+        assert!(shown.contains("aws_secret_access_key") && !shown.contains("hidden"), "{shown}");
+    }
+
+    #[test]
+    fn a_store_that_is_not_known_is_no_place() {
+        assert!(Places::storage(&Locations::new(), "ftp://host/a").is_none());
+        assert_eq!(Places::identity(&Locations::new(), "s3://b/a/"), "s3://b/a");
+    }
+}

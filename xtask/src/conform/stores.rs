@@ -1,0 +1,187 @@
+//! `cargo xtask conform stores`: arrays on servers, which the command starts on the loopback interface.
+//!
+//! All fixtures are uploaded and read, in every order, by callers that block and by callers that await; what a local folder
+//! answers is right. The rules of storages are checked on each server. On S3, libtiledb 2.30 reads what tdb wrote there, and tdb what
+//! libtiledb wrote. The command `tdb` is given URLs.
+
+mod command;
+mod peer;
+mod rules;
+mod servers;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tdb_array::{Array, Cells, Durability, Layout, OpenOptions, TimeWindow, WriteStorage};
+use tdb_object_store::Locations;
+
+use self::servers::{Kind, Server};
+use super::expected::text;
+use crate::fixtures::pure::{entries, key};
+use crate::peer::repository_root;
+
+pub(super) const USAGE: &str = "[--server moto|azurite] [--every N] [--only SUBSTRING] [--optional yes]";
+
+/// What the command line asks for.
+struct Asked {
+    servers: Vec<Kind>,
+    /// Every which fixture is read.
+    every: usize,
+    only: String,
+    /// A server that cannot be started is no failure.
+    optional: bool,
+}
+
+/// Entry point of the subcommand.
+pub(super) fn run(args: &[String]) -> Result<(), String> {
+    let mut asked = Asked { servers: Kind::ALL.to_vec(), every: 1, only: String::new(), optional: false };
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("{word} wants a value: {USAGE}"))?;
+        match word.as_str() {
+            "--server" => asked.servers.retain(|kind| kind.name() == value),
+            "--every" => asked.every = value.parse().map_err(|error| format!("--every: {error}"))?,
+            "--only" => asked.only.clone_from(value),
+            "--optional" => asked.optional = value == "yes",
+            _ => return Err(format!("unknown argument {word}: {USAGE}")),
+        }
+    }
+    let root = repository_root()?;
+    let folder = std::env::temp_dir().join(format!("tdb-stores-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(said)?;
+    let mut failures = Vec::new();
+    for kind in &asked.servers {
+        match Server::start(*kind, &folder.join(kind.name())) {
+            Ok(server) => failures.extend(on(&server, *kind, &root, &folder, &asked)),
+            Err(why) if asked.optional => println!("skipped: {} cannot be started: {why}", kind.name()),
+            Err(why) => failures.push(format!("{} cannot be started: {why}", kind.name())),
+        }
+    }
+    fs::remove_dir_all(&folder).map_err(said)?;
+    failures.iter().for_each(|failure| println!("FAILED {failure}"));
+    if failures.is_empty() { Ok(()) } else { Err(format!("{} checks failed", failures.len())) }
+}
+
+/// All checks on one server; those that failed.
+fn on(server: &Server, kind: Kind, root: &Path, folder: &Path, asked: &Asked) -> Vec<String> {
+    let mut failures = Vec::new();
+    let mut check = |what: &str, result: Result<String, String>| match result {
+        Ok(found) => println!("{} {what}: {found}", kind.name()),
+        Err(error) => failures.push(format!("{} {what}: {error}", kind.name())),
+    };
+    check("rules of storages", rules::all(server));
+    check("fixtures", fixtures(server, root, asked));
+    check("command", command::all(server, folder, root));
+    if kind == Kind::S3 {
+        check("libtiledb", peer::both_ways(server, folder, root));
+    }
+    failures
+}
+
+/// Uploads fixtures, and compares what is read of them there with what is read of them here.
+fn fixtures(server: &Server, root: &Path, asked: &Asked) -> Result<String, String> {
+    let folder = root.join("xtask/fixtures");
+    let locations = server.locations()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(said)?;
+    let (mut arrays, mut queries, mut most_rounds) = (0u64, 0u64, 0);
+    let mut wrong = Vec::new();
+    for entry in entries(&folder, &asked.only)?.iter().step_by(asked.every.max(1)) {
+        let id = text(entry, "id");
+        let near = folder.join("arrays").join(id);
+        let url = server.url(&format!("fixtures/{id}"));
+        upload(&near, &*locations.storage(&url).map_err(said)?)?;
+        match compare(&near, entry, &locations, &url, &runtime) {
+            Ok((asked, rounds)) => {
+                arrays += 1;
+                queries += asked;
+                most_rounds = most_rounds.max(rounds);
+            }
+            Err(error) => wrong.push(format!("{id}: {error}")),
+        }
+    }
+    if wrong.is_empty() {
+        Ok(format!(
+            "{arrays} arrays and {queries} queries equal; at most {most_rounds} rounds to open one and read it whole"
+        ))
+    } else {
+        Err(wrong.join("\n    "))
+    }
+}
+
+/// How many queries of an array were equal there and here, and in how many rounds the array was opened and read first.
+fn compare(
+    near: &Path,
+    entry: &Value,
+    locations: &Locations,
+    url: &str,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<(u64, u64), String> {
+    let options = || {
+        let options = OpenOptions::new().window(TimeWindow::ALL);
+        key(entry).map_or(options.clone(), |key| options.key(key))
+    };
+    let here = options().open(near);
+    let there = options().open_storage(locations.storage(url).map_err(said)?);
+    let (here, there) = match (here, there) {
+        (Ok(here), Ok(there)) => (here, there),
+        (Err(_), Err(_)) => return Ok((0, 0)),
+        (here, there) => return Err(format!("opened: {here:?} here, {there:?} there")),
+    };
+    let storage = locations.awaited(url).map_err(said)?;
+    let awaited = runtime.block_on(options().open_async(storage)).map_err(said)?;
+    let (mut queries, mut rounds) = (0, 0);
+    for layout in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered] {
+        let ask = |array: &Array| array.read().order(layout);
+        let right = bytes(ask(&here).collect());
+        let blocking = bytes(ask(&there).collect());
+        if rounds == 0 {
+            rounds = there.stats().rounds;
+        }
+        let later = bytes(runtime.block_on(ask(&awaited).collect_async()));
+        if right != blocking || right != later {
+            return Err(format!("{layout:?}: the answers differ"));
+        }
+        queries += 2;
+    }
+    Ok((queries, rounds))
+}
+
+/// Values, offsets and validity of all columns; that there was an error is an answer, too.
+type Content = Option<Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)>>;
+
+fn bytes(cells: tdb_array::Result<Cells>) -> Content {
+    let cells = cells.ok()?;
+    let column = |column: &tdb_array::Column| {
+        (
+            column.bytes().to_vec(),
+            column.offsets().map(<[u64]>::to_vec),
+            column.validity().map(<[u8]>::to_vec),
+        )
+    };
+    Some(cells.columns().iter().map(column).collect())
+}
+
+/// Copies a folder into a storage.
+fn upload(from: &Path, to: &dyn WriteStorage) -> Result<(), String> {
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(from.join(&folder)).map_err(said)? {
+            let entry = entry.map_err(said)?;
+            let key = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(key);
+                continue;
+            }
+            let name = key.to_str().ok_or("a name is not UTF-8")?;
+            let content = fs::read(entry.path()).map_err(said)?;
+            to.replace_file(name, &content, Durability::Synced)
+                .map_err(|error| format!("{name}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn said(error: impl core::fmt::Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,106 @@
+//! The command `tdb`, given URLs.
+
+use std::fs;
+use std::path::Path;
+
+use super::servers::Server;
+use super::{said, upload};
+
+/// Runs every command on arrays of a server, and compares what it prints with what it prints of a local copy.
+pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String, String> {
+    let local = folder.join(format!("local-{}", server.url("").split(':').next().unwrap_or_default()));
+    let tdb = Tdb { server, options: server.options(), local: &local };
+    fs::create_dir_all(&local).map_err(said)?;
+    let fixture = root.join("xtask/fixtures/arrays/2.30.0/quickstart");
+    let fixture = fixture.to_str().ok_or("the repository's path is not UTF-8")?;
+    let table = local.join("table.csv");
+    fs::write(&table, "x,v\n1,2\n3,4\n").map_err(said)?;
+    let table = table.to_str().ok_or("the path is not UTF-8")?.to_owned();
+
+    tdb.both(&["copy", fixture, "@quickstart", "--time", "100"])?;
+    tdb.both(&["read", "@quickstart"])?;
+    tdb.both(&["read", "@quickstart", "--aggregate", "count, sum(a)", "--range", "rows=2:3"])?;
+    tdb.both(&["verify", "@quickstart"])?;
+    tdb.both(&["meta", "set", "@quickstart", "units", "kelvin", "--time", "110"])?;
+    tdb.both(&["meta", "@quickstart"])?;
+    tdb.both(&["copy", "@quickstart", "@again", "--time", "120"])?;
+    tdb.both(&["read", "@again", "--format", "csv"])?;
+    tdb.both(&["import", "@table", &table, "--dims", "x", "--time", "130"])?;
+    tdb.both(&["import", "@table", &table, "--time", "140"])?;
+    tdb.both(&["delete", "@table", "--where", "v = 4", "--dry-run"])?;
+    tdb.there(&["delete", "@table", "--where", "v = 4"])?;
+    tdb.here(&["delete", "@table", "--where", "v = 4"])?;
+    tdb.both(&["read", "@table"])?;
+    for command in ["evolve @table --add b:int32", "consolidate @table", "vacuum @table", "log @table"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        tdb.there(&words)?;
+        tdb.here(&words)?;
+    }
+    tdb.both(&["read", "@table", "--format", "json"])?;
+    tdb.both(&["verify", "@quickstart"])?;
+    let explained = tdb.there(&["explain", "@table", "--run"])?;
+    if !explained.contains("requests") {
+        return Err(format!("explain says nothing of requests: {explained}"));
+    }
+
+    tdb.there(&["group", "create", "@group"])?;
+    let member = server.url("command/table");
+    tdb.there(&["group", "add", "@group", &member, "--name", "T"])?;
+    let shown = tdb.there(&["group", "@group", "--recursive"])?;
+    if !(shown.contains('T') && shown.contains(&member) && shown.contains("array")) {
+        return Err(format!("the group does not show its member: {shown}"));
+    }
+
+    let (storage, name) =
+        (server.locations()?.storage(&server.url("command/dumped")).map_err(said)?, "__schema");
+    upload(Path::new(fixture), &*storage)?;
+    let schemas = storage.list(name).map_err(said)?;
+    let schema = schemas.iter().find(|entry| !entry.is_folder).ok_or("there is no schema")?;
+    let dumped = tdb.there(&["dump", &format!("@dumped/{name}/{}", schema.name)])?;
+    if !dumped.contains("array schema") {
+        return Err(format!("the schema is not explained: {dumped}"));
+    }
+    for wrong in ["@nothing", "s4://bucket/a"] {
+        tdb.there(&["info", wrong]).err().ok_or_else(|| format!("info {wrong} succeeded"))?;
+    }
+    Ok("info, read, explain, dump, verify, group, meta, log, copy, import, delete, evolve, consolidate, vacuum".to_owned())
+}
+
+struct Tdb<'a> {
+    server: &'a Server,
+    options: Vec<(&'static str, String)>,
+    local: &'a Path,
+}
+
+impl Tdb<'_> {
+    /// Runs it on the server and in a local folder; both print the same.
+    fn both(&self, words: &[&str]) -> Result<(), String> {
+        let (there, here) = (self.there(words)?, self.here(words)?);
+        if there == here { Ok(()) } else { Err(format!("{words:?} prints {there} there, and here {here}")) }
+    }
+
+    /// Runs it with URLs in place of words that begin with @.
+    fn there(&self, words: &[&str]) -> Result<String, String> {
+        let mut all = self.placed(words, &|name| self.server.url(&format!("command/{name}")));
+        for (key, value) in &self.options {
+            all.extend(["--store-option".to_owned(), format!("{key}={value}")]);
+        }
+        run(&all)
+    }
+
+    fn here(&self, words: &[&str]) -> Result<String, String> {
+        run(&self.placed(words, &|name| self.local.join(name).display().to_string()))
+    }
+
+    fn placed(&self, words: &[&str], place: &dyn Fn(&str) -> String) -> Vec<String> {
+        let word = |word: &&str| word.strip_prefix('@').map_or_else(|| (*word).to_owned(), place);
+        std::iter::once("tdb".to_owned()).chain(words.iter().map(word)).collect()
+    }
+}
+
+fn run(words: &[String]) -> Result<String, String> {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = tdb_cli::run(words, &mut out, &mut err);
+    let err = String::from_utf8_lossy(&err).into_owned();
+    if code == 0 { Ok(String::from_utf8_lossy(&out).into_owned()) } else { Err(format!("{words:?}: {err}")) }
+}

@@ -1,0 +1,206 @@
+//! Object stores on the loopback interface: moto for S3, azurite for Azure. They are started by the command and end with it.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tdb_object_store::Locations;
+
+/// Programs of the servers are kept beside the libraries of the peers, in these versions.
+const MOTO: &str = "moto[server]==5.2.5";
+const AZURITE: &str = "azurite@3.35.0";
+/// The account that azurite has, and its key, which is public.
+const ACCOUNT: &str = "devstoreaccount1";
+const ACCOUNT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    S3,
+    Azure,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 2] = [Self::S3, Self::Azure];
+
+    /// The name of its program.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::S3 => "moto",
+            Self::Azure => "azurite",
+        }
+    }
+}
+
+/// A server that ends when it is dropped.
+pub(super) struct Server {
+    process: Child,
+    port: u16,
+    kind: Kind,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    /// Starts one with an empty bucket or container, `bucket`; its program is installed where there is none yet.
+    pub(super) fn start(kind: Kind, folder: &Path) -> Result<Self, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;
+        let port = listener.local_addr().map_err(text)?.port();
+        drop(listener);
+        let mut command = match kind {
+            Kind::S3 => moto(port)?,
+            Kind::Azure => azurite(port, folder)?,
+        };
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut server = Self { process: process.map_err(text)?, port, kind };
+        let begun = Instant::now();
+        while !server.make_bucket() {
+            if let Ok(Some(status)) = server.process.try_wait() {
+                return Err(format!("{} ended: {status}", kind.name()));
+            }
+            if begun.elapsed() > Duration::from_secs(60) {
+                return Err(format!("{} does not answer", kind.name()));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(server)
+    }
+
+    /// Makes the bucket; `false` while nobody answers.
+    fn make_bucket(&self) -> bool {
+        match self.kind {
+            Kind::S3 => self.put("/bucket").is_some_and(|answer| answer.contains("200")),
+            // A container can only be made with a signature, which its client makes.
+            Kind::Azure => {
+                let script = Path::new("xtask/peer/azure_container.py");
+                let mut command = Command::new("python3");
+                command.arg(script).args([&self.endpoint(), ACCOUNT, ACCOUNT_KEY, "bucket"]);
+                command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+            }
+        }
+    }
+
+    /// The first line of the answer to a plain PUT.
+    fn put(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        let head = format!(
+            "PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.lines().next().map(str::to_owned)
+    }
+
+    /// Where it listens.
+    pub(super) fn endpoint(&self) -> String {
+        match self.kind {
+            Kind::S3 => format!("http://127.0.0.1:{}", self.port),
+            Kind::Azure => format!("http://127.0.0.1:{}/{ACCOUNT}", self.port),
+        }
+    }
+
+    /// The options of a store, as `--store-option` takes them.
+    pub(super) fn options(&self) -> Vec<(&'static str, String)> {
+        match self.kind {
+            Kind::S3 => vec![
+                ("aws_endpoint", self.endpoint()),
+                ("aws_region", "us-east-1".to_owned()),
+                ("aws_access_key_id", "somebody".to_owned()),
+                ("aws_secret_access_key", "whatever".to_owned()),
+            ],
+            Kind::Azure => vec![
+                ("azure_storage_account_name", ACCOUNT.to_owned()),
+                ("azure_storage_account_key", ACCOUNT_KEY.to_owned()),
+                ("azure_storage_endpoint", self.endpoint()),
+            ],
+        }
+    }
+
+    /// Locations with these options.
+    pub(super) fn locations(&self) -> Result<Locations, String> {
+        self.options()
+            .into_iter()
+            .try_fold(Locations::new(), |all, (key, value)| all.option(key, value).map_err(text))
+    }
+
+    /// The URL of something in the bucket.
+    pub(super) fn url(&self, path: &str) -> String {
+        match self.kind {
+            Kind::S3 => format!("s3://bucket/{path}"),
+            Kind::Azure => format!("az://bucket/{path}"),
+        }
+    }
+}
+
+/// moto's program: that of `TDB_MOTO`, or one installed with pip.
+fn moto(port: u16) -> Result<Command, String> {
+    let program = match std::env::var_os("TDB_MOTO") {
+        Some(program) => PathBuf::from(program),
+        None => {
+            let venv = cache()?.join("moto");
+            let program = venv.join("bin/moto_server");
+            if !program.exists() {
+                install(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+                install(Command::new(venv.join("bin/pip")).args(["install", "--quiet", MOTO]))?;
+            }
+            program
+        }
+    };
+    let mut command = Command::new(program);
+    command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+    Ok(command)
+}
+
+/// azurite's program, installed with npm, with its files in a folder.
+fn azurite(port: u16, folder: &Path) -> Result<Command, String> {
+    let home = cache()?.join("azurite");
+    let program = home.join("node_modules/.bin/azurite-blob");
+    if !program.exists() {
+        std::fs::create_dir_all(&home).map_err(text)?;
+        install(
+            Command::new("npm")
+                .args(["install", "--silent", "--no-fund", "--no-audit", "--prefix"])
+                .arg(&home)
+                .arg(AZURITE),
+        )?;
+    }
+    let mut command = Command::new(program);
+    command.args([
+        "--silent",
+        "--disableTelemetry",
+        "--skipApiVersionCheck",
+        "--blobHost",
+        "127.0.0.1",
+        "--blobPort",
+    ]);
+    command.arg(port.to_string()).arg("--location").arg(folder);
+    Ok(command)
+}
+
+/// Where programs of peers are kept.
+fn cache() -> Result<PathBuf, String> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    Ok(cache.ok_or("neither HOME nor XDG_CACHE_HOME is set")?.join("tdb-peers"))
+}
+
+fn install(command: &mut Command) -> Result<(), String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()))
+}
+
+fn text(error: impl core::fmt::Display) -> String {
+    error.to_string()
+}
