@@ -119,7 +119,9 @@ fn arrow() -> String {
     let head = ["TileDB", "one value a cell", "several", "variable length", "remarks"];
     let to = document("Arrow types", intro, &head, rows);
     let rows = tdb_arrow::types::arrow_rows().map(|(arrow, inferred)| match inferred {
-        Ok((datatype, count)) => vec![code(&arrow), datatype.name().to_owned(), count.to_string(), String::new()],
+        Ok((datatype, count)) => {
+            vec![code(&arrow), datatype.name().to_owned(), count.to_string(), String::new()]
+        }
         Err(advice) => vec![code(&arrow), String::new(), String::new(), format!("refused: {advice}")],
     });
     let from = markdown::table(&["Arrow", "TileDB", "values a cell", "remarks"], rows);

@@ -107,7 +107,13 @@ impl FieldCells {
             offsets.push(u64::try_from(values.len()).unwrap_or(u64::MAX));
         }
         let offsets = self.offsets.is_some().then(|| ScalarBuffer::from(offsets));
-        Self { values: Buffer::from_vec(values), offsets, validity: None, cells: cells.len(), size: self.size }
+        Self {
+            values: Buffer::from_vec(values),
+            offsets,
+            validity: None,
+            cells: cells.len(),
+            size: self.size,
+        }
     }
 
     /// The cells as a column of a write.
@@ -222,7 +228,8 @@ fn no_null_items(
 ) -> Result<()> {
     let Some(nulls) = items.logical_nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(()) };
     let valid = |row: &usize| rows.is_none_or(|rows| rows.is_valid(*row));
-    let row = (0..nulls.len()).filter(|item| nulls.is_null(*item)).find_map(|item| row_of(item).filter(valid));
+    let row =
+        (0..nulls.len()).filter(|item| nulls.is_null(*item)).find_map(|item| row_of(item).filter(valid));
     match row {
         Some(row) => Err(Error::NullItem { column: target.name.to_owned(), row }),
         None => Ok(()),

@@ -37,7 +37,8 @@ impl Parts {
         let nulls = nulls(self.validity.take());
         let data = match data_type {
             DataType::LargeUtf8 | DataType::LargeBinary | DataType::Utf8 | DataType::Binary => {
-                let offsets = self.offsets(1, matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary))?;
+                let offsets =
+                    self.offsets(1, matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary))?;
                 let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
                 let built = parts.add_buffer(offsets.clone()).add_buffer(self.values.clone()).build();
                 built.map_err(|error| self.why_not(error, data_type, &offsets))?
@@ -52,7 +53,11 @@ impl Parts {
             DataType::FixedSizeList(item, count) => {
                 let items = usize::try_from(*count).ok().and_then(|count| count.checked_mul(self.cells));
                 let child = self.flat(item.data_type(), items.ok_or_else(|| self.length())?, None)?;
-                ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls).add_child_data(child).build()?
+                ArrayData::builder(data_type.clone())
+                    .len(self.cells)
+                    .nulls(nulls)
+                    .add_child_data(child)
+                    .build()?
             }
             DataType::FixedSizeBinary(_) => {
                 let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
@@ -66,7 +71,8 @@ impl Parts {
     /// The array of all cells, as keys into these values. Keys that lead nowhere are null.
     pub(crate) fn into_dictionary(mut self, data_type: &DataType, values: &ArrayRef) -> Result<ArrayRef> {
         let DataType::Dictionary(key, _) = data_type else { return self.into_array(data_type) };
-        let inside = crate::dictionary::inside(key, &self.values, values.len()).ok_or_else(|| self.length())?;
+        let inside =
+            crate::dictionary::inside(key, &self.values, values.len()).ok_or_else(|| self.length())?;
         if inside.len() != self.cells {
             return Err(self.length());
         }
@@ -136,7 +142,8 @@ impl Parts {
             return Ok(Buffer::from_vec(offsets));
         }
         let narrow = offsets.iter().map(|offset| {
-            i32::try_from(*offset).map_err(|_| Error::SmallOffsets { column: self.name.clone(), len: *offset })
+            i32::try_from(*offset)
+                .map_err(|_| Error::SmallOffsets { column: self.name.clone(), len: *offset })
         });
         Ok(Buffer::from_vec(narrow.collect::<Result<Vec<i32>>>()?))
     }

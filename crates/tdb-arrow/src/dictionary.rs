@@ -138,10 +138,14 @@ impl<'a> Numbers<'a> {
         entries.for_each(|(number, value)| {
             known.entry(value).or_insert(number);
         });
-        let is_null = |index| values.validity.as_ref().is_some_and(|valid: &Vec<u8>| valid.get(index) == Some(&0));
-        let number = |index| values.cell(index).filter(|_| !is_null(index)).and_then(|value| known.get(value)).copied();
+        let is_null =
+            |index| values.validity.as_ref().is_some_and(|valid: &Vec<u8>| valid.get(index) == Some(&0));
+        let number = |index| {
+            values.cell(index).filter(|_| !is_null(index)).and_then(|value| known.get(value)).copied()
+        };
         let numbers: Vec<Option<u64>> = (0..values.len()).map(number).collect();
-        let same = numbers.len() == enumeration.len() && numbers.iter().zip(0u64..).all(|(number, index)| *number == Some(index));
+        let same = numbers.len() == enumeration.len()
+            && numbers.iter().zip(0u64..).all(|(number, index)| *number == Some(index));
         Ok(Self { numbers, same, enumeration, target })
     }
 
@@ -155,7 +159,8 @@ impl<'a> Numbers<'a> {
         let size = datatype.size();
         let rows = indexes.len();
         let bits = u32::try_from(size.saturating_mul(8)).unwrap_or(64);
-        let most = u64::MAX >> 64u32.saturating_sub(bits) >> u32::from(datatype.physical().is_signed_integer());
+        let most =
+            u64::MAX >> 64u32.saturating_sub(bits) >> u32::from(datatype.physical().is_signed_integer());
         let mut values = Vec::with_capacity(rows.saturating_mul(size));
         for (row, index) in indexes.enumerate() {
             let number = if nulls.is_some_and(|nulls| nulls.is_null(row)) {
@@ -174,6 +179,12 @@ impl<'a> Numbers<'a> {
             values.extend(number.to_le_bytes().into_iter().take(size));
         }
         let validity = nullable.then(|| validity(nulls, rows));
-        Ok(FieldCells { values: Buffer::from_vec(values), offsets: None, validity, cells: rows, size: Some(size) })
+        Ok(FieldCells {
+            values: Buffer::from_vec(values),
+            offsets: None,
+            validity,
+            cells: rows,
+            size: Some(size),
+        })
     }
 }

@@ -31,7 +31,9 @@ pub enum Error {
         advice: &'static str,
     },
     /// A column is of another type than its field.
-    #[error("column {column:?} is of type {given}, and its field, {field}, takes {expected}: cast the column")]
+    #[error(
+        "column {column:?} is of type {given}, and its field, {field}, takes {expected}: cast the column"
+    )]
     WrongType {
         /// The column.
         column: String,
@@ -43,7 +45,9 @@ pub enum Error {
         expected: String,
     },
     /// A cell of a text field is not UTF-8.
-    #[error("column {column:?}, row {row}: the text is not UTF-8: read text as binary (Options::text, or chars)")]
+    #[error(
+        "column {column:?}, row {row}: the text is not UTF-8: read text as binary (Options::text, or chars)"
+    )]
     NotUtf8 {
         /// The column.
         column: String,
@@ -51,7 +55,9 @@ pub enum Error {
         row: usize,
     },
     /// Offsets of 32 bits cannot reach the end of a column.
-    #[error("column {column:?} has {len} bytes or values, too many for offsets of 32 bits: use Offsets::Large, or smaller batches")]
+    #[error(
+        "column {column:?} has {len} bytes or values, too many for offsets of 32 bits: use Offsets::Large, or smaller batches"
+    )]
     SmallOffsets {
         /// The column.
         column: String,
@@ -59,7 +65,9 @@ pub enum Error {
         len: u64,
     },
     /// A day does not fit `Date32`.
-    #[error("column {column:?}, value {index}: day {day} is outside Date32: read days as numbers (Days::Int64)")]
+    #[error(
+        "column {column:?}, value {index}: day {day} is outside Date32: read days as numbers (Days::Int64)"
+    )]
     DayRange {
         /// The column.
         column: String,
@@ -69,7 +77,9 @@ pub enum Error {
         day: i64,
     },
     /// A `BOOL` is neither 0 nor 1, which a bit cannot say.
-    #[error("column {column:?}, value {index}: {value} is no truth value: read BOOL as numbers (Booleans::UInt8)")]
+    #[error(
+        "column {column:?}, value {index}: {value} is no truth value: read BOOL as numbers (Booleans::UInt8)"
+    )]
     NotBoolean {
         /// The column.
         column: String,
@@ -105,7 +115,9 @@ pub enum Error {
         row: usize,
     },
     /// A value that the attribute's enumeration does not have.
-    #[error("column {column:?}, row {row}: enumeration {enumeration:?} does not have this value: extend it first")]
+    #[error(
+        "column {column:?}, row {row}: enumeration {enumeration:?} does not have this value: extend it first"
+    )]
     NotInEnumeration {
         /// The column.
         column: String,
@@ -115,7 +127,9 @@ pub enum Error {
         enumeration: String,
     },
     /// The values of an enumeration are needed and not there.
-    #[error("column {column:?}: the values of enumeration {enumeration:?} are not known: give them, or a dictionary column")]
+    #[error(
+        "column {column:?}: the values of enumeration {enumeration:?} are not known: give them, or a dictionary column"
+    )]
     NoEnumeration {
         /// The column.
         column: String,
@@ -129,7 +143,9 @@ pub enum Error {
         column: String,
     },
     /// A schema without dimensions.
-    #[error("the schema has no metadata of an array: say which columns are dimensions (SchemaOptions::dimension)")]
+    #[error(
+        "the schema has no metadata of an array: say which columns are dimensions (SchemaOptions::dimension)"
+    )]
     NoDimensions,
     /// Metadata that this crate wrote, or another, cannot be read.
     #[error("the metadata {key:?} cannot be read: {why}")]

@@ -155,7 +155,9 @@ fn changed(stored: ArraySchema, arrow: &Schema, options: &SchemaOptions) -> Resu
     if same {
         return Ok(schema);
     }
-    let used = |name: &String| schema.attributes.iter().any(|attribute| attribute.enumeration.as_ref() == Some(name));
+    let used = |name: &String| {
+        schema.attributes.iter().any(|attribute| attribute.enumeration.as_ref() == Some(name))
+    };
     left_out.retain(|name| !used(name));
     schema.enumerations.retain(|entry| !left_out.contains(&entry.name));
     with_enumerations(schema)
@@ -170,8 +172,7 @@ fn is_attribute(schema: &ArraySchema, attribute: &Attribute, column: &str) -> bo
 
 /// Whether a column can be written to an attribute as it is.
 fn holds(attribute: &Attribute, field: &Field) -> bool {
-    let enumerated =
-        attribute.enumeration.is_some() && matches!(field.data_type(), DataType::Dictionary(..));
+    let enumerated = attribute.enumeration.is_some() && matches!(field.data_type(), DataType::Dictionary(..));
     enumerated || types::fits(field.data_type(), attribute.datatype, attribute.cell_val_num)
 }
 
@@ -214,8 +215,7 @@ fn column_type(field: &Field, arrow: &DataType) -> Result<(Datatype, CellValNum)
     if let Some((datatype, count)) = said.filter(|(datatype, count)| types::fits(arrow, *datatype, *count)) {
         return Ok((datatype, count));
     }
-    let refused =
-        |advice| Error::Refused { column: field.name().clone(), arrow: arrow.to_string(), advice };
+    let refused = |advice| Error::Refused { column: field.name().clone(), arrow: arrow.to_string(), advice };
     types::infer(arrow).map_err(refused)
 }
 

@@ -53,7 +53,8 @@ impl Mapping {
     /// # Errors
     /// A missing or damaged enumeration, or one whose text is not UTF-8.
     pub fn of(array: &Array, options: Options) -> Result<Self> {
-        let names: Vec<&str> = array.schema().attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+        let names: Vec<&str> =
+            array.schema().attributes.iter().map(|attribute| attribute.name.as_str()).collect();
         Self::of_fields(array, &names, options)
     }
 

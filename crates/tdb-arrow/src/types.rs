@@ -283,8 +283,8 @@ pub fn rows() -> impl Iterator<Item = Row> {
 /// The table from Arrow to TileDB, for a new field without metadata: an Arrow type, and its datatype and values a cell, or what
 /// to do instead.
 pub fn arrow_rows() -> impl Iterator<Item = (DataType, Result<(Datatype, CellValNum), &'static str>)> {
-    use arrow_schema::IntervalUnit;
     use DataType as A;
+    use arrow_schema::IntervalUnit;
     let item = |item| Arc::new(Field::new(ITEM, item, true));
     let units = [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond];
     let [s, ms, us, ns] = units;

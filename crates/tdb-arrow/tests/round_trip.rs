@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use arrow_array::{Array as _, RecordBatch};
 use common::{assert_same, fixtures, open, whole};
 use tdb_array::schema::{Filter, FormatVersion};
-use tdb_array::{
-    Array, ArraySchema, ArrayType, Cells, Layout, MemoryStorage, OpenOptions, WriteOptions,
-};
+use tdb_array::{Array, ArraySchema, ArrayType, Cells, Layout, MemoryStorage, OpenOptions, WriteOptions};
 use tdb_arrow::{Error, Mapping, Options, SchemaOptions, Text, enumerations_of, schema_of};
 
 /// What libtiledb 1.x called an attribute without a name: the name is reserved since.
@@ -39,7 +37,9 @@ fn to_arrow(mapping: &Mapping, cells: Cells, id: &str) -> Result<RecordBatch, Er
         let child = child.and_then(|data| data.buffers().first()).map(|buffer| buffer.as_ptr());
         let mut expected = offsets.into_iter().chain((!is_bool).then_some(values));
         assert!(
-            is_bool || column.is_empty() || expected.all(|address| own.iter().chain(&child).any(|own| *own == address)),
+            is_bool
+                || column.is_empty()
+                || expected.all(|address| own.iter().chain(&child).any(|own| *own == address)),
             "{id}: {} was copied",
             column.data_type()
         );

@@ -32,7 +32,8 @@ pub(crate) fn fixtures() -> Vec<(String, PathBuf, Option<String>)> {
 
 /// An array of the newest release.
 pub(crate) fn fixture(name: &str) -> Array {
-    Array::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays/2.30.0").join(name)).unwrap()
+    Array::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays/2.30.0").join(name))
+        .unwrap()
 }
 
 pub(crate) fn open(folder: &Path, key: Option<&str>) -> Array {
