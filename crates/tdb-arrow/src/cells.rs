@@ -1,5 +1,7 @@
 //! An Arrow array as the cells of a field: what can stay where it is stays there.
 
+use core::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     BinaryType, BinaryViewType, ByteArrayType, ByteViewType, LargeBinaryType, LargeUtf8Type, StringViewType,
@@ -166,14 +168,20 @@ fn layout(array: &dyn Array, target: &Target<'_>) -> Result<Layout> {
         A::LargeBinary => text::<LargeBinaryType>(array),
         A::Utf8View => view::<StringViewType>(array),
         A::BinaryView => view::<BinaryViewType>(array),
-        A::FixedSizeBinary(_) => {
-            array.as_any().downcast_ref::<FixedSizeBinaryArray>().map(|array| (array.values().clone(), None))
+        A::FixedSizeBinary(size) => {
+            let binary = array.as_any().downcast_ref::<FixedSizeBinaryArray>().ok_or_else(wrong)?;
+            let len = usize::try_from(*size).ok().and_then(|size| size.checked_mul(binary.len()));
+            let len = len.filter(|len| *len <= binary.values().len()).ok_or_else(wrong)?;
+            // What stands behind the last cell is no cell.
+            Some((binary.values().slice_with_length(0, len), None))
         }
-        A::FixedSizeList(..) => {
+        A::FixedSizeList(_, size) => {
             let list = array.as_any().downcast_ref::<FixedSizeListArray>().ok_or_else(wrong)?;
-            let size = usize::try_from(list.value_length()).unwrap_or(0);
-            no_null_items(list.values(), list.nulls(), target, |item| item.checked_div(size))?;
-            Some((flat(list.values(), target)?, None))
+            let size = usize::try_from(*size).ok().ok_or_else(wrong)?;
+            let len = size.checked_mul(list.len()).filter(|len| *len <= list.values().len());
+            let items = list.values().slice(0, len.ok_or_else(wrong)?);
+            no_null_items(&items, list.nulls(), target, |item| item.checked_div(size))?;
+            Some((flat(&items, target)?, None))
         }
         A::List(_) => Some(list::<i32>(array, target)?),
         A::LargeList(_) => Some(list::<i64>(array, target)?),
@@ -184,7 +192,9 @@ fn layout(array: &dyn Array, target: &Target<'_>) -> Result<Layout> {
 
 fn text<T: ByteArrayType>(array: &dyn Array) -> Option<Layout> {
     let array = array.as_any().downcast_ref::<GenericByteArray<T>>()?;
-    Some((array.values().clone(), Some(byte_offsets(array.offsets(), 1))))
+    let (offsets, cells) = byte_offsets(array.offsets(), 1);
+    let values = array.values().slice_with_length(cells.start, cells.len());
+    Some((values, Some(offsets)))
 }
 
 fn view<T: ByteViewType>(array: &dyn Array) -> Option<Layout> {
@@ -205,18 +215,28 @@ fn list<O: OffsetSizeTrait>(array: &dyn Array, target: &Target<'_>) -> Result<La
         let after = list.offsets().partition_point(|start| start.as_usize() <= item);
         after.checked_sub(1).filter(|row| *row < list.len())
     })?;
-    let offsets = byte_offsets(list.offsets(), target.datatype.size());
-    Ok((flat(list.values(), target)?, Some(offsets)))
+    let (offsets, cells) = byte_offsets(list.offsets(), target.datatype.size());
+    let items = cells.start.checked_div(target.datatype.size()).unwrap_or(0);
+    let values = list.values().slice(items, list.values().len().saturating_sub(items));
+    Ok((flat(&values, target)?, Some(offsets)))
 }
 
-/// Offsets in bytes. Those of 64 bits that count bytes already are not copied.
-fn byte_offsets<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, size: usize) -> ScalarBuffer<u64> {
-    if O::IS_LARGE && size == 1 {
+/// Offsets in bytes that begin at 0, and the bytes that they are of. Those of 64 bits that begin there and count bytes already
+/// are not copied; those of a slice are, so that nobody takes the values around it for its own.
+fn byte_offsets<O: OffsetSizeTrait>(
+    offsets: &OffsetBuffer<O>,
+    size: usize,
+) -> (ScalarBuffer<u64>, Range<usize>) {
+    let bytes = |offset: &O| offset.as_usize().saturating_mul(size);
+    let (first, end) = (offsets.first().map_or(0, bytes), offsets.last().map_or(0, bytes));
+    let rebased = if O::IS_LARGE && size == 1 && first == 0 {
         // Arrow's are never negative, so the same bits mean the same.
-        return ScalarBuffer::from(offsets.inner().inner().clone());
-    }
-    let bytes = |offset: &O| u64::try_from(offset.as_usize().saturating_mul(size)).unwrap_or(u64::MAX);
-    offsets.iter().map(bytes).collect()
+        ScalarBuffer::from(offsets.inner().inner().clone())
+    } else {
+        let rebased = |offset| u64::try_from(bytes(offset).saturating_sub(first)).unwrap_or(u64::MAX);
+        offsets.iter().map(rebased).collect()
+    };
+    (rebased, first..end)
 }
 
 /// Refuses a null among the values of a cell that is not null itself.
@@ -252,8 +272,12 @@ fn flat(array: &dyn Array, target: &Target<'_>) -> Result<Buffer> {
             Ok(buffer.slice_with_length(start, len))
         }
         Passage::Widened => {
-            let end = data.offset().checked_add(data.len()).ok_or_else(wrong)?;
-            let values = buffer.typed_data::<i32>().get(data.offset()..end).ok_or_else(wrong)?;
+            let bytes =
+                data.offset().checked_add(data.len()).and_then(|end| end.checked_mul(size_of::<i32>()));
+            if bytes.is_none_or(|bytes| bytes > buffer.len()) {
+                return Err(wrong());
+            }
+            let values = ScalarBuffer::<i32>::new(buffer.clone(), data.offset(), data.len());
             Ok(values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>().into())
         }
         Passage::Unpacked => {

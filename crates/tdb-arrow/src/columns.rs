@@ -93,8 +93,9 @@ impl Parts {
     /// Values without lists around them.
     fn flat(&self, data_type: &DataType, len: usize, nulls: Option<NullBuffer>) -> Result<ArrayData> {
         let parts = ArrayData::builder(data_type.clone()).len(len);
-        let size = len.checked_mul(self.size).filter(|size| *size <= self.values.len());
-        size.ok_or_else(|| self.length())?;
+        if len.checked_mul(self.size) != Some(self.values.len()) {
+            return Err(self.length());
+        }
         let parts = match data_type {
             DataType::Boolean => parts.add_buffer(self.bits(nulls.as_ref())?),
             DataType::Date32 => parts.add_buffer(self.days(nulls.as_ref())?),

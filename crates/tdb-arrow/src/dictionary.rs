@@ -133,19 +133,21 @@ struct Numbers<'a> {
 
 impl<'a> Numbers<'a> {
     fn new(values: &FieldCells, enumeration: &'a Enumeration, target: &'a Target<'a>) -> Result<Self> {
-        let mut known = HashMap::with_capacity(enumeration.len());
-        let entries = (0u64..).zip((0..enumeration.len()).filter_map(|index| enumeration.value(index)));
-        entries.for_each(|(number, value)| {
-            known.entry(value).or_insert(number);
-        });
-        let is_null =
-            |index| values.validity.as_ref().is_some_and(|valid: &Vec<u8>| valid.get(index) == Some(&0));
-        let number = |index| {
-            values.cell(index).filter(|_| !is_null(index)).and_then(|value| known.get(value)).copied()
+        let valid = |index| values.validity.as_ref().is_none_or(|valid| valid.get(index) != Some(&0));
+        let value = |index| values.cell(index).filter(|_| valid(index));
+        let count = values.len();
+        // The dictionaries of batches that came from the array are its enumeration: no need to look anything up.
+        let same = count == enumeration.len()
+            && (0..count).all(|index| valid(index) && values.cell(index) == enumeration.value(index));
+        let numbers = if same {
+            (0u64..).take(count).map(Some).collect()
+        } else {
+            let entries = (0..enumeration.len()).filter_map(|index| enumeration.value(index));
+            // Of equal values the first one counts.
+            let known: HashMap<&[u8], u64> =
+                entries.zip(0u64..).collect::<Vec<_>>().into_iter().rev().collect();
+            (0..count).map(|index| known.get(value(index)?).copied()).collect()
         };
-        let numbers: Vec<Option<u64>> = (0..values.len()).map(number).collect();
-        let same = numbers.len() == enumeration.len()
-            && numbers.iter().zip(0u64..).all(|(number, index)| *number == Some(index));
         Ok(Self { numbers, same, enumeration, target })
     }
 

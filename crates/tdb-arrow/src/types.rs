@@ -144,8 +144,8 @@ pub(crate) fn passage(arrow: &DataType, datatype: Datatype) -> Option<Passage> {
     let own = infer_value(arrow).ok();
     let same_stored = || {
         let physical = own.filter(|own| matches!(value(*own).0, Value::Number(_)))?.physical();
-        // Plain integers fit everything that is stored as such: days, code units, bytes.
-        let one_byte = datatype.size() == 1 && matches!(arrow, A::Int8 | A::UInt8);
+        // Plain integers fit everything that is stored as such, with the same sign: days, code units, bytes.
+        let one_byte = is_bytes(datatype) && matches!(arrow, A::Int8 | A::UInt8);
         let plain = arrow.is_integer() && (physical == datatype.physical() || one_byte);
         plain.then_some(Passage::Same)
     };

@@ -1,6 +1,6 @@
 //! Record batches of every type, into arrays and back: also slices, nulls, dictionaries, and what is refused.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
 
@@ -225,6 +225,8 @@ fn columns_of_another_type_or_without_a_field_are_refused_by_name() {
     let schema = sparse(vec![Attribute::new("a", Datatype::Int32, CellValNum::ONE)]);
     for column in [
         Arc::new(Int64Array::from(vec![1])) as ArrayRef,
+        // The same bits would be another number.
+        Arc::new(UInt32Array::from(vec![u32::MAX])),
         Arc::new(Float32Array::from(vec![1.0])),
         Arc::new(StringArray::from(vec!["1"])),
         Arc::new(Date32Array::from(vec![1])),
@@ -437,4 +439,35 @@ fn schemas_without_dimensions_and_damaged_metadata_are_refused() {
     assert!(matches!(field("tdb:cell_val_num", "0"), Err(Error::Metadata { .. })));
     // Metadata that no longer fits the column is not believed.
     assert_eq!(field("tdb:datatype", "FLOAT64").unwrap().attribute("a").unwrap().datatype, Datatype::Int32);
+}
+
+#[test]
+fn numbers_of_another_sign_are_refused_and_plain_numbers_fit_dates_code_units_and_bytes() {
+    let attribute = |datatype| sparse(vec![Attribute::new("a", datatype, CellValNum::ONE)]);
+    let fits = |datatype, column: ArrayRef| written(&batch(column, false), &attribute(datatype), vec![]);
+    let refused = |datatype, column| matches!(fits(datatype, column), Err(Error::WrongType { .. }));
+    assert!(refused(Datatype::Int8, Arc::new(UInt8Array::from(vec![200]))));
+    assert!(refused(Datatype::Uint8, Arc::new(Int8Array::from(vec![-1]))));
+    assert!(refused(Datatype::Bool, Arc::new(Int8Array::from(vec![1]))));
+    assert!(refused(Datatype::DatetimeNs, Arc::new(UInt64Array::from(vec![1]))));
+    assert!(refused(Datatype::DatetimeNs, Arc::new(TimestampSecondArray::from(vec![1]))));
+    assert!(fits(Datatype::DatetimeNs, Arc::new(Int64Array::from(vec![1]))).is_ok());
+    assert!(fits(Datatype::StringUtf16, Arc::new(UInt16Array::from(vec![1]))).is_ok());
+    assert!(fits(Datatype::Char, Arc::new(Int8Array::from(vec![1]))).is_ok());
+    assert!(fits(Datatype::Blob, Arc::new(UInt8Array::from(vec![255]))).is_ok());
+}
+
+#[test]
+fn columns_stay_where_they_are_on_their_way_into_an_array() {
+    let numbers = Int32Array::from(vec![1, 2]);
+    let texts = LargeStringArray::from(vec!["a", "bc"]);
+    let addresses = [numbers.values().as_ptr() as usize, texts.values().as_ptr() as usize];
+    let offsets = texts.offsets().as_ptr() as usize;
+    let columns: [(&str, ArrayRef); 2] = [("key", Arc::new(texts)), ("a", Arc::new(numbers))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let schema = sparse(vec![Attribute::new("a", Datatype::Int32, CellValNum::ONE)]);
+    let cells = Mapping::new(&schema, [], Options::new()).unwrap().write_batch(&batch).unwrap();
+    let [key, a] = &cells.columns()[..] else { panic!("two columns") };
+    assert_eq!([a.values().as_ptr() as usize, key.values().as_ptr() as usize], addresses);
+    assert_eq!(key.offsets().unwrap().as_ptr() as usize, offsets);
 }

@@ -1,12 +1,13 @@
 //! Every array of the fixtures: to Arrow, into a new array, and back.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
 
 use std::collections::BTreeMap;
 
 use arrow_array::{Array as _, RecordBatch};
+use arrow_buffer::Buffer;
 use common::{assert_same, fixtures, open, whole};
 use tdb_array::schema::{Filter, FormatVersion};
 use tdb_array::{Array, ArraySchema, ArrayType, Cells, Layout, MemoryStorage, OpenOptions, WriteOptions};
@@ -31,10 +32,10 @@ fn to_arrow(mapping: &Mapping, cells: Cells, id: &str) -> Result<RecordBatch, Er
     let batch = mapping.record_batch(cells)?;
     for (((values, offsets), column), is_bool) in before.into_iter().zip(batch.columns()).zip(bools) {
         let data = column.to_data();
-        let own: Vec<*const u8> = data.buffers().iter().map(|buffer| buffer.as_ptr()).collect();
+        let own: Vec<*const u8> = data.buffers().iter().map(Buffer::as_ptr).collect();
         let is_dictionary = matches!(data.data_type(), arrow_schema::DataType::Dictionary(..));
         let child = data.child_data().first().filter(|_| !is_dictionary);
-        let child = child.and_then(|data| data.buffers().first()).map(|buffer| buffer.as_ptr());
+        let child = child.and_then(|data| data.buffers().first()).map(Buffer::as_ptr);
         let mut expected = offsets.into_iter().chain((!is_bool).then_some(values));
         assert!(
             is_bool
@@ -99,7 +100,7 @@ fn write(id: &str, array: &Array, batch: &RecordBatch) -> Result<Array, Error> {
         for (range, dimension) in array.bounds().unwrap().iter().zip(&schema.domain.dimensions) {
             write = write.range_bytes(&dimension.name, Some(range.low.clone()), Some(range.high.clone()));
         }
-        cells.columns().into_iter().fold(write, |write, column| write.column(column)).commit()?;
+        cells.columns().into_iter().fold(write, tdb_array::Write::column).commit()?;
     }
     Ok(OpenOptions::new().threads(1).open_storage(storage)?)
 }

@@ -1,6 +1,6 @@
 //! Queries as readers and streams of record batches.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
 
@@ -143,6 +143,7 @@ fn a_stream_has_the_batches_of_the_reader() {
     let expected: Vec<RecordBatch> =
         batches(read(), Options::new()).unwrap().collect::<Result<_, _>>().unwrap();
     let mut stream = pin!(wait(tdb_arrow::batches_async(read(), Options::new())).unwrap());
+    is_sent(&stream);
     assert_eq!(stream.schema(), expected[0].schema());
     let mut found = Vec::new();
     while let Some(batch) = wait(core::future::poll_fn(|context| stream.as_mut().poll_next(context))) {
@@ -150,4 +151,41 @@ fn a_stream_has_the_batches_of_the_reader() {
     }
     assert_eq!(found, expected);
     assert!(wait(tdb_arrow::batches_async(array.read().fields(["b"]), Options::new())).is_err());
+}
+
+#[test]
+fn columns_that_contradict_themselves_are_refused() {
+    let schema = sparse(vec![
+        Attribute::new("n", Datatype::Int32, CellValNum::ONE),
+        Attribute::new("l", Datatype::Int32, CellValNum::Var),
+        Attribute::new("t", Datatype::StringUtf8, CellValNum::Var),
+        Attribute::new("d", Datatype::DatetimeDay, CellValNum::ONE),
+    ]);
+    let mapping = Mapping::new(&schema, [], Options::new().days(tdb_arrow::Days::Date32)).unwrap();
+    let refused = |name: &str, bytes: usize, offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>| {
+        let field = schema.field(name).unwrap();
+        let column = tdb_array::Column {
+            name: name.to_owned(),
+            datatype: field.datatype,
+            cell_val_num: field.cell_val_num,
+            data: vec![0u8; bytes].as_slice().into(),
+            offsets,
+            validity,
+        };
+        let cells = tdb_array::Cells { len: 2, shape: None, order: Layout::RowMajor, columns: vec![column] };
+        mapping.record_batch(cells).is_err()
+    };
+    assert!(!refused("n", 8, None, None));
+    assert!(refused("n", 7, None, None));
+    assert!(refused("n", 12, None, None));
+    assert!(refused("n", 8, None, Some(vec![0])));
+    assert!(refused("d", 17, None, None));
+    assert!(!refused("l", 8, Some(vec![0, 4, 8]), None));
+    assert!(refused("l", 8, Some(vec![0, 4]), None));
+    assert!(refused("l", 7, Some(vec![0, 4, 7]), None));
+    assert!(refused("l", 8, None, None));
+    assert!(!refused("t", 2, Some(vec![0, 1, 2]), None));
+    assert!(refused("t", 2, Some(vec![0, 2, 1]), None));
+    assert!(refused("t", 2, Some(vec![0, 1, 3]), None));
+    assert!(refused("t", 2, Some(vec![u64::MAX, 1, 2]), None));
 }

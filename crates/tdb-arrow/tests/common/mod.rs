@@ -77,7 +77,7 @@ pub(crate) fn written(
     let writer = WriteOptions::new().threads(1).open_storage(storage.clone())?;
     let mapping = Mapping::new(schema, enumerations, tdb_arrow::Options::new())?;
     let cells = mapping.write_batch(batch)?;
-    cells.columns().into_iter().fold(writer.write(), |write, column| write.column(column)).commit()?;
+    cells.columns().into_iter().fold(writer.write(), tdb_array::Write::column).commit()?;
     Ok(OpenOptions::new().threads(1).open_storage(storage)?)
 }
 
