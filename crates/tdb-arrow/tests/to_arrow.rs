@@ -5,7 +5,7 @@
 mod common;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array as _, Int8Array, LargeBinaryArray, RecordBatch, RecordBatchReader};
+use arrow_array::{Array as _, LargeBinaryArray, RecordBatch, RecordBatchReader, UInt8Array};
 use arrow_schema::{ArrowError, DataType};
 use common::{fixture, sparse, written};
 use tdb_array::schema::Attribute;
@@ -93,7 +93,7 @@ fn a_character_that_a_cell_cuts_is_no_text_even_if_all_cells_together_are() {
 #[test]
 fn a_bool_that_is_no_truth_value_is_named_and_can_be_read_as_a_number() {
     let schema = sparse(vec![Attribute::new("a", Datatype::Bool, CellValNum::ONE)]);
-    let array = written(&batch(Int8Array::from(vec![0, 1, 7])), &schema, vec![]).unwrap();
+    let array = written(&batch(UInt8Array::from(vec![0, 1, 7])), &schema, vec![]).unwrap();
     let read = || array.read().fields(["a"]).order(Layout::RowMajor).collect().unwrap();
     let error = Mapping::of(&array, Options::new()).unwrap().record_batch(read());
     assert!(matches!(error, Err(Error::NotBoolean { index: 2, value: 7, .. })));
