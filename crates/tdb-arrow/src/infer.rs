@@ -87,8 +87,10 @@ impl SchemaOptions {
 /// The schema of an array for batches of an Arrow schema.
 ///
 /// Where the metadata holds the schema of an array and `options` has no dimensions, that schema is taken, and the columns say
-/// which of its attributes there are and which are new: with the same columns it is the same schema. Otherwise columns become
-/// attributes by the [table of types](types), or by the metadata of each.
+/// which of its attributes there are and which are new: with the same columns it is the same schema. Columns of labels and of the
+/// times of cells are no attributes. Otherwise columns become
+/// attributes by the [table of types](types), or by the metadata of each. Fields of the result are public: filters, orders and
+/// the version can be set there.
 ///
 /// # Errors
 /// No dimensions, a dimension without a column in a sparse array, a column whose type the format does not have, or whatever

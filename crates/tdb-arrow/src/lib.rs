@@ -63,7 +63,7 @@
 //! | | To Arrow | From Arrow |
 //! |---|---|---|
 //! | numbers, bytes, keys of dictionaries | no | no |
-//! | 64-bit offsets of text and bytes | no | no |
+//! | 64-bit offsets of text and bytes | no | those of slices |
 //! | 64-bit offsets of lists | divided in place | yes |
 //! | 32-bit offsets, views | yes | yes |
 //! | `BOOL` | packed | unpacked |

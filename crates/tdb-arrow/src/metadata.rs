@@ -13,7 +13,7 @@ pub const SCHEMA: &str = "tdb:schema";
 pub const DATATYPE: &str = "tdb:datatype";
 /// In the metadata of a field: its number of values a cell, or `var`.
 pub const CELL_VAL_NUM: &str = "tdb:cell_val_num";
-/// In the metadata of a field: `dimension`, `attribute` or `label`.
+/// In the metadata of a field: `dimension`, `attribute`, `label` or, for `__timestamps`, `timestamps`.
 pub const KIND: &str = "tdb:kind";
 /// In the metadata of a field: `true` or `false`. Arrow's own flag is also set where a dictionary may lack a key.
 pub const NULLABLE: &str = "tdb:nullable";

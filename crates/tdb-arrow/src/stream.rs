@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use futures_core::Stream;
-use tdb_array::{AsyncBatches, Cells, Read};
+use tdb_array::{Array, AsyncBatches, Cells, Read};
 
 use crate::error::Result;
 use crate::mapping::{self, Mapping};
@@ -22,16 +22,31 @@ pub async fn batches_async(read: Read, options: Options) -> Result<AsyncBatchRea
     let mut batches = read.batches_async();
     let first = batches.next().await.transpose()?;
     let columns = first.as_ref().map(Cells::columns).unwrap_or_default();
-    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-    let ask = move |array: &tdb_array::Array| {
-        mapping::enumerations(array, &names.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    let mapping = Mapping::new(array.schema(), array.run_async(ask).await?, options)?;
+    let names = columns.iter().map(|column| column.name.clone()).collect();
+    let mapping = of_fields(&array, names, options).await?;
     let schema = match &first {
         Some(cells) => mapping.schema_of_cells(cells)?,
         None => mapping.arrow_schema([""; 0])?.into(),
     };
     Ok(AsyncBatchReader { mapping, schema, first, batches: Some(batches) })
+}
+
+async fn of_fields(array: &Array, fields: Vec<String>, options: Options) -> Result<Mapping> {
+    let ask = move |array: &Array| {
+        mapping::enumerations(array, &fields.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    Mapping::new(array.schema(), array.run_async(ask).await?, options)
+}
+
+impl Mapping {
+    /// [`Self::of`], for a caller that awaits it: also of an array that was opened so.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub async fn of_async(array: &Array, options: Options) -> Result<Self> {
+        let attributes = array.schema().attributes.iter();
+        of_fields(array, attributes.map(|attribute| attribute.name.clone()).collect(), options).await
+    }
 }
 
 /// A stream of record batches over a query: made by [`batches_async`]. After an error there are no more. Dropping it ends the

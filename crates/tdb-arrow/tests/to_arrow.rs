@@ -9,8 +9,8 @@ use arrow_array::{Array as _, LargeBinaryArray, RecordBatch, RecordBatchReader, 
 use arrow_schema::{ArrowError, DataType};
 use common::{fixture, sparse, written};
 use tdb_array::schema::Attribute;
-use tdb_array::{CellValNum, Datatype, Layout, MemoryBudget};
-use tdb_arrow::{Booleans, Chars, Error, Mapping, Options, Text, batches};
+use tdb_array::{CellValNum, Cells, Column, Datatype, Layout, MemoryBudget};
+use tdb_arrow::{Booleans, Chars, Days, Error, Mapping, Offsets, Options, Text, batches};
 
 fn is_sent<T: Send>(_: &T) {}
 
@@ -120,6 +120,32 @@ fn coordinates_of_dense_arrays_and_times_of_cells_can_be_columns_too() {
     assert!(matches!(mapping.arrow_schema(["b"]), Err(Error::UnknownColumn { .. })));
 }
 
+#[test]
+fn large_results_are_not_copied_either_and_live_as_long_as_their_arrays() {
+    use tdb_array::schema::{ArraySchema, Dimension};
+
+    let count = 1_500_000i32;
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("row", 1..=count).with_tile(100_000))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = tdb_array::MemoryStorage::default();
+    tdb_array::WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let writer = tdb_array::WriteOptions::new().open_storage(storage.clone()).unwrap();
+    let values: Vec<i32> = (0..count).collect();
+    writer.write().column(tdb_array::WriteColumn::fixed("a", &values)).commit().unwrap();
+    let array = tdb_array::OpenOptions::new().open_storage(storage).unwrap();
+    let cells = array.read().collect().unwrap();
+    let address = cells.columns()[0].bytes().as_ptr() as usize;
+    let batch = Mapping::of(&array, Options::new()).unwrap().record_batch(cells).unwrap();
+    let column = batch.column(0).slice(1_000_000, 2);
+    drop((batch, array));
+    let column = column.as_primitive::<arrow_array::types::Int32Type>();
+    assert_eq!(column.values(), &[1_000_000, 1_000_001]);
+    assert_eq!(column.values().as_ptr() as usize, address + 4_000_000);
+}
+
 #[cfg(feature = "async")]
 #[test]
 fn a_stream_has_the_batches_of_the_reader() {
@@ -150,6 +176,8 @@ fn a_stream_has_the_batches_of_the_reader() {
         found.push(batch.unwrap());
     }
     assert_eq!(found, expected);
+    let mapping = wait(Mapping::of_async(&array, Options::new())).unwrap();
+    assert_eq!(mapping.whole_arrow_schema().unwrap(), *expected[0].schema());
     assert!(wait(tdb_arrow::batches_async(array.read().fields(["b"]), Options::new())).is_err());
 }
 
@@ -161,10 +189,10 @@ fn columns_that_contradict_themselves_are_refused() {
         Attribute::new("t", Datatype::StringUtf8, CellValNum::Var),
         Attribute::new("d", Datatype::DatetimeDay, CellValNum::ONE),
     ]);
-    let mapping = Mapping::new(&schema, [], Options::new().days(tdb_arrow::Days::Date32)).unwrap();
-    let refused = |name: &str, bytes: usize, offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>| {
+    let options = Options::new().days(Days::Date32);
+    let error = |options, name: &str, bytes: usize, offsets: Option<Vec<u64>>, validity| {
         let field = schema.field(name).unwrap();
-        let column = tdb_array::Column {
+        let column = Column {
             name: name.to_owned(),
             datatype: field.datatype,
             cell_val_num: field.cell_val_num,
@@ -172,9 +200,10 @@ fn columns_that_contradict_themselves_are_refused() {
             offsets,
             validity,
         };
-        let cells = tdb_array::Cells { len: 2, shape: None, order: Layout::RowMajor, columns: vec![column] };
-        mapping.record_batch(cells).is_err()
+        let cells = Cells { len: 2, shape: None, order: Layout::RowMajor, columns: vec![column] };
+        Mapping::new(&schema, [], options).unwrap().record_batch(cells).err()
     };
+    let refused = |name, bytes, offsets, validity| error(options, name, bytes, offsets, validity).is_some();
     assert!(!refused("n", 8, None, None));
     assert!(refused("n", 7, None, None));
     assert!(refused("n", 12, None, None));
@@ -188,4 +217,7 @@ fn columns_that_contradict_themselves_are_refused() {
     assert!(refused("t", 2, Some(vec![0, 2, 1]), None));
     assert!(refused("t", 2, Some(vec![0, 1, 3]), None));
     assert!(refused("t", 2, Some(vec![u64::MAX, 1, 2]), None));
+    // Offsets of 32 bits do not reach it.
+    let far = error(options.offsets(Offsets::Small), "t", 2, Some(vec![0, 1, 1 << 31]), None).unwrap();
+    assert!(matches!(&far, Error::SmallOffsets { column, len: 0x8000_0000 } if column == "t"), "{far}");
 }
