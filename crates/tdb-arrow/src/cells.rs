@@ -69,8 +69,9 @@ impl FieldCells {
             let keys = if values.cells == 0 { vec![0; array.len()] } else { dictionary.normalized_keys() };
             return Ok(Self { validity, ..values.gather(&keys, nulls.as_ref()) });
         }
-        let validity = target.validity(array.logical_nulls().as_ref(), array.len())?;
+        // A column of another type is refused as that, whatever nulls it has.
         let (values, offsets) = layout(array, target)?;
+        let validity = target.validity(array.logical_nulls().as_ref(), array.len())?;
         let size = match target.cell_val_num {
             CellValNum::Fixed(count) => {
                 usize::try_from(count.get()).ok().and_then(|count| count.checked_mul(target.datatype.size()))

@@ -247,6 +247,11 @@ fn columns_of_another_type_or_without_a_field_are_refused_by_name() {
         error.to_string().contains("Decimal128") && error.to_string().contains("cast it to Float64"),
         "{error}"
     );
+    let nothing = written(&batch(NullArray::new(2), true), &schema, vec![]).unwrap_err();
+    assert!(nothing.to_string().contains("of type Null"), "{nothing}");
+    let runs = RunArray::try_new(&Int32Array::from(vec![2]), &Int32Array::from(vec![7])).unwrap();
+    let runs = written(&batch(runs, false), &schema, vec![]).unwrap_err();
+    assert!(matches!(&runs, Error::Refused { advice, .. } if advice.contains("expand it")), "{runs}");
     let other = sparse(vec![Attribute::new("b", Datatype::Int32, CellValNum::ONE)]);
     let error = written(&batch(Int32Array::from(vec![1]), false), &other, vec![]).unwrap_err();
     assert!(matches!(&error, Error::UnknownColumn { column } if column == "a"), "{error}");

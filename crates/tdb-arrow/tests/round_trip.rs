@@ -147,6 +147,7 @@ fn every_array_comes_back_from_arrow_as_it_was() {
         same += 1;
     }
     println!("{same} the same; text that is not UTF-8: {binary:?}; {excused:?}");
+    assert!(binary.iter().all(|id| id.contains("sparse_bytes_")), "text everywhere else: {binary:?}");
     let excused: usize = excused.values().map(Vec::len).sum();
     assert!(same > 500 && excused * 20 < same, "{same} came back, {excused} were excused");
 }
