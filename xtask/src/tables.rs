@@ -72,6 +72,7 @@ fn differing(folder: &Path, tables: &[Table]) -> Vec<String> {
 
 fn all(root: &Path) -> Result<Vec<Table>, String> {
     Ok(vec![
+        ("arrow.md", arrow()),
         ("crates.md", crates(&Workspace::load(root)?)),
         ("datatypes.md", datatypes()),
         ("filters.md", filters()),
@@ -103,6 +104,31 @@ fn datatypes() -> String {
     });
     let intro = "The default fill value is that of one value, as little-endian bytes.";
     document("Datatypes", intro, &["code", "name", "stored as", "class", "unit", "default fill"], rows)
+}
+
+/// What `tdb-arrow` makes of each type, in both directions.
+fn arrow() -> String {
+    let code = |data_type: &dyn core::fmt::Display| format!("`{data_type}`");
+    let rows = tdb_arrow::types::rows().map(|row| {
+        let types = [row.one, row.several, row.variable].map(|data_type| code(&data_type));
+        [vec![row.datatype.name().to_owned()], types.to_vec(), vec![row.remark.to_owned()]].concat()
+    });
+    let intro = "What `tdb-arrow` makes of cells with its default options. Values are not copied unless a remark says so. \
+                 `Offsets::Small` makes `List`, `Utf8` and `Binary` of the large ones. Cells with several values have two here. \
+                 Attributes with an enumeration are dictionaries, whose keys are those of this table.";
+    let head = ["TileDB", "one value a cell", "several", "variable length", "remarks"];
+    let to = document("Arrow types", intro, &head, rows);
+    let rows = tdb_arrow::types::arrow_rows().map(|(arrow, inferred)| match inferred {
+        Ok((datatype, count)) => {
+            vec![code(&arrow), datatype.name().to_owned(), count.to_string(), String::new()]
+        }
+        Err(advice) => vec![code(&arrow), String::new(), String::new(), format!("refused: {advice}")],
+    });
+    let from = markdown::table(&["Arrow", "TileDB", "values a cell", "remarks"], rows);
+    let intro = "What a new field becomes for a column of each type. A field that is there, or metadata that names a datatype, also \
+                 takes every other type that is stored alike: plain integers for dates, times, code units and bytes; text or \
+                 binary for any bytes. Dictionaries become enumerated attributes, or what their values become.";
+    format!("{to}\n## From Arrow\n\n{intro}\n\n{from}")
 }
 
 fn gates() -> String {

@@ -79,6 +79,12 @@ impl Read {
         }
     }
 
+    /// The array that is asked.
+    #[must_use]
+    pub const fn array(&self) -> &Array {
+        &self.array
+    }
+
     /// Asks for these fields: attributes, dimensions and dimension labels, in the order of the result's columns. Sparse
     /// arrays also have the field `__timestamps`: when each cell was written, in milliseconds since 1970.
     pub fn fields<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {

@@ -44,6 +44,18 @@ impl<'a> WriteColumn<'a> {
         self.name
     }
 
+    /// The values of all cells, as they were given.
+    #[must_use]
+    pub const fn values(&self) -> &'a [u8] {
+        self.values
+    }
+
+    /// The offsets of cells of any length, as they were given.
+    #[must_use]
+    pub const fn offsets(&self) -> Option<&'a [u64]> {
+        self.offsets
+    }
+
     /// The same cells, those null whose byte is 0.
     #[must_use]
     pub const fn nullable(mut self, validity: &'a [u8]) -> Self {

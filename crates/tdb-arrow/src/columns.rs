@@ -1,0 +1,188 @@
+//! A column of cells as an Arrow array: its values and offsets stay where they are.
+
+use arrow_array::{ArrayRef, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+use bytes::Bytes;
+use tdb_array::Column;
+
+use crate::error::{Error, Result};
+
+/// The values of a column, taken apart.
+pub(crate) struct Parts {
+    pub(crate) name: String,
+    /// Type and values a cell, for errors.
+    pub(crate) field: String,
+    /// Bytes of one value.
+    size: usize,
+    values: Buffer,
+    offsets: Option<Vec<u64>>,
+    validity: Option<Vec<u8>>,
+    cells: usize,
+}
+
+impl Parts {
+    pub(crate) fn new(column: Column, cells: usize) -> Self {
+        let field = describe(&column);
+        let (name, size) = (column.name.clone(), column.datatype.size());
+        let (values, offsets, validity) = column.into_parts();
+        // The allocation moves behind a pointer that Arrow counts references of: nothing is copied.
+        let values = Buffer::from(Bytes::from_owner(values));
+        Self { name, field, size, values, offsets, validity, cells }
+    }
+
+    /// The array of all cells.
+    pub(crate) fn into_array(mut self, data_type: &DataType) -> Result<ArrayRef> {
+        let nulls = nulls(self.validity.take());
+        let data = match data_type {
+            DataType::LargeUtf8 | DataType::LargeBinary | DataType::Utf8 | DataType::Binary => {
+                let offsets =
+                    self.offsets(1, matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary))?;
+                let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
+                let built = parts.add_buffer(offsets.clone()).add_buffer(self.values.clone()).build();
+                built.map_err(|error| self.why_not(error, data_type, &offsets))?
+            }
+            DataType::LargeList(item) | DataType::List(item) => {
+                let offsets = self.offsets(self.size, matches!(data_type, DataType::LargeList(_)))?;
+                let items = self.values.len().checked_div(self.size).unwrap_or(0);
+                let child = self.flat(item.data_type(), items, None)?;
+                let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
+                parts.add_buffer(offsets).add_child_data(child).build()?
+            }
+            DataType::FixedSizeList(item, count) => {
+                let items = usize::try_from(*count).ok().and_then(|count| count.checked_mul(self.cells));
+                let child = self.flat(item.data_type(), items.ok_or_else(|| self.length())?, None)?;
+                ArrayData::builder(data_type.clone())
+                    .len(self.cells)
+                    .nulls(nulls)
+                    .add_child_data(child)
+                    .build()?
+            }
+            DataType::FixedSizeBinary(_) => {
+                let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
+                parts.add_buffer(self.values.clone()).build()?
+            }
+            _ => self.flat(data_type, self.cells, nulls)?,
+        };
+        Ok(make_array(data))
+    }
+
+    /// The array of all cells, as keys into these values. Keys that lead nowhere are null.
+    pub(crate) fn into_dictionary(mut self, data_type: &DataType, values: &ArrayRef) -> Result<ArrayRef> {
+        let DataType::Dictionary(key, _) = data_type else { return self.into_array(data_type) };
+        let inside =
+            crate::dictionary::inside(key, &self.values, values.len()).ok_or_else(|| self.length())?;
+        if inside.len() != self.cells {
+            return Err(self.length());
+        }
+        let valid = nulls(self.validity.take());
+        let nulls = if inside.count_set_bits() == self.cells {
+            valid
+        } else {
+            NullBuffer::union(valid.as_ref(), Some(&NullBuffer::new(inside)))
+        };
+        let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
+        Ok(make_array(parts.add_buffer(self.values).add_child_data(values.to_data()).build()?))
+    }
+
+    fn length(&self) -> Error {
+        Error::Length { column: self.name.clone(), cells: self.cells, field: self.field.clone() }
+    }
+
+    /// Values without lists around them.
+    fn flat(&self, data_type: &DataType, len: usize, nulls: Option<NullBuffer>) -> Result<ArrayData> {
+        let parts = ArrayData::builder(data_type.clone()).len(len);
+        if len.checked_mul(self.size) != Some(self.values.len()) {
+            return Err(self.length());
+        }
+        let parts = match data_type {
+            DataType::Boolean => parts.add_buffer(self.bits(nulls.as_ref())?),
+            DataType::Date32 => parts.add_buffer(self.days(nulls.as_ref())?),
+            _ => parts.add_buffer(self.values.clone()),
+        };
+        Ok(parts.nulls(nulls).build()?)
+    }
+
+    /// Bytes as bits. What a null cell holds does not count.
+    fn bits(&self, nulls: Option<&NullBuffer>) -> Result<Buffer> {
+        let values = self.values.as_slice();
+        let wrong = |(index, value): &(usize, &u8)| **value > 1 && !is_null(nulls, *index);
+        if let Some((index, value)) = values.iter().enumerate().find(wrong) {
+            return Err(Error::NotBoolean { column: self.name.clone(), index, value: *value });
+        }
+        let bit = |at: usize| values.get(at).is_some_and(|value| *value != 0);
+        Ok(BooleanBuffer::collect_bool(values.len(), bit).into_inner())
+    }
+
+    /// Days of 64 bits as days of 32. Those of null cells become 0 where they do not fit.
+    fn days(&self, nulls: Option<&NullBuffer>) -> Result<Buffer> {
+        let days = self.values.typed_data::<i64>().iter().enumerate();
+        let narrow = days.map(|(index, day)| match i32::try_from(*day) {
+            Ok(day) => Ok(day),
+            Err(_) if is_null(nulls, index) => Ok(0),
+            Err(_) => Err(Error::DayRange { column: self.name.clone(), index, day: *day }),
+        });
+        Ok(Buffer::from_vec(narrow.collect::<Result<Vec<i32>>>()?))
+    }
+
+    /// Where cells begin and end, counted in things of `size` bytes: in place where 64 bits are wanted.
+    fn offsets(&mut self, size: usize, large: bool) -> Result<Buffer> {
+        let mut offsets = self.offsets.take().unwrap_or_default();
+        if offsets.is_empty() {
+            offsets.push(0);
+        }
+        if offsets.len().checked_sub(1) != Some(self.cells) {
+            return Err(self.length());
+        }
+        if let Some(size) = u64::try_from(size).ok().filter(|size| *size > 1) {
+            offsets.iter_mut().for_each(|offset| *offset = offset.checked_div(size).unwrap_or(*offset));
+        }
+        if large {
+            // The same bits mean the same: Arrow refuses what would be negative.
+            return Ok(Buffer::from_vec(offsets));
+        }
+        let narrow = offsets.iter().map(|offset| {
+            i32::try_from(*offset)
+                .map_err(|_| Error::SmallOffsets { column: self.name.clone(), len: *offset })
+        });
+        Ok(Buffer::from_vec(narrow.collect::<Result<Vec<i32>>>()?))
+    }
+
+    /// Names the cell that is not UTF-8, if that is why Arrow refused the column.
+    fn why_not(&self, error: arrow_schema::ArrowError, data_type: &DataType, offsets: &Buffer) -> Error {
+        let ends: Vec<usize> = match data_type {
+            DataType::LargeUtf8 => {
+                offsets.typed_data::<i64>().iter().filter_map(|end| usize::try_from(*end).ok()).collect()
+            }
+            DataType::Utf8 => {
+                offsets.typed_data::<i32>().iter().filter_map(|end| usize::try_from(*end).ok()).collect()
+            }
+            _ => return error.into(),
+        };
+        let cells = ends.iter().zip(ends.iter().skip(1));
+        let text = |(start, end): (&usize, &usize)| {
+            self.values.as_slice().get(*start..*end).is_some_and(|cell| core::str::from_utf8(cell).is_ok())
+        };
+        match cells.map(text).position(|is_text| !is_text) {
+            Some(row) => Error::NotUtf8 { column: self.name.clone(), row },
+            None => error.into(),
+        }
+    }
+}
+
+/// Type and values a cell.
+fn describe(column: &Column) -> String {
+    crate::mapping::describe(column.datatype, column.cell_val_num)
+}
+
+fn is_null(nulls: Option<&NullBuffer>, index: usize) -> bool {
+    nulls.is_some_and(|nulls| index < nulls.len() && nulls.is_null(index))
+}
+
+/// A bit a cell, if any cell is null.
+fn nulls(validity: Option<Vec<u8>>) -> Option<NullBuffer> {
+    let validity = validity.filter(|validity| validity.contains(&0))?;
+    let bit = |at: usize| validity.get(at).is_some_and(|valid| *valid != 0);
+    Some(NullBuffer::new(BooleanBuffer::collect_bool(validity.len(), bit)))
+}

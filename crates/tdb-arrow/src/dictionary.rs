@@ -1,0 +1,192 @@
+//! Enumerations as dictionaries, and dictionaries as enumerations.
+
+use std::collections::HashMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
+use tdb_array::schema::Enumeration;
+use tdb_array::{CellValNum, Column, Datatype};
+
+use crate::cells::{FieldCells, Target, validity};
+use crate::columns::Parts;
+use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::types;
+
+/// The type of the keys of an attribute of this datatype; `None` if it is not integral.
+pub(crate) fn key_type(datatype: Datatype, cell_val_num: CellValNum) -> Option<DataType> {
+    let key = types::data_type(datatype, cell_val_num, &Options::new());
+    key.is_dictionary_key_type().then_some(key)
+}
+
+/// The values of an enumeration as an array.
+pub(crate) fn values(enumeration: &Enumeration, options: &Options) -> Result<ArrayRef> {
+    let mut offsets = enumeration.offsets.clone();
+    if let Some(offsets) = &mut offsets {
+        offsets.push(u64::try_from(enumeration.data.len()).unwrap_or(u64::MAX));
+    }
+    let column = Column {
+        name: enumeration.name.clone(),
+        datatype: enumeration.datatype,
+        cell_val_num: enumeration.cell_val_num,
+        data: enumeration.data.as_slice().into(),
+        offsets,
+        validity: None,
+    };
+    let data_type = types::data_type(enumeration.datatype, enumeration.cell_val_num, options);
+    Parts::new(column, enumeration.len()).into_array(&data_type)
+}
+
+/// Which keys are below `count`; `None` if the bytes are no keys of this type.
+pub(crate) fn inside(key: &DataType, keys: &Buffer, count: usize) -> Option<BooleanBuffer> {
+    fn of<T: ArrowNativeType + TryInto<usize>>(keys: &Buffer, count: usize) -> Option<BooleanBuffer> {
+        if !keys.len().is_multiple_of(size_of::<T>()) {
+            return None;
+        }
+        let keys: &[T] = keys.typed_data();
+        let inside = |at: usize| {
+            keys.get(at).and_then(|key| (*key).try_into().ok()).is_some_and(|key: usize| key < count)
+        };
+        Some(BooleanBuffer::collect_bool(keys.len(), inside))
+    }
+    match key {
+        DataType::Int8 => of::<i8>(keys, count),
+        DataType::UInt8 => of::<u8>(keys, count),
+        DataType::Int16 => of::<i16>(keys, count),
+        DataType::UInt16 => of::<u16>(keys, count),
+        DataType::Int32 => of::<i32>(keys, count),
+        DataType::UInt32 => of::<u32>(keys, count),
+        DataType::Int64 => of::<i64>(keys, count),
+        DataType::UInt64 => of::<u64>(keys, count),
+        _ => None,
+    }
+}
+
+/// The cells of an enumerated attribute, from a dictionary or from plain values.
+pub(crate) fn enumerated(
+    array: &dyn Array,
+    target: &Target<'_>,
+    enumeration: &Enumeration,
+) -> Result<FieldCells> {
+    let of_value = Target {
+        datatype: enumeration.datatype,
+        cell_val_num: enumeration.cell_val_num,
+        nullable: true,
+        ..*target
+    };
+    let Some(dictionary) = array.as_any_dictionary_opt() else {
+        let cells = FieldCells::new(array, &of_value)?;
+        let numbers = Numbers::new(&cells, enumeration, target)?;
+        return numbers.cells(array.logical_nulls().as_ref(), (0..array.len()).map(Some));
+    };
+    let cells = FieldCells::new(dictionary.values().as_ref(), &of_value)?;
+    let numbers = Numbers::new(&cells, enumeration, target)?;
+    let nulls = array.logical_nulls();
+    let keys = dictionary.keys();
+    if numbers.same && types::passage(keys.data_type(), target.datatype).is_some() {
+        return as_they_are(keys, nulls.as_ref(), cells.len(), target);
+    }
+    if cells.len() == 0 {
+        return numbers.cells(nulls.as_ref(), (0..array.len()).map(|_| None));
+    }
+    numbers.cells(nulls.as_ref(), dictionary.normalized_keys().into_iter().map(Some))
+}
+
+/// The keys of a dictionary whose values are those of the enumeration, in its order.
+///
+/// Where the attribute is not nullable, a number that the enumeration does not have is read as a null over that number: it is
+/// written as it was. Another null is refused.
+fn as_they_are(
+    keys: &dyn Array,
+    nulls: Option<&NullBuffer>,
+    count: usize,
+    target: &Target<'_>,
+) -> Result<FieldCells> {
+    // The keys' own nulls are looked at here.
+    let cells = FieldCells::new(keys, &Target { nullable: true, ..*target })?;
+    if target.nullable {
+        return Ok(FieldCells { validity: Some(validity(nulls, keys.len())), ..cells });
+    }
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        let inside = inside(keys.data_type(), &cells.values, count);
+        let wrong = |row: &usize| {
+            nulls.is_null(*row)
+                && inside.as_ref().is_none_or(|inside| *row >= inside.len() || inside.value(*row))
+        };
+        if let Some(row) = (0..keys.len()).find(wrong) {
+            return Err(target.null(row));
+        }
+    }
+    Ok(FieldCells { validity: None, ..cells })
+}
+
+/// Which numbers of the enumeration some values are.
+struct Numbers<'a> {
+    numbers: Vec<Option<u64>>,
+    /// Whether they are all numbers of the enumeration, in its order.
+    same: bool,
+    enumeration: &'a Enumeration,
+    target: &'a Target<'a>,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(values: &FieldCells, enumeration: &'a Enumeration, target: &'a Target<'a>) -> Result<Self> {
+        let valid = |index| values.validity.as_ref().is_none_or(|valid| valid.get(index) != Some(&0));
+        let value = |index| values.cell(index).filter(|_| valid(index));
+        let count = values.len();
+        // The dictionaries of batches that came from the array are its enumeration: no need to look anything up.
+        let same = count == enumeration.len()
+            && (0..count).all(|index| valid(index) && values.cell(index) == enumeration.value(index));
+        let numbers = if same {
+            (0u64..).take(count).map(Some).collect()
+        } else {
+            let entries = (0..enumeration.len()).filter_map(|index| enumeration.value(index));
+            // Of equal values the first one counts.
+            let known: HashMap<&[u8], u64> =
+                entries.zip(0u64..).collect::<Vec<_>>().into_iter().rev().collect();
+            (0..count).map(|index| known.get(value(index)?).copied()).collect()
+        };
+        Ok(Self { numbers, same, enumeration, target })
+    }
+
+    /// The cells whose values these are, by index.
+    fn cells(
+        &self,
+        nulls: Option<&NullBuffer>,
+        indexes: impl ExactSizeIterator<Item = Option<usize>>,
+    ) -> Result<FieldCells> {
+        let Target { datatype, nullable, name, .. } = *self.target;
+        let size = datatype.size();
+        let rows = indexes.len();
+        let bits = u32::try_from(size.saturating_mul(8)).unwrap_or(64);
+        let most =
+            u64::MAX >> 64u32.saturating_sub(bits) >> u32::from(datatype.physical().is_signed_integer());
+        let mut values = Vec::with_capacity(rows.saturating_mul(size));
+        for (row, index) in indexes.enumerate() {
+            let number = if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                if !nullable {
+                    return Err(self.target.null(row));
+                }
+                0
+            } else {
+                let number = index.and_then(|index| self.numbers.get(index).copied().flatten());
+                number.filter(|number| *number <= most).ok_or_else(|| Error::NotInEnumeration {
+                    column: name.to_owned(),
+                    row,
+                    enumeration: self.enumeration.name.clone(),
+                })?
+            };
+            values.extend(number.to_le_bytes().into_iter().take(size));
+        }
+        let validity = nullable.then(|| validity(nulls, rows));
+        Ok(FieldCells {
+            values: Buffer::from_vec(values),
+            offsets: None,
+            validity,
+            cells: rows,
+            size: Some(size),
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! One array and Arrow: its schema, its cells, and batches that are to become cells of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use tdb_array::schema::{Enumeration, FieldKind};
+use tdb_array::{Array, ArraySchema, ArrayType, CellValNum, Cells, Datatype, WriteBatch, WriteColumn};
+
+use crate::cells::{FieldCells, Target};
+use crate::columns::Parts;
+use crate::error::{Error, Result};
+use crate::options::{Enumerations, Options};
+use crate::{dictionary, metadata, types};
+
+/// The field of sparse arrays that says when each cell was written.
+const TIMESTAMPS: &str = "__timestamps";
+
+/// How one array and Arrow go together: made once, used for many batches. Clones are cheap.
+///
+/// ```
+/// use arrow_array::cast::AsArray;
+/// use arrow_array::types::Int32Type;
+/// use tdb_array::Array;
+/// use tdb_arrow::{Mapping, Options};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+/// let array = Array::open(path)?;
+/// let mapping = Mapping::of(&array, Options::new())?;
+/// let cells = array.read().fields(["a"]).range("rows", 1..=1).collect()?;
+/// let batch = mapping.record_batch(cells)?;
+/// assert_eq!(batch.column(0).as_primitive::<Int32Type>().values(), &[1, 2, 3, 4]);
+/// # Ok::<(), tdb_arrow::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    schema: Arc<ArraySchema>,
+    options: Options,
+    enumerations: Arc<HashMap<String, Known>>,
+}
+
+/// An enumeration, and its values as an array unless nobody wants them.
+#[derive(Clone, Debug)]
+struct Known {
+    enumeration: Enumeration,
+    values: Option<ArrayRef>,
+}
+
+impl Mapping {
+    /// Of an open array. Reads the enumerations of all attributes.
+    ///
+    /// # Errors
+    /// A missing or damaged enumeration, or one whose text is not UTF-8.
+    pub fn of(array: &Array, options: Options) -> Result<Self> {
+        let names: Vec<&str> =
+            array.schema().attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+        Self::of_fields(array, &names, options)
+    }
+
+    /// Of an open array, for these fields only: enumerations of others are not read.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn of_fields(array: &Array, fields: &[&str], options: Options) -> Result<Self> {
+        Self::new(array.schema(), enumerations(array, fields)?, options)
+    }
+
+    /// Of an array with this schema and these enumerations, wherever it is, or that is still to be made.
+    ///
+    /// # Errors
+    /// An enumeration whose text is not UTF-8.
+    pub fn new(
+        schema: &ArraySchema,
+        enumerations: impl IntoIterator<Item = Enumeration>,
+        options: Options,
+    ) -> Result<Self> {
+        let known = enumerations.into_iter().map(|enumeration| {
+            let wanted = options.enumerations == Enumerations::Dictionary;
+            let values = wanted.then(|| dictionary::values(&enumeration, &options)).transpose()?;
+            Ok((enumeration.name.clone(), Known { enumeration, values }))
+        });
+        let enumerations = Arc::new(known.collect::<Result<HashMap<_, _>>>()?);
+        Ok(Self { schema: Arc::new(schema.clone()), options, enumerations })
+    }
+
+    /// The array's schema.
+    #[must_use]
+    pub fn array_schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// The options.
+    #[must_use]
+    pub const fn options(&self) -> Options {
+        self.options
+    }
+
+    /// The Arrow schema of these fields: dimensions, attributes, labels, `__timestamps`. Its metadata says what Arrow cannot
+    /// ([`metadata`]), so that [`schema_of`](crate::schema_of) gives the same array schema again.
+    ///
+    /// # Errors
+    /// A field that the array does not have.
+    pub fn arrow_schema<S: AsRef<str>>(&self, fields: impl IntoIterator<Item = S>) -> Result<Schema> {
+        let fields = fields.into_iter().map(|name| {
+            let name = name.as_ref();
+            let unknown = || Error::UnknownColumn { column: name.to_owned() };
+            let label = || self.schema.labels.iter().find(|label| label.name == name);
+            let (datatype, cell_val_num) = match self.schema.field(name) {
+                Some(field) => (field.datatype, field.cell_val_num),
+                None if name == TIMESTAMPS => (Datatype::Uint64, CellValNum::ONE),
+                None => label().map(|label| (label.datatype, label.cell_val_num)).ok_or_else(unknown)?,
+            };
+            Ok(self.field(name, datatype, cell_val_num))
+        });
+        let fields = fields.collect::<Result<Vec<_>>>()?;
+        Ok(Schema::new_with_metadata(fields, metadata::of_schema(&self.schema)?))
+    }
+
+    /// The Arrow schema of all dimensions and attributes, in this order.
+    ///
+    /// # Errors
+    /// None for schemas that were read or built.
+    pub fn whole_arrow_schema(&self) -> Result<Schema> {
+        self.arrow_schema(self.schema.fields().map(|field| field.name))
+    }
+
+    /// Cells as a batch: values and offsets are not copied, unless the table of types says so.
+    ///
+    /// # Errors
+    /// Text that is not UTF-8, and whatever else the type that was chosen with [`Options`] cannot hold.
+    pub fn record_batch(&self, cells: Cells) -> Result<RecordBatch> {
+        let schema = self.schema_of_cells(&cells)?;
+        self.record_batch_of(cells, &schema)
+    }
+
+    /// The schema of the batch that these cells become.
+    pub(crate) fn schema_of_cells(&self, cells: &Cells) -> Result<SchemaRef> {
+        let columns = cells.columns().iter();
+        let fields: Vec<Field> =
+            columns.map(|column| self.field(&column.name, column.datatype, column.cell_val_num)).collect();
+        Ok(Arc::new(Schema::new_with_metadata(fields, metadata::of_schema(&self.schema)?)))
+    }
+
+    /// Cells as a batch of this schema, which is theirs.
+    pub(crate) fn record_batch_of(&self, cells: Cells, schema: &SchemaRef) -> Result<RecordBatch> {
+        let rows = cells.len();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let columns = cells.into_columns().into_iter().zip(schema.fields()).map(|(column, field)| {
+            let known = self.known(&column.name).and_then(|known| known.values.as_ref());
+            let parts = Parts::new(column, rows);
+            match (field.data_type(), known) {
+                (DataType::Dictionary(..), Some(values)) => parts.into_dictionary(field.data_type(), values),
+                (data_type, _) => parts.into_array(data_type),
+            }
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+    }
+
+    /// A batch as cells of this array, to be given to a write or a stream. Columns stay where they are, as far as the table of
+    /// types says so. Dimensions of dense arrays are left out: the caller says which range the cells are for.
+    ///
+    /// # Errors
+    /// A column that the array does not have, one of a type that its field does not take, a null where there may be none, or
+    /// a value that an enumeration does not have.
+    pub fn write_batch(&self, batch: &RecordBatch) -> Result<ArrowCells> {
+        let dense = self.schema.array_type == ArrayType::Dense;
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            let unknown = || Error::UnknownColumn { column: field.name().clone() };
+            let found = self.schema.field(field.name()).ok_or_else(unknown)?;
+            if dense && matches!(found.kind, FieldKind::Dimension(_)) {
+                continue;
+            }
+            let target = Target {
+                name: field.name(),
+                datatype: found.datatype,
+                cell_val_num: found.cell_val_num,
+                nullable: found.nullable,
+            };
+            columns.push((field.name().clone(), self.field_cells(array, &target)?));
+        }
+        Ok(ArrowCells { columns, rows: batch.num_rows() })
+    }
+
+    /// Gives the batches of a reader to a stream, one after the other, and returns the number of cells.
+    ///
+    /// ```no_run
+    /// # fn example(mapping: tdb_arrow::Mapping, writer: tdb_array::ArrayWriter, reader: impl arrow_array::RecordBatchReader)
+    /// # -> tdb_arrow::Result<()> {
+    /// let mut stream = writer.sparse_stream(256 << 20)?;
+    /// mapping.append_all(reader, |columns| stream.append(columns))?;
+    /// stream.commit()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the reader, of [`Self::write_batch`] and of the stream.
+    pub fn append_all(
+        &self,
+        batches: impl IntoIterator<Item = Result<RecordBatch, ArrowError>>,
+        mut append: impl FnMut(&[WriteColumn<'_>]) -> tdb_array::Result<()>,
+    ) -> Result<u64> {
+        let mut cells = 0u64;
+        for batch in batches {
+            let batch = self.write_batch(&batch?)?;
+            append(&batch.columns())?;
+            cells = cells.saturating_add(u64::try_from(batch.rows).unwrap_or(u64::MAX));
+        }
+        Ok(cells)
+    }
+
+    /// The cells of one column. A column of an enumerated attribute has the numbers, or the values that they stand for.
+    fn field_cells(&self, array: &ArrayRef, target: &Target<'_>) -> Result<FieldCells> {
+        let attribute = self.schema.attribute(target.name);
+        let enumeration = attribute.and_then(|attribute| attribute.enumeration.as_ref());
+        let numbers = types::fits(array.data_type(), target.datatype, target.cell_val_num)
+            && !matches!(array.data_type(), DataType::Dictionary(..));
+        match enumeration.filter(|_| !numbers) {
+            Some(name) => {
+                let missing =
+                    || Error::NoEnumeration { column: target.name.to_owned(), enumeration: name.clone() };
+                let known = self.enumerations.get(name).ok_or_else(missing)?;
+                dictionary::enumerated(array, target, &known.enumeration)
+            }
+            None => FieldCells::new(array, target),
+        }
+    }
+
+    /// The enumeration of an attribute, if its values are known.
+    fn known(&self, name: &str) -> Option<&Known> {
+        self.enumerations.get(self.schema.attribute(name)?.enumeration.as_ref()?)
+    }
+
+    /// The Arrow field of a column.
+    fn field(&self, name: &str, datatype: Datatype, cell_val_num: CellValNum) -> Field {
+        let found = self.schema.field(name);
+        let nullable = found.as_ref().is_some_and(|field| field.nullable);
+        let kind = match found.map(|field| field.kind) {
+            Some(FieldKind::Dimension(_)) => "dimension",
+            Some(FieldKind::Attribute(_)) => "attribute",
+            None if name == TIMESTAMPS => "timestamps",
+            None => "label",
+        };
+        let mut said = metadata::of_field(kind, datatype, cell_val_num, nullable);
+        let known = self.known(name);
+        let enumeration = self.schema.attribute(name).and_then(|attribute| attribute.enumeration.as_ref());
+        if let Some(enumeration) = enumeration {
+            metadata::put_enumeration(&mut said, enumeration, known.map(|known| &known.enumeration));
+        }
+        let values = known.and_then(|known| known.values.as_ref());
+        let field = match values.zip(dictionary::key_type(datatype, cell_val_num)) {
+            Some((values, key)) => {
+                let data_type = DataType::Dictionary(Box::new(key), Box::new(values.data_type().clone()));
+                Field::new(name, data_type, true)
+            }
+            None => Field::new(name, types::data_type(datatype, cell_val_num, &self.options), nullable),
+        };
+        field.with_metadata(said)
+    }
+}
+
+/// The enumerations of some fields.
+pub(crate) fn enumerations(array: &Array, fields: &[&str]) -> Result<Vec<Enumeration>, tdb_array::Error> {
+    let mut found: Vec<Enumeration> = Vec::new();
+    let attributes = fields.iter().filter_map(|name| array.schema().attribute(name));
+    for name in attributes.filter_map(|attribute| attribute.enumeration.as_ref()) {
+        if found.iter().all(|known| known.name != *name) {
+            found.extend(array.enumeration(name)?);
+        }
+    }
+    Ok(found)
+}
+
+/// A field's type in the words of the format.
+pub(crate) fn describe(datatype: Datatype, cell_val_num: CellValNum) -> String {
+    match cell_val_num {
+        CellValNum::ONE => datatype.name().to_owned(),
+        CellValNum::Fixed(count) => format!("{count} {datatype} a cell"),
+        CellValNum::Var => format!("{datatype} of variable length"),
+    }
+}
+
+/// A batch as cells of an array: made by [`Mapping::write_batch`].
+#[derive(Clone, Debug)]
+pub struct ArrowCells {
+    columns: Vec<(String, FieldCells)>,
+    rows: usize,
+}
+
+impl ArrowCells {
+    /// Number of cells.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no cells.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The columns, as writes and streams take them.
+    #[must_use]
+    pub fn columns(&self) -> Vec<WriteColumn<'_>> {
+        self.columns.iter().map(|(name, cells)| cells.column(name)).collect()
+    }
+}
+
+impl WriteBatch for ArrowCells {
+    fn columns(&self) -> Vec<WriteColumn<'_>> {
+        Self::columns(self)
+    }
+}

@@ -1,0 +1,95 @@
+//! What Arrow cannot say, as metadata of schemas and fields.
+
+use std::collections::HashMap;
+
+use tdb_array::schema::Enumeration;
+use tdb_array::{ArraySchema, CellValNum, Datatype};
+
+use crate::error::{Error, Result};
+
+/// In the metadata of a schema: the array's schema, as the format stores it at its version, in hexadecimal digits.
+pub const SCHEMA: &str = "tdb:schema";
+/// In the metadata of a field: its datatype, by the name of the specification.
+pub const DATATYPE: &str = "tdb:datatype";
+/// In the metadata of a field: its number of values a cell, or `var`.
+pub const CELL_VAL_NUM: &str = "tdb:cell_val_num";
+/// In the metadata of a field: `dimension`, `attribute`, `label` or, for `__timestamps`, `timestamps`.
+pub const KIND: &str = "tdb:kind";
+/// In the metadata of a field: `true` or `false`. Arrow's own flag is also set where a dictionary may lack a key.
+pub const NULLABLE: &str = "tdb:nullable";
+/// In the metadata of a field: the name of its enumeration.
+pub const ENUMERATION: &str = "tdb:enumeration";
+/// In the metadata of a field: whether the order of its enumeration's values means something.
+pub const ENUMERATION_ORDERED: &str = "tdb:enumeration_ordered";
+/// In the metadata of a field: the datatype of its enumeration's values.
+pub const ENUMERATION_DATATYPE: &str = "tdb:enumeration_datatype";
+/// In the metadata of a field: the number of values of each of its enumeration's values, or `var`.
+pub const ENUMERATION_CELL_VAL_NUM: &str = "tdb:enumeration_cell_val_num";
+
+/// Metadata of Arrow.
+pub(crate) type Metadata = HashMap<String, String>;
+
+/// The metadata that holds a schema.
+pub(crate) fn of_schema(schema: &ArraySchema) -> Result<Metadata> {
+    let bytes = schema.to_bytes(schema.version);
+    let bytes = bytes.map_err(|error| Error::Metadata { key: SCHEMA.to_owned(), why: error.to_string() })?;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Metadata::from([(SCHEMA.to_owned(), hex)]))
+}
+
+/// The schema that metadata holds, if it holds one.
+pub(crate) fn schema(metadata: &Metadata) -> Result<Option<ArraySchema>> {
+    let Some(hex) = metadata.get(SCHEMA) else { return Ok(None) };
+    let wrong = |why: String| Error::Metadata { key: SCHEMA.to_owned(), why };
+    let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
+    let bytes = bytes.ok_or_else(|| wrong("it has other characters than hexadecimal digits".to_owned()))?;
+    ArraySchema::parse(&bytes).map(Some).map_err(|error| wrong(error.to_string()))
+}
+
+/// Type and values a cell.
+pub(crate) fn of_field(kind: &str, datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -> Metadata {
+    Metadata::from([
+        (KIND.to_owned(), kind.to_owned()),
+        (DATATYPE.to_owned(), datatype.name().to_owned()),
+        (CELL_VAL_NUM.to_owned(), cell_val_num.to_string()),
+        (NULLABLE.to_owned(), nullable.to_string()),
+    ])
+}
+
+/// What is said of a field's enumeration.
+pub(crate) fn put_enumeration(metadata: &mut Metadata, name: &str, enumeration: Option<&Enumeration>) {
+    metadata.insert(ENUMERATION.to_owned(), name.to_owned());
+    if let Some(enumeration) = enumeration {
+        metadata.insert(ENUMERATION_ORDERED.to_owned(), enumeration.ordered.to_string());
+        metadata.insert(ENUMERATION_DATATYPE.to_owned(), enumeration.datatype.name().to_owned());
+        metadata.insert(ENUMERATION_CELL_VAL_NUM.to_owned(), enumeration.cell_val_num.to_string());
+    }
+}
+
+/// A datatype and values a cell under these keys, if both are there.
+pub(crate) fn type_of(
+    metadata: &Metadata,
+    datatype: &str,
+    cell_val_num: &str,
+) -> Result<Option<(Datatype, CellValNum)>> {
+    let (Some(name), Some(count)) = (metadata.get(datatype), metadata.get(cell_val_num)) else {
+        return Ok(None);
+    };
+    let wrong = |key: &str, why: &str| Error::Metadata { key: key.to_owned(), why: why.to_owned() };
+    let found = Datatype::from_name(name).ok_or_else(|| wrong(datatype, "it names no datatype"))?;
+    let count = match count.as_str() {
+        "var" => Some(CellValNum::Var),
+        count => count.parse().ok().and_then(CellValNum::from_code),
+    };
+    Ok(Some((found, count.ok_or_else(|| wrong(cell_val_num, "it is no number of values a cell"))?)))
+}
+
+/// A truth value under this key, if it is there.
+pub(crate) fn flag(metadata: &Metadata, key: &str) -> Option<bool> {
+    metadata.get(key).and_then(|value| value.parse().ok())
+}

@@ -1,0 +1,137 @@
+//! What a caller can choose.
+
+/// How arrays become record batches.
+///
+/// The defaults copy the least and lose nothing.
+///
+/// ```
+/// use tdb_arrow::{Days, Offsets, Options};
+///
+/// let options = Options::new().offsets(Offsets::Small).days(Days::Date32);
+/// # let _ = options;
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    pub(crate) offsets: Offsets,
+    pub(crate) text: Text,
+    pub(crate) chars: Chars,
+    pub(crate) days: Days,
+    pub(crate) booleans: Booleans,
+    pub(crate) enumerations: Enumerations,
+}
+
+impl Options {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the width of the offsets of columns of variable length.
+    #[must_use]
+    pub const fn offsets(mut self, offsets: Offsets) -> Self {
+        self.offsets = offsets;
+        self
+    }
+
+    /// Sets what `STRING_ASCII` and `STRING_UTF8` of variable length become.
+    #[must_use]
+    pub const fn text(mut self, text: Text) -> Self {
+        self.text = text;
+        self
+    }
+
+    /// Sets what `CHAR` of variable length becomes.
+    #[must_use]
+    pub const fn chars(mut self, chars: Chars) -> Self {
+        self.chars = chars;
+        self
+    }
+
+    /// Sets what `DATETIME_DAY` becomes.
+    #[must_use]
+    pub const fn days(mut self, days: Days) -> Self {
+        self.days = days;
+        self
+    }
+
+    /// Sets what `BOOL` becomes.
+    #[must_use]
+    pub const fn booleans(mut self, booleans: Booleans) -> Self {
+        self.booleans = booleans;
+        self
+    }
+
+    /// Sets what enumerated attributes become.
+    #[must_use]
+    pub const fn enumerations(mut self, enumerations: Enumerations) -> Self {
+        self.enumerations = enumerations;
+        self
+    }
+}
+
+/// The width of offsets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Offsets {
+    /// 64 bits: `LargeUtf8`, `LargeBinary`, `LargeList`. Those of the array, not copied.
+    #[default]
+    Large,
+    /// 32 bits: `Utf8`, `Binary`, `List`, for software that knows no others. A column of more than 2 GiB fails.
+    Small,
+}
+
+/// What text becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Text {
+    /// `LargeUtf8`: a cell that is not UTF-8 fails.
+    #[default]
+    Utf8,
+    /// `LargeBinary`: whatever bytes there are.
+    Binary,
+}
+
+/// What `CHAR` becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Chars {
+    /// `LargeBinary`.
+    #[default]
+    Binary,
+    /// `LargeUtf8`, for arrays that keep text in `CHAR`: a cell that is not UTF-8 fails.
+    Utf8,
+}
+
+/// What days become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Days {
+    /// `Int64`, as they are stored: also those that `Date32` cannot hold, of which "not a time", the fill value, is one.
+    #[default]
+    Int64,
+    /// `Date32`, copied: a day that does not fit fails.
+    Date32,
+}
+
+/// What `BOOL` becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Booleans {
+    /// `Boolean`, a bit a value, copied: a value other than 0 and 1 fails.
+    #[default]
+    Bits,
+    /// `UInt8`, as they are stored.
+    UInt8,
+}
+
+/// What enumerated attributes become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Enumerations {
+    /// `Dictionary`, with the stored numbers as its keys, not copied. Numbers that the enumeration does not have are null.
+    #[default]
+    Dictionary,
+    /// The stored numbers.
+    Numbers,
+}
