@@ -235,7 +235,8 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Group)]
 #[command(
     after_help = "\
-Members are named as the group names them. URIs of local folders are followed; others, such as s3://..., are shown.
+Members are named as the group names them. With --recursive, or where the group is in a store itself, members in stores are \
+looked at, too; otherwise their URIs are shown.
 
 Examples:
   tdb group stations
@@ -252,7 +253,7 @@ pub(crate) struct GroupArgs {
     /// Folder of the group.
     #[arg(required = true)]
     pub(crate) group: Option<PathBuf>,
-    /// Also show the members of member groups, and theirs.
+    /// Also show the members of member groups, and theirs, and look at members in stores.
     #[arg(long, short)]
     pub(crate) recursive: bool,
     #[command(flatten)]

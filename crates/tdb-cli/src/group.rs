@@ -10,7 +10,7 @@ use tdb_schema::ArrayMetadata;
 use crate::args::GroupArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::meta;
-use crate::place::Stores;
+use crate::place::{Stores, is_url};
 use crate::table::{self, Heading};
 
 pub(crate) mod change;
@@ -33,14 +33,14 @@ pub(crate) fn run(args: &GroupArgs, stores: &Stores, out: &mut dyn Write) -> Res
     Ok(())
 }
 
+/// Opens the group. Members of a local group that are in stores are looked at only if they are asked for: it takes requests.
 fn open(args: &GroupArgs, stores: &Stores, path: &Path) -> Result<Group> {
     let options = args.window.options(&args.key)?;
     // A store that is not known is told by its own words.
     stores.storage(path)?;
-    let group = match path.to_str() {
-        Some(location) => {
-            options.open_group_in(stores.places(), location.strip_prefix("file://").unwrap_or(location))
-        }
+    let group = match path.to_str().map(|location| location.strip_prefix("file://").unwrap_or(location)) {
+        Some(location) if args.recursive || is_url(path) => options.open_group_in(stores.places(), location),
+        Some(location) => options.open_group(location),
         None => options.open_group(path),
     };
     group.map_err(|error| Failure::of_array(path, error))

@@ -41,7 +41,7 @@ fn sample() -> Scratch {
         member(ObjectType::Array, "weather", Some("air")),
         member(ObjectType::Group, "inner", None),
         member(ObjectType::Array, "gone", None),
-        member(ObjectType::Array, "s3://bucket/sea", Some("sea")),
+        member(ObjectType::Array, "hdfs://cluster/sea", Some("sea")),
     ];
     write(root, &format!("__group/__10_10_{UUID}_2"), &details(&members));
     let removed = GroupMember { deleted: true, ..members[2].clone() };
@@ -78,7 +78,7 @@ member     type   URI              there          at
 ---------  -----  ---------------  -------------  ---------------
 air        array  weather          array          DIR/weather
 (no name)  group  inner            group          DIR/inner
-sea        array  s3://bucket/sea  not looked at  s3://bucket/sea
+sea        array  hdfs://cluster/sea  not looked at  hdfs://cluster/sea
 
 metadata key  type   value
 ------------  -----  -------
@@ -149,7 +149,7 @@ fn group_files_are_dumped_field_by_field() {
     let group = sample();
     let shown = run(&["dump", text(&group.path().join(format!("__group/__10_10_{UUID}_2")))]);
     for part in
-        ["group version", "member object type", "2 (array)", "\"s3://bucket/sea\"", "member is deleted"]
+        ["group version", "member object type", "2 (array)", "\"hdfs://cluster/sea\"", "member is deleted"]
     {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
     }

@@ -19,6 +19,7 @@ mod future;
 mod groups;
 mod import;
 mod log;
+mod places;
 mod queries;
 mod raw_writes;
 mod rebuild;
