@@ -9,11 +9,13 @@
 use std::collections::{HashMap, HashSet};
 
 use tdb_codec::{to_u64, to_usize};
+use tdb_schema::FieldKind;
 
-use super::select::{Candidate, TileSelection, all_candidates, select, select_in, tiles_meeting};
+use super::keep::Keep;
+use super::select::{Candidate, TileSelection, Wanted, all_candidates, select, select_in, tiles_meeting};
 use crate::Result;
 use crate::buffers::index_of;
-use crate::condition::{Sources, Verdict};
+use crate::condition::{Decoded, Sources, Verdict};
 use crate::plan::Plan;
 use crate::worker::Worker;
 
@@ -27,6 +29,14 @@ pub(crate) enum Filter<'a> {
     Among(&'a Fingerprints),
 }
 
+/// What attributes say of a tile's cells.
+pub(super) struct Judged {
+    /// A byte a cell, 0 for those that are not taken; `None` if all are.
+    pub(super) wanted: Option<Vec<u8>>,
+    /// What was decoded for it.
+    pub(super) looked_at: Vec<(FieldKind, Decoded)>,
+}
+
 /// Cells of a query that may be in its result: no duplicates were dropped and no deletes applied yet.
 pub(crate) struct Selected {
     pub(crate) selections: Vec<TileSelection>,
@@ -36,16 +46,17 @@ pub(crate) struct Selected {
 
 /// Selects the cells of a query. `coordinates` says whether their coordinates are wanted, `dedup` whether older versions
 /// of cells are still among them.
-pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool) -> Result<Selected> {
+pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool, keep: &Keep<'_>) -> Result<Selected> {
     let context = plan.array.context();
+    let coordinates = if coordinates { Wanted::Yes } else { Wanted::No };
     let Some(program) = &plan.condition else {
-        return Ok(Selected { selections: select(plan, coordinates, Filter::All)?, matches: None });
+        return Ok(Selected { selections: select(plan, coordinates, Filter::All, keep)?, matches: None });
     };
     let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.share);
     if dedup {
-        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources));
+        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), keep);
     }
-    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources))?, matches: None })
+    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources), keep)?, matches: None })
 }
 
 /// Selects the cells of some tiles, among which older versions of cells may be, and what is needed to find those.
@@ -53,23 +64,27 @@ pub(crate) fn selected_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
+    keep: &Keep<'_>,
 ) -> Result<Selected> {
     let Some(sources) = condition else {
-        return Ok(Selected { selections: select_in(plan, candidates, true, Filter::All)?, matches: None });
+        let selections = select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?;
+        return Ok(Selected { selections, matches: None });
     };
     let filter = Filter::Matching(sources);
-    let matching = select_in(plan, filter.keep_candidates(candidates.clone())?, true, filter)?;
+    let own = filter.keep_candidates(candidates.clone())?;
+    let matching = select_in(plan, own, Wanted::Again, filter, keep)?;
     if matching.is_empty() {
         return Ok(Selected { selections: matching, matches: None });
     }
     // Bits of the set, and a number for each cell while they are set.
     let cells: usize = matching.iter().map(TileSelection::len).sum();
-    plan.share.charge(to_u64(cells).saturating_mul(4 + 8))?;
+    keep.charge(to_u64(cells).saturating_mul(4 + 8))?;
     let fingerprints = Fingerprints::of(&matching);
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
-    let selections = select_in(plan, candidates, true, Filter::Among(&fingerprints))?;
+    let selections = select_in(plan, candidates, Wanted::Yes, Filter::Among(&fingerprints), keep)?;
     let matches = matches(&selections, &matching);
+    keep.widen(&selections, &matches);
     Ok(Selected { selections, matches: Some(matches) })
 }
 
@@ -144,20 +159,24 @@ impl Filter<'_> {
         Ok(kept)
     }
 
-    /// The cells of a tile that are taken as far as their attributes say: `None` for all.
+    /// The cells of a tile that are taken as far as the condition says. `again` says that coordinates of all of them will be
+    /// looked at.
     pub(super) fn wanted(
         &self,
-        fragment: usize,
-        tile: usize,
-        cells: usize,
+        (fragment, tile, cells): (usize, usize, usize),
+        again: bool,
         worker: &mut Worker,
-    ) -> Result<Option<Vec<u8>>> {
-        let Self::Matching(sources) = self else { return Ok(None) };
+    ) -> Result<Judged> {
+        let Self::Matching(sources) = self else {
+            return Ok(Judged { wanted: None, looked_at: Vec::new() });
+        };
         sources.context.tile_len(cells, 1)?;
         let mut wanted = vec![1u8; cells];
-        let mut columns = sources.tile(fragment, tile, cells, worker)?;
+        let mut columns = sources.tile(fragment, tile, cells, worker)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
-        Ok(Some(wanted))
+        let decoded = sources.program.fields.iter().zip(columns.into_decoded());
+        let looked_at = decoded.filter_map(|(field, decoded)| Some((field.kind, decoded?))).collect();
+        Ok(Judged { wanted: Some(wanted), looked_at })
     }
 
     /// Whether cells can only be judged by their coordinates.
