@@ -82,8 +82,14 @@ pub(crate) fn selected_in(
     let fingerprints = Fingerprints::of(&matching);
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
-    let selections = select_in(plan, candidates, Wanted::Yes, Filter::Among(&fingerprints), keep)?;
+    let mut selections = select_in(plan, candidates, Wanted::Yes, Filter::Among(&fingerprints), keep)?;
     let matches = matches(&selections, &matching);
+    let mut flags = matches.as_slice();
+    for selection in &mut selections {
+        let (own, rest) = flags.split_at_checked(selection.len()).unwrap_or_default();
+        selection.only_replaces = !own.contains(&1);
+        flags = rest;
+    }
     keep.widen(&selections, &matches);
     Ok(Selected { selections, matches: Some(matches) })
 }

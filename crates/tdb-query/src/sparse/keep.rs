@@ -22,19 +22,20 @@ use crate::worker::Worker;
 /// Of a read without a memory budget no more than this is kept.
 pub(crate) const MOST: u64 = 256 << 20;
 /// What keeping a piece takes beside its bytes.
-const PIECE: u64 = 192;
+pub(crate) const PIECE: u64 = 192;
 
-/// Cells of a tile that are kept: of which fragment, which tile of it and which field, and whether all cells of the tile or those
-/// that are selected.
-pub(crate) type Place = (usize, usize, FieldKind, Extent);
+/// What is kept: of which fragment, which tile of it, and what of that.
+pub(crate) type Place = (usize, usize, Part);
 
-/// Which cells of a tile are kept.
+/// What is kept of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Extent {
-    /// Those that are selected.
-    Selected,
-    /// All, for a second look at its coordinates.
-    Tile,
+pub(crate) enum Part {
+    /// A field of the cells that are selected.
+    Selected(FieldKind),
+    /// A field of all cells, for a second look at them.
+    Whole(FieldKind),
+    /// When each cell was written, for a second look.
+    Timestamps,
 }
 
 /// Cells of one field of one tile.
@@ -143,20 +144,20 @@ impl<'p> Keep<'p> {
 
     /// The selected cells of a tile's field, if they are kept.
     pub(crate) fn take_selected(&self, selection: &TileSelection, field: FieldKind) -> Option<Piece> {
-        let place = (selection.fragment, selection.tile, field, Extent::Selected);
+        let place = (selection.fragment, selection.tile, Part::Selected(field));
         // Where cells were dropped since, those that are kept are others.
         self.take(&place).filter(|piece| piece.cells == selection.len())
     }
 
     /// Whether the selected cells of a tile's field are kept.
     pub(crate) fn has(&self, selection: &TileSelection, field: FieldKind) -> bool {
-        let place = (selection.fragment, selection.tile, field, Extent::Selected);
+        let place = (selection.fragment, selection.tile, Part::Selected(field));
         self.lock().pieces.get(&place).is_some_and(|piece| piece.cells == selection.len())
     }
 
     /// Whether anything of a field is kept.
     pub(crate) fn has_any(&self, field: FieldKind) -> bool {
-        self.lock().pieces.keys().any(|(_, _, of, _)| *of == field)
+        self.lock().pieces.keys().any(|(_, _, part)| *part == Part::Selected(field))
     }
 
     /// Keeps the selected cells of a decoded tile, `None` for all: if they are wanted, and fit. The memory of what is not kept
@@ -172,7 +173,7 @@ impl<'p> Keep<'p> {
         if !wanted {
             return decoded.give_back(worker);
         }
-        let place = (fragment, tile, field, Extent::Selected);
+        let place = (fragment, tile, Part::Selected(field));
         let bytes = decoded.held_by(cells);
         let mut left = Some(decoded);
         self.put(place, bytes, || match cells {
@@ -193,7 +194,7 @@ impl<'p> Keep<'p> {
             let flags = matches.get(start..end).unwrap_or_default();
             start = end;
             for field in self.fields {
-                let place = (selection.fragment, selection.tile, *field, Extent::Selected);
+                let place = (selection.fragment, selection.tile, Part::Selected(*field));
                 let Some(piece) = self.take(&place) else { continue };
                 let wide = if piece.cells == flags.len() { piece } else { piece.widened(flags) };
                 self.put(place, wide.held(), || wide);

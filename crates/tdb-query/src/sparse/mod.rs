@@ -169,6 +169,7 @@ fn need_columns(plan: &Plan, selections: &[TileSelection], keep: &Keep<'_>) -> R
     let schema = plan.array.schema();
     let fields: Vec<_> = plan.fields.iter().filter_map(|kind| schema.field_of(*kind)).collect();
     let at_hand = |selection: &TileSelection, kind| match kind {
+        _ if selection.only_replaces => true,
         FieldKind::Dimension(at) if at < selection.coordinates.len() => true,
         kind => keep.has(selection, kind),
     };

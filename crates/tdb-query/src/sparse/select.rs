@@ -5,7 +5,7 @@ use tdb_fragment::Mbr;
 use tdb_schema::{Dimension, FieldKind, Range};
 
 use super::filter::{Filter, Judged};
-use super::keep::{Extent, Keep, Piece};
+use super::keep::{Keep, Part, Piece};
 use super::pick::{numbers_of, var_cell};
 use crate::buffers::index_of;
 use crate::condition::Decoded;
@@ -35,6 +35,8 @@ pub(crate) struct TileSelection {
     pub(crate) timestamps: Option<Vec<u64>>,
     /// The fragment's first timestamp: when its cells were written, if it does not know better.
     pub(crate) written: u64,
+    /// Whether none of them is in the result: they are here because they may replace others.
+    pub(crate) only_replaces: bool,
 }
 
 /// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
@@ -310,14 +312,7 @@ impl Selector<'_> {
                 decoded.push(values);
             }
         }
-        let mut timestamps = None;
-        if let Some(field) = &source.timestamps {
-            let mut values = worker.room(context.tile_len(tile_cells, 8)?)?;
-            field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
-            let words = values.as_slice().as_chunks::<8>().0;
-            timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
-            worker.give_back(values);
-        }
+        let mut timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
         let mut cells = None;
         if judged {
             if !whole {
@@ -336,7 +331,17 @@ impl Selector<'_> {
         }
         let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), worker);
         let written = source.written;
-        Ok(Some(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written }))
+        let only_replaces = false;
+        Ok(Some(TileSelection {
+            fragment,
+            tile,
+            tile_cells,
+            cells,
+            coordinates,
+            timestamps,
+            written,
+            only_replaces,
+        }))
     }
 
     /// Decodes a dimension of a tile, unless it is kept since a first look. Chunks without a cell that is still wanted are
@@ -351,7 +356,7 @@ impl Selector<'_> {
     ) -> Result<Decoded> {
         let context = self.context;
         if let Some(Piece { cells, values, offsets, validity }) =
-            self.keep.take(&(fragment, tile, kind, Extent::Tile))
+            self.keep.take(&(fragment, tile, Part::Whole(kind)))
         {
             return Ok(Decoded { cells, values, offsets, validity });
         }
@@ -370,6 +375,38 @@ impl Selector<'_> {
         };
         field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
         Ok(Decoded { cells, values, offsets: None, validity: None })
+    }
+
+    /// When each cell of a tile was written, if its fragment knows.
+    fn timestamps(
+        &self,
+        (fragment, tile): (usize, usize),
+        source: &Source,
+        cells: usize,
+        worker: &mut Worker,
+    ) -> Result<Option<Vec<u64>>> {
+        let again = self.coordinates == Wanted::Again;
+        // At a first look the window alone asks for them.
+        let Some(field) = source.timestamps.as_ref().filter(|_| !again || source.filter_time) else {
+            return Ok(None);
+        };
+        let place = (fragment, tile, Part::Timestamps);
+        let values = match self.keep.take(&place) {
+            Some(kept) => kept.values,
+            None => {
+                let mut values = worker.room(self.context.tile_len(cells, 8)?)?;
+                field.decode_fixed(self.context, tile, values.as_mut_slice(), |_| true, worker)?;
+                values
+            }
+        };
+        let words = values.as_slice().as_chunks::<8>().0;
+        let timestamps = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut decoded = Some(Decoded { cells, values, offsets: None, validity: None });
+        if let Some(bytes) = decoded.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
+            self.keep.put(place, bytes, || decoded.take().map_or_else(Piece::none, Decoded::whole));
+        }
+        decoded.into_iter().for_each(|decoded| decoded.give_back(worker));
+        Ok(Some(timestamps))
     }
 
     /// Clears `wanted` for cells that are wanted by neither the filter, nor the time window, nor the window of keys.
@@ -415,7 +452,7 @@ impl Selector<'_> {
                 (None, false) => left.take().map(|decoded| decoded.whole().into()),
             });
             if let Some(bytes) = left.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
-                let place = (fragment, tile, kind, Extent::Tile);
+                let place = (fragment, tile, Part::Whole(kind));
                 self.keep.put(place, bytes, || left.take().map_or_else(Piece::none, Decoded::whole));
             }
             left.into_iter().for_each(|decoded| decoded.give_back(worker));

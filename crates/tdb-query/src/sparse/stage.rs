@@ -154,6 +154,10 @@ impl Stage<'_> {
         valid: Option<&mut [u8]>,
         worker: &mut Worker,
     ) -> Result<Buffer> {
+        // Its cells are going to be left out, whatever they hold.
+        if selection.only_replaces {
+            return Ok(Buffer::new());
+        }
         let piece = self.keep.take_selected(selection, self.kind);
         self.validity(selection, piece.as_ref(), valid, worker)?;
         let mut slots = slot.iter_mut();
@@ -204,6 +208,10 @@ impl Stage<'_> {
         valid: Option<&mut [u8]>,
         worker: &mut Worker,
     ) -> Result<()> {
+        // Its cells are going to be left out, whatever they hold.
+        if selection.only_replaces {
+            return Ok(());
+        }
         let piece = self.keep.take_selected(selection, self.kind);
         self.validity(selection, piece.as_ref(), valid, worker)?;
         if let Some(piece) = piece.filter(|piece| piece.values.len() == slot.len()) {
