@@ -100,7 +100,7 @@ pub(super) fn run(
     let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &Keep<'_>| -> Result<Vec<TileSelection>> {
         let selections = select_in(plan, free, Wanted::No, filter, keep)?;
         Ok(match surviving(plan, &selections, None, keep)? {
-            Some(keep) => narrow(selections, &keep),
+            Some(held) => narrow(selections, &held, keep),
             None => selections,
         })
     };
@@ -174,7 +174,7 @@ fn newest(
         }
     }
     let keep = surviving(plan, &selections, Some(keep), kept)?.unwrap_or_default();
-    Ok(narrow(selections, &keep))
+    Ok(narrow(selections, &keep, kept))
 }
 
 /// What statistics say of a whole fragment, if they say all that is wanted.

@@ -39,7 +39,7 @@ pub(crate) struct MatchField<'a> {
 
 /// The cells of a region: those of one field, put together.
 #[derive(Default)]
-struct Painted {
+pub(crate) struct Painted {
     values: Buffer,
     offsets: Option<Vec<u64>>,
     validity: Option<Vec<u8>>,
@@ -141,11 +141,10 @@ pub(super) fn mask(
                 return Ok(());
             };
             let mut wanted = vec![1u8; part.cells()];
-            let mut columns = matcher.columns(index, &part, worker);
-            program.apply(0, &mut columns, &mut wanted)?;
+            let painted = matcher.apply(index, &part, &mut wanted, worker)?;
             let map = region.map_of_part(&part);
             map.copy(&wanted, piece, 1);
-            let cells = (&map, columns.painted.as_slice());
+            let cells = (&map, painted.as_slice());
             begun.iter_mut().for_each(|begun| begun.take(Some(cells)));
             Ok(())
         })
@@ -189,15 +188,17 @@ impl<'a> Matcher<'a> {
         Ok(Self { array, space, program, fields })
     }
 
-    /// Clears `mask` for the cells of a part of space tile `index` that fail the condition.
+    /// Clears `mask` for the cells of a part of space tile `index` that fail the condition. Returns what was decoded for it.
     pub(crate) fn apply(
         &self,
         index: &[u64],
         part: &Region,
         mask: &mut [u8],
         worker: &mut Worker,
-    ) -> Result<()> {
-        self.program.apply(0, &mut self.columns(index, part, worker), mask)
+    ) -> Result<Vec<Option<Painted>>> {
+        let mut columns = self.columns(index, part, worker);
+        self.program.apply(0, &mut columns, mask)?;
+        Ok(columns.into_painted())
     }
 
     /// The columns of a part of space tile `index`.
@@ -262,12 +263,37 @@ impl PartColumns<'_> {
                 painted.offsets = Some(offsets);
             }
         }
-        if field.presence {
-            let mut present = vec![0; cells];
-            field.sources.paint_presence(part, &mut present);
-            painted.present = present.contains(&0).then_some(present);
-        }
+        painted.present = field.presence_in(part);
         Ok(painted)
+    }
+
+    /// What was decoded so far, field by field.
+    fn into_painted(self) -> Vec<Option<Painted>> {
+        self.painted
+    }
+
+    /// Takes over what the columns of another matcher have decoded of the same part.
+    pub(crate) fn take_over(&mut self, other: &Matcher<'_>, painted: Vec<Option<Painted>>) {
+        for (from, painted) in other.fields.iter().zip(painted) {
+            let matcher = self.matcher;
+            let at = matcher.fields.iter().position(|own| own.kind == from.kind);
+            let own = at.and_then(|at| Some((matcher.fields.get(at)?, self.painted.get_mut(at)?)));
+            if let (Some((own, slot)), Some(painted)) = (own, painted) {
+                *slot = Some(Painted { present: own.presence_in(self.part), ..painted });
+            }
+        }
+    }
+}
+
+impl MatchField<'_> {
+    /// Which cells of a part were written, a byte a cell; `None` if all were, or nobody asks.
+    fn presence_in(&self, part: &Region) -> Option<Vec<u8>> {
+        if !self.presence || matches!(self.kind, FieldKind::Dimension(_)) {
+            return None;
+        }
+        let mut present = vec![0; part.cells()];
+        self.sources.paint_presence(part, &mut present);
+        present.contains(&0).then_some(present)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::plan::{Plan, TIMESTAMPS};
 use crate::sparse::filter::{Filter, meeting};
 use crate::sparse::keep::{MOST, PIECE};
 use crate::sparse::{Candidate, Sorting, candidates};
-use crate::tiles::FieldTiles;
 use crate::spec::ColumnSpec;
+use crate::tiles::FieldTiles;
 use crate::{Error, Result};
 
 /// Bytes of the key and the number of a cell that is sorted.
@@ -70,7 +70,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
         };
         let (looked_at, others): (Vec<_>, Vec<_>) = taken.iter().partition(was_looked_at);
         let mut values = read(plan, &mut field, others, &of)?;
-        values = values.saturating_add(read(plan, &mut FieldPlan::default(), looked_at.iter().copied(), &of)?);
+        values =
+            values.saturating_add(read(plan, &mut FieldPlan::default(), looked_at.iter().copied(), &of)?);
         let bytes = column_bytes(&spec, cells, values);
         (result_bytes, largest) = (result_bytes.saturating_add(bytes), largest.max(bytes));
         // Coordinates that ordering needs are at hand.
@@ -130,9 +131,8 @@ fn searches(
         let kind = FieldKind::Dimension(index);
         let looked = looked.entry(kind).or_default();
         // What is looked at once more is kept.
-        let fresh = |tile: &&Candidate| {
-            (sorting.sorts || !tile.whole) && looked.insert((tile.fragment, tile.tile))
-        };
+        let fresh =
+            |tile: &&Candidate| (sorting.sorts || !tile.whole) && looked.insert((tile.fragment, tile.tile));
         let all: Vec<&Candidate> = tiles.matching.iter().chain(&tiles.versions).filter(fresh).collect();
         read(plan, &mut field, all, |_| Some(kind))?;
         fields.push(field);

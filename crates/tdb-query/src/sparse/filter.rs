@@ -286,8 +286,8 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Narrows selections to the cells of which `keep` is not 0; selections without any are dropped.
-pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8]) -> Vec<TileSelection> {
+/// Narrows selections to the cells of which `keep` is not 0, and what is kept of them; selections without any are dropped.
+pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_>) -> Vec<TileSelection> {
     let mut start = 0usize;
     let mut narrowed = Vec::with_capacity(selections.len());
     for mut selection in selections {
@@ -298,10 +298,12 @@ pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8]) -> Vec<TileSel
             narrowed.push(selection);
             continue;
         }
-        let numbers = (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at);
+        let numbers: Vec<u32> =
+            (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at).collect();
+        kept.narrow(&selection, &numbers);
         let cells: Vec<u32> = match &selection.cells {
-            Some(cells) => numbers.filter_map(|at| cells.get(index_of(at)).copied()).collect(),
-            None => numbers.collect(),
+            Some(cells) => numbers.iter().filter_map(|at| cells.get(index_of(*at)).copied()).collect(),
+            None => numbers,
         };
         // Coordinates and timestamps no longer belong to the cells.
         selection.coordinates = Vec::new();

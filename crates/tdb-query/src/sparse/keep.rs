@@ -185,6 +185,19 @@ impl<'p> Keep<'p> {
         }
     }
 
+    /// Makes pieces fit a selection of which only these cells stay: `numbers` among those that are selected.
+    pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) {
+        for field in self.fields {
+            let Some(piece) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
+                continue;
+            };
+            let Piece { cells, values, offsets, validity } = piece;
+            let decoded = Decoded { cells, values, offsets, validity };
+            let place = (selection.fragment, selection.tile, Part::Selected(*field));
+            self.put(place, decoded.held_by(Some(numbers)), || decoded.picked(numbers));
+        }
+    }
+
     /// Makes pieces fit selections that take more cells of the same tiles than those they were kept for. Of the cells that come
     /// in, which are 0 in `matches` (a byte a cell of all selections), nobody is going to look at the values.
     pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) {
@@ -306,7 +319,8 @@ impl Decoded {
                 (picked, None)
             }
             Some(all) => {
-                let (mut picked, mut ends) = (Buffer::new(), Vec::with_capacity(cells.len().saturating_add(1)));
+                let (mut picked, mut ends) =
+                    (Buffer::new(), Vec::with_capacity(cells.len().saturating_add(1)));
                 let mut end = 0u64;
                 ends.push(end);
                 let push = |len: u64| {

@@ -301,10 +301,17 @@ impl Selector<'_> {
             for (index, (dimension, set)) in self.dimensions.iter().zip(self.ranges).enumerate() {
                 let Some(field) = source.dimensions.get(index) else { break };
                 let kind = FieldKind::Dimension(index);
-                let known = looked_at.iter().position(|(of, _)| *of == kind).map(|at| looked_at.swap_remove(at).1);
+                let known =
+                    looked_at.iter().position(|(of, _)| *of == kind).map(|at| looked_at.swap_remove(at).1);
                 let values = match known {
                     Some(known) => known,
-                    None => self.decode((fragment, tile, kind), field, judged.then_some(&*wanted), tile_cells, worker)?,
+                    None => self.decode(
+                        (fragment, tile, kind),
+                        field,
+                        judged.then_some(&*wanted),
+                        tile_cells,
+                        worker,
+                    )?,
                 };
                 if !whole {
                     keep_inside(&values, dimension, set, &mut wanted);

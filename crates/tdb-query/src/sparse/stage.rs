@@ -32,7 +32,11 @@ impl Spare {
 }
 
 /// The coordinates of the selected cells, a column a dimension.
-pub(super) fn stage_coordinates(plan: &Plan, selections: &[TileSelection], cells: usize) -> Result<Vec<Column>> {
+pub(super) fn stage_coordinates(
+    plan: &Plan,
+    selections: &[TileSelection],
+    cells: usize,
+) -> Result<Vec<Column>> {
     let schema = plan.array.schema();
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
     let fields = dimensions.filter_map(|kind| schema.field_of(kind));
@@ -166,7 +170,8 @@ impl Stage<'_> {
                 *slot = len;
             }
         };
-        let length = |pair: &[u64]| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start));
+        let length =
+            |pair: &[u64]| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start));
         if let Some(Piece { values, offsets: Some(offsets), .. }) = piece {
             offsets.windows(2).map(length).for_each(push);
             return Ok(values);
