@@ -40,6 +40,12 @@ impl Share {
         self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
     }
 
+    /// Counts memory that is about to be taken. Where it does not fit, `free` frees memory that can be done without: it is told
+    /// how much is missing, and says how much it freed.
+    pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> u64) -> Result<(), QueryError> {
+        self.room.as_ref().map_or(Ok(()), |room| room.charge_freeing(bytes, free))
+    }
+
     /// Counts memory that can be done without, unless it takes more than half of what is left.
     pub fn spare(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
@@ -50,11 +56,18 @@ impl Share {
         room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
-    /// Counts what so many selected cells are going to take.
-    pub fn admit(&self, cells: u64) -> Result<(), QueryError> {
+    /// Counts memory no more that [`Self::spare`] counted.
+    pub fn release(&self, bytes: u64) {
+        if let Some(room) = &self.room {
+            room.release(bytes);
+        }
+    }
+
+    /// Counts what so many selected cells are going to take; `free` as for [`Self::charge_freeing`].
+    pub fn admit(&self, cells: u64, free: impl FnMut(u64) -> u64) -> Result<(), QueryError> {
         let Some(room) = &self.room else { return Ok(()) };
         room.cells.fetch_add(cells, Ordering::Relaxed);
-        room.charge(cells.saturating_mul(room.per_cell))
+        room.charge_freeing(cells.saturating_mul(room.per_cell), free)
     }
 }
 
@@ -131,9 +144,25 @@ impl Room {
 
     /// Counts memory that is about to be taken.
     pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
+        self.charge_freeing(bytes, |_| 0)
+    }
+
+    fn charge_freeing(&self, bytes: u64, mut free: impl FnMut(u64) -> u64) -> Result<(), QueryError> {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let used = before.saturating_add(bytes);
-        if used <= self.bytes { Ok(()) } else { Err(self.over(used)) }
+        let mut used = before.saturating_add(bytes);
+        while used > self.bytes {
+            let freed = free(used.saturating_sub(self.bytes));
+            if freed == 0 {
+                return Err(self.over(used));
+            }
+            self.release(freed);
+            used = used.saturating_sub(freed);
+        }
+        Ok(())
+    }
+
+    fn release(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// The error of a read that takes so much.
@@ -177,6 +206,22 @@ mod tests {
         assert_eq!(share.charge(75_000), Ok(()), "what was refused is not counted");
         assert!(share.charge(1).is_err());
         assert!(Share::default().spare(u64::MAX));
+    }
+
+    #[test]
+    fn memory_that_can_be_done_without_makes_way_for_what_is_needed() {
+        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        assert!(share.spare(150_000));
+        assert_eq!(share.charge_freeing(150_000, |_| 0), Ok(()));
+        let mut missing = Vec::new();
+        let mut free = |bytes| {
+            missing.push(bytes);
+            50_000
+        };
+        assert_eq!(share.charge_freeing(90_000, &mut free), Ok(()));
+        assert_eq!(missing, [90_000, 40_000]);
+        assert!(share.charge(10_001).is_err(), "what was freed is taken now");
     }
 
     #[test]

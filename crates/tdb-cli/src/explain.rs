@@ -96,6 +96,13 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
     writeln!(out, "reads: {most}{tiles} tiles in {requests} requests, {bytes} bytes")?;
     let (chunks, decoded) = (explain.chunks(), explain.decoded());
     writeln!(out, "decodes: {most}{decoded} bytes in about {chunks} chunks")?;
+    if explain.again() > 0 {
+        writeln!(
+            out,
+            "decodes again: {most}{} tiles, which memory does not hold until they are needed",
+            explain.again()
+        )?;
+    }
     // Coordinates that finding cells reads anyway are listed there.
     let rows: Vec<&FieldPlan> = explain.fields.iter().filter(|field| field.tiles > 0).collect();
     let headings = [
@@ -198,6 +205,7 @@ fn as_json(explain: &Explain) -> Value {
             "bytes": field.bytes,
             "chunks": field.chunks,
             "decoded": field.decoded,
+            "again": field.again,
         })
     };
     json!({
@@ -209,6 +217,7 @@ fn as_json(explain: &Explain) -> Value {
         "bytes": explain.bytes(),
         "chunks": explain.chunks(),
         "decoded": explain.decoded(),
+        "tiles_again": explain.again(),
         "tiles_ruled_out": explain.ruled_out(),
         "cells": explain.cells,
         "exact": explain.exact,

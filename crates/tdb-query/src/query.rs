@@ -276,7 +276,8 @@ impl Read {
     /// # Errors
     /// A field or range that does not fit the array, or damaged metadata.
     pub fn explain(self) -> Result<Explain> {
-        explain(&self.plan()?)
+        let memory = self.memory;
+        explain(&self.plan()?, memory)
     }
 
     /// Runs the query batch by batch: all that [`Self::collect`] returns, in the same order, in pieces that fit the memory

@@ -164,15 +164,19 @@ fn of_part(
     worker: &mut Worker,
 ) -> Result<Vec<Tally>> {
     let mut mask = vec![1u8; part.cells()];
-    if let Some(condition) = condition {
-        condition.apply(index, part, &mut mask, worker)?;
-    }
+    let looked_at = match condition {
+        Some(condition) => Some((condition, condition.apply(index, part, &mut mask, worker)?)),
+        None => None,
+    };
     let mut tallies: Vec<Tally> = wanted.iter().map(WantedField::nothing).collect();
     if !mask.contains(&1) {
         return Ok(tallies);
     }
     let all = !mask.contains(&0);
     let mut columns = matcher.columns(index, part, worker);
+    if let Some((condition, painted)) = looked_at {
+        columns.take_over(condition, painted);
+    }
     let slots = tallies.iter_mut().zip(wanted.iter().zip(open)).zip(&matcher.fields).enumerate();
     for (at, ((tally, (field, open)), own)) in slots {
         if !open || own.sources.is_empty() {

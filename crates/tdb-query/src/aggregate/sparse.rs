@@ -17,8 +17,9 @@ use crate::order::{CellOrder, permutation};
 use crate::plan::Plan;
 use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
+use crate::sparse::keep::Keep;
 use crate::sparse::select::{
-    Candidate, TileSelection, all_candidates, candidates_of, filters_time, lies_inside, select_in,
+    Candidate, TileSelection, Wanted, all_candidates, candidates_of, filters_time, lies_inside, select_in,
     tiles_meeting,
 };
 use crate::sparse::{Sorting, views_of};
@@ -96,24 +97,25 @@ pub(super) fn run(
         }
     }
     let filter = condition.map_or(Filter::All, Filter::Matching);
-    let of_free = |plan: &Plan, free: Vec<Candidate>| -> Result<Vec<TileSelection>> {
-        let selections = select_in(plan, free, false, filter)?;
-        Ok(match surviving(plan, &selections, None)? {
-            Some(keep) => narrow(selections, &keep),
+    let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &Keep<'_>| -> Result<Vec<TileSelection>> {
+        let selections = select_in(plan, free, Wanted::No, filter, keep)?;
+        Ok(match surviving(plan, &selections, None, keep)? {
+            Some(held) => narrow(selections, &held, keep),
             None => selections,
         })
     };
-    let of_tile = |selection: TileSelection, worker: &mut Worker| {
-        Ok((to_u64(selection.len()), of_selection(&sources, wanted, &selection, worker)?))
+    let tally = |selections: Vec<TileSelection>, keep: &Keep<'_>| {
+        parallel::run(context.threads, selections, Worker::default, |selection, worker| {
+            Ok((to_u64(selection.len()), of_selection(&sources, wanted, &selection, keep, worker)?))
+        })
     };
-    let tally =
-        |selections: Vec<TileSelection>| parallel::run(context.threads, selections, Worker::default, of_tile);
     let mut add_all =
         |found: Vec<(u64, Vec<Tally>)>| found.into_iter().for_each(|(cells, more)| add(cells, more));
     let Some(memory) = memory else {
-        let mut selections = of_free(plan, free)?;
-        selections.extend(newest(plan, contested, condition)?);
-        add_all(tally(selections)?);
+        let keep = Keep::scanned(plan);
+        let mut selections = of_free(plan, free, &keep)?;
+        selections.extend(newest(plan, contested, condition, &keep)?);
+        add_all(tally(selections, &keep)?);
         return Ok((count, tallies));
     };
     let mut plan = plan.clone();
@@ -128,7 +130,8 @@ pub(super) fn run(
         plan
     });
     let alone = stream::for_each_group(&plan, memory, free, |part, group| {
-        add_all(tally(of_free(part, group)?)?);
+        let keep = Keep::scanned(part);
+        add_all(tally(of_free(part, group, &keep)?, &keep)?);
         Ok(())
     });
     // Both must fit in what an error names as enough.
@@ -138,7 +141,9 @@ pub(super) fn run(
     })?;
     if let Some(plan) = overlapping {
         stream::for_each_part(&plan, memory, |part| {
-            add_all(tally(newest(part, all_candidates(part, Filter::All)?, condition)?)?);
+            let keep = Keep::scanned(part);
+            let candidates = all_candidates(part, Filter::All)?;
+            add_all(tally(newest(part, candidates, condition, &keep)?, &keep)?);
             Ok(())
         })?;
     }
@@ -150,13 +155,14 @@ fn newest(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
+    kept: &Keep<'_>,
 ) -> Result<Vec<TileSelection>> {
     let array = &plan.array;
-    let Selected { selections, matches } = selected_in(plan, candidates, condition)?;
+    let Selected { selections, matches } = selected_in(plan, candidates, condition, kept)?;
     if selections.is_empty() {
         return Ok(selections);
     }
-    plan.share.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
+    kept.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
     let order = CellOrder::of(tdb_codec::Layout::GlobalOrder, array.schema());
     let newest = permutation(array.context().threads, array.schema(), views_of(&selections), order, true)?;
     let mut keep = vec![0u8; selections.iter().map(TileSelection::len).sum()];
@@ -167,8 +173,8 @@ fn newest(
             *slot = u8::from(matched);
         }
     }
-    let keep = surviving(plan, &selections, Some(keep))?.unwrap_or_default();
-    Ok(narrow(selections, &keep))
+    let keep = surviving(plan, &selections, Some(keep), kept)?.unwrap_or_default();
+    Ok(narrow(selections, &keep, kept))
 }
 
 /// What statistics say of a whole fragment, if they say all that is wanted.
@@ -209,6 +215,7 @@ fn of_selection(
     sources: &Sources<'_>,
     wanted: &[WantedField],
     selection: &TileSelection,
+    keep: &Keep<'_>,
     worker: &mut Worker,
 ) -> Result<Vec<Tally>> {
     let TileSelection { fragment, tile, tile_cells, .. } = *selection;
@@ -228,6 +235,11 @@ fn of_selection(
                 tallies.push(tally);
                 continue;
             }
+        }
+        let kept = sources.program.fields.get(index);
+        if let Some(kept) = kept.and_then(|program| keep.take_selected(selection, program.kind)) {
+            tallies.push(field.of_column(kept.view(), selection.len(), None));
+            continue;
         }
         tallies.push(match columns.column(index, &mask)? {
             Some(view) => field.of_column(view, tile_cells, selection.cells.as_deref()),

@@ -22,4 +22,4 @@ mod tests;
 pub use self::evaluate::{ColumnView, Columns, typed};
 pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
-pub(crate) use self::tiles::Sources;
+pub(crate) use self::tiles::{Decoded, Sources};

@@ -11,7 +11,7 @@ use super::evaluate::{ColumnView, Columns};
 use super::prune::Verdict;
 use super::resolve::{Program, ProgramField};
 use crate::Result;
-use crate::buffers::{VarTile, zeroed};
+use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
@@ -177,7 +177,8 @@ impl<'a> Sources<'a> {
         let decoded = sources.iter().map(|_| None).collect();
         let fragment = self.fragments.get(fragment).map(Arc::as_ref);
         let (context, fields) = (self.context, self.program.fields.as_slice());
-        Ok(TileColumns { context, fields, fragment, sources, tile, cells, worker, decoded })
+        let whole = false;
+        Ok(TileColumns { context, fields, fragment, sources, tile, cells, whole, worker, decoded })
     }
 
     fn open(&self, fragment: usize) -> Result<&[Source]> {
@@ -244,15 +245,51 @@ pub(crate) struct TileColumns<'s> {
     sources: &'s [Source],
     tile: usize,
     cells: usize,
+    /// Whether coordinates are decoded in all chunks: cells that no test asks for will be looked at.
+    whole: bool,
     worker: &'s mut Worker,
     decoded: Vec<Option<Decoded>>,
 }
 
-#[derive(Default)]
-struct Decoded {
-    values: Buffer,
-    offsets: Option<Vec<u64>>,
-    validity: Option<Vec<u8>>,
+/// A decoded tile of a field. Of chunks without a wanted cell it holds whatever was there before.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    /// How many cells it has.
+    pub(crate) cells: usize,
+    pub(crate) values: Buffer,
+    /// For var-length fields, one more offset than cells.
+    pub(crate) offsets: Option<Vec<u64>>,
+    /// For nullable fields, a byte a cell: 0 is null.
+    pub(crate) validity: Option<Vec<u8>>,
+}
+
+impl Decoded {
+    /// Gives the memory to the tiles to come.
+    pub(crate) fn give_back(self, worker: &mut Worker) {
+        match self.offsets {
+            None => worker.give_back(self.values),
+            Some(offsets) => worker.strings = VarTile { offsets, values: self.values },
+        }
+    }
+}
+
+impl TileColumns<'_> {
+    /// Decodes all chunks of coordinates, where it decodes any.
+    pub(crate) const fn whole_coordinates(mut self, whole: bool) -> Self {
+        self.whole = whole;
+        self
+    }
+
+    /// What was decoded so far, by field of the program.
+    pub(crate) fn into_decoded(mut self) -> Vec<Option<Decoded>> {
+        core::mem::take(&mut self.decoded)
+    }
+}
+
+impl Drop for TileColumns<'_> {
+    fn drop(&mut self) {
+        self.decoded.drain(..).flatten().for_each(|decoded| decoded.give_back(self.worker));
+    }
 }
 
 impl Columns for TileColumns<'_> {
@@ -270,17 +307,19 @@ impl Columns for TileColumns<'_> {
         };
         let Some(slot) = self.decoded.get_mut(field) else { return Ok(None) };
         if slot.is_none() {
-            let mut decoded = Decoded::default();
             let (context, tile, cells, worker) = (self.context, self.tile, self.cells, &mut *self.worker);
+            let mut decoded = Decoded { cells, ..Decoded::default() };
+            let all = self.whole && matches!(own, FieldKind::Dimension(_));
             // The claimed count is believed once cells were decoded: memory is asked for, and bounded, before.
             match program.spec.cell_size {
                 Some(size) => {
-                    decoded.values = zeroed(context.tile_len(cells, size)?)?;
+                    decoded.values = worker.room(context.tile_len(cells, size)?)?;
                     let out = decoded.values.as_mut_slice();
-                    tiles.decode_fixed(context, tile, out, |bytes| wanted(mask, size, &bytes), worker)?;
+                    let any = |bytes| all || wanted(mask, size, &bytes);
+                    tiles.decode_fixed(context, tile, out, any, worker)?;
                 }
                 None => {
-                    let mut var = VarTile::default();
+                    let mut var = core::mem::take(&mut worker.strings);
                     tiles.decode_var(context, tile, cells, &mut var, worker)?;
                     decoded.values = var.values;
                     decoded.offsets = Some(var.offsets);

@@ -3,10 +3,12 @@
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
+use super::cell_map::CellMap;
 use super::overlay::Overlay;
 use super::paint::{Target, VarTarget};
 use super::sources::FieldSources;
 use super::space::{Region, Space};
+use super::split_validity;
 use crate::buffers::{lengths_to_offsets, split_lengths, zeroed};
 use crate::condition::{ColumnView, Columns, Program};
 use crate::facts::{Facts, FieldFacts, Nulls};
@@ -37,37 +39,117 @@ pub(crate) struct MatchField<'a> {
 
 /// The cells of a region: those of one field, put together.
 #[derive(Default)]
-struct Painted {
+pub(crate) struct Painted {
     values: Buffer,
     offsets: Option<Vec<u64>>,
     validity: Option<Vec<u8>>,
     present: Option<Vec<u8>>,
 }
 
-/// For every cell of a query whether it satisfies the condition: a byte a cell, in the order of the result.
+/// A column of the result, as far as the condition has looked at its cells.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) kind: FieldKind,
+    pub(super) values: Buffer,
+    pub(super) validity: Option<Vec<u8>>,
+    /// For each region, which of its space tiles are there, in their order.
+    pub(super) painted: Vec<Vec<bool>>,
+}
+
+impl Begun {
+    /// Whether it has any cells yet.
+    pub(super) fn has_cells(&self) -> bool {
+        self.painted.iter().flatten().any(|painted| *painted)
+    }
+}
+
+/// A region's part of such a column.
+struct BegunPart<'b> {
+    /// Which field of the program.
+    field: usize,
+    size: usize,
+    values: &'b mut [u8],
+    validity: Option<&'b mut [u8]>,
+    painted: &'b mut Vec<bool>,
+}
+
+impl BegunPart<'_> {
+    /// Takes over the cells of a part of the next space tile, if the condition has looked at them.
+    fn take(&mut self, cells: Option<(&CellMap, &[Option<Painted>])>) {
+        let own = cells.and_then(|(map, all)| Some((map, all.get(self.field)?.as_ref()?)));
+        self.painted.push(own.is_some());
+        let Some((map, own)) = own else { return };
+        map.copy(own.values.as_slice(), self.values, self.size);
+        if let Some((validity, own)) = self.validity.as_deref_mut().zip(own.validity.as_deref()) {
+            map.copy(own, validity, 1);
+        }
+    }
+}
+
+/// Columns of the result whose cells a condition looks at. Values of variable length are not among them: where they go is known
+/// only when all are there.
+fn begin(plan: &Plan, program: &Program, space: &Space, regions: &[Region]) -> Result<Vec<Begun>> {
+    let mut columns = Vec::new();
+    for field in &program.fields {
+        let asked = plan.fields.contains(&field.kind) && matches!(field.kind, FieldKind::Attribute(_));
+        let Some(size) = field.spec.cell_size.filter(|_| asked) else { continue };
+        let validity = field.spec.nullable.then(|| vec![0; space.cells()]);
+        let painted = regions.iter().map(|_| Vec::new()).collect();
+        columns.push(Begun { kind: field.kind, values: zeroed(space.bytes(size)?)?, validity, painted });
+    }
+    Ok(columns)
+}
+
+/// The parts of such columns, region by region.
+fn parts_of<'b>(begun: &'b mut [Begun], program: &Program, regions: &[Region]) -> Vec<Vec<BegunPart<'b>>> {
+    let mut parts: Vec<Vec<BegunPart<'b>>> = regions.iter().map(|_| Vec::new()).collect();
+    for Begun { kind, values, validity, painted } in begun {
+        let Some(field) = program.fields.iter().position(|field| field.kind == *kind) else { continue };
+        let size = program.fields.get(field).and_then(|field| field.spec.cell_size).unwrap_or(0);
+        let bytes = regions.iter().map(|region| region.cells().saturating_mul(size));
+        let values = split_lengths(values.as_mut_slice(), bytes);
+        let validity = split_validity(validity, regions);
+        let own = values.into_iter().zip(validity).zip(painted.iter_mut());
+        for (parts, ((values, validity), painted)) in parts.iter_mut().zip(own) {
+            parts.push(BegunPart { field, size, values, validity, painted });
+        }
+    }
+    parts
+}
+
+/// For every cell of a query whether it satisfies the condition: a byte a cell, in the order of the result. Cells that are
+/// decoded for it go to the columns of the result at once.
 pub(super) fn mask(
     plan: &Plan,
     program: &Program,
     space: &Space,
     regions: &[Region],
     overlays: &[Option<Overlay>],
-) -> Result<Vec<u8>> {
+) -> Result<(Vec<u8>, Vec<Begun>)> {
     let context = plan.array.context();
     zeroed(space.bytes(1)?)?;
     let mut mask = vec![0u8; space.cells()];
+    let mut columns = begin(plan, program, space, regions)?;
     let matcher = Matcher::open(plan, program, space, overlays, false)?;
     let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
-    let jobs: Vec<_> = regions.iter().zip(pieces).collect();
-    parallel::run(context.threads, jobs, Worker::default, |(region, piece), worker| {
+    let begun = parts_of(&mut columns, program, regions);
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(begun)).collect();
+    parallel::run(context.threads, jobs, Worker::default, |(region, (piece, mut begun)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
-            let Some(part) = region.part(&bounds, space.order) else { return Ok(()) };
+            let Some(part) = region.part(&bounds, space.order) else {
+                begun.iter_mut().for_each(|begun| begun.take(None));
+                return Ok(());
+            };
             let mut wanted = vec![1u8; part.cells()];
-            matcher.apply(index, &part, &mut wanted, worker)?;
-            region.map_of_part(&part).copy(&wanted, piece, 1);
+            let painted = matcher.apply(index, &part, &mut wanted, worker)?;
+            let map = region.map_of_part(&part);
+            map.copy(&wanted, piece, 1);
+            let cells = (&map, painted.as_slice());
+            begun.iter_mut().for_each(|begun| begun.take(Some(cells)));
             Ok(())
         })
     })?;
-    Ok(mask)
+    Ok((mask, columns))
 }
 
 impl<'a> Matcher<'a> {
@@ -106,15 +188,17 @@ impl<'a> Matcher<'a> {
         Ok(Self { array, space, program, fields })
     }
 
-    /// Clears `mask` for the cells of a part of space tile `index` that fail the condition.
+    /// Clears `mask` for the cells of a part of space tile `index` that fail the condition. Returns what was decoded for it.
     pub(crate) fn apply(
         &self,
         index: &[u64],
         part: &Region,
         mask: &mut [u8],
         worker: &mut Worker,
-    ) -> Result<()> {
-        self.program.apply(0, &mut self.columns(index, part, worker), mask)
+    ) -> Result<Vec<Option<Painted>>> {
+        let mut columns = self.columns(index, part, worker);
+        self.program.apply(0, &mut columns, mask)?;
+        Ok(columns.into_painted())
     }
 
     /// The columns of a part of space tile `index`.
@@ -165,7 +249,8 @@ impl PartColumns<'_> {
             Some(size) => {
                 painted.values = zeroed(context.tile_len(cells, size)?)?;
                 let validity = painted.validity.as_deref_mut();
-                let mut target = Target { values: painted.values.as_mut_slice(), validity, wanted: None };
+                let values = painted.values.as_mut_slice();
+                let mut target = Target { values, validity, wanted: None, painted: &[] };
                 field.sources.paint_fixed(context, space, part, spec, &mut target, self.worker)?;
             }
             None => {
@@ -178,12 +263,37 @@ impl PartColumns<'_> {
                 painted.offsets = Some(offsets);
             }
         }
-        if field.presence {
-            let mut present = vec![0; cells];
-            field.sources.paint_presence(part, &mut present);
-            painted.present = present.contains(&0).then_some(present);
-        }
+        painted.present = field.presence_in(part);
         Ok(painted)
+    }
+
+    /// What was decoded so far, field by field.
+    fn into_painted(self) -> Vec<Option<Painted>> {
+        self.painted
+    }
+
+    /// Takes over what the columns of another matcher have decoded of the same part.
+    pub(crate) fn take_over(&mut self, other: &Matcher<'_>, painted: Vec<Option<Painted>>) {
+        for (from, painted) in other.fields.iter().zip(painted) {
+            let matcher = self.matcher;
+            let at = matcher.fields.iter().position(|own| own.kind == from.kind);
+            let own = at.and_then(|at| Some((matcher.fields.get(at)?, self.painted.get_mut(at)?)));
+            if let (Some((own, slot)), Some(painted)) = (own, painted) {
+                *slot = Some(Painted { present: own.presence_in(self.part), ..painted });
+            }
+        }
+    }
+}
+
+impl MatchField<'_> {
+    /// Which cells of a part were written, a byte a cell; `None` if all were, or nobody asks.
+    fn presence_in(&self, part: &Region) -> Option<Vec<u8>> {
+        if !self.presence || matches!(self.kind, FieldKind::Dimension(_)) {
+            return None;
+        }
+        let mut present = vec![0; part.cells()];
+        self.sources.paint_presence(part, &mut present);
+        present.contains(&0).then_some(present)
     }
 }
 

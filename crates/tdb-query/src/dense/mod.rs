@@ -18,8 +18,9 @@
 //!    variable length are painted as (start, length) pairs into an arena of the region and gathered once at the end.
 //! 5. *Sparse fragments* of dense arrays (libtiledb up to 2.2) become an `Overlay`: their cells in the box are found
 //!    once and painted one by one.
-//! 6. *A condition* makes a mask of the whole result first, one space tile after another (`condition`). Painting passes
-//!    over tiles without a one, and puts fill values where there is a zero.
+//! 6. *A condition* makes a mask of the whole result first, one space tile after another (`condition`). What it decodes of
+//!    a returned field of fixed size goes to the column at once. Painting passes over tiles that are there already and
+//!    over those without a one, and puts fill values where there is a zero.
 
 mod arrange;
 mod axis;
@@ -40,6 +41,7 @@ use std::sync::Arc;
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
+use self::condition::Begun;
 use self::paint::{Target, VarTarget};
 use self::space::Region;
 use crate::buffers::{lengths_to_offsets, room_for, split_lengths, zeroed};
@@ -69,9 +71,12 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
     let rows = space.regions(1);
     let overlays = overlays(plan, &space)?;
-    let wanted = match &plan.condition {
-        Some(program) => Some(condition::mask(plan, program, &space, &rows, &overlays)?),
-        None => None,
+    let (wanted, mut begun) = match &plan.condition {
+        Some(program) => {
+            let (mask, begun) = condition::mask(plan, program, &space, &rows, &overlays)?;
+            (Some(mask), begun)
+        }
+        None => (None, Vec::new()),
     };
     let wanted = wanted.as_deref();
     let mut columns = Vec::with_capacity(plan.fields.len());
@@ -84,7 +89,11 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
                 let sources =
                     FieldSources::open(context, array.fragments(), &overlays, space.query(), *kind, &spec)?;
                 if spec.cell_size.is_some() {
-                    fixed_column(plan, &space, &regions, &sources, wanted, spec)?
+                    let at = begun.iter().position(|begun| begun.kind == *kind);
+                    let begun = at.map(|at| begun.swap_remove(at)).filter(Begun::has_cells);
+                    // What a condition has looked at goes on in the regions that it was looked at in.
+                    let regions = if begun.is_some() { &rows } else { &regions };
+                    fixed_column(plan, &space, regions, &sources, (wanted, begun), spec)?
                 } else {
                     var_column(plan, &space, &rows, &sources, wanted, spec)?
                 }
@@ -143,23 +152,26 @@ fn fixed_column(
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,
-    wanted: Option<&[u8]>,
+    (wanted, begun): (Option<&[u8]>, Option<Begun>),
     spec: ColumnSpec,
 ) -> Result<Column> {
     let context = plan.array.context();
     let size = spec.cell_size.unwrap_or(0);
-    let mut data = zeroed(space.bytes(size)?)?;
-    let mut validity = new_validity(&spec, space.cells());
+    let (mut data, mut validity, painted) = match begun {
+        Some(Begun { values, validity, painted, .. }) => (values, validity, painted),
+        None => (zeroed(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
+    };
     let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
     let validities = split_validity(&mut validity, regions);
     let rest = validities.into_iter().zip(split_wanted(wanted, regions));
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).collect();
+    let painted = painted.iter().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(painted).collect();
     parallel::run(
         context.threads,
         jobs,
         Worker::default,
-        |(region, (values, (validity, wanted))), worker| {
-            let mut target = Target { values, validity, wanted };
+        |((region, (values, (validity, wanted))), painted), worker| {
+            let mut target = Target { values, validity, wanted, painted };
             sources.paint_fixed(context, space, region, &spec, &mut target, worker)
         },
     )?;

@@ -18,6 +18,8 @@ pub(crate) struct Target<'t> {
     pub(crate) validity: Option<&'t mut [u8]>,
     /// Cells that are 0 here get fill values.
     pub(crate) wanted: Option<&'t [u8]>,
+    /// Which of the region's space tiles are painted already, in their order; those behind the last are not.
+    pub(crate) painted: &'t [bool],
 }
 
 /// Where a var-length field's cells of a region go.
@@ -108,7 +110,11 @@ impl FieldSources<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let size = spec.cell_size.unwrap_or(0);
+        let mut painted = target.painted.iter();
         space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
+            if painted.next() == Some(&true) {
+                return Ok(());
+            }
             let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| target.fill(spec, to, cells));

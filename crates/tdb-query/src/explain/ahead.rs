@@ -17,7 +17,7 @@ pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
     let Some(ahead) = plan.array.context().ahead.as_deref() else { return Ok(()) };
     ahead.drop_ranges();
     fetch_sections(plan, ahead);
-    let planned = super::fields(plan, true)?;
+    let planned = super::fields(plan, true, None)?;
     ahead.drop_ranges();
     let mut found = Needs::default();
     let mut needs = Needs::default();

@@ -58,6 +58,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let Some(part) = region.part(&bounds, space.order) else { return Ok(()) };
             let mut verdict = Verdict::All;
+            let mut looked = Vec::new();
             if let Some(matcher) = &matcher {
                 let columns = matcher.columns(index, &part, &mut worker);
                 let facts = |field: usize| columns.facts(field);
@@ -65,6 +66,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
                 for field in matcher.program.undecided(0, &facts) {
                     let pair = matcher.fields.get(field).zip(looked_at.get_mut(field));
                     let Some((own, planned)) = pair else { continue };
+                    looked.push(own.kind);
                     layers(
                         plan,
                         &space,
@@ -87,12 +89,19 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
                     })?;
                     continue;
                 }
-                layers(plan, &space, &part, of, Some(planned), |fragment, bytes| {
+                // What the condition looks at goes to its column at once, unless it is of variable length.
+                let again = looked.contains(kind);
+                let there = again && spec.cell_size.is_some();
+                let before = planned.tiles;
+                layers(plan, &space, &part, of, (!there).then_some(&mut *planned), |fragment, bytes| {
                     *values = values.saturating_add(bytes);
                     if let Some(slot) = read.get_mut(fragment) {
                         *slot = slot.saturating_add(1);
                     }
                 })?;
+                if again {
+                    planned.again = planned.again.saturating_add(planned.tiles.saturating_sub(before));
+                }
             }
             ruled_out.iter_mut().zip(hidden).for_each(|(sum, more)| *sum = sum.saturating_add(more));
             Ok(())

@@ -18,6 +18,7 @@ use tdb_filters::Pipeline;
 use tdb_schema::{ArraySchema, FieldKind};
 
 pub(crate) use self::ahead::{fetch_ahead, fetch_sections};
+use crate::budget::MemoryBudget;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
@@ -111,6 +112,9 @@ pub struct FieldPlan {
     pub chunks: u64,
     /// Bytes of their cells once they are decoded: values, offsets and validity.
     pub decoded: u64,
+    /// How many of the tiles are decoded for a second time: what a condition or a range looks at is not kept where memory does
+    /// not hold it, until it is put in its place.
+    pub again: u64,
     /// Where these bytes are, if whoever plans is going to fetch them.
     ranges: Option<Vec<(Arc<str>, core::ops::Range<u64>)>>,
 }
@@ -157,6 +161,12 @@ impl Explain {
     #[must_use]
     pub fn ruled_out(&self) -> u64 {
         self.fragments.iter().map(|fragment| fragment.ruled_out).sum()
+    }
+
+    /// Tiles that are decoded for a second time.
+    #[must_use]
+    pub fn again(&self) -> u64 {
+        self.fields.iter().map(|field| field.again).sum()
     }
 
     /// Tiles that the fields need.
@@ -235,13 +245,13 @@ impl Chunks {
     }
 }
 
-/// What a plan would do.
-pub(crate) fn explain(plan: &Plan) -> Result<Explain> {
+/// What a plan would do, within a memory budget if there is one.
+pub(crate) fn explain(plan: &Plan, memory: Option<MemoryBudget>) -> Result<Explain> {
     let fetched = plan.array.context().ahead.is_some();
     if let Some(ahead) = &plan.array.context().ahead {
         fetch_sections(plan, ahead);
     }
-    let mut explained = fields(plan, fetched)?;
+    let mut explained = fields(plan, fetched, memory)?;
     if let Some(ahead) = &plan.array.context().ahead {
         count_requests(&mut explained.fields, ahead);
     }
@@ -271,10 +281,10 @@ fn count_requests(fields: &mut [FieldPlan], ahead: &Ahead) {
     }
 }
 
-fn fields(plan: &Plan, fetched: bool) -> Result<Explain> {
+fn fields(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) -> Result<Explain> {
     match plan.array.schema().array_type {
         ArrayType::Dense => dense::explain(plan, fetched),
-        ArrayType::Sparse => sparse::explain(plan, fetched),
+        ArrayType::Sparse => sparse::explain(plan, fetched, memory),
     }
 }
 

@@ -1,15 +1,18 @@
 //! What a query of a sparse array would do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
 use super::{Chunks, Explain, FieldPlan, FragmentPlan, Outcome, Purpose, asked, column_bytes};
+use crate::budget::MemoryBudget;
 use crate::condition::Sources;
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::sparse::filter::{Filter, meeting};
+use crate::sparse::keep::{MOST, PIECE};
 use crate::sparse::{Candidate, Sorting, candidates};
+use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result};
 
@@ -31,62 +34,148 @@ impl Tiles {
     }
 }
 
-pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
+/// Tiles whose cells were looked at, by field.
+type Looked = HashMap<FieldKind, HashSet<(usize, usize)>>;
+
+/// What a field is read for in the end.
+struct Column<'t> {
+    kind: FieldKind,
+    spec: ColumnSpec,
+    field: FieldPlan,
+    /// Tiles that were looked at before.
+    looked_at: Vec<&'t Candidate>,
+}
+
+pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) -> Result<Explain> {
     let context = plan.array.context();
-    let schema = plan.array.schema();
     let sorting = Sorting::of(plan);
     let sources =
         plan.condition.as_ref().map(|program| Sources::new(context, program, plan.array.fragments()));
     let (tiles, fragments) = tiles(plan, sorting, sources.as_ref())?;
     let taken = tiles.taken(sorting, sources.is_some());
-    let mut fields = Vec::new();
+    let mut looked = Looked::new();
+    let mut conditioned = Vec::new();
+    if let Some(sources) = &sources {
+        conditioned = conditions(plan, sources, &tiles.matching, &mut looked, fetched)?;
+    }
+    let mut searched = searches(plan, sorting, &tiles, &mut looked, fetched)?;
     let cells = tiles.matching.iter().fold(0, |sum: u64, tile| sum.saturating_add(to_u64(tile.tile_cells)));
     let (mut result_bytes, mut largest) = (0u64, 0u64);
+    let mut columns = Vec::new();
     for (kind, spec) in asked(plan) {
         let mut field = FieldPlan::new(&spec.name, Purpose::Result, fetched);
-        let mut values = 0u64;
-        // Coordinates that ordering needs are at hand, unless they are strings.
-        let at_hand = sorting.sorts && matches!(kind, FieldKind::Dimension(_)) && spec.cell_size.is_some();
-        let of =
-            |fragment: usize| plan.array.fragments().get(fragment).map(|f| spec.own_field(f.schema(), kind));
-        if !at_hand {
-            read(plan, &mut field, taken, |fragment| of(fragment).flatten(), &mut values)?;
-        }
+        let of = own_field(plan, &spec, kind);
+        let was_looked_at = |tile: &&Candidate| {
+            looked.get(&kind).is_some_and(|tiles| tiles.contains(&(tile.fragment, tile.tile)))
+        };
+        let (looked_at, others): (Vec<_>, Vec<_>) = taken.iter().partition(was_looked_at);
+        let mut values = read(plan, &mut field, others, &of)?;
+        values =
+            values.saturating_add(read(plan, &mut FieldPlan::default(), looked_at.iter().copied(), &of)?);
         let bytes = column_bytes(&spec, cells, values);
         (result_bytes, largest) = (result_bytes.saturating_add(bytes), largest.max(bytes));
-        fields.push(field);
+        // Coordinates that ordering needs are at hand.
+        let at_hand = sorting.sorts && matches!(kind, FieldKind::Dimension(_));
+        let looked_at = if at_hand { Vec::new() } else { looked_at };
+        drop(of);
+        columns.push(Column { kind, spec, field, looked_at });
     }
-    if let (Some(sources), Some(program)) = (&sources, &plan.condition) {
-        let mut looked_at = vec![Vec::new(); program.fields.len()];
-        for tile in &tiles.matching {
-            for field in sources.undecided(0, tile.fragment, tile.tile, tile.tile_cells)? {
-                looked_at.get_mut(field).into_iter().for_each(|list: &mut Vec<_>| list.push(tile.clone()));
-            }
-        }
-        for (field, tiles) in program.fields.iter().zip(looked_at) {
-            let mut planned = FieldPlan::new(&field.spec.name, Purpose::Condition, fetched);
-            let of = |fragment: usize| {
-                plan.array.fragments().get(fragment).map(|f| field.spec.own_field(f.schema(), field.kind))
-            };
-            read(plan, &mut planned, &tiles, |fragment| of(fragment).flatten(), &mut 0)?;
-            fields.push(planned);
-        }
-    }
-    for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
-        let mut field = FieldPlan::new(&dimension.name, Purpose::Search, fetched);
-        let compared = |tile: &&Candidate| sorting.sorts || !tile.whole;
-        let all: Vec<Candidate> =
-            tiles.matching.iter().chain(&tiles.versions).filter(compared).cloned().collect();
-        read(plan, &mut field, &all, |_| Some(FieldKind::Dimension(index)), &mut 0)?;
-        fields.push(field);
-    }
-    fields.push(timestamps(plan, &tiles, fetched)?);
-    fields.retain(|field| field.purpose == Purpose::Result || field.tiles > 0);
     let ordering = if sorting.sorts { cells.saturating_mul(KEY_BYTES).saturating_add(largest) } else { 0 };
     let memory_bytes = result_bytes.saturating_add(ordering);
+    // What a budget leaves beside the result is for what is kept.
+    let most = memory.map(|memory| (memory.bytes() / 4).saturating_mul(3).saturating_sub(memory_bytes));
+    let mut fields = decoded_again(plan, columns, most.unwrap_or(MOST))?;
+    fields.append(&mut conditioned);
+    fields.append(&mut searched);
+    fields.retain(|field| field.purpose == Purpose::Result || field.tiles > 0);
     let whole = tiles.matching.iter().all(|tile| tile.whole);
     let exact = whole && !sorting.dedup && plan.array.deletes().is_empty() && plan.condition.is_none();
     Ok(Explain { order: plan.order, fragments, fields, cells, exact, result_bytes, memory_bytes })
+}
+
+/// What the condition looks at, field by field.
+fn conditions(
+    plan: &Plan,
+    sources: &Sources<'_>,
+    tiles: &[Candidate],
+    looked: &mut Looked,
+    fetched: bool,
+) -> Result<Vec<FieldPlan>> {
+    let program = sources.program;
+    let mut looked_at = vec![Vec::new(); program.fields.len()];
+    for tile in tiles {
+        for field in sources.undecided(0, tile.fragment, tile.tile, tile.tile_cells)? {
+            looked_at.get_mut(field).into_iter().for_each(|list| list.push(tile));
+        }
+    }
+    let fields = program.fields.iter().zip(looked_at).map(|(field, tiles)| {
+        let mut planned = FieldPlan::new(&field.spec.name, Purpose::Condition, fetched);
+        looked.entry(field.kind).or_default().extend(tiles.iter().map(|tile| (tile.fragment, tile.tile)));
+        read(plan, &mut planned, tiles, own_field(plan, &field.spec, field.kind))?;
+        Ok(planned)
+    });
+    fields.collect()
+}
+
+/// What finding and ordering cells needs besides.
+fn searches(
+    plan: &Plan,
+    sorting: Sorting,
+    tiles: &Tiles,
+    looked: &mut Looked,
+    fetched: bool,
+) -> Result<Vec<FieldPlan>> {
+    let mut fields = Vec::new();
+    for (index, dimension) in plan.array.schema().domain.dimensions.iter().enumerate() {
+        let mut field = FieldPlan::new(&dimension.name, Purpose::Search, fetched);
+        let kind = FieldKind::Dimension(index);
+        let looked = looked.entry(kind).or_default();
+        // What is looked at once more is kept.
+        let fresh =
+            |tile: &&Candidate| (sorting.sorts || !tile.whole) && looked.insert((tile.fragment, tile.tile));
+        let all: Vec<&Candidate> = tiles.matching.iter().chain(&tiles.versions).filter(fresh).collect();
+        read(plan, &mut field, all, |_| Some(kind))?;
+        fields.push(field);
+    }
+    fields.push(timestamps(plan, tiles, fetched)?);
+    Ok(fields)
+}
+
+/// Which field of the schema of each fragment a column is read from.
+fn own_field<'p>(
+    plan: &'p Plan,
+    spec: &'p ColumnSpec,
+    kind: FieldKind,
+) -> impl Fn(usize) -> Option<FieldKind> + use<'p> {
+    move |fragment| spec.own_field(plan.array.fragments().get(fragment)?.schema(), kind)
+}
+
+/// The plans of columns, with the tiles that `most` bytes cannot hold from the first look at them on.
+fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, most: u64) -> Result<Vec<FieldPlan>> {
+    let mut left = most;
+    let fields = columns.into_iter().map(|Column { kind, spec, mut field, looked_at }| {
+        let of = own_field(plan, &spec, kind);
+        let mut again = Vec::new();
+        let mut all = FieldPlan::default();
+        read(plan, &mut all, looked_at.iter().copied(), &of)?;
+        let pieces = to_u64(looked_at.len()).saturating_mul(PIECE);
+        if let Some(rest) = left.checked_sub(all.decoded.saturating_add(pieces)) {
+            left = rest;
+            return Ok(field);
+        }
+        for tile in looked_at {
+            let mut one = FieldPlan::default();
+            read(plan, &mut one, [tile], &of)?;
+            match left.checked_sub(one.decoded.saturating_add(PIECE)) {
+                Some(rest) => left = rest,
+                None => again.push(tile),
+            }
+        }
+        field.again = to_u64(again.len());
+        read(plan, &mut field, again, of)?;
+        Ok(field)
+    });
+    fields.collect()
 }
 
 /// The tiles of a query, and what becomes of each fragment.
@@ -130,25 +219,29 @@ fn tiles(
     Ok((tiles, plans))
 }
 
-/// Adds tiles of a field, of which `own` says what it is in each fragment, and the bytes of their values.
-fn read(
+/// Adds tiles of a field, of which `own` says what it is in each fragment. Returns the bytes of their values of variable length.
+fn read<'t>(
     plan: &Plan,
     field: &mut FieldPlan,
-    tiles: &[Candidate],
+    tiles: impl IntoIterator<Item = &'t Candidate>,
     own: impl Fn(usize) -> Option<FieldKind>,
-    values: &mut u64,
-) -> Result<()> {
+) -> Result<u64> {
     let context = plan.array.context();
-    for of_fragment in tiles.chunk_by(|a, b| a.fragment == b.fragment) {
-        let Some(index) = of_fragment.first().map(|tile| tile.fragment) else { continue };
-        let (Some(fragment), Some(kind)) = (plan.array.fragments().get(index), own(index)) else { continue };
-        let opened = (&FieldTiles::open(context, fragment, kind)?, Chunks::of(fragment, kind));
-        for tile in of_fragment {
-            field.read(context, opened, tile.tile, to_u64(tile.tile_cells))?;
-            *values = values.saturating_add(opened.0.var_size(tile.tile));
+    let mut values = 0u64;
+    let mut opened: Option<(usize, Option<(FieldTiles, Chunks)>)> = None;
+    for tile in tiles {
+        let index = tile.fragment;
+        if opened.as_ref().is_none_or(|(of, _)| *of != index) {
+            let found = plan.array.fragments().get(index).zip(own(index)).map(|(fragment, kind)| {
+                Ok::<_, Error>((FieldTiles::open(context, fragment, kind)?, Chunks::of(fragment, kind)))
+            });
+            opened = Some((index, found.transpose()?));
         }
+        let Some((_, Some((tiles, chunks)))) = &opened else { continue };
+        field.read(context, (tiles, *chunks), tile.tile, to_u64(tile.tile_cells))?;
+        values = values.saturating_add(tiles.var_size(tile.tile));
     }
-    Ok(())
+    Ok(values)
 }
 
 /// The timestamps of cells, which are looked at wherever fragments have them.
@@ -156,8 +249,9 @@ fn timestamps(plan: &Plan, tiles: &Tiles, fetched: bool) -> Result<FieldPlan, Er
     let context = plan.array.context();
     let mut field = FieldPlan::new(TIMESTAMPS, Purpose::Search, fetched);
     for (index, fragment) in plan.array.fragments().iter().enumerate() {
-        let mut own =
-            tiles.matching.iter().chain(&tiles.versions).filter(|tile| tile.fragment == index).peekable();
+        let mut seen = HashSet::new();
+        let all = tiles.matching.iter().chain(&tiles.versions);
+        let mut own = all.filter(|tile| tile.fragment == index && seen.insert(tile.tile)).peekable();
         if own.peek().is_none() {
             continue;
         }

@@ -3,6 +3,7 @@
 use tdb_fragment::{Section, parse_names};
 
 use super::fetch_tiles;
+use super::keep::Keep;
 use super::select::TileSelection;
 use crate::buffers::{index_of, split_lengths, zeroed};
 use crate::condition::{Program, Sources};
@@ -15,13 +16,14 @@ use crate::worker::Worker;
 use crate::{Error, Result, Snapshot, parallel};
 
 /// For every selected cell whether no delete removed it, 0 if one did; `None` if there is nothing to ask. Cells that are 0
-/// in `wanted` already stay so.
+/// in `wanted` already stay so. What is looked at is kept for `collected`.
 ///
 /// Deletes act on the newest version of a cell only, so this is asked after duplicates were dropped.
 pub(crate) fn surviving(
     plan: &Plan,
     selections: &[TileSelection],
     wanted: Option<Vec<u8>>,
+    collected: &Keep<'_>,
 ) -> Result<Option<Vec<u8>>> {
     let array = &plan.array;
     if !applies(plan) {
@@ -48,7 +50,7 @@ pub(crate) fn surviving(
         let processed = processed.get(selection.fragment).map_or(&[][..], Vec::as_slice);
         let deletes = array.deletes().iter().enumerate();
         let deletes = deletes.filter(|(_, delete)| in_force(delete, fragment, processed));
-        apply(&sources, fragment, selection, deletes, slots, worker)
+        apply(&sources, fragment, selection, deletes, slots, collected, worker)
     })?;
     Ok(Some(keep))
 }
@@ -68,17 +70,17 @@ fn need(
     let context = plan.array.context();
     let open = |index: usize, fragment: &Fragment| {
         let mut fields = Vec::new();
-        fields.extend(FieldTiles::delete_timestamps(context, fragment)?);
+        fields.extend(FieldTiles::delete_timestamps(context, fragment)?.map(|tiles| (None, tiles)));
         let processed = processed.get(index).map_or(&[][..], Vec::as_slice);
         if plan.array.deletes().iter().any(|delete| in_force(delete, fragment, processed)) {
             let own = program.fields.iter().map(|field| field.spec.own_field(fragment.schema(), field.kind));
             for own in own.flatten() {
-                fields.push(FieldTiles::open(context, fragment, own)?);
+                fields.push((None, FieldTiles::open(context, fragment, own)?));
             }
         }
         Ok(fields)
     };
-    fetch_tiles(plan, selections, open)
+    fetch_tiles(plan, selections, open, |_, _| false)
 }
 
 /// The conditions of an array's deletes, a root each.
@@ -140,6 +142,7 @@ fn apply<'d>(
     selection: &TileSelection,
     deletes: impl Iterator<Item = (usize, &'d Delete)>,
     keep: &mut [u8],
+    collected: &Keep<'_>,
     worker: &mut Worker,
 ) -> Result<()> {
     let mut deletes = deletes.peekable();
@@ -178,6 +181,16 @@ fn apply<'d>(
                 held.iter_mut().zip(&asked).zip(safe).for_each(|((held, asked), safe)| *held &= asked | safe);
             }
             None => held = asked,
+        }
+    }
+    for (field, decoded) in sources.program.fields.iter().zip(columns.into_decoded()) {
+        let Some(decoded) = decoded else { continue };
+        // What the condition looked at is kept already.
+        if collected.has(selection, field.kind) {
+            decoded.give_back(worker);
+        } else {
+            let tile = (selection.fragment, selection.tile);
+            collected.put_selected(tile, selection.cells.as_deref(), (field.kind, decoded), worker);
         }
     }
     match &selection.cells {

@@ -9,11 +9,13 @@
 use std::collections::{HashMap, HashSet};
 
 use tdb_codec::{to_u64, to_usize};
+use tdb_schema::FieldKind;
 
-use super::select::{Candidate, TileSelection, all_candidates, select, select_in, tiles_meeting};
+use super::keep::Keep;
+use super::select::{Candidate, TileSelection, Wanted, all_candidates, select, select_in, tiles_meeting};
 use crate::Result;
 use crate::buffers::index_of;
-use crate::condition::{Sources, Verdict};
+use crate::condition::{Decoded, Sources, Verdict};
 use crate::plan::Plan;
 use crate::worker::Worker;
 
@@ -27,6 +29,14 @@ pub(crate) enum Filter<'a> {
     Among(&'a Fingerprints),
 }
 
+/// What attributes say of a tile's cells.
+pub(super) struct Judged {
+    /// A byte a cell, 0 for those that are not taken; `None` if all are.
+    pub(super) wanted: Option<Vec<u8>>,
+    /// What was decoded for it.
+    pub(super) looked_at: Vec<(FieldKind, Decoded)>,
+}
+
 /// Cells of a query that may be in its result: no duplicates were dropped and no deletes applied yet.
 pub(crate) struct Selected {
     pub(crate) selections: Vec<TileSelection>,
@@ -36,16 +46,17 @@ pub(crate) struct Selected {
 
 /// Selects the cells of a query. `coordinates` says whether their coordinates are wanted, `dedup` whether older versions
 /// of cells are still among them.
-pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool) -> Result<Selected> {
+pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool, keep: &Keep<'_>) -> Result<Selected> {
     let context = plan.array.context();
+    let coordinates = if coordinates { Wanted::Yes } else { Wanted::No };
     let Some(program) = &plan.condition else {
-        return Ok(Selected { selections: select(plan, coordinates, Filter::All)?, matches: None });
+        return Ok(Selected { selections: select(plan, coordinates, Filter::All, keep)?, matches: None });
     };
     let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.share);
     if dedup {
-        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources));
+        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), keep);
     }
-    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources))?, matches: None })
+    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources), keep)?, matches: None })
 }
 
 /// Selects the cells of some tiles, among which older versions of cells may be, and what is needed to find those.
@@ -53,23 +64,33 @@ pub(crate) fn selected_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
+    keep: &Keep<'_>,
 ) -> Result<Selected> {
     let Some(sources) = condition else {
-        return Ok(Selected { selections: select_in(plan, candidates, true, Filter::All)?, matches: None });
+        let selections = select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?;
+        return Ok(Selected { selections, matches: None });
     };
     let filter = Filter::Matching(sources);
-    let matching = select_in(plan, filter.keep_candidates(candidates.clone())?, true, filter)?;
+    let own = filter.keep_candidates(candidates.clone())?;
+    let matching = select_in(plan, own, Wanted::Again, filter, keep)?;
     if matching.is_empty() {
         return Ok(Selected { selections: matching, matches: None });
     }
     // Bits of the set, and a number for each cell while they are set.
     let cells: usize = matching.iter().map(TileSelection::len).sum();
-    plan.share.charge(to_u64(cells).saturating_mul(4 + 8))?;
+    keep.charge(to_u64(cells).saturating_mul(4 + 8))?;
     let fingerprints = Fingerprints::of(&matching);
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
-    let selections = select_in(plan, candidates, true, Filter::Among(&fingerprints))?;
+    let mut selections = select_in(plan, candidates, Wanted::Yes, Filter::Among(&fingerprints), keep)?;
     let matches = matches(&selections, &matching);
+    let mut flags = matches.as_slice();
+    for selection in &mut selections {
+        let (own, rest) = flags.split_at_checked(selection.len()).unwrap_or_default();
+        selection.only_replaces = !own.contains(&1);
+        flags = rest;
+    }
+    keep.widen(&selections, &matches);
     Ok(Selected { selections, matches: Some(matches) })
 }
 
@@ -144,20 +165,24 @@ impl Filter<'_> {
         Ok(kept)
     }
 
-    /// The cells of a tile that are taken as far as their attributes say: `None` for all.
+    /// The cells of a tile that are taken as far as the condition says. `again` says that coordinates of all of them will be
+    /// looked at.
     pub(super) fn wanted(
         &self,
-        fragment: usize,
-        tile: usize,
-        cells: usize,
+        (fragment, tile, cells): (usize, usize, usize),
+        again: bool,
         worker: &mut Worker,
-    ) -> Result<Option<Vec<u8>>> {
-        let Self::Matching(sources) = self else { return Ok(None) };
+    ) -> Result<Judged> {
+        let Self::Matching(sources) = self else {
+            return Ok(Judged { wanted: None, looked_at: Vec::new() });
+        };
         sources.context.tile_len(cells, 1)?;
         let mut wanted = vec![1u8; cells];
-        let mut columns = sources.tile(fragment, tile, cells, worker)?;
+        let mut columns = sources.tile(fragment, tile, cells, worker)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
-        Ok(Some(wanted))
+        let decoded = sources.program.fields.iter().zip(columns.into_decoded());
+        let looked_at = decoded.filter_map(|(field, decoded)| Some((field.kind, decoded?))).collect();
+        Ok(Judged { wanted: Some(wanted), looked_at })
     }
 
     /// Whether cells can only be judged by their coordinates.
@@ -261,8 +286,8 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Narrows selections to the cells of which `keep` is not 0; selections without any are dropped.
-pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8]) -> Vec<TileSelection> {
+/// Narrows selections to the cells of which `keep` is not 0, and what is kept of them; selections without any are dropped.
+pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_>) -> Vec<TileSelection> {
     let mut start = 0usize;
     let mut narrowed = Vec::with_capacity(selections.len());
     for mut selection in selections {
@@ -273,10 +298,12 @@ pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8]) -> Vec<TileSel
             narrowed.push(selection);
             continue;
         }
-        let numbers = (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at);
+        let numbers: Vec<u32> =
+            (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at).collect();
+        kept.narrow(&selection, &numbers);
         let cells: Vec<u32> = match &selection.cells {
-            Some(cells) => numbers.filter_map(|at| cells.get(index_of(at)).copied()).collect(),
-            None => numbers.collect(),
+            Some(cells) => numbers.iter().filter_map(|at| cells.get(index_of(*at)).copied()).collect(),
+            None => numbers,
         };
         // Coordinates and timestamps no longer belong to the cells.
         selection.coordinates = Vec::new();

@@ -2,7 +2,7 @@
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use crate::buffers::{VarTile, index_of};
+use crate::buffers::index_of;
 
 /// A buffer that is going to be kept: not much more memory than it has bytes, whatever it was used for before.
 pub(super) fn fitted(buffer: Buffer) -> Buffer {
@@ -65,16 +65,15 @@ pub(super) fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
 }
 
 /// Hands out the wanted cells of a var-length tile and their lengths.
-pub(crate) fn copy_var_cells<'t>(
-    tile: &'t VarTile,
+pub(super) fn copy_var_cells<'t>(
+    (bytes, offsets): (&'t [u8], &[u64]),
     cells: &[u32],
     mut length: impl FnMut(u64),
     mut value: impl FnMut(&'t [u8]),
 ) {
-    let bytes = tile.values.as_slice();
     for cell in cells {
         let at = index_of(*cell);
-        let pair = tile.offsets.get(at..at.saturating_add(2)).unwrap_or_default();
+        let pair = offsets.get(at..at.saturating_add(2)).unwrap_or_default();
         let cell = var_cell(bytes, pair);
         length(to_u64(cell.len()));
         value(cell);

@@ -4,9 +4,11 @@ use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_fragment::Mbr;
 use tdb_schema::{Dimension, FieldKind, Range};
 
-use super::filter::Filter;
-use super::pick::{copy_var_cells, fitted, numbers_of, pick, var_cell};
-use crate::buffers::{VarTile, index_of};
+use super::filter::{Filter, Judged};
+use super::keep::{Keep, Part, Piece};
+use super::pick::{numbers_of, var_cell};
+use crate::buffers::index_of;
+use crate::condition::Decoded;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
@@ -33,6 +35,8 @@ pub(crate) struct TileSelection {
     pub(crate) timestamps: Option<Vec<u64>>,
     /// The fragment's first timestamp: when its cells were written, if it does not know better.
     pub(crate) written: u64,
+    /// Whether none of them is in the result: they are here because they may replace others.
+    pub(crate) only_replaces: bool,
 }
 
 /// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
@@ -70,6 +74,15 @@ pub(crate) struct Candidate {
     pub(crate) whole: bool,
 }
 
+/// Whether coordinates of selected cells are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    No,
+    Yes,
+    /// Yes, and those of all cells of the same tiles will be looked at again.
+    Again,
+}
+
 /// A fragment's dimensions.
 struct Source {
     /// Which of the plan's fragments.
@@ -85,8 +98,13 @@ struct Source {
 
 /// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
 /// `coordinates` says whether the cells' coordinates are wanted too.
-pub(crate) fn select(plan: &Plan, coordinates: bool, filter: Filter<'_>) -> Result<Vec<TileSelection>> {
-    select_in(plan, all_candidates(plan, filter)?, coordinates, filter)
+pub(crate) fn select(
+    plan: &Plan,
+    coordinates: Wanted,
+    filter: Filter<'_>,
+    keep: &Keep<'_>,
+) -> Result<Vec<TileSelection>> {
+    select_in(plan, all_candidates(plan, filter)?, coordinates, filter, keep)
 }
 
 /// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
@@ -112,8 +130,9 @@ pub(crate) fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Re
 pub(crate) fn select_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
-    coordinates: bool,
+    coordinates: Wanted,
     filter: Filter<'_>,
+    keep: &Keep<'_>,
 ) -> Result<Vec<TileSelection>> {
     let array = &plan.array;
     let context = array.context();
@@ -124,7 +143,7 @@ pub(crate) fn select_in(
     let mut looks: Vec<Option<bool>> = vec![None; array.fragments().len()];
     for candidate in &candidates {
         if let Some(looks) = looks.get_mut(candidate.fragment) {
-            let any = looks.get_or_insert(coordinates || filter.needs_coordinates());
+            let any = looks.get_or_insert(coordinates != Wanted::No || filter.needs_coordinates());
             *any |= !candidate.whole;
         }
     }
@@ -147,9 +166,9 @@ pub(crate) fn select_in(
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
         let (ranges, share) = (&plan.ranges, &plan.share);
-        let selector = Selector { context, dimensions, ranges, window, coordinates, filter, share };
+        let selector = Selector { context, dimensions, ranges, window, coordinates, filter, share, keep };
         let selection = selector.run(candidate, source, worker)?;
-        share.charge(selection.as_ref().map_or(0, TileSelection::held))?;
+        keep.charge(selection.as_ref().map_or(0, TileSelection::held))?;
         Ok(selection)
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
@@ -236,49 +255,26 @@ struct Selector<'a> {
     dimensions: &'a [Dimension],
     ranges: &'a [RangeSet],
     window: TimeWindow,
-    coordinates: bool,
+    coordinates: Wanted,
     filter: Filter<'a>,
     share: &'a Share,
-}
-
-/// A decoded dimension of a tile.
-enum Decoded {
-    Fixed(Buffer),
-    Var(VarTile),
-}
-
-impl Decoded {
-    /// Gives the memory to the tiles to come.
-    fn give_back(self, worker: &mut Worker) {
-        match self {
-            Self::Fixed(values) => worker.give_back(values),
-            Self::Var(tile) => worker.strings = tile,
-        }
-    }
-
-    /// Values, and for strings offsets.
-    fn view(&self) -> (&[u8], Option<&[u64]>) {
-        match self {
-            Self::Fixed(values) => (values.as_slice(), None),
-            Self::Var(tile) => (tile.values.as_slice(), Some(&tile.offsets)),
-        }
-    }
+    keep: &'a Keep<'a>,
 }
 
 impl Selector<'_> {
     /// A decoded coordinate.
     fn value<'d>(&self, decoded: &'d [Decoded], dimension: usize, cell: usize) -> &'d [u8] {
-        match decoded.get(dimension) {
-            Some(Decoded::Fixed(values)) => {
+        let Some(own) = decoded.get(dimension) else { return &[] };
+        match &own.offsets {
+            None => {
                 let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
                 let start = cell.saturating_mul(size);
-                values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
+                own.values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
             }
-            Some(Decoded::Var(tile)) => {
-                let pair = tile.offsets.get(cell..cell.saturating_add(2)).unwrap_or_default();
-                var_cell(tile.values.as_slice(), pair)
+            Some(offsets) => {
+                let pair = offsets.get(cell..cell.saturating_add(2)).unwrap_or_default();
+                var_cell(own.values.as_slice(), pair)
             }
-            None => &[],
         }
     }
 
@@ -291,31 +287,31 @@ impl Selector<'_> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
         // The condition comes first: where no cell satisfies it, coordinates are not even read.
-        let filtered = self.filter.wanted(fragment, tile, tile_cells, worker)?;
+        let again = self.coordinates == Wanted::Again;
+        let Judged { wanted: filtered, mut looked_at } =
+            self.filter.wanted((fragment, tile, tile_cells), again, worker)?;
         if filtered.as_ref().is_some_and(|wanted| !wanted.contains(&1)) {
+            looked_at.into_iter().for_each(|(_, decoded)| decoded.give_back(worker));
             return Ok(None);
         }
         let mut decoded = Vec::with_capacity(source.dimensions.len());
         let judged = !whole || filtered.is_some() || self.filter.needs_coordinates();
         let mut wanted = filtered.unwrap_or_else(|| if judged { vec![1u8; tile_cells] } else { Vec::new() });
-        if !whole || self.coordinates || self.filter.needs_coordinates() {
-            let dimensions = self.dimensions.iter().zip(self.ranges);
-            for (field, (dimension, set)) in source.dimensions.iter().zip(dimensions) {
-                let values = if field.cell_val_num.is_var() {
-                    let mut var = core::mem::take(&mut worker.strings);
-                    field.decode_var(context, tile, tile_cells, &mut var, worker)?;
-                    Decoded::Var(var)
-                } else {
-                    let size = field.cell_size();
-                    let mut values = worker.room(context.tile_len(tile_cells, size)?)?;
-                    // Cells that a condition or the dimensions before rule out are not looked at again.
-                    let any = |bytes: core::ops::Range<usize>| {
-                        let cells =
-                            bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
-                        !judged || wanted.get(cells).is_none_or(|cells| cells.contains(&1))
-                    };
-                    field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
-                    Decoded::Fixed(values)
+        if !whole || self.coordinates != Wanted::No || self.filter.needs_coordinates() {
+            for (index, (dimension, set)) in self.dimensions.iter().zip(self.ranges).enumerate() {
+                let Some(field) = source.dimensions.get(index) else { break };
+                let kind = FieldKind::Dimension(index);
+                let known =
+                    looked_at.iter().position(|(of, _)| *of == kind).map(|at| looked_at.swap_remove(at).1);
+                let values = match known {
+                    Some(known) => known,
+                    None => self.decode(
+                        (fragment, tile, kind),
+                        field,
+                        judged.then_some(&*wanted),
+                        tile_cells,
+                        worker,
+                    )?,
                 };
                 if !whole {
                     keep_inside(&values, dimension, set, &mut wanted);
@@ -323,30 +319,13 @@ impl Selector<'_> {
                 decoded.push(values);
             }
         }
-        let mut timestamps = None;
-        if let Some(field) = &source.timestamps {
-            let mut values = worker.room(context.tile_len(tile_cells, 8)?)?;
-            field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
-            let words = values.as_slice().as_chunks::<8>().0;
-            timestamps = Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>());
-            worker.give_back(values);
-        }
+        let mut timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
         let mut cells = None;
         if judged {
             if !whole {
                 context.counters.tested(tile_cells);
             }
-            if let Filter::Among(fingerprints) = self.filter {
-                fingerprints.keep(decoded.iter().map(Decoded::view), &mut wanted);
-            }
-            if let (true, Some(timestamps)) = (source.filter_time, &timestamps) {
-                for (keep, time) in wanted.iter_mut().zip(timestamps) {
-                    *keep &= u8::from(self.window.contains((*time, *time)));
-                }
-            }
-            if let Some(window) = &self.share.window {
-                window.keep(&mut wanted, |dimension, at| self.value(&decoded, dimension, at));
-            }
+            self.judge(source, &decoded, timestamps.as_deref(), &mut wanted);
             if wanted.contains(&0) {
                 cells = Some(numbers_of(&wanted));
             }
@@ -354,59 +333,154 @@ impl Selector<'_> {
         if let (Some(cells), Some(timestamps)) = (&cells, &mut timestamps) {
             *timestamps = cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
         }
-        let coordinates = if self.coordinates {
-            let compacted = decoded.into_iter().zip(self.dimensions);
-            compacted
-                .map(|(values, dimension)| compact(values, dimension, cells.as_deref(), worker))
-                .collect()
-        } else {
-            decoded.into_iter().for_each(|values| values.give_back(worker));
-            Vec::new()
-        };
+        for looked_at in looked_at {
+            self.keep.put_selected((fragment, tile), cells.as_deref(), looked_at, worker);
+        }
+        let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), worker);
         let written = source.written;
-        Ok(Some(TileSelection { fragment, tile, tile_cells, cells, coordinates, timestamps, written }))
+        let only_replaces = false;
+        Ok(Some(TileSelection {
+            fragment,
+            tile,
+            tile_cells,
+            cells,
+            coordinates,
+            timestamps,
+            written,
+            only_replaces,
+        }))
+    }
+
+    /// Decodes a dimension of a tile, unless it is kept since a first look. Chunks without a cell that is still wanted are
+    /// left out.
+    fn decode(
+        &self,
+        (fragment, tile, kind): (usize, usize, FieldKind),
+        field: &FieldTiles,
+        wanted: Option<&[u8]>,
+        cells: usize,
+        worker: &mut Worker,
+    ) -> Result<Decoded> {
+        let context = self.context;
+        if let Some(Piece { cells, values, offsets, validity }) =
+            self.keep.take(&(fragment, tile, Part::Whole(kind)))
+        {
+            return Ok(Decoded { cells, values, offsets, validity });
+        }
+        if field.cell_val_num.is_var() {
+            let mut var = core::mem::take(&mut worker.strings);
+            field.decode_var(context, tile, cells, &mut var, worker)?;
+            return Ok(Decoded { cells, values: var.values, offsets: Some(var.offsets), validity: None });
+        }
+        let size = field.cell_size();
+        let mut values = worker.room(context.tile_len(cells, size)?)?;
+        // Cells that a condition or the dimensions before rule out are not looked at again.
+        let any = |bytes: core::ops::Range<usize>| {
+            let cells = bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
+            let wanted = wanted.filter(|_| self.coordinates != Wanted::Again);
+            wanted.is_none_or(|wanted| wanted.get(cells).is_none_or(|cells| cells.contains(&1)))
+        };
+        field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
+        Ok(Decoded { cells, values, offsets: None, validity: None })
+    }
+
+    /// When each cell of a tile was written, if its fragment knows.
+    fn timestamps(
+        &self,
+        (fragment, tile): (usize, usize),
+        source: &Source,
+        cells: usize,
+        worker: &mut Worker,
+    ) -> Result<Option<Vec<u64>>> {
+        let again = self.coordinates == Wanted::Again;
+        // At a first look the window alone asks for them.
+        let Some(field) = source.timestamps.as_ref().filter(|_| !again || source.filter_time) else {
+            return Ok(None);
+        };
+        let place = (fragment, tile, Part::Timestamps);
+        let values = match self.keep.take(&place) {
+            Some(kept) => kept.values,
+            None => {
+                let mut values = worker.room(self.context.tile_len(cells, 8)?)?;
+                field.decode_fixed(self.context, tile, values.as_mut_slice(), |_| true, worker)?;
+                values
+            }
+        };
+        let words = values.as_slice().as_chunks::<8>().0;
+        let timestamps = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut decoded = Some(Decoded { cells, values, offsets: None, validity: None });
+        if let Some(bytes) = decoded.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
+            self.keep.put(place, bytes, || decoded.take().map_or_else(Piece::none, Decoded::whole));
+        }
+        decoded.into_iter().for_each(|decoded| decoded.give_back(worker));
+        Ok(Some(timestamps))
+    }
+
+    /// Clears `wanted` for cells that are wanted by neither the filter, nor the time window, nor the window of keys.
+    fn judge(&self, source: &Source, decoded: &[Decoded], timestamps: Option<&[u64]>, wanted: &mut [u8]) {
+        if let Filter::Among(fingerprints) = self.filter {
+            let views = decoded.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref()));
+            fingerprints.keep(views, wanted);
+        }
+        if let (true, Some(timestamps)) = (source.filter_time, timestamps) {
+            for (keep, time) in wanted.iter_mut().zip(timestamps) {
+                *keep &= u8::from(self.window.contains((*time, *time)));
+            }
+        }
+        if let Some(window) = &self.share.window {
+            window.keep(wanted, |dimension, at| self.value(decoded, dimension, at));
+        }
+    }
+
+    /// The coordinates of the selected cells, `None` for all, if they are asked for. What is returned later is kept.
+    fn take(
+        &self,
+        (fragment, tile): (usize, usize),
+        decoded: Vec<Decoded>,
+        cells: Option<&[u32]>,
+        worker: &mut Worker,
+    ) -> Vec<Coordinates> {
+        let mut coordinates = Vec::new();
+        let any = cells.is_none_or(|cells| !cells.is_empty());
+        for (index, decoded) in decoded.into_iter().enumerate() {
+            let kind = FieldKind::Dimension(index);
+            if self.coordinates == Wanted::No {
+                self.keep.put_selected((fragment, tile), cells, (kind, decoded), worker);
+                continue;
+            }
+            let again = self.coordinates == Wanted::Again && any;
+            let mut left = Some(decoded);
+            coordinates.extend(match (cells, again) {
+                (Some(cells), _) => left.as_ref().map(|decoded| decoded.picked(cells).into()),
+                (None, true) => left.as_ref().map(|decoded| Coordinates {
+                    values: decoded.values.as_slice().into(),
+                    offsets: decoded.offsets.clone(),
+                }),
+                (None, false) => left.take().map(|decoded| decoded.whole().into()),
+            });
+            if let Some(bytes) = left.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
+                let place = (fragment, tile, Part::Whole(kind));
+                self.keep.put(place, bytes, || left.take().map_or_else(Piece::none, Decoded::whole));
+            }
+            left.into_iter().for_each(|decoded| decoded.give_back(worker));
+        }
+        coordinates
     }
 }
 
 /// Clears `wanted` for cells outside the ranges.
 fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: &mut [u8]) {
-    match values {
-        Decoded::Fixed(values) => set.keep(dimension, values, wanted),
-        Decoded::Var(tile) => {
-            let bytes = tile.values.as_slice();
-            set.keep_strings(tile.offsets.windows(2).map(|pair| var_cell(bytes, pair)), wanted);
+    match &values.offsets {
+        None => set.keep(dimension, &values.values, wanted),
+        Some(offsets) => {
+            let bytes = values.values.as_slice();
+            set.keep_strings(offsets.windows(2).map(|pair| var_cell(bytes, pair)), wanted);
         }
     }
 }
 
-/// The coordinates of the wanted cells.
-fn compact(
-    values: Decoded,
-    dimension: &Dimension,
-    cells: Option<&[u32]>,
-    worker: &mut Worker,
-) -> Coordinates {
-    let Some(cells) = cells else {
-        return match values {
-            Decoded::Fixed(values) => Coordinates { values: fitted(values), offsets: None },
-            Decoded::Var(tile) => Coordinates { values: fitted(tile.values), offsets: Some(tile.offsets) },
-        };
-    };
-    let coordinates = match &values {
-        Decoded::Fixed(values) => {
-            let size = dimension.datatype.size();
-            let mut picked = Buffer::zeroed(cells.len().saturating_mul(size));
-            pick(values.as_slice(), 0, size, cells, picked.as_mut_slice());
-            Coordinates { values: picked, offsets: None }
-        }
-        Decoded::Var(tile) => {
-            let mut offsets = vec![0u64];
-            let mut values = Buffer::new();
-            let mut push = |len: u64| offsets.push(offsets.last().copied().unwrap_or(0).saturating_add(len));
-            copy_var_cells(tile, cells, &mut push, |value| values.extend_from_slice(value));
-            Coordinates { values, offsets: Some(offsets) }
-        }
-    };
-    values.give_back(worker);
-    coordinates
+impl From<Piece> for Coordinates {
+    fn from(Piece { values, offsets, .. }: Piece) -> Self {
+        Self { values, offsets }
+    }
 }

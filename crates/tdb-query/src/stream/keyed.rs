@@ -14,7 +14,8 @@ use crate::order::window::KeyOrder;
 use crate::plan::Plan;
 use crate::share::{Room, Share, smallest};
 use crate::sparse::filter::Filter;
-use crate::sparse::select::select;
+use crate::sparse::keep::Keep;
+use crate::sparse::select::{Wanted, select};
 
 /// Bytes of a stretch, about.
 const STRETCH: u64 = 400;
@@ -37,7 +38,7 @@ fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize,
     while let Some(run) = runs.next(plan, cost, limit, 0)? {
         let mut part = plan.clone();
         part.share = Share { tiles: Some(Arc::new(run.tiles())), window: window.clone(), ..Share::default() };
-        for selection in select(&part, true, Filter::All)? {
+        for selection in select(&part, Wanted::Yes, Filter::All, &Keep::nothing(&part))? {
             let cells = to_u64(selection.len());
             looked = looked.saturating_add(to_u64(selection.tile_cells));
             let whole = run.values(selection.fragment, selection.tile);

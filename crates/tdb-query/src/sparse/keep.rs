@@ -1,0 +1,337 @@
+//! Decoded cells that are needed again: kept from the step that finds them to the one that collects them, while memory lasts.
+//!
+//! A field that a range or a condition looks at and that is returned is decoded once: selecting keeps the cells it selects of a
+//! tile, and gathering takes them. What is kept counts to the memory of the read, and makes way where that is needed for what
+//! cannot be done without. What made way, or had no room at all, is decoded again.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tdb_codec::{Buffer, to_u64};
+use tdb_schema::FieldKind;
+
+use super::pick::{copy_var_cells, fitted, pick};
+use super::select::TileSelection;
+use crate::Result;
+use crate::buffers::index_of;
+use crate::condition::{ColumnView, Decoded};
+use crate::plan::Plan;
+use crate::share::Share;
+use crate::worker::Worker;
+
+/// Of a read without a memory budget no more than this is kept.
+pub(crate) const MOST: u64 = 256 << 20;
+/// What keeping a piece takes beside its bytes.
+pub(crate) const PIECE: u64 = 192;
+
+/// What is kept: of which fragment, which tile of it, and what of that.
+pub(crate) type Place = (usize, usize, Part);
+
+/// What is kept of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// A field of the cells that are selected.
+    Selected(FieldKind),
+    /// A field of all cells, for a second look at them.
+    Whole(FieldKind),
+    /// When each cell was written, for a second look.
+    Timestamps,
+}
+
+/// Cells of one field of one tile.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// How many.
+    pub(crate) cells: usize,
+    pub(crate) values: Buffer,
+    /// For var-length fields, one more offset than cells.
+    pub(crate) offsets: Option<Vec<u64>>,
+    /// For nullable fields, a byte a cell.
+    pub(crate) validity: Option<Vec<u8>>,
+}
+
+/// What is kept of a read's fields.
+#[derive(Debug)]
+pub(crate) struct Keep<'p> {
+    share: &'p Share,
+    /// The fields that are collected in the end.
+    fields: &'p [FieldKind],
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    pieces: HashMap<Place, Piece>,
+    bytes: u64,
+}
+
+impl<'p> Keep<'p> {
+    /// For a read that collects the fields of a plan.
+    pub(crate) fn columns(plan: &'p Plan) -> Self {
+        Self { share: &plan.share, fields: &plan.fields, held: Mutex::default() }
+    }
+
+    /// For aggregates, which look at selected cells of some fields.
+    pub(crate) fn scanned(plan: &'p Plan) -> Self {
+        Self { share: &plan.share, fields: &plan.scanned, held: Mutex::default() }
+    }
+
+    /// For a look at coordinates after which nothing is collected.
+    pub(crate) fn nothing(plan: &'p Plan) -> Self {
+        Self { share: &plan.share, fields: &[], held: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        // No code that can panic runs while it is locked.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a field is collected in the end.
+    pub(crate) fn wants(&self, field: FieldKind) -> bool {
+        self.fields.contains(&field)
+    }
+
+    /// Counts memory that is about to be taken. What is kept makes way for it.
+    pub(crate) fn charge(&self, bytes: u64) -> Result<()> {
+        Ok(self.share.charge_freeing(bytes, |missing| self.free(missing))?)
+    }
+
+    /// Counts what so many selected cells are going to take. What is kept makes way for it.
+    pub(crate) fn admit(&self, cells: u64) -> Result<()> {
+        Ok(self.share.admit(cells, |missing| self.free(missing))?)
+    }
+
+    /// Drops so many bytes of what is kept, if there are as many: how many it dropped.
+    fn free(&self, bytes: u64) -> u64 {
+        let mut held = self.lock();
+        let mut freed = 0u64;
+        while freed < bytes {
+            let Some(place) = held.pieces.keys().next().copied() else { break };
+            freed = freed.saturating_add(held.pieces.remove(&place).map_or(0, |piece| piece.held()));
+        }
+        held.bytes = held.bytes.saturating_sub(freed);
+        freed
+    }
+
+    /// Keeps a piece of so many bytes, if they fit: only then it is made.
+    pub(crate) fn put(&self, place: Place, bytes: u64, piece: impl FnOnce() -> Piece) {
+        if !self.reserve(bytes) {
+            return;
+        }
+        let piece = piece();
+        debug_assert_eq!(piece.held(), bytes, "what is given back is what was counted");
+        self.lock().pieces.insert(place, piece);
+    }
+
+    fn reserve(&self, bytes: u64) -> bool {
+        let mut held = self.lock();
+        let after = held.bytes.saturating_add(bytes);
+        let fits = if self.share.room.is_some() { self.share.spare(bytes) } else { after <= MOST };
+        if fits {
+            held.bytes = after;
+        }
+        fits
+    }
+
+    /// Takes a piece out. It no longer counts: it is about to become part of something that was counted.
+    pub(crate) fn take(&self, place: &Place) -> Option<Piece> {
+        let mut held = self.lock();
+        let piece = held.pieces.remove(place)?;
+        held.bytes = held.bytes.saturating_sub(piece.held());
+        self.share.release(piece.held());
+        Some(piece)
+    }
+
+    /// The selected cells of a tile's field, if they are kept.
+    pub(crate) fn take_selected(&self, selection: &TileSelection, field: FieldKind) -> Option<Piece> {
+        let place = (selection.fragment, selection.tile, Part::Selected(field));
+        // Where cells were dropped since, those that are kept are others.
+        self.take(&place).filter(|piece| piece.cells == selection.len())
+    }
+
+    /// Whether the selected cells of a tile's field are kept.
+    pub(crate) fn has(&self, selection: &TileSelection, field: FieldKind) -> bool {
+        let place = (selection.fragment, selection.tile, Part::Selected(field));
+        self.lock().pieces.get(&place).is_some_and(|piece| piece.cells == selection.len())
+    }
+
+    /// Whether anything of a field is kept.
+    pub(crate) fn has_any(&self, field: FieldKind) -> bool {
+        self.lock().pieces.keys().any(|(_, _, part)| *part == Part::Selected(field))
+    }
+
+    /// Keeps the selected cells of a decoded tile, `None` for all: if they are wanted, and fit. The memory of what is not kept
+    /// goes back to the worker.
+    pub(crate) fn put_selected(
+        &self,
+        (fragment, tile): (usize, usize),
+        cells: Option<&[u32]>,
+        (field, decoded): (FieldKind, Decoded),
+        worker: &mut Worker,
+    ) {
+        let wanted = self.wants(field) && cells.is_none_or(|cells| !cells.is_empty());
+        if !wanted {
+            return decoded.give_back(worker);
+        }
+        let place = (fragment, tile, Part::Selected(field));
+        let bytes = decoded.held_by(cells);
+        let mut left = Some(decoded);
+        self.put(place, bytes, || match cells {
+            Some(cells) => left.as_ref().map_or_else(Piece::none, |decoded| decoded.picked(cells)),
+            None => left.take().map_or_else(Piece::none, Decoded::whole),
+        });
+        if let Some(decoded) = left {
+            decoded.give_back(worker);
+        }
+    }
+
+    /// Makes pieces fit a selection of which only these cells stay: `numbers` among those that are selected.
+    pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) {
+        for field in self.fields {
+            let Some(piece) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
+                continue;
+            };
+            let Piece { cells, values, offsets, validity } = piece;
+            let decoded = Decoded { cells, values, offsets, validity };
+            let place = (selection.fragment, selection.tile, Part::Selected(*field));
+            self.put(place, decoded.held_by(Some(numbers)), || decoded.picked(numbers));
+        }
+    }
+
+    /// Makes pieces fit selections that take more cells of the same tiles than those they were kept for. Of the cells that come
+    /// in, which are 0 in `matches` (a byte a cell of all selections), nobody is going to look at the values.
+    pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) {
+        let mut start = 0usize;
+        for selection in selections {
+            let end = start.saturating_add(selection.len());
+            let flags = matches.get(start..end).unwrap_or_default();
+            start = end;
+            for field in self.fields {
+                let place = (selection.fragment, selection.tile, Part::Selected(*field));
+                let Some(piece) = self.take(&place) else { continue };
+                let wide = if piece.cells == flags.len() { piece } else { piece.widened(flags) };
+                self.put(place, wide.held(), || wide);
+            }
+        }
+    }
+}
+
+impl Piece {
+    pub(super) const fn none() -> Self {
+        Self { cells: 0, values: Buffer::new(), offsets: None, validity: None }
+    }
+
+    /// Bytes it holds, about.
+    pub(crate) fn held(&self) -> u64 {
+        let offsets = self.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
+        let validity = self.validity.as_ref().map_or(0, Vec::len);
+        PIECE.saturating_add(to_u64(self.values.len().saturating_add(offsets).saturating_add(validity)))
+    }
+
+    /// Its cells, as those who look at columns see them.
+    pub(crate) fn view(&self) -> ColumnView<'_> {
+        let (offsets, validity) = (self.offsets.as_deref(), self.validity.as_deref());
+        ColumnView { values: self.values.as_slice(), offsets, validity, present: None }
+    }
+
+    /// Its cells at the places of the ones in `flags`; what is at the other places does not matter.
+    fn widened(self, flags: &[u8]) -> Self {
+        let places = || flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(at, _)| at);
+        let validity = self.validity.map(|narrow| {
+            let mut wide = vec![0; flags.len()];
+            for (at, valid) in places().zip(narrow) {
+                wide.get_mut(at).into_iter().for_each(|slot| *slot = valid);
+            }
+            wide
+        });
+        let (values, offsets) = match self.offsets {
+            // Cells without values come in.
+            Some(narrow) => {
+                let mut next = narrow.iter().copied();
+                let first = next.next().unwrap_or(0);
+                let mut end = first;
+                let ends = flags.iter().map(|flag| {
+                    if *flag != 0 {
+                        end = next.next().unwrap_or(end);
+                    }
+                    end
+                });
+                (self.values, Some(core::iter::once(first).chain(ends).collect()))
+            }
+            None => {
+                let size = self.values.len().checked_div(self.cells).unwrap_or(0);
+                let mut wide = Buffer::zeroed(flags.len().saturating_mul(size));
+                let cells = self.values.as_slice().chunks_exact(size.max(1));
+                for (at, cell) in places().zip(cells) {
+                    let start = at.saturating_mul(size);
+                    let slot = wide.as_mut_slice().get_mut(start..start.saturating_add(size));
+                    slot.into_iter().for_each(|slot| slot.copy_from_slice(cell));
+                }
+                (wide, None)
+            }
+        };
+        Self { cells: flags.len(), values, offsets, validity }
+    }
+}
+
+impl Decoded {
+    /// What a piece of some of its cells takes, `None` for all.
+    pub(super) fn held_by(&self, cells: Option<&[u32]>) -> u64 {
+        let count = cells.map_or(self.cells, <[u32]>::len);
+        let values = match (cells, &self.offsets) {
+            (None, _) => self.values.len(),
+            (Some(cells), None) => {
+                let size = self.values.len().checked_div(self.cells).unwrap_or(0);
+                cells.len().saturating_mul(size)
+            }
+            (Some(cells), Some(offsets)) => {
+                let len = |cell: &u32| {
+                    let at = index_of(*cell);
+                    let pair = offsets.get(at).zip(offsets.get(at.saturating_add(1)));
+                    pair.map_or(0, |(start, end)| end.saturating_sub(*start))
+                };
+                tdb_codec::to_usize(cells.iter().map(len).sum()).unwrap_or(usize::MAX)
+            }
+        };
+        let offsets = if self.offsets.is_some() { count.saturating_add(1).saturating_mul(8) } else { 0 };
+        let validity = if self.validity.is_some() { count } else { 0 };
+        PIECE.saturating_add(to_u64(values.saturating_add(offsets).saturating_add(validity)))
+    }
+
+    /// All its cells.
+    pub(super) fn whole(self) -> Piece {
+        let Self { cells, values, offsets, validity } = self;
+        Piece { cells, values: fitted(values), offsets, validity }
+    }
+
+    /// Some of its cells.
+    pub(super) fn picked(&self, cells: &[u32]) -> Piece {
+        let validity = self.validity.as_ref().map(|all| {
+            let mut some = vec![0; cells.len()];
+            pick(all, 0, 1, cells, &mut some);
+            some
+        });
+        let (values, offsets) = match &self.offsets {
+            None => {
+                let size = self.values.len().checked_div(self.cells).unwrap_or(0);
+                let mut picked = Buffer::zeroed(cells.len().saturating_mul(size));
+                pick(self.values.as_slice(), 0, size, cells, picked.as_mut_slice());
+                (picked, None)
+            }
+            Some(all) => {
+                let (mut picked, mut ends) =
+                    (Buffer::new(), Vec::with_capacity(cells.len().saturating_add(1)));
+                let mut end = 0u64;
+                ends.push(end);
+                let push = |len: u64| {
+                    end = end.saturating_add(len);
+                    ends.push(end);
+                };
+                let tile = (self.values.as_slice(), all.as_slice());
+                copy_var_cells(tile, cells, push, |value| picked.extend_from_slice(value));
+                (picked, Some(ends))
+            }
+        };
+        Piece { cells: cells.len(), values, offsets, validity }
+    }
+}

@@ -1,0 +1,295 @@
+//! Columns of selected cells: decoded tile by tile, or taken from what is kept, and put in order.
+
+use tdb_codec::{Buffer, to_u64};
+use tdb_schema::FieldKind;
+
+use super::keep::{Keep, Piece};
+use super::pick::{copy_var_cells, pick};
+use super::select::TileSelection;
+use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::context::Context;
+use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::tiles::FieldTiles;
+use crate::worker::Worker;
+use crate::{Column, QueryError, Result, parallel};
+
+/// Buffers whose memory may be used again.
+#[derive(Default)]
+pub(super) struct Spare(pub(super) Vec<Buffer>);
+
+impl Spare {
+    /// A buffer of `len` bytes, with whatever bytes happen to be there.
+    fn take(&mut self, len: usize) -> Result<Buffer> {
+        // A little larger is fine; what is much larger would only hold memory back.
+        let fits = |buffer: &Buffer| (len..=len.saturating_add(len / 4)).contains(&buffer.capacity());
+        let Some(at) = self.0.iter().position(fits) else { return zeroed(len) };
+        let mut buffer = self.0.swap_remove(at);
+        buffer.reset(len);
+        Ok(buffer)
+    }
+}
+
+/// The coordinates of the selected cells, a column a dimension.
+pub(super) fn stage_coordinates(
+    plan: &Plan,
+    selections: &[TileSelection],
+    cells: usize,
+) -> Result<Vec<Column>> {
+    let schema = plan.array.schema();
+    let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
+    let fields = dimensions.filter_map(|kind| schema.field_of(kind));
+    // Nothing was kept of tiles that nobody has looked at.
+    let keep = Keep::nothing(plan);
+    let stage = |field: tdb_schema::Field<'_>| {
+        let spec = ColumnSpec::new(schema, &field);
+        stage(plan, selections, (field.kind, spec), cells, &keep, &mut Spare::default())
+    };
+    fields.map(stage).collect()
+}
+
+/// A column that is being made of selected cells.
+struct Stage<'s> {
+    context: &'s Context,
+    keep: &'s Keep<'s>,
+    kind: FieldKind,
+    spec: &'s ColumnSpec,
+    /// The field in the fragments that have a part in it and have the field, by their number.
+    tiles: Vec<(usize, FieldTiles)>,
+}
+
+/// A column of the selected cells, in the order of the selections, in spare memory where there is some.
+pub(super) fn stage(
+    plan: &Plan,
+    selections: &[TileSelection],
+    (kind, spec): (FieldKind, ColumnSpec),
+    cells: usize,
+    keep: &Keep<'_>,
+    spare: &mut Spare,
+) -> Result<Column> {
+    let context = plan.array.context();
+    let mut used: Vec<usize> = selections.iter().map(|selection| selection.fragment).collect();
+    used.sort_unstable();
+    used.dedup();
+    // Only of those that have a part in it: there may be thousands that have none.
+    let tiles = parallel::filter_map(context.threads, &used, |index| {
+        let Some(fragment) = plan.array.fragments().get(*index) else { return Ok(None) };
+        Ok(FieldTiles::of_column(context, fragment, &spec, kind)?.map(|tiles| (*index, tiles)))
+    })?;
+    let stage = Stage { context, keep, kind, spec: &spec, tiles };
+    // What the selections promise is only what the fragments claim: ask for the memory before taking it.
+    zeroed(cells.saturating_mul(8))?;
+    let mut validity = spec.nullable.then(|| vec![0u8; cells]);
+    let lengths = || selections.iter().map(TileSelection::len);
+    let validities: Vec<Option<&mut [u8]>> = match &mut validity {
+        Some(validity) => split_lengths(validity, lengths()).into_iter().map(Some).collect(),
+        None => selections.iter().map(|_| None).collect(),
+    };
+    let Some(size) = spec.cell_size else {
+        let mut offsets = vec![0u64; cells.saturating_add(1)];
+        let slots = split_lengths(&mut offsets, lengths());
+        let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
+        let values =
+            parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
+                let values = stage.values(selection, slot, valid, worker)?;
+                // Held as pieces, and once more joined or in order.
+                keep.charge(to_u64(values.len()).saturating_mul(2))?;
+                Ok(values)
+            })?;
+        lengths_to_offsets(&mut offsets)?;
+        let data = concat(context.threads, values)?;
+        return Ok(spec.column(data, Some(offsets), validity));
+    };
+    let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
+    let bytes = bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
+    let mut data = spare.take(bytes)?;
+    let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
+    let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
+    parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
+        stage.fixed(selection, size, slot, valid, worker)
+    })?;
+    Ok(spec.column(data, None, validity))
+}
+
+impl Stage<'_> {
+    /// The field's tiles in the fragment of a selection, if it has the field.
+    fn tiles_of(&self, selection: &TileSelection) -> Option<&FieldTiles> {
+        let at = self.tiles.binary_search_by_key(&selection.fragment, |(index, _)| *index).ok()?;
+        self.tiles.get(at).map(|(_, tiles)| tiles)
+    }
+
+    /// Writes the validity of a selection's cells, if the column has any.
+    fn validity(
+        &self,
+        selection: &TileSelection,
+        piece: Option<&Piece>,
+        slot: Option<&mut [u8]>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Some(slot) = slot else { return Ok(()) };
+        if let Some(piece) = piece {
+            match piece.validity.as_ref().filter(|kept| kept.len() == slot.len()) {
+                Some(kept) => slot.copy_from_slice(kept),
+                None => slot.fill(1),
+            }
+            return Ok(());
+        }
+        match self.tiles_of(selection) {
+            Some(tiles) if tiles.is_nullable() => {
+                let mut all = vec![0; selection.tile_cells];
+                tiles.decode_validity(self.context, selection.tile, &mut all, |_| true, worker)?;
+                match &selection.cells {
+                    Some(cells) => pick(&all, 0, 1, cells, slot),
+                    None => slot.copy_from_slice(&all),
+                }
+            }
+            Some(_) => slot.fill(1),
+            None => slot.fill(self.spec.fill_validity),
+        }
+        Ok(())
+    }
+
+    /// The values of a selection's cells of variable length; writes their lengths and validity.
+    fn values(
+        &self,
+        selection: &TileSelection,
+        slot: &mut [u64],
+        valid: Option<&mut [u8]>,
+        worker: &mut Worker,
+    ) -> Result<Buffer> {
+        // Its cells are going to be left out, whatever they hold.
+        if selection.only_replaces {
+            return Ok(Buffer::new());
+        }
+        let piece = self.keep.take_selected(selection, self.kind);
+        self.validity(selection, piece.as_ref(), valid, worker)?;
+        let mut slots = slot.iter_mut();
+        let mut push = |len| {
+            if let Some(slot) = slots.next() {
+                *slot = len;
+            }
+        };
+        let length =
+            |pair: &[u64]| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start));
+        if let Some(Piece { values, offsets: Some(offsets), .. }) = piece {
+            offsets.windows(2).map(length).for_each(push);
+            return Ok(values);
+        }
+        // Coordinates that ordering needed are at hand.
+        if let FieldKind::Dimension(dimension) = self.kind
+            && let Some(own) = selection.coordinates.get(dimension)
+            && let Some(offsets) = &own.offsets
+        {
+            offsets.windows(2).map(length).for_each(push);
+            return Ok(own.values.as_slice().into());
+        }
+        let Some(tiles) = self.tiles_of(selection) else {
+            slot.fill(to_u64(self.spec.fill.len()));
+            let mut values = zeroed(self.spec.fill.len().saturating_mul(slot.len()))?;
+            fill_cells(values.as_mut_slice(), &self.spec.fill);
+            return Ok(values);
+        };
+        let mut decoded = core::mem::take(&mut worker.strings);
+        tiles.decode_var(self.context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
+        let Some(cells) = &selection.cells else {
+            // All cells of a tile keep the tile's own buffer.
+            decoded.lengths().for_each(push);
+            return Ok(decoded.values);
+        };
+        let mut values = Buffer::new();
+        let tile = (decoded.values.as_slice(), decoded.offsets.as_slice());
+        copy_var_cells(tile, cells, &mut push, |value| values.extend_from_slice(value));
+        worker.strings = decoded;
+        Ok(values)
+    }
+
+    /// Writes the values of a selection's cells of `size` bytes, and their validity.
+    fn fixed(
+        &self,
+        selection: &TileSelection,
+        size: usize,
+        slot: &mut [u8],
+        valid: Option<&mut [u8]>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        // Its cells are going to be left out, whatever they hold.
+        if selection.only_replaces {
+            return Ok(());
+        }
+        let piece = self.keep.take_selected(selection, self.kind);
+        self.validity(selection, piece.as_ref(), valid, worker)?;
+        if let Some(piece) = piece.filter(|piece| piece.values.len() == slot.len()) {
+            slot.copy_from_slice(piece.values.as_slice());
+            return Ok(());
+        }
+        // Coordinates that ordering needed are at hand.
+        if let FieldKind::Dimension(dimension) = self.kind
+            && let Some(own) = selection.coordinates.get(dimension)
+            && own.values.len() == slot.len()
+        {
+            slot.copy_from_slice(own.values.as_slice());
+            return Ok(());
+        }
+        let Some(tiles) = self.tiles_of(selection) else {
+            fill_cells(slot, &self.spec.fill);
+            return Ok(());
+        };
+        let Some(cells) = &selection.cells else {
+            return tiles.decode_fixed(self.context, selection.tile, slot, |_| true, worker);
+        };
+        let mut part = core::mem::take(&mut worker.cells);
+        let len = self.context.tile_len(selection.tile_cells, size)?;
+        // Cells are ascending: a chunk is wanted if the next cell at or after its start is in it.
+        let wanted = |bytes: core::ops::Range<usize>| {
+            let first = bytes.start.checked_div(size).unwrap_or(0);
+            let at = cells.partition_point(|cell| index_of(*cell) < first);
+            cells.get(at).is_some_and(|cell| index_of(*cell).saturating_mul(size) < bytes.end)
+        };
+        let base =
+            tiles.decode_fixed_part(self.context, selection.tile, (len, size), &mut part, wanted, worker);
+        let result = base.map(|base| pick(part.as_slice(), base, size, cells, slot));
+        worker.cells = part;
+        result
+    }
+}
+
+/// The column without the cells that `order`, which is ascending, leaves out.
+pub(super) fn kept(mut column: Column, order: &[u32]) -> Column {
+    if let Some(size) = column.cell_size() {
+        keep_cells(&mut column.data, size, order);
+    }
+    if let Some(validity) = &mut column.validity {
+        let mut data = Buffer::with_capacity(validity.len());
+        data.extend_from_slice(validity);
+        keep_cells(&mut data, 1, order);
+        *validity = data.to_vec();
+    }
+    column
+}
+
+/// The column in another order; the memory it had becomes spare.
+pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
+    let context = plan.array.context();
+    let validity = match column.validity() {
+        Some(validity) => {
+            Some(gather_fixed(context.threads, validity, 1, order, zeroed(order.len())?)?.to_vec())
+        }
+        None => None,
+    };
+    let (data, offsets) = match column.offsets() {
+        Some(offsets) => {
+            let (offsets, data) = gather_var(context.threads, offsets, column.bytes(), order)?;
+            (data, Some(offsets))
+        }
+        None => {
+            let cells = column.bytes().len();
+            let size = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
+            let data = spare.take(order.len().saturating_mul(size))?;
+            (gather_fixed(context.threads, column.bytes(), size, order, data)?, None)
+        }
+    };
+    spare.0.push(column.data);
+    let Column { name, datatype, cell_val_num, .. } = column;
+    Ok(Column { name, datatype, cell_val_num, data, offsets, validity })
+}
