@@ -41,8 +41,8 @@ impl Share {
     }
 
     /// Counts memory that is about to be taken. Where it does not fit, `free` frees memory that can be done without: it is told
-    /// how much is missing, and says how much it freed.
-    pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> u64) -> Result<(), QueryError> {
+    /// how much is missing, [releases](Self::release) what it frees, and says whether there was any.
+    pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.room.as_ref().map_or(Ok(()), |room| room.charge_freeing(bytes, free))
     }
 
@@ -64,7 +64,7 @@ impl Share {
     }
 
     /// Counts what so many selected cells are going to take; `free` as for [`Self::charge_freeing`].
-    pub fn admit(&self, cells: u64, free: impl FnMut(u64) -> u64) -> Result<(), QueryError> {
+    pub fn admit(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         let Some(room) = &self.room else { return Ok(()) };
         room.cells.fetch_add(cells, Ordering::Relaxed);
         room.charge_freeing(cells.saturating_mul(room.per_cell), free)
@@ -144,21 +144,25 @@ impl Room {
 
     /// Counts memory that is about to be taken.
     pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
-        self.charge_freeing(bytes, |_| 0)
+        self.charge_freeing(bytes, |_| false)
     }
 
-    fn charge_freeing(&self, bytes: u64, mut free: impl FnMut(u64) -> u64) -> Result<(), QueryError> {
-        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let mut used = before.saturating_add(bytes);
-        while used > self.bytes {
-            let freed = free(used.saturating_sub(self.bytes));
-            if freed == 0 {
-                return Err(self.over(used));
+    /// Several threads may do so at once: what counts is what is used after `free` had its turn.
+    fn charge_freeing(&self, bytes: u64, mut free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        loop {
+            let missing = self.used().saturating_sub(self.bytes);
+            if missing == 0 {
+                return Ok(());
             }
-            self.release(freed);
-            used = used.saturating_sub(freed);
+            if !free(missing) && self.used() > self.bytes {
+                return Err(self.over(self.used()));
+            }
         }
-        Ok(())
+    }
+
+    fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
     }
 
     fn release(&self, bytes: u64) {
@@ -213,11 +217,12 @@ mod tests {
         let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
         let share = Share { room: Some(Arc::new(room)), ..Share::default() };
         assert!(share.spare(150_000));
-        assert_eq!(share.charge_freeing(150_000, |_| 0), Ok(()));
+        assert_eq!(share.charge_freeing(150_000, |_| false), Ok(()));
         let mut missing = Vec::new();
         let mut free = |bytes| {
             missing.push(bytes);
-            50_000
+            share.release(50_000);
+            true
         };
         assert_eq!(share.charge_freeing(90_000, &mut free), Ok(()));
         assert_eq!(missing, [90_000, 40_000]);

@@ -94,7 +94,7 @@ pub struct ArraySchema {
 }
 
 /// Which field of a schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldKind {
     /// The attribute of this index.
     Attribute(usize),

@@ -4,8 +4,8 @@
 //! tile, and gathering takes them. What is kept counts to the memory of the read, and makes way where that is needed for what
 //! cannot be done without. What made way, or had no room at all, is decoded again.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
@@ -28,7 +28,7 @@ pub(crate) const PIECE: u64 = 192;
 pub(crate) type Place = (usize, usize, Part);
 
 /// What is kept of a tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// A field of the cells that are selected.
     Selected(FieldKind),
@@ -57,28 +57,43 @@ pub(crate) struct Keep<'p> {
     /// The fields that are collected in the end.
     fields: &'p [FieldKind],
     held: Mutex<Held>,
+    /// Told when a piece that was counted is there.
+    made: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Held {
-    pieces: HashMap<Place, Piece>,
+    pieces: BTreeMap<Place, Piece>,
     bytes: u64,
+    /// Pieces that are counted and still being made.
+    being_made: usize,
+}
+
+/// A piece that is counted and being made. It is not any more when this is dropped, whatever became of it.
+struct Making<'k>(&'k Keep<'k>);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        let mut held = self.0.lock();
+        held.being_made = held.being_made.saturating_sub(1);
+        self.0.made.notify_all();
+    }
 }
 
 impl<'p> Keep<'p> {
     /// For a read that collects the fields of a plan.
     pub(crate) fn columns(plan: &'p Plan) -> Self {
-        Self { share: &plan.share, fields: &plan.fields, held: Mutex::default() }
+        Self { share: &plan.share, fields: &plan.fields, held: Mutex::default(), made: Condvar::new() }
     }
 
     /// For aggregates, which look at selected cells of some fields.
     pub(crate) fn scanned(plan: &'p Plan) -> Self {
-        Self { share: &plan.share, fields: &plan.scanned, held: Mutex::default() }
+        Self { share: &plan.share, fields: &plan.scanned, held: Mutex::default(), made: Condvar::new() }
     }
 
     /// For a look at coordinates after which nothing is collected.
     pub(crate) fn nothing(plan: &'p Plan) -> Self {
-        Self { share: &plan.share, fields: &[], held: Mutex::default() }
+        Self { share: &plan.share, fields: &[], held: Mutex::default(), made: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -101,16 +116,22 @@ impl<'p> Keep<'p> {
         Ok(self.share.admit(cells, |missing| self.free(missing))?)
     }
 
-    /// Drops so many bytes of what is kept, if there are as many: how many it dropped.
-    fn free(&self, bytes: u64) -> u64 {
+    /// Drops so many bytes of what is kept, last tiles first, if there are as many: whether it dropped any. What another thread
+    /// is about to keep is waited for.
+    fn free(&self, bytes: u64) -> bool {
         let mut held = self.lock();
+        while held.pieces.is_empty() && held.being_made > 0 {
+            held = self.made.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
         let mut freed = 0u64;
         while freed < bytes {
-            let Some(place) = held.pieces.keys().next().copied() else { break };
-            freed = freed.saturating_add(held.pieces.remove(&place).map_or(0, |piece| piece.held()));
+            let Some((_, piece)) = held.pieces.pop_last() else { break };
+            freed = freed.saturating_add(piece.held());
         }
         held.bytes = held.bytes.saturating_sub(freed);
-        freed
+        // While it is locked: nobody may find neither the pieces nor their memory.
+        self.share.release(freed);
+        freed > 0
     }
 
     /// Keeps a piece of so many bytes, if they fit: only then it is made.
@@ -118,9 +139,11 @@ impl<'p> Keep<'p> {
         if !self.reserve(bytes) {
             return;
         }
+        let making = Making(self);
         let piece = piece();
         debug_assert_eq!(piece.held(), bytes, "what is given back is what was counted");
         self.lock().pieces.insert(place, piece);
+        drop(making);
     }
 
     fn reserve(&self, bytes: u64) -> bool {
@@ -129,6 +152,7 @@ impl<'p> Keep<'p> {
         let fits = if self.share.room.is_some() { self.share.spare(bytes) } else { after <= MOST };
         if fits {
             held.bytes = after;
+            held.being_made = held.being_made.saturating_add(1);
         }
         fits
     }
@@ -278,24 +302,23 @@ impl Decoded {
     /// What a piece of some of its cells takes, `None` for all.
     pub(super) fn held_by(&self, cells: Option<&[u32]>) -> u64 {
         let count = cells.map_or(self.cells, <[u32]>::len);
-        let values = match (cells, &self.offsets) {
-            (None, _) => self.values.len(),
-            (Some(cells), None) => {
-                let size = self.values.len().checked_div(self.cells).unwrap_or(0);
-                cells.len().saturating_mul(size)
-            }
-            (Some(cells), Some(offsets)) => {
-                let len = |cell: &u32| {
-                    let at = index_of(*cell);
-                    let pair = offsets.get(at).zip(offsets.get(at.saturating_add(1)));
-                    pair.map_or(0, |(start, end)| end.saturating_sub(*start))
-                };
-                tdb_codec::to_usize(cells.iter().map(len).sum()).unwrap_or(usize::MAX)
-            }
-        };
+        let values = cells.map_or(self.values.len(), |cells| self.bytes_of(cells));
         let offsets = if self.offsets.is_some() { count.saturating_add(1).saturating_mul(8) } else { 0 };
         let validity = if self.validity.is_some() { count } else { 0 };
         PIECE.saturating_add(to_u64(values.saturating_add(offsets).saturating_add(validity)))
+    }
+
+    /// Bytes of the values of some of its cells.
+    fn bytes_of(&self, cells: &[u32]) -> usize {
+        let Some(offsets) = &self.offsets else {
+            return cells.len().saturating_mul(self.values.len().checked_div(self.cells).unwrap_or(0));
+        };
+        let len = |cell: &u32| {
+            let at = index_of(*cell);
+            let pair = offsets.get(at).zip(offsets.get(at.saturating_add(1)));
+            pair.map_or(0, |(start, end)| end.saturating_sub(*start))
+        };
+        tdb_codec::to_usize(cells.iter().map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
     /// All its cells.
@@ -319,8 +342,8 @@ impl Decoded {
                 (picked, None)
             }
             Some(all) => {
-                let (mut picked, mut ends) =
-                    (Buffer::new(), Vec::with_capacity(cells.len().saturating_add(1)));
+                let mut picked = Buffer::with_capacity(self.bytes_of(cells));
+                let mut ends = Vec::with_capacity(cells.len().saturating_add(1));
                 let mut end = 0u64;
                 ends.push(end);
                 let push = |len: u64| {
@@ -333,5 +356,63 @@ impl Decoded {
             }
         };
         Piece { cells: cells.len(), values, offsets, validity }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::budget::MemoryBudget;
+    use crate::share::Room;
+
+    fn piece(bytes: usize) -> Piece {
+        Piece { values: Buffer::zeroed(bytes), ..Piece::none() }
+    }
+
+    fn keep(share: &Share) -> Keep<'_> {
+        Keep { share, fields: &[], held: Mutex::default(), made: Condvar::new() }
+    }
+
+    const fn place(tile: usize) -> Place {
+        (0, tile, Part::Timestamps)
+    }
+
+    #[test]
+    fn what_is_needed_waits_for_a_piece_that_is_being_made_and_takes_its_memory() {
+        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let (keep, charged) = (keep(&share), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            keep.put(place(1), PIECE + 140_000, || {
+                scope.spawn(|| {
+                    keep.charge(290_000).unwrap();
+                    charged.store(true, Ordering::Relaxed);
+                });
+                std::thread::sleep(core::time::Duration::from_millis(50));
+                assert!(!charged.load(Ordering::Relaxed), "it takes more than is left beside the piece");
+                piece(140_000)
+            });
+        });
+        assert!(charged.load(Ordering::Relaxed) && keep.take(&place(1)).is_none());
+        assert!(keep.charge(20_000).is_err(), "nothing is left to free");
+    }
+
+    #[test]
+    fn pieces_of_the_last_tiles_make_way_first() {
+        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let keep = keep(&share);
+        for tile in [2, 0, 1] {
+            keep.put(place(tile), PIECE + 30_000, || piece(30_000));
+        }
+        keep.charge(250_000).unwrap();
+        assert!(
+            keep.take(&place(2)).is_none()
+                && keep.take(&place(1)).is_none()
+                && keep.take(&place(0)).is_some()
+        );
     }
 }
