@@ -318,3 +318,24 @@ fn read_exact_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<()>
     file.seek(SeekFrom::Start(offset))?;
     file.read_exact(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_url_is_the_path_in_it_with_its_characters_as_they_are() {
+        assert_eq!(LocalStorage::new("file:///data/a%20b c").root(), Path::new("/data/a%20b c"));
+        assert_eq!(LocalStorage::new("data/file:///x").root(), Path::new("data/file:///x"));
+    }
+
+    #[test]
+    fn the_url_of_a_store_is_refused_with_what_to_do_and_no_folder_is_made_of_it() {
+        let storage = LocalStorage::new("s3://bucket/array");
+        for error in [storage.list("").unwrap_err(), storage.create_folder("").unwrap_err()] {
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+            assert!(error.to_string().contains("tdb-object-store"), "{error}");
+        }
+        assert!(!Path::new("s3:").exists());
+    }
+}
