@@ -1,0 +1,23 @@
+//! Counts the cells of an array in a store, batch by batch inside 64 MiB, on a tokio runtime of one thread:
+//!
+//! ```sh
+//! cargo run -p tdb-object-store --example stream -- s3://bucket/array
+//! ```
+//!
+//! Credentials come from the environment (`AWS_…`, `AZURE_…`, `GOOGLE_…`).
+
+use tdb_array::OpenOptions;
+use tdb_object_store::Locations;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let url = std::env::args().nth(1).ok_or("the URL of an array is needed")?;
+    let array = OpenOptions::new().open_async(Locations::new().awaited(&url)?).await?;
+    let mut batches = array.read().memory("64MiB".parse()?).batches_async();
+    let mut cells = 0;
+    while let Some(batch) = batches.next().await {
+        cells += batch?.len();
+    }
+    println!("{cells} cells");
+    Ok(())
+}
