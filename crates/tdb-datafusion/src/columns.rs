@@ -48,9 +48,10 @@ impl Table {
         let mapping = Mapping::of(array, options)?;
         let arrow = mapping.whole_arrow_schema()?;
         // What the metadata of fields says is for those who make arrays of schemas; in plans it would only have to be the same everywhere.
-        let fields = arrow.fields().iter().map(|field| {
-            Field::new(field.name(), field.data_type().clone(), field.is_nullable())
-        });
+        let fields = arrow
+            .fields()
+            .iter()
+            .map(|field| Field::new(field.name(), field.data_type().clone(), field.is_nullable()));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let columns = array.schema().fields().zip(schema.fields()).map(|(field, arrow)| Column {
             name: field.name.to_owned(),

@@ -142,11 +142,9 @@ fn build(expr: &Expr, negated: bool, table: &Table) -> Predicate {
             Predicate::Constant(value.is_some_and(|value| value != negated))
         }
         Expr::Column(_) => match column_of(expr, table) {
-            Some(column) if table.comparable(column) == Comparable::Boolean => Predicate::Compare {
-                column,
-                comparison: Comparison::Equal,
-                value: Value::Boolean(!negated),
-            },
+            Some(column) if table.comparable(column) == Comparable::Boolean => {
+                Predicate::Compare { column, comparison: Comparison::Equal, value: Value::Boolean(!negated) }
+            }
             _ => Predicate::Unknown,
         },
         _ => Predicate::Unknown,

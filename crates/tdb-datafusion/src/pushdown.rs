@@ -208,12 +208,7 @@ fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)>
     }
 }
 
-fn is_in_list(
-    column: usize,
-    values: &[Value],
-    is_in: bool,
-    table: &Table,
-) -> Option<(QueryCondition, bool)> {
+fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Option<(QueryCondition, bool)> {
     let operands = || values.iter().map(Value::operand);
     let name = table.name(column);
     let exact = match table.comparable(column) {

@@ -75,9 +75,7 @@ pub(crate) fn value_of(literal: &ScalarValue, column: &DataType) -> Option<Value
         S::Utf8(value) | S::LargeUtf8(value) | S::Utf8View(value) => {
             Value::Bytes(value.as_ref()?.as_bytes().to_vec())
         }
-        S::Binary(value) | S::LargeBinary(value) | S::BinaryView(value) => {
-            Value::Bytes(value.clone()?)
-        }
+        S::Binary(value) | S::LargeBinary(value) | S::BinaryView(value) => Value::Bytes(value.clone()?),
         _ => return None,
     })
 }
