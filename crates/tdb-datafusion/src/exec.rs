@@ -6,7 +6,8 @@ use std::sync::Arc;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
@@ -14,6 +15,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, EmptyRecordBatchStream, ExecutionPlan, PlanProperties,
+    SortOrderPushdownResult,
 };
 
 use crate::Result;
@@ -34,20 +36,24 @@ pub struct TdbExec {
 
 impl TdbExec {
     pub(crate) fn new(scan: Scan, limit: Option<usize>, ordering: Option<EquivalenceProperties>) -> Self {
-        let equivalence = ordering.unwrap_or_else(|| EquivalenceProperties::new(scan.schema.clone()));
-        let properties = PlanProperties::new(
-            equivalence,
-            Partitioning::UnknownPartitioning(scan.parts.len().max(1)),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
-        Self {
-            scan: Arc::new(scan),
-            limit,
-            properties: Arc::new(properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }
+        let properties = Arc::new(properties(&scan, ordering));
+        Self { scan: Arc::new(scan), limit, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
+
+    /// The places, among the columns, that rows are to be sorted by, if that is ascending and by columns alone.
+    fn sorted_by(order: &[PhysicalSortExpr]) -> Option<Vec<usize>> {
+        let place = |part: &PhysicalSortExpr| {
+            let column = part.expr.downcast_ref::<Column>()?;
+            (!part.options.descending).then(|| column.index())
+        };
+        order.iter().map(place).collect()
+    }
+}
+
+fn properties(scan: &Scan, ordering: Option<EquivalenceProperties>) -> PlanProperties {
+    let equivalence = ordering.unwrap_or_else(|| EquivalenceProperties::new(scan.schema.clone()));
+    let partitions = Partitioning::UnknownPartitioning(scan.parts.len().max(1));
+    PlanProperties::new(equivalence, partitions, EmissionType::Incremental, Boundedness::Bounded)
 }
 
 impl DisplayAs for TdbExec {
@@ -59,6 +65,7 @@ impl DisplayAs for TdbExec {
             ("fields", format!("[{}]", about.fields)),
             ("ranges", format!("[{}]", about.ranges)),
             ("condition", about.condition.clone()),
+            ("order", if self.scan.is_sorted { "row-major" } else { "" }.to_owned()),
             ("fragments", format!("{read} of {all}")),
             ("tiles", tiles.to_string()),
             ("partitions", partitions.to_string()),
@@ -168,8 +175,18 @@ impl ExecutionPlan for TdbExec {
         self.limit.filter(|_| self.scan.parts.len() <= 1)
     }
 
-    fn supports_limit_pushdown(&self) -> bool {
-        false
+    /// Sparse cells come in row-major order if they are asked for in it: sorted by dimensions that SQL orders as tdb does.
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        let by = Self::sorted_by(order).filter(|by| !by.is_empty() && self.scan.sortable.starts_with(by));
+        if by.is_none() || self.scan.parts.is_empty() {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        let scan = self.scan.in_row_major_order();
+        let sorted = EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order.to_vec()]);
+        Ok(SortOrderPushdownResult::Exact { inner: Arc::new(Self::new(scan, self.limit, Some(sorted))) })
     }
 }
 

@@ -8,10 +8,11 @@ use datafusion::common::{Statistics, exec_err};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
-use tdb_array::{Explain, Outcome, Read};
+use tdb_array::{Explain, Layout, Outcome, Read};
 use tdb_arrow::Mapping;
 
 use crate::Result;
+use crate::columns::Comparable;
 use crate::error::of_array;
 use crate::exec::TdbExec;
 use crate::pushdown::Pushed;
@@ -30,7 +31,7 @@ pub(crate) struct Asked {
 }
 
 /// What is read for a query, and what is known of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scan {
     /// None, if there can be no rows.
     pub(crate) parts: Vec<Read>,
@@ -39,11 +40,23 @@ pub(crate) struct Scan {
     pub(crate) statistics: Arc<Statistics>,
     /// Bytes of a row in memory, about.
     pub(crate) row_bytes: u64,
+    /// The columns that rows in row-major order are sorted by.
+    pub(crate) sortable: Vec<usize>,
+    /// Whether they are read in this order.
+    pub(crate) is_sorted: bool,
     pub(crate) about: About,
 }
 
+impl Scan {
+    /// The same rows, those of each partition sorted by the dimensions.
+    pub(crate) fn in_row_major_order(&self) -> Self {
+        let parts = self.parts.iter().map(|part| part.clone().order(Layout::RowMajor)).collect();
+        Self { parts, is_sorted: true, ..self.clone() }
+    }
+}
+
 /// What a plan shows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct About {
     pub(crate) fields: String,
     pub(crate) ranges: String,
@@ -86,6 +99,8 @@ pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
         schema: Arc::new(schema),
         statistics: Arc::default(),
         row_bytes: 1,
+        sortable: sortable(state, &asked.columns),
+        is_sorted: state.table.dense,
         about: About::default(),
     };
     scan.about.fields = names(state, &asked.columns).join(", ");
@@ -123,7 +138,7 @@ pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
     if scan.parts.is_empty() {
         return exec_err!("a query was cut into no parts");
     }
-    let ordering = ordering(state, &asked.columns, &scan.schema);
+    let ordering = state.table.dense.then(|| ordering(state, &asked.columns, &scan)).flatten();
     Ok(TdbExec::new(scan, asked.limit, ordering))
 }
 
@@ -138,18 +153,26 @@ fn describe(scan: &mut Scan, explained: &Explain) {
     scan.row_bytes = explained.result_bytes.checked_div(explained.cells).unwrap_or(0).max(1);
 }
 
-/// The order of the rows of a dense array: that of its dimensions, as far as they are columns.
-fn ordering(state: &State, columns: &[usize], schema: &SchemaRef) -> Option<EquivalenceProperties> {
-    if !state.table.dense {
-        return None;
-    }
+/// The places of the first dimensions among the columns, as far as SQL orders them as tdb does: not strings, of which tdb compares
+/// the bytes with their signs where there is one dimension, and not reals, where NaN may be.
+fn sortable(state: &State, columns: &[usize]) -> Vec<usize> {
     let dimensions = 0..state.array.schema().domain.dimensions.len();
-    let order = dimensions.map_while(|dimension| {
-        let is = |column: &&usize| state.table.dimension(**column) == Some(dimension);
-        let (place, column) = columns.iter().enumerate().find(|(_, column)| is(column))?;
-        let column = Arc::new(Column::new(state.table.name(*column), place));
+    let places = dimensions.map_while(|dimension| {
+        let is = |column: &usize| {
+            let comparable = state.table.comparable(*column);
+            state.table.dimension(*column) == Some(dimension) && comparable == Comparable::Integer
+        };
+        columns.iter().position(is)
+    });
+    places.collect()
+}
+
+/// The order of rows in row-major order.
+fn ordering(state: &State, columns: &[usize], scan: &Scan) -> Option<EquivalenceProperties> {
+    let order = scan.sortable.iter().filter_map(|place| {
+        let column = Arc::new(Column::new(state.table.name(*columns.get(*place)?), *place));
         Some(PhysicalSortExpr::new(column, SortOptions { descending: false, nulls_first: false }))
     });
     let order: Vec<_> = order.collect();
-    (!order.is_empty()).then(|| EquivalenceProperties::new_with_orderings(schema.clone(), [order]))
+    (!order.is_empty()).then(|| EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order]))
 }

@@ -11,6 +11,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{ask, fixture};
+use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::schema::{Attribute, Dimension};
@@ -118,6 +119,37 @@ async fn dense_rows_come_in_the_order_of_their_dimensions_without_a_sort() {
         ask(&session, "SELECT min(rows), max(cols), count(*) FROM q WHERE rows > 1").await,
         ["2 | 4 | 12"]
     );
+}
+
+#[tokio::test]
+async fn sparse_rows_are_read_in_the_order_of_their_dimensions_where_a_query_wants_it() {
+    let (session, _) = with(session(3), "t", stored(&common::sparse()));
+    let memory = common::cells(&stored(&common::sparse()).array());
+    let memory = MemTable::try_new(memory.schema(), vec![vec![memory]]).unwrap();
+    session.register_table("memory", Arc::new(memory)).unwrap();
+    let sql = |table: &str, rest: &str| format!("SELECT x FROM {table} WHERE small > 40 ORDER BY x {rest}");
+    let shown = explain(&session, &sql("t", "")).await;
+    assert!(!shown.contains("SortExec") && shown.contains("order=row-major"), "{shown}");
+    for rest in ["", "LIMIT 7", "LIMIT 20 OFFSET 30"] {
+        assert_eq!(ask(&session, &sql("t", rest)).await, ask(&session, &sql("memory", rest)).await);
+    }
+    for rest in ["DESC", ", y"] {
+        let shown = explain(&session, &sql("t", rest)).await;
+        assert!(shown.contains("SortExec"), "{rest}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_of_several_partitions_is_that_of_all_of_them() {
+    let config = SessionConfig::new().with_target_partitions(4).with_batch_size(16);
+    let (session, _) = with(SessionContext::new_with_config(config), "t", stored(&numbers(10_000)));
+    assert_eq!(ask(&session, "SELECT x FROM t LIMIT 50").await.len(), 50);
+    assert_eq!(
+        ask(&session, "SELECT count(*) FROM (SELECT x FROM t WHERE a > 3 LIMIT 5000)").await,
+        ["5000"]
+    );
+    assert!(explain(&session, "SELECT x FROM t LIMIT 50").await.contains("partitions=4"));
+    assert!(explain(&session, "SELECT x FROM t LIMIT 5").await.contains("partitions=1"));
 }
 
 #[tokio::test]
