@@ -263,7 +263,6 @@ fn of_key(key: i128, single: bool) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[expect(clippy::panic, clippy::expect_used, reason = "a test that panics has failed")]
 mod tests {
     use super::*;
 

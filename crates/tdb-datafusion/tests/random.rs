@@ -1,7 +1,6 @@
 //! Answers with filters pushed down are those that DataFusion gives over the same cells in memory.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "helpers of tests: a panic is a failure"

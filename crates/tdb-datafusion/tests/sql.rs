@@ -1,10 +1,5 @@
 //! What reaches the read, what plans show, and what SQL does beside reading.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "helpers of tests: a panic is a failure"
-)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
 

@@ -3,8 +3,11 @@
     dead_code,
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
     reason = "no test uses all of it, and a test that panics has failed"
 )]
 
@@ -17,7 +20,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::prelude::SessionContext;
-use tdb_array::schema::{Attribute, Dimension, Enumeration};
+use tdb_array::schema::{Attribute, Dimension, Enumeration, SchemaBuilder};
 use tdb_array::{
     Array, ArraySchema, ArrayType, CellValNum, Datatype, Duplicates, Layout, MemoryStorage, OpenOptions,
     Write, WriteOptions, field,
@@ -106,7 +109,7 @@ fn values(random: &mut Random, count: usize) -> Vec<(&'static str, ArrayRef)> {
         [f64::NAN, -f64::NAN, 0.0, -0.0, 1.5, -1.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, 3.0, 7.25, -8.0];
     const NAMES: [&str; 7] = ["", "a", "aa", "b", "Ä", "zz\u{10ffff}", "b c"];
     let mut some = |most: usize| (0..count).map(|_| random.below(most)).collect::<Vec<_>>();
-    let null = |value: &usize, every: usize| value % every == 0;
+    let null = |value: &usize, every: usize| value.is_multiple_of(every);
     let counts = some(50).into_iter().map(|v| (!null(&v, 7)).then_some(v as i64 - 25));
     let counts: Int64Array = counts.collect();
     let small: UInt8Array = some(256).into_iter().map(|v| Some(v as u8)).collect();
@@ -170,8 +173,7 @@ pub(crate) fn sparse() -> MemoryStorage {
         .dimension(Dimension::new("y", -10.0f64..=10.0).with_tile(2.5f64))
         .enumeration(&colours())
         .capacity(7);
-    let schema =
-        attributes().into_iter().fold(builder, |builder, own| builder.attribute(own)).build().unwrap();
+    let schema = attributes().into_iter().fold(builder, SchemaBuilder::attribute).build().unwrap();
     let storage = built(&schema);
     let mut random = Random::new(1);
     for time in 1..=3 {
@@ -197,8 +199,7 @@ pub(crate) fn duplicates() -> MemoryStorage {
         .enumeration(&colours())
         .allow_duplicates()
         .capacity(5);
-    let schema =
-        attributes().into_iter().fold(builder, |builder, own| builder.attribute(own)).build().unwrap();
+    let schema = attributes().into_iter().fold(builder, SchemaBuilder::attribute).build().unwrap();
     let storage = built(&schema);
     let mut random = Random::new(2);
     const KEYS: [&str; 6] = ["", "a", "aa", "ab", "b", "~"];
@@ -220,8 +221,7 @@ pub(crate) fn dense() -> MemoryStorage {
         .dimension(Dimension::new("row", 1i32..=40).with_tile(4i32))
         .dimension(Dimension::new("col", 0i32..=30).with_tile(7i32))
         .enumeration(&colours());
-    let schema =
-        attributes().into_iter().fold(builder, |builder, own| builder.attribute(own)).build().unwrap();
+    let schema = attributes().into_iter().fold(builder, SchemaBuilder::attribute).build().unwrap();
     let storage = built(&schema);
     let mut random = Random::new(3);
     for (time, rows, cols) in [(1, (2, 13), (3, 12)), (2, (9, 20), (8, 15))] {
