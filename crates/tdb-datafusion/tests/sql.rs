@@ -193,6 +193,12 @@ async fn sql_makes_tables_of_the_present_and_the_past_and_of_encrypted_arrays() 
     assert_eq!(ask(&session, "SELECT x FROM between").await, ["2"]);
     assert_eq!(ask(&session, "INSERT INTO now SELECT x + 10, a + 1 FROM before").await, ["1"]);
     assert_eq!(ask(&session, "SELECT x, a FROM now WHERE a > 1").await, ["11 | 2"]);
+    let secret = format!(
+        "CREATE EXTERNAL TABLE secret STORED AS TILEDB LOCATION '{}' OPTIONS (key '3031323334353637383961626364654630313233343536373839616263646546')",
+        fixture("encrypted_sparse")
+    );
+    ask(&session, &secret).await;
+    assert!(!ask(&session, "SELECT * FROM secret").await.is_empty());
     let refused = async |sql: &str| {
         let planned = match session.sql(sql).await {
             Ok(frame) => frame.collect().await.map(|_| ()),
