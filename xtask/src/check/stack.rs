@@ -13,7 +13,7 @@ use super::{Violation, relative};
 const FACADE: &str = "tdb-array";
 
 /// Crates that may use fewer of those below them than all: the crate, and all of the workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
     ("tdb-storage", &["tdb-codec"]),
     (
@@ -78,6 +78,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
         ],
     ),
     ("tdb-arrow", &[FACADE]),
+    ("tdb-datafusion", &[FACADE, "tdb-arrow"]),
 ];
 
 /// The packages of the workspace, in stack order.

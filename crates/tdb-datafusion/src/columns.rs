@@ -1,0 +1,162 @@
+//! The columns of a table: which fields they are, and what tdb's conditions can say of them.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use tdb_array::schema::FieldKind;
+use tdb_array::{Array, ArrayType, CellValNum, Datatype};
+use tdb_arrow::{Mapping, Options};
+
+/// How values of a column compare, in SQL and here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparable {
+    /// Integers, dates and times: the same everywhere.
+    Integer,
+    /// Truth values: equal or not.
+    Boolean,
+    /// Real numbers. SQL orders NaN after (with its sign set, before) all others; conditions find no NaN in any range.
+    Real,
+    /// Text and bytes of variable length, compared as unsigned bytes.
+    Bytes,
+    /// Values of an enumeration, which compare by their numbers here: equal or not.
+    Enumerated,
+    /// Not at all.
+    Not,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+struct Column {
+    name: String,
+    kind: FieldKind,
+    nullable: bool,
+    comparable: Comparable,
+}
+
+/// The columns of an array in one of its states.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) mapping: Mapping,
+    pub(crate) schema: SchemaRef,
+    pub(crate) dense: bool,
+    columns: Vec<Column>,
+}
+
+impl Table {
+    /// Of an open array. Reads its enumerations.
+    pub(crate) fn of(array: &Array, options: Options) -> tdb_arrow::Result<Self> {
+        let mapping = Mapping::of(array, options)?;
+        let arrow = mapping.whole_arrow_schema()?;
+        // What the metadata of fields says is for those who make arrays of schemas; in plans it would only have to be the same everywhere.
+        let fields = arrow
+            .fields()
+            .iter()
+            .map(|field| Field::new(field.name(), field.data_type().clone(), field.is_nullable()));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let columns = array.schema().fields().zip(schema.fields()).map(|(field, arrow)| Column {
+            name: field.name.to_owned(),
+            kind: field.kind,
+            nullable: arrow.is_nullable(),
+            comparable: comparable(array, field.name, field.kind, arrow.data_type()),
+        });
+        let columns = columns.collect();
+        let dense = array.schema().array_type == ArrayType::Dense;
+        Ok(Self { mapping, schema, dense, columns })
+    }
+
+    /// Whether tables of two states of an array answer the same questions about the same columns.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.schema == other.schema && self.columns == other.columns && self.dense == other.dense
+    }
+
+    /// The number of a column.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// A column's name.
+    pub(crate) fn name(&self, column: usize) -> &str {
+        self.columns.get(column).map_or("", |column| &column.name)
+    }
+
+    /// A column's type; null of one that does not exist.
+    pub(crate) fn data_type(&self, column: usize) -> &DataType {
+        self.schema.fields().get(column).map_or(&DataType::Null, |field| field.data_type())
+    }
+
+    /// The type of the values of a column that is a dictionary.
+    pub(crate) fn dictionary_values(&self, column: usize) -> Option<&DataType> {
+        match self.data_type(column) {
+            DataType::Dictionary(_, values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// How a column compares.
+    pub(crate) fn comparable(&self, column: usize) -> Comparable {
+        self.columns.get(column).map_or(Comparable::Not, |column| column.comparable)
+    }
+
+    /// Whether a column may have nulls.
+    pub(crate) fn may_be_null(&self, column: usize) -> bool {
+        let nullable = self.columns.get(column).is_none_or(|column| column.nullable);
+        nullable || self.dictionary_values(column).is_some()
+    }
+
+    /// The number of the dimension that a column is.
+    pub(crate) fn dimension(&self, column: usize) -> Option<usize> {
+        match self.columns.get(column)?.kind {
+            FieldKind::Dimension(index) => Some(index),
+            FieldKind::Attribute(_) => None,
+        }
+    }
+}
+
+/// How a field compares. What some fragment does not have, or has as another type, does not at all: its cells there hold fill values,
+/// which conditions do not look at.
+fn comparable(array: &Array, name: &str, kind: FieldKind, arrow: &DataType) -> Comparable {
+    let schema = array.schema();
+    let Some(field) = schema.field(name) else { return Comparable::Not };
+    let everywhere = array.fragments().iter().all(|fragment| {
+        let stored = fragment.schema().field(name);
+        stored.is_some_and(|stored| {
+            stored.datatype == field.datatype
+                && stored.cell_val_num == field.cell_val_num
+                && stored.nullable == field.nullable
+        })
+    });
+    if !everywhere {
+        return Comparable::Not;
+    }
+    let of_values = |datatype: Datatype, cells: CellValNum| match (datatype, cells) {
+        (Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8, CellValNum::Var) => Comparable::Bytes,
+        (Datatype::Bool, CellValNum::ONE) => Comparable::Boolean,
+        (Datatype::Float32 | Datatype::Float64, CellValNum::ONE) => Comparable::Real,
+        (_, CellValNum::ONE) if is_number(arrow) => Comparable::Integer,
+        _ => Comparable::Not,
+    };
+    if let DataType::Dictionary(_, values) = arrow {
+        let text = matches!(**values, DataType::Utf8 | DataType::LargeUtf8);
+        return if text || is_number(values) { Comparable::Enumerated } else { Comparable::Not };
+    }
+    let enumerated = schema.attribute(name).is_some_and(|attribute| attribute.enumeration.is_some());
+    match (enumerated, kind) {
+        // Read as numbers, but conditions would take the values.
+        (true, FieldKind::Attribute(_)) => Comparable::Not,
+        _ => of_values(field.datatype, field.cell_val_num),
+    }
+}
+
+/// Whether values are integers of some kind.
+fn is_number(arrow: &DataType) -> bool {
+    let time = matches!(
+        arrow,
+        DataType::Timestamp(_, None)
+            | DataType::Duration(_)
+            | DataType::Date32
+            | DataType::Date64
+            | DataType::Time32(_)
+            | DataType::Time64(_)
+    );
+    arrow.is_integer() || time
+}

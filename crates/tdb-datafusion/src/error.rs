@@ -1,0 +1,22 @@
+//! Errors of arrays as DataFusion carries them.
+
+use datafusion::error::DataFusionError;
+use tdb_array::QueryError;
+
+/// An error of an array. Its own type is in the chain of sources; a budget that was too small is DataFusion's error for that.
+pub(crate) fn of_array(error: tdb_array::Error) -> DataFusionError {
+    match error {
+        tdb_array::Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. }) => {
+            DataFusionError::ResourcesExhausted(error.to_string())
+        }
+        error => DataFusionError::External(Box::new(error)),
+    }
+}
+
+/// An error between an array and Arrow.
+pub(crate) fn of_arrow(error: tdb_arrow::Error) -> DataFusionError {
+    match error {
+        tdb_arrow::Error::Array(error) => of_array(error),
+        error => DataFusionError::External(Box::new(error)),
+    }
+}

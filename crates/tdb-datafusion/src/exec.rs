@@ -1,0 +1,202 @@
+//! The plan that reads a table.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, EmptyRecordBatchStream, ExecutionPlan, PlanProperties,
+    SortOrderPushdownResult,
+};
+
+use crate::Result;
+use crate::reading::{self, Part};
+use crate::scan::Scan;
+
+/// Batches that wait for whoever reads them.
+const WAITING: usize = 1;
+
+/// Reads an array: ranges, conditions, columns and limits of the query reach the read, and its partitions are read beside each other.
+#[derive(Clone, Debug)]
+pub struct TdbExec {
+    scan: Arc<Scan>,
+    limit: Option<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl TdbExec {
+    pub(crate) fn new(scan: Scan, limit: Option<usize>, ordering: Option<EquivalenceProperties>) -> Self {
+        let properties = Arc::new(properties(&scan, ordering));
+        Self { scan: Arc::new(scan), limit, properties, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// The places, among the columns, that rows are to be sorted by, if that is ascending and by columns alone.
+    fn sorted_by(order: &[PhysicalSortExpr]) -> Option<Vec<usize>> {
+        let place = |part: &PhysicalSortExpr| {
+            let column = part.expr.downcast_ref::<Column>()?;
+            (!part.options.descending).then(|| column.index())
+        };
+        order.iter().map(place).collect()
+    }
+}
+
+fn properties(scan: &Scan, ordering: Option<EquivalenceProperties>) -> PlanProperties {
+    let equivalence = ordering.unwrap_or_else(|| EquivalenceProperties::new(scan.schema.clone()));
+    let partitions = Partitioning::UnknownPartitioning(scan.parts.len().max(1));
+    PlanProperties::new(equivalence, partitions, EmissionType::Incremental, Boundedness::Bounded)
+}
+
+impl DisplayAs for TdbExec {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let about = &self.scan.about;
+        let (read, all) = about.fragments;
+        let (partitions, tiles) = (self.scan.parts.len(), about.tiles);
+        let mut said = vec![
+            ("fields", format!("[{}]", about.fields)),
+            ("ranges", format!("[{}]", about.ranges)),
+            ("condition", about.condition.clone()),
+            ("order", if self.scan.is_sorted { "row-major" } else { "" }.to_owned()),
+            ("fragments", format!("{read} of {all}")),
+            ("tiles", tiles.to_string()),
+            ("partitions", partitions.to_string()),
+            ("limit", self.limit.map_or_else(String::new, |limit| limit.to_string())),
+        ];
+        said.retain(|(_, value)| !value.is_empty() && value != "[]");
+        match kind {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                let said: Vec<_> = said.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                write!(f, "TdbExec: {}", said.join(", "))
+            }
+            DisplayFormatType::TreeRender => {
+                said.iter().try_for_each(|(name, value)| writeln!(f, "{name}={value}"))
+            }
+        }
+    }
+}
+
+impl ExecutionPlan for TdbExec {
+    fn name(&self) -> &str {
+        "TdbExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let schema = self.scan.schema.clone();
+        if self.scan.parts.is_empty() && partition == 0 {
+            return Ok(Box::pin(EmptyRecordBatchStream::new(schema)));
+        }
+        let Some(read) = self.scan.parts.get(partition) else {
+            return internal_err!("partition {partition} of {}", self.scan.parts.len());
+        };
+        let part = Part {
+            read: read.clone(),
+            scan: self.scan.clone(),
+            limit: self.limit,
+            partition,
+            metrics: BaselineMetrics::new(&self.metrics, partition),
+        };
+        let mut stream = RecordBatchReceiverStreamBuilder::new(schema, WAITING);
+        let batches = stream.tx();
+        stream.spawn_blocking(move || reading::run(part, &context, &batches));
+        Ok(stream.build())
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        let whole = &self.scan.statistics;
+        let statistics = match partition {
+            // Parts have about as many rows each; of what they have exactly, nothing is known before they are read.
+            Some(_) if self.scan.parts.len() > 1 => {
+                let mut part = whole.as_ref().clone().to_inexact();
+                let share = |all: &usize| all.checked_div(self.scan.parts.len()).unwrap_or(0);
+                part.num_rows = part.num_rows.map_inexact(share);
+                part.total_byte_size = part.total_byte_size.map_inexact(share);
+                part
+            }
+            _ => whole.as_ref().clone(),
+        };
+        match self.limit {
+            Some(limit) => {
+                let parts = if partition.is_some() { 1 } else { self.scan.parts.len().max(1) };
+                Ok(Arc::new(statistics.with_fetch(Some(limit), 0, parts)?))
+            }
+            None => Ok(Arc::new(statistics)),
+        }
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(Self { limit, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        // Each partition returns so many rows: of several there may be more.
+        self.limit.filter(|_| self.scan.parts.len() <= 1)
+    }
+
+    /// Sparse cells come in row-major order if they are asked for in it: sorted by dimensions that SQL orders as tdb does.
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        let by = Self::sorted_by(order).filter(|by| !by.is_empty() && self.scan.sortable.starts_with(by));
+        if by.is_none() || self.scan.parts.is_empty() {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        let scan = self.scan.in_row_major_order();
+        let sorted = EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order.to_vec()]);
+        Ok(SortOrderPushdownResult::Exact { inner: Arc::new(Self::new(scan, self.limit, Some(sorted))) })
+    }
+}
+
+/// [`Precision`] without what is exact about it.
+trait MapInexact {
+    fn map_inexact(&self, map: impl Fn(&usize) -> usize) -> Self;
+}
+
+impl MapInexact for datafusion::common::stats::Precision<usize> {
+    fn map_inexact(&self, map: impl Fn(&usize) -> usize) -> Self {
+        self.get_value().map_or(Self::Absent, |value| Self::Inexact(map(value)))
+    }
+}

@@ -1,0 +1,126 @@
+//! `INSERT INTO`: rows as one write of a sparse array, which counts as a whole or not at all.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::DataFusionError;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::datasource::sink::DataSink;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use futures_util::StreamExt;
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::Result;
+use crate::error::{of_array, of_arrow};
+use crate::options::TableOptions;
+use crate::place::Place;
+use crate::state::{State, States};
+
+/// Memory that cells are collected in before they are sorted and written: the most, and the least.
+const MOST: usize = 256 << 20;
+const LEAST: usize = 1 << 20;
+
+/// Where inserted rows go.
+#[derive(Debug)]
+pub(crate) struct ArraySink {
+    place: Arc<dyn Place>,
+    options: TableOptions,
+    states: Arc<States>,
+    state: Arc<State>,
+}
+
+impl ArraySink {
+    pub(crate) const fn new(
+        place: Arc<dyn Place>,
+        options: TableOptions,
+        states: Arc<States>,
+        state: Arc<State>,
+    ) -> Self {
+        Self { place, options, states, state }
+    }
+}
+
+impl DisplayAs for ArraySink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TileDB array")
+    }
+}
+
+#[async_trait]
+impl DataSink for ArraySink {
+    fn schema(&self) -> &SchemaRef {
+        &self.state.table.schema
+    }
+
+    async fn write_all(
+        &self,
+        mut data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let (given, taken) = channel(1);
+        let (place, options) = (self.place.clone(), self.options.clone());
+        let (states, state) = (self.states.clone(), self.state.clone());
+        let memory = reserve(context)?;
+        let writing = SpawnedTask::spawn_blocking(move || {
+            let cells = write(&*place, &options, &state, taken, &memory)?;
+            // The rows count, whatever becomes of opening the array again.
+            states.refresh()?;
+            Ok(cells)
+        });
+        while let Some(batch) = data.next().await {
+            // An error ends the write without its end being said: nothing of it counts then.
+            if given.send(Some(batch?)).await.is_err() {
+                break;
+            }
+        }
+        // If nobody takes it, the write has failed and says why.
+        let _ = given.send(None).await;
+        writing.await.map_err(|error| DataFusionError::External(Box::new(error)))?
+    }
+}
+
+fn reserve(context: &TaskContext) -> Result<MemoryReservation> {
+    let reservation = MemoryConsumer::new("TileDB INSERT").register(context.memory_pool());
+    let mut wanted = MOST;
+    loop {
+        match reservation.try_grow(wanted) {
+            Ok(()) => return Ok(reservation),
+            Err(_) if wanted > LEAST => wanted = (wanted / 2).max(LEAST),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes batches until `None` says that there are no more. Rows of an input that ends otherwise do not count.
+fn write(
+    place: &dyn Place,
+    options: &TableOptions,
+    state: &State,
+    mut batches: Receiver<Option<RecordBatch>>,
+    memory: &MemoryReservation,
+) -> Result<u64> {
+    let writer = place.writer(options.write_options()).map_err(of_array)?;
+    let mut stream = writer.sparse_stream(memory.size()).map_err(of_array)?;
+    let mut rows = 0u64;
+    loop {
+        match batches.blocking_recv() {
+            Some(Some(batch)) if batch.num_rows() == 0 => {}
+            Some(Some(batch)) => {
+                let cells = state.table.mapping.write_batch(&batch).map_err(of_arrow)?;
+                stream.append(&cells.columns()).map_err(of_array)?;
+                rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
+            }
+            Some(None) if rows == 0 => return Ok(0),
+            Some(None) => {
+                stream.commit().map_err(of_array)?;
+                return Ok(rows);
+            }
+            None => return Err(DataFusionError::Execution("the rows to insert ended with an error".into())),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a read does of the filters of a query: ranges of dimensions, and a condition on cells.
+
+use tdb_array::schema::Dimension;
+use tdb_array::{ArraySchema, QueryCondition, field};
+
+use datafusion::logical_expr::Expr;
+
+use crate::columns::{Comparable, Table};
+use crate::predicate::{Comparison, Predicate};
+use crate::ranges::Coordinates;
+use crate::value::Value;
+
+/// Values of a `NOT IN` that become ranges between them.
+const GAPS: usize = 64;
+
+/// What a read is told of some filters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pushed {
+    /// The coordinates of each dimension; `None` for all.
+    pub(crate) coordinates: Vec<Option<Coordinates>>,
+    /// The condition on cells.
+    pub(crate) condition: Option<QueryCondition>,
+    /// Whether exactly the rows for which the filters are true are read, and not more.
+    pub(crate) exact: bool,
+    /// Whether no row can pass.
+    pub(crate) nothing: bool,
+}
+
+impl Pushed {
+    /// Of filters that must all be true.
+    pub(crate) fn of<'e>(
+        filters: impl IntoIterator<Item = &'e Expr>,
+        table: &Table,
+        schema: &ArraySchema,
+    ) -> Self {
+        let dimensions = &schema.domain.dimensions;
+        let mut coordinates: Vec<Option<Coordinates>> = vec![None; dimensions.len()];
+        let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
+        let parts = match whole {
+            Predicate::All(parts) => parts,
+            Predicate::Constant(value) => {
+                return Self { coordinates, condition: None, exact: true, nothing: !value };
+            }
+            one => vec![one],
+        };
+        let mut rest = Vec::new();
+        let mut told: Vec<Vec<Predicate>> = vec![Vec::new(); dimensions.len()];
+        for part in parts {
+            let found = coordinates_of(&part, table, dimensions);
+            let slot = found.and_then(|(dimension, set, exact)| {
+                Some((coordinates.get_mut(dimension)?, told.get_mut(dimension)?, set, exact))
+            });
+            match slot {
+                Some((slot, told, set, exact)) => {
+                    *slot = Some(match slot.take() {
+                        Some(before) => before.and(&set),
+                        None => set,
+                    });
+                    if exact {
+                        told.push(part);
+                    } else {
+                        rest.push(part);
+                    }
+                }
+                None => rest.push(part),
+            }
+        }
+        for (slot, told) in coordinates.iter_mut().zip(told) {
+            if slot.as_ref().is_some_and(|set| !set.can_be_ranges()) {
+                *slot = None;
+                rest.extend(told);
+            }
+        }
+        let nothing = coordinates.iter().flatten().any(Coordinates::is_empty);
+        // Conditions of dense reads leave cells where they are, and fill them: that is no filter.
+        let (condition, exact) = if table.dense { (None, rest.is_empty()) } else { all(&rest, table) };
+        Self { coordinates, condition, exact, nothing }
+    }
+
+    /// Whether a read does anything of the filters.
+    pub(crate) fn is_useful(&self) -> bool {
+        self.nothing || self.condition.is_some() || self.coordinates.iter().any(Option::is_some)
+    }
+}
+
+/// The coordinates of the one dimension that a predicate is about, and whether they are exactly those for which it is true. `None` if
+/// it is about anything else.
+fn coordinates_of(
+    predicate: &Predicate,
+    table: &Table,
+    dimensions: &[Dimension],
+) -> Option<(usize, Coordinates, bool)> {
+    let of = |column: usize, comparison, value: &Value| {
+        let number = table.dimension(column)?;
+        let (set, exact) = Coordinates::compare(dimensions.get(number)?, comparison, value)?;
+        Some((number, set, exact))
+    };
+    let join = |parts: &[Predicate], join: fn(Coordinates, Coordinates) -> Coordinates| {
+        let mut parts = parts.iter().map(|part| coordinates_of(part, table, dimensions));
+        let first = parts.next()??;
+        parts.try_fold(first, |(number, set, exact), part| {
+            let part = part?;
+            (part.0 == number).then(|| (number, join(set, part.1), exact && part.2))
+        })
+    };
+    match predicate {
+        Predicate::Compare { column, comparison, value } => of(*column, *comparison, value),
+        Predicate::In { column, values, is_in } => {
+            if !is_in && values.len() > GAPS {
+                return None;
+            }
+            let comparison = if *is_in { Comparison::Equal } else { Comparison::NotEqual };
+            let mut sets = values.iter().map(|value| of(*column, comparison, value));
+            let first = sets.next()??;
+            sets.try_fold(first, |(number, set, exact), next| {
+                let next = next?;
+                let both = if *is_in { set.or(next.1) } else { set.and(&next.1) };
+                Some((number, both, exact && next.2))
+            })
+        }
+        Predicate::Any(parts) => join(parts, Coordinates::or),
+        Predicate::All(parts) => join(parts, |a, b| a.and(&b)),
+        Predicate::Null { .. } | Predicate::Constant(_) | Predicate::Unknown => None,
+    }
+}
+
+/// A condition that holds at least where all of these are true, if there is one to state, and whether it holds nowhere else.
+fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
+    let (mut condition, mut exact) = (None, true);
+    let mut add = |part: QueryCondition| {
+        condition = Some(match condition.take() {
+            Some(before) => QueryCondition::and(before, part),
+            None => part,
+        });
+    };
+    for part in parts {
+        match part {
+            Predicate::Compare { column, comparison, value }
+                if comparison.is_order() && table.comparable(*column) == Comparable::Real =>
+            {
+                // To SQL, NaN is larger (or smaller) than everything; a second bound leaves none of them.
+                if is_bounded(parts, *column) {
+                    add(compare(table.name(*column), *comparison, value));
+                } else {
+                    exact = false;
+                }
+            }
+            part => match lower(part, table) {
+                Some((part, is_exact)) => {
+                    add(part);
+                    exact &= is_exact;
+                }
+                None => exact = false,
+            },
+        }
+    }
+    (condition, exact)
+}
+
+/// Whether some of these bound a column from below and others from above.
+fn is_bounded(parts: &[Predicate], column: usize) -> bool {
+    let bounds = |wanted: [Comparison; 2]| {
+        parts.iter().any(|part| {
+            matches!(part, Predicate::Compare { column: of, comparison, .. }
+                if *of == column && wanted.contains(comparison))
+        })
+    };
+    bounds([Comparison::Less, Comparison::LessOrEqual])
+        && bounds([Comparison::Greater, Comparison::GreaterOrEqual])
+}
+
+/// A condition that holds at least where a predicate is true, and whether it holds nowhere else.
+fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)> {
+    match predicate {
+        Predicate::All(parts) => match all(parts, table) {
+            (Some(condition), exact) => Some((condition, exact)),
+            (None, _) => None,
+        },
+        Predicate::Any(parts) => {
+            let mut parts = parts.iter().map(|part| lower(part, table));
+            let first = parts.next()??;
+            parts.try_fold(first, |(any, exact), part| {
+                let part = part?;
+                Some((any.or(part.0), exact && part.1))
+            })
+        }
+        Predicate::Compare { column, comparison, value } => {
+            let exact = match table.comparable(*column) {
+                Comparable::Integer | Comparable::Bytes => true,
+                Comparable::Boolean | Comparable::Real if !comparison.is_order() => true,
+                // Numbers that the enumeration does not have differ from all its values, but are null to SQL.
+                Comparable::Enumerated if !comparison.is_order() => *comparison == Comparison::Equal,
+                _ => return None,
+            };
+            Some((compare(table.name(*column), *comparison, value), exact))
+        }
+        Predicate::In { column, values, is_in } => is_in_list(*column, values, *is_in, table),
+        Predicate::Null { column, is } => match table.comparable(*column) {
+            Comparable::Not => None,
+            Comparable::Enumerated if *is => None,
+            comparable => {
+                let column = field(table.name(*column));
+                let condition = if *is { column.is_null() } else { column.is_not_null() };
+                Some((condition, comparable != Comparable::Enumerated))
+            }
+        },
+        Predicate::Constant(_) | Predicate::Unknown => None,
+    }
+}
+
+fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Option<(QueryCondition, bool)> {
+    let operands = || values.iter().map(Value::operand);
+    let name = table.name(column);
+    let exact = match table.comparable(column) {
+        Comparable::Integer | Comparable::Bytes | Comparable::Boolean => true,
+        Comparable::Enumerated => is_in,
+        // Lists compare bits here, where there are two zeros; DataFusion compares bits of long lists and values of short ones.
+        Comparable::Real if values.contains(&Value::Real(0.0)) => {
+            let equal = values.iter().map(|value| compare(name, Comparison::Equal, value));
+            return equal.filter(|_| is_in).reduce(QueryCondition::or).map(|any| (any, false));
+        }
+        Comparable::Real => true,
+        Comparable::Not => return None,
+    };
+    let column = field(name);
+    Some((if is_in { column.is_in(operands()) } else { column.not_in(operands()) }, exact))
+}
+
+fn compare(name: &str, comparison: Comparison, value: &Value) -> QueryCondition {
+    let (column, operand) = (field(name), value.operand());
+    match comparison {
+        Comparison::Less => column.lt(operand),
+        Comparison::LessOrEqual => column.le(operand),
+        Comparison::Greater => column.gt(operand),
+        Comparison::GreaterOrEqual => column.ge(operand),
+        Comparison::Equal => column.eq(operand),
+        Comparison::NotEqual => column.ne(operand),
+    }
+}

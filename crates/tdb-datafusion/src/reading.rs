@@ -1,0 +1,122 @@
+//! One partition of a scan, read on a thread that may block, inside the memory of the session.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion::physical_plan::metrics::BaselineMetrics;
+use tdb_array::{Batches, Error, MemoryBudget, QueryError, Read};
+use tokio::sync::mpsc::Sender;
+
+use crate::Result;
+use crate::error::{of_array, of_arrow};
+use crate::scan::Scan;
+
+/// The memory that all partitions of a scan take together, where the session does not bound it.
+const UNBOUNDED: usize = 1 << 30;
+/// The least that a partition begins with.
+const LEAST: usize = 1 << 20;
+/// Of the memory of a partition, the query has half, and of the batches that were handed out each an eighth.
+const OF_QUERY: usize = 2;
+const OF_BATCH: usize = 8;
+
+/// What to read.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) read: Read,
+    pub(crate) scan: Arc<Scan>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) partition: usize,
+    pub(crate) metrics: BaselineMetrics,
+}
+
+/// Reads a partition, and sends its batches until nobody wants them.
+pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<RecordBatch>>) -> Result<()> {
+    let rows = context.session_config().batch_size().max(1);
+    let elapsed = part.metrics.elapsed_compute().clone();
+    let timer = elapsed.timer();
+    let reservation = reserve(&part, context)?;
+    let mut cells = open(&part, &reservation)?;
+    timer.done();
+    let mut left = part.limit.unwrap_or(usize::MAX);
+    while left > 0 {
+        let timer = elapsed.timer();
+        let Some(found) = cells.next() else { break };
+        let found = found.map_err(of_array)?;
+        if found.is_empty() {
+            continue;
+        }
+        let batch = part.scan.mapping.record_batch(found).map_err(of_arrow)?;
+        timer.done();
+        let mut start = 0usize;
+        while start < batch.num_rows() && left > 0 {
+            let count = rows.min(batch.num_rows().saturating_sub(start)).min(left);
+            let slice = columns(&batch.slice(start, count), &part.scan)?;
+            part.metrics.record_output(count);
+            if batches.blocking_send(Ok(slice)).is_err() {
+                return Ok(());
+            }
+            (start, left) = (start.saturating_add(count), left.saturating_sub(count));
+        }
+    }
+    part.metrics.done();
+    Ok(())
+}
+
+/// The columns that the query wants, in its own schema. Rows of no columns were read by one.
+fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let wanted = scan.schema.fields().len();
+    let columns = batch.columns().iter().take(wanted).cloned().collect();
+    Ok(RecordBatch::try_new_with_options(scan.schema.clone(), columns, &options)?)
+}
+
+/// Takes memory of the session: a part of what it has left, or as much as it gives.
+fn reserve(part: &Part, context: &TaskContext) -> Result<MemoryReservation> {
+    let pool = context.memory_pool();
+    let parts = part.scan.parts.len().max(1);
+    let free = match pool.memory_limit() {
+        MemoryLimit::Finite(limit) => limit.saturating_sub(pool.reserved()) / 2,
+        MemoryLimit::Infinite | MemoryLimit::Unknown => UNBOUNDED,
+    };
+    let mut wanted = (free.min(UNBOUNDED) / parts).max(LEAST);
+    let reservation = MemoryConsumer::new(format!("TdbExec[{}]", part.partition)).register(pool);
+    loop {
+        match reservation.try_grow(wanted) {
+            Ok(()) => return Ok(reservation),
+            Err(_) if wanted > LEAST => wanted = (wanted / 2).max(LEAST),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Begins the read within what is reserved, or, where that is too little for a single batch, within what is enough.
+fn open(part: &Part, reservation: &MemoryReservation) -> Result<Batches> {
+    loop {
+        let memory = reservation.size();
+        let budget = |bytes: usize| MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
+        let mut batch = memory / OF_BATCH;
+        if let Some(limit) = part.limit {
+            // No more than the rows that are wanted, and room for those that a condition leaves out.
+            let bytes = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(part.scan.row_bytes);
+            let bytes = usize::try_from(bytes.saturating_mul(4)).unwrap_or(usize::MAX);
+            batch = batch.min(bytes.max(64 << 10));
+        }
+        let read = part.read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
+        match read.batches() {
+            Ok(batches) => return Ok(batches),
+            Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) => {
+                let least = usize::try_from(least.bytes()).unwrap_or(usize::MAX);
+                let enough = least.saturating_mul(OF_QUERY);
+                if enough <= memory {
+                    let what = format!("a batch needs more than {} of memory", budget(batch));
+                    return Err(DataFusionError::ResourcesExhausted(what));
+                }
+                reservation.try_grow(enough.saturating_sub(memory))?;
+            }
+            Err(error) => return Err(of_array(error)),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! From what a query asks of a table to a plan that reads it.
+
+use std::sync::Arc;
+
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::{Statistics, exec_err};
+use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
+use tdb_array::{Explain, Layout, Outcome, Read};
+use tdb_arrow::Mapping;
+
+use crate::Result;
+use crate::columns::Comparable;
+use crate::error::of_array;
+use crate::exec::TdbExec;
+use crate::pushdown::Pushed;
+use crate::ranges::{Coordinates, of_bounds};
+use crate::state::State;
+use crate::statistics;
+
+/// What a query asks of a table.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) columns: Vec<usize>,
+    pub(crate) filters: Vec<Expr>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) partitions: usize,
+    pub(crate) batch_rows: usize,
+}
+
+/// What is read for a query, and what is known of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Scan {
+    /// None, if there can be no rows.
+    pub(crate) parts: Vec<Read>,
+    pub(crate) mapping: Mapping,
+    pub(crate) schema: SchemaRef,
+    pub(crate) statistics: Arc<Statistics>,
+    /// Bytes of a row in memory, about.
+    pub(crate) row_bytes: u64,
+    /// The columns that rows in row-major order are sorted by.
+    pub(crate) sortable: Vec<usize>,
+    /// Whether they are read in this order.
+    pub(crate) is_sorted: bool,
+    pub(crate) about: About,
+}
+
+impl Scan {
+    /// The same rows, those of each partition sorted by the dimensions.
+    pub(crate) fn in_row_major_order(&self) -> Self {
+        let parts = self.parts.iter().map(|part| part.clone().order(Layout::RowMajor)).collect();
+        Self { parts, is_sorted: true, ..self.clone() }
+    }
+}
+
+/// What a plan shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    pub(crate) fields: String,
+    pub(crate) ranges: String,
+    pub(crate) condition: String,
+    /// Of how many fragments how many are read, and how many tiles of them.
+    pub(crate) fragments: (usize, usize),
+    pub(crate) tiles: u64,
+}
+
+/// The coordinates of each dimension that a read looks at. `None` if there are none in some dimension.
+fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>>> {
+    let dimensions = &state.array.schema().domain.dimensions;
+    let bounds = state.array.bounds();
+    if pushed.nothing || (state.table.dense && bounds.is_none()) {
+        return None;
+    }
+    let found = dimensions.iter().zip(&pushed.coordinates).enumerate().map(|(index, (dimension, pushed))| {
+        // The rows of a dense array are the cells of its non-empty domain; of a sparse one, its own say where they are.
+        let own = bounds.as_ref().filter(|_| state.table.dense).and_then(|bounds| bounds.get(index));
+        let own = of_bounds(dimension, own);
+        match (own, pushed) {
+            // Ranges outside the domain are refused, not empty.
+            (Some(own), Some(pushed)) => Some(own.and(pushed)),
+            (Some(own), None) if state.table.dense => Some(own),
+            (_, pushed) => pushed.clone(),
+        }
+    });
+    let found: Vec<_> = found.collect();
+    (!found.iter().flatten().any(Coordinates::is_empty)).then_some(found)
+}
+
+/// Makes the plan. Reads metadata.
+pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
+    let (array, table) = (&state.array, &state.table);
+    let pushed = Pushed::of(&asked.filters, table, array.schema());
+    let schema: Schema = table.schema.project(&asked.columns)?;
+    let mut scan = Scan {
+        parts: Vec::new(),
+        mapping: table.mapping.clone(),
+        schema: Arc::new(schema),
+        statistics: Arc::default(),
+        row_bytes: 1,
+        sortable: sortable(state, &asked.columns),
+        is_sorted: state.table.dense,
+        about: About::default(),
+    };
+    scan.about.fields = names(state, &asked.columns).join(", ");
+    let found = coordinates(state, &pushed);
+    let Some(coordinates) = found else {
+        scan.statistics = Arc::new(statistics::of_nothing(&scan.schema));
+        return Ok(TdbExec::new(scan, asked.limit, None));
+    };
+    let mut read = array.read();
+    // Rows without columns are counted by a column that costs little.
+    let wanted = if asked.columns.is_empty() { vec![0] } else { asked.columns.clone() };
+    read = read.fields(names(state, &wanted));
+    let mut ranges = Vec::new();
+    for (dimension, set) in array.schema().domain.dimensions.iter().zip(&coordinates) {
+        if let Some(set) = set {
+            read = read.ranges(dimension.name.as_str(), set.ranges());
+            ranges.push(format!("{} in {set}", dimension.name));
+        }
+    }
+    scan.about.ranges = ranges.join(", ");
+    if let Some(condition) = &pushed.condition {
+        scan.about.condition = condition.to_string();
+        read = read.condition(condition.clone());
+    }
+    let explained = read.clone().explain().map_err(of_array)?;
+    describe(&mut scan, &explained);
+    scan.statistics = Arc::new(statistics::of_scan(state, &asked, &pushed, &coordinates, &explained));
+    // A few rows are not worth several readers, each of which would read as many.
+    let few = asked.limit.is_some_and(|limit| limit <= asked.batch_rows);
+    scan.parts = match asked.partitions {
+        0 | 1 => vec![read],
+        _ if few => vec![read],
+        most => read.partitions(most).map_err(of_array)?,
+    };
+    if scan.parts.is_empty() {
+        return exec_err!("a query was cut into no parts");
+    }
+    let ordering = state.table.dense.then(|| ordering(state, &asked.columns, &scan)).flatten();
+    Ok(TdbExec::new(scan, asked.limit, ordering))
+}
+
+fn names(state: &State, columns: &[usize]) -> Vec<String> {
+    columns.iter().map(|column| state.table.name(*column).to_owned()).collect()
+}
+
+fn describe(scan: &mut Scan, explained: &Explain) {
+    let read = explained.fragments.iter().filter(|plan| matches!(plan.outcome, Outcome::Read { .. }));
+    scan.about.fragments = (read.count(), explained.fragments.len());
+    scan.about.tiles = explained.tiles();
+    scan.row_bytes = explained.result_bytes.checked_div(explained.cells).unwrap_or(0).max(1);
+}
+
+/// The places of the first dimensions among the columns, as far as SQL orders them as tdb does: not strings, of which tdb compares
+/// the bytes with their signs where there is one dimension, and not reals, where NaN may be.
+fn sortable(state: &State, columns: &[usize]) -> Vec<usize> {
+    let dimensions = 0..state.array.schema().domain.dimensions.len();
+    let places = dimensions.map_while(|dimension| {
+        let is = |column: &usize| {
+            let comparable = state.table.comparable(*column);
+            state.table.dimension(*column) == Some(dimension) && comparable == Comparable::Integer
+        };
+        columns.iter().position(is)
+    });
+    places.collect()
+}
+
+/// The order of rows in row-major order.
+fn ordering(state: &State, columns: &[usize], scan: &Scan) -> Option<EquivalenceProperties> {
+    let order = scan.sortable.iter().filter_map(|place| {
+        let column = Arc::new(Column::new(state.table.name(*columns.get(*place)?), *place));
+        Some(PhysicalSortExpr::new(column, SortOptions { descending: false, nulls_first: false }))
+    });
+    let order: Vec<_> = order.collect();
+    (!order.is_empty()).then(|| EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order]))
+}

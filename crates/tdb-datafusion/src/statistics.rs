@@ -1,0 +1,129 @@
+//! What is known of rows without reading them: exact only where metadata are.
+
+use datafusion::arrow::datatypes::{DataType, Schema, TimeUnit};
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+use tdb_array::Explain;
+
+use crate::pushdown::Pushed;
+use crate::ranges::{Coordinates, of_bounds};
+use crate::scan::Asked;
+use crate::state::State;
+
+/// Of a whole table.
+pub(crate) fn of_table(state: &State) -> Statistics {
+    let mut statistics = Statistics::new_unknown(&state.table.schema);
+    statistics.num_rows = if state.table.dense {
+        let dimensions = state.array.schema().domain.dimensions.iter();
+        match state.array.bounds() {
+            None => Precision::Exact(0),
+            Some(bounds) => {
+                let sets =
+                    dimensions.zip(&bounds).map(|(dimension, range)| of_bounds(dimension, Some(range)));
+                product(&sets.collect::<Vec<_>>())
+            }
+        }
+    } else {
+        stored_cells(state)
+    };
+    statistics
+}
+
+/// Of no rows.
+pub(crate) fn of_nothing(schema: &Schema) -> Statistics {
+    Statistics { num_rows: Precision::Exact(0), ..Statistics::new_unknown(schema) }
+}
+
+/// Of what a scan reads.
+pub(crate) fn of_scan(
+    state: &State,
+    asked: &Asked,
+    pushed: &Pushed,
+    coordinates: &[Option<Coordinates>],
+    explained: &Explain,
+) -> Statistics {
+    let all = pushed.condition.is_none() && pushed.coordinates.iter().all(Option::is_none);
+    let num_rows = if state.table.dense {
+        product(coordinates)
+    } else if all {
+        stored_cells(state)
+    } else {
+        Precision::Inexact(rows(explained.cells))
+    };
+    let columns = asked.columns.iter().map(|column| {
+        let mut statistics = ColumnStatistics::new_unknown();
+        if !state.table.may_be_null(*column) {
+            statistics.null_count = Precision::Exact(0);
+        }
+        let dimension = state.table.dimension(*column).filter(|_| state.table.dense);
+        let set = dimension.and_then(|dimension| coordinates.get(dimension)?.as_ref());
+        if let Some((least, most)) = set.and_then(Coordinates::ends) {
+            // Dense rows have every coordinate of their ranges.
+            let data_type = state.table.data_type(*column);
+            let known = |value| scalar(value, data_type).map_or(Precision::Absent, Precision::Exact);
+            (statistics.min_value, statistics.max_value) = (known(least), known(most));
+        }
+        statistics
+    });
+    let column_statistics = columns.collect();
+    let total_byte_size = Precision::Inexact(rows(explained.result_bytes));
+    Statistics { num_rows, total_byte_size, column_statistics }
+}
+
+fn rows(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// The cells of a box.
+fn product(sets: &[Option<Coordinates>]) -> Precision<usize> {
+    let count = sets.iter().try_fold(1u64, |cells, set| cells.checked_mul(set.as_ref()?.count()?));
+    match count.and_then(|count| usize::try_from(count).ok()) {
+        Some(count) => Precision::Exact(count),
+        None => Precision::Absent,
+    }
+}
+
+/// The cells of a sparse array. They are rows where no write can have replaced a cell of another one, nothing was deleted, and no
+/// fragment holds a history.
+fn stored_cells(state: &State) -> Precision<usize> {
+    let array = &state.array;
+    let fragments = array.fragments();
+    let cells = fragments.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
+    let plain = fragments
+        .iter()
+        .all(|fragment| !fragment.footer().has_timestamps && !fragment.footer().has_delete_metadata);
+    let alone = array.schema().allows_duplicates || fragments.len() <= 1;
+    if plain && alone && array.deletes().is_empty() {
+        Precision::Exact(rows(cells))
+    } else {
+        Precision::Inexact(rows(cells))
+    }
+}
+
+/// A coordinate as a value of its column.
+fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
+    use DataType as D;
+    use ScalarValue as S;
+    Some(match data_type {
+        D::Int8 => S::Int8(Some(value.try_into().ok()?)),
+        D::Int16 => S::Int16(Some(value.try_into().ok()?)),
+        D::Int32 => S::Int32(Some(value.try_into().ok()?)),
+        D::Int64 => S::Int64(Some(value.try_into().ok()?)),
+        D::UInt8 => S::UInt8(Some(value.try_into().ok()?)),
+        D::UInt16 => S::UInt16(Some(value.try_into().ok()?)),
+        D::UInt32 => S::UInt32(Some(value.try_into().ok()?)),
+        D::UInt64 => S::UInt64(Some(value.try_into().ok()?)),
+        D::Date32 => S::Date32(Some(value.try_into().ok()?)),
+        D::Timestamp(TimeUnit::Second, None) => S::TimestampSecond(Some(value.try_into().ok()?), None),
+        D::Timestamp(TimeUnit::Millisecond, None) => {
+            S::TimestampMillisecond(Some(value.try_into().ok()?), None)
+        }
+        D::Timestamp(TimeUnit::Microsecond, None) => {
+            S::TimestampMicrosecond(Some(value.try_into().ok()?), None)
+        }
+        D::Timestamp(TimeUnit::Nanosecond, None) => {
+            S::TimestampNanosecond(Some(value.try_into().ok()?), None)
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,154 @@
+//! The table.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{DataFusionError, Statistics, not_impl_err};
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use tdb_array::Array;
+use tdb_arrow::Options;
+
+use crate::insert::ArraySink;
+use crate::options::TableOptions;
+use crate::place::Place;
+use crate::pushdown::Pushed;
+use crate::scan::{self, Asked};
+use crate::state::States;
+use crate::{Result, statistics};
+
+/// A TileDB array as a table of DataFusion.
+///
+/// Its columns are the dimensions and the attributes. The rows of a sparse array are its cells; those of a dense array are the cells
+/// of its non-empty domain, in row-major order, with fill values where nothing was written.
+///
+/// A table shows the array as it was when the table was made, until [`Self::refresh`] is called or something is inserted through
+/// the table. A query sees one state from beginning to end, also if it names the table twice.
+#[derive(Debug)]
+pub struct TdbTable {
+    states: Arc<States>,
+    schema: SchemaRef,
+}
+
+impl TdbTable {
+    /// Over an open array, with the types of `tdb-arrow`'s defaults. It cannot be written to.
+    ///
+    /// # Errors
+    /// A missing or damaged enumeration.
+    pub fn new(array: Array) -> Result<Self> {
+        Self::at(array, None, Options::new())
+    }
+
+    /// Over the array in a local folder; see [`TableOptions`] for more.
+    ///
+    /// # Errors
+    /// No array there, a damaged file, or something this build does not support.
+    pub fn open(path: impl Into<String>) -> Result<Self> {
+        TableOptions::new().open(path)
+    }
+
+    pub(crate) fn at(
+        array: Array,
+        home: Option<(Arc<dyn Place>, TableOptions)>,
+        arrow: Options,
+    ) -> Result<Self> {
+        let states = States::new(array, home, arrow)?;
+        let schema = states.current().table.schema.clone();
+        Ok(Self { states: Arc::new(states), schema })
+    }
+
+    /// The array, as queries that begin now see it.
+    #[must_use]
+    pub fn array(&self) -> Array {
+        self.states.current().array.clone()
+    }
+
+    /// Opens the array again: queries that begin from now on see what was written since. Of a table over an open array
+    /// ([`Self::new`]), nothing.
+    ///
+    /// # Errors
+    /// Those of opening it, and a schema that gives the table other columns.
+    pub fn refresh(&self) -> Result<()> {
+        self.states.refresh()
+    }
+}
+
+#[async_trait]
+impl TableProvider for TdbTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let asked = Asked {
+            columns: projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect()),
+            filters: filters.to_vec(),
+            limit,
+            partitions: session.config().target_partitions(),
+            batch_rows: session.config().batch_size(),
+        };
+        let state = self.states.of_query(session);
+        // Planning reads metadata.
+        let plan = SpawnedTask::spawn_blocking(move || scan::plan(&state, asked)).await;
+        let plan = plan.map_err(|error| DataFusionError::External(Box::new(error)))??;
+        Ok(Arc::new(plan))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let state = self.states.current();
+        let push =
+            |filters: &[&Expr]| Pushed::of(filters.iter().copied(), &state.table, state.array.schema());
+        let together = push(filters);
+        Ok(filters
+            .iter()
+            .map(|filter| match push(&[*filter]) {
+                pushed if pushed.exact => TableProviderFilterPushDown::Exact,
+                // A bound that says nothing alone may say something beside another one.
+                pushed if pushed.is_useful() || together.is_useful() => TableProviderFilterPushDown::Inexact,
+                _ => TableProviderFilterPushDown::Unsupported,
+            })
+            .collect())
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(statistics::of_table(&self.states.current()))
+    }
+
+    async fn insert_into(
+        &self,
+        _session: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        operation: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let state = self.states.current();
+        let Some((place, options)) = &self.states.home else {
+            return not_impl_err!("a table over an open array is read-only: open it by its location");
+        };
+        if options.is_past() {
+            return not_impl_err!("a table that shows a part of history is read-only");
+        }
+        if state.table.dense {
+            return not_impl_err!("INSERT INTO a dense array: its cells are written as boxes, not rows");
+        }
+        if operation != InsertOp::Append {
+            return not_impl_err!("{operation} into an array: only INSERT INTO is");
+        }
+        let sink = ArraySink::new(place.clone(), options.clone(), self.states.clone(), state);
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+    }
+}

@@ -1,0 +1,196 @@
+//! Answers with filters pushed down are those that DataFusion gives over the same cells in memory.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests: a panic is a failure"
+)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Random, cells, fixture, rows};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::MemTable;
+use datafusion::logical_expr::{Expr, Operator, binary_expr, ident, lit};
+use datafusion::physical_plan::{collect, displayable};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use tdb_array::MemoryStorage;
+use tdb_datafusion::{TableOptions, TdbTable};
+
+/// A value of a column, of any of its rows, or one that reals have beside.
+fn literal(batch: &RecordBatch, column: usize, random: &mut Random) -> ScalarValue {
+    let values = batch.column(column);
+    let value = ScalarValue::try_from_array(values, random.below(values.len())).unwrap();
+    let special = [f64::NAN, -f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, 2.5];
+    match (value, random.below(4)) {
+        (ScalarValue::Dictionary(_, value), _) => *value,
+        (ScalarValue::Float64(_), 0) => ScalarValue::Float64(Some(special[random.below(7)])),
+        (ScalarValue::Float32(_), 0) => ScalarValue::Float64(Some(special[random.below(7)])),
+        (ScalarValue::Int64(Some(value)), 0) => ScalarValue::Int64(Some(value.saturating_add(1))),
+        // Literals of other types, which DataFusion brings into the column's.
+        (ScalarValue::Int32(Some(value)), 0) => ScalarValue::Float64(Some(f64::from(value) + 0.5)),
+        (ScalarValue::UInt8(Some(value)), 0) => ScalarValue::Int64(Some(i64::from(value) * 2 - 100)),
+        (ScalarValue::LargeUtf8(value), 0) => ScalarValue::Utf8(value),
+        (value, _) => value,
+    }
+}
+
+fn is_comparable(data_type: &DataType) -> bool {
+    let nested = data_type.is_nested();
+    !nested && !matches!(data_type, DataType::FixedSizeBinary(_) | DataType::Duration(_))
+}
+
+/// A question about one column.
+fn leaf(batch: &RecordBatch, random: &mut Random) -> Expr {
+    let number = random.below(batch.num_columns());
+    let schema = batch.schema();
+    let column = ident(schema.field(number).name());
+    let mut value = || lit(literal(batch, number, random));
+    let values = [value(), value(), value(), value()];
+    if !is_comparable(schema.field(number).data_type()) {
+        return if random.below(2) == 0 { column.is_null() } else { column.is_not_null() };
+    }
+    if schema.field(number).data_type() == &DataType::Boolean && random.below(2) == 0 {
+        return column;
+    }
+    let [first, second, ..] = values.clone();
+    let operators =
+        [Operator::Eq, Operator::NotEq, Operator::Lt, Operator::LtEq, Operator::Gt, Operator::GtEq];
+    match random.below(14) {
+        0 => column.is_null(),
+        1 => column.is_not_null(),
+        2 => column.in_list(values[..random.below(4) + 1].to_vec(), false),
+        3 => column.in_list(values[..random.below(4) + 1].to_vec(), true),
+        4 | 5 => column.between(first, second),
+        6 => column.not_between(first, second),
+        7 => binary_expr(first, operators[random.below(6)], column),
+        _ => binary_expr(column, operators[random.below(6)], first),
+    }
+}
+
+fn tree(batch: &RecordBatch, random: &mut Random, depth: usize) -> Expr {
+    match random.below(if depth == 0 { 1 } else { 5 }) {
+        0 => leaf(batch, random),
+        1 => !tree(batch, random, depth - 1),
+        2 => tree(batch, random, depth - 1).or(tree(batch, random, depth - 1)),
+        _ => tree(batch, random, depth - 1).and(tree(batch, random, depth - 1)),
+    }
+}
+
+/// Asks both tables `count` questions; returns how many plans had ranges, conditions, and no filter left.
+async fn compare(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize; 3] {
+    let batch = cells(&table.array());
+    let session =
+        SessionContext::new_with_config(SessionConfig::new().with_target_partitions(3).with_batch_size(16));
+    let memory = MemTable::try_new(batch.schema(), vec![vec![batch.clone()]]).unwrap();
+    session.register_table("memory", Arc::new(memory)).unwrap();
+    session.register_table("array", Arc::new(table)).unwrap();
+    let mut random = Random::new(seed);
+    let mut pushed = [0; 3];
+    for number in 0..count {
+        let filter = tree(&batch, &mut random, 3);
+        let columns: Vec<_> = batch.schema().fields().iter().map(|field| ident(field.name())).collect();
+        let columns: Vec<_> = columns.into_iter().filter(|_| random.below(3) > 0).collect();
+        let mut answers = Vec::new();
+        for table in ["memory", "array"] {
+            let mut frame = session.table(table).await.unwrap().filter(filter.clone()).unwrap();
+            if !columns.is_empty() {
+                frame = frame.select(columns.clone()).unwrap();
+            }
+            let plan = match frame.create_physical_plan().await {
+                Ok(plan) => plan,
+                // A filter that DataFusion itself refuses, such as one that overflows as it is simplified.
+                Err(error) => panic!("{name}: question {number}: {filter}: {error}"),
+            };
+            let shown = displayable(plan.as_ref()).indent(false).to_string();
+            let found = collect(plan, session.task_ctx()).await;
+            let found = found.unwrap_or_else(|error| panic!("{name}: {filter}\n{shown}: {error}"));
+            let mut found = rows(&found);
+            found.sort_unstable();
+            answers.push((found, shown));
+        }
+        let (mine, shown) = answers.pop().unwrap();
+        let (theirs, _) = answers.pop().unwrap();
+        assert!(mine == theirs, "{name}: question {number}: {filter}\n{shown}\n{mine:#?}\nbut {theirs:#?}");
+        pushed[0] += usize::from(shown.contains("ranges="));
+        pushed[1] += usize::from(shown.contains("condition="));
+        pushed[2] += usize::from(!shown.contains("FilterExec"));
+    }
+    pushed
+}
+
+fn table(storage: MemoryStorage) -> TdbTable {
+    TableOptions::new().open_storage(storage).unwrap()
+}
+
+#[tokio::test]
+async fn a_sparse_array_with_versions_and_deletes_answers_as_its_cells_in_memory() {
+    let pushed = compare("sparse", table(common::sparse()), 11, 400).await;
+    assert!(pushed[0] > 20 && pushed[1] > 100 && pushed[2] > 60, "{pushed:?}");
+}
+
+#[tokio::test]
+async fn a_sparse_array_with_duplicates_and_strings_answers_as_its_cells_in_memory() {
+    let pushed = compare("duplicates", table(common::duplicates()), 12, 400).await;
+    assert!(pushed[0] > 20 && pushed[1] > 100 && pushed[2] > 60, "{pushed:?}");
+}
+
+#[tokio::test]
+async fn a_dense_array_with_fills_answers_as_its_cells_in_memory() {
+    let pushed = compare("dense", table(common::dense()), 13, 300).await;
+    // Each plan says which box it reads; conditions would fill cells instead of leaving them out.
+    assert!(pushed[1] == 0 && pushed[2] > 10, "{pushed:?}");
+}
+
+#[tokio::test]
+async fn arrays_of_libtiledb_answer_as_their_cells_in_memory() {
+    let names = [
+        "base_nullable_sparse",
+        "base_strings",
+        "enumeration",
+        "enumeration_types",
+        "enumeration_extended",
+        "evolved_sparse",
+        "evolved_dense",
+        "evolved_chain",
+        "evolved_enumeration",
+        "nan_coordinates",
+        "deletes",
+        "deletes_consolidated",
+        "delete_operators",
+        "sparse_dups",
+        "sparse_dims_mixed",
+        "sparse_dim_datetime_day",
+        "sparse_dim_float32",
+        "sparse_dim_uint64",
+        "sparse_huge_domain",
+        "hilbert_float64",
+        "hilbert_string",
+        "nullable_types",
+        "quickstart",
+        "dense2d_cc",
+        "dense_dim_uint64",
+        "dense_negative",
+        "current_domain_sparse",
+        "current_domain_dense",
+        "attr_multi",
+        "attr_strings_var_sparse",
+        "attr_float_sparse",
+        "attr_time_sparse",
+        "attr_datetime_sparse",
+        "odd_names",
+        "consolidated_sparse",
+        "consolidated_dense",
+        "real_one_point",
+        "all_null_sparse",
+        "fill_custom",
+    ];
+    for (seed, name) in names.into_iter().enumerate() {
+        let table = TdbTable::open(fixture(name)).expect(name);
+        compare(name, table, u64::try_from(seed).unwrap() + 100, 25).await;
+    }
+}
