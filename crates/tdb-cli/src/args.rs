@@ -341,18 +341,10 @@ impl KeyArgs {
 
 /// A key of 32 raw bytes or 64 hex digits with white space around them.
 fn parse_key(bytes: &[u8]) -> Option<Key> {
-    if let Ok(raw) = bytes.try_into() {
-        return Some(Key::new(raw));
+    match bytes.try_into() {
+        Ok(raw) => Some(Key::new(raw)),
+        Err(_) => Key::from_hex(str::from_utf8(bytes.trim_ascii()).ok()?),
     }
-    let digits = bytes.trim_ascii();
-    let mut key = [0u8; 32];
-    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    for (byte, pair) in key.iter_mut().zip(digits.as_chunks::<2>().0) {
-        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(Key::new(key))
 }
 
 /// How changes are written.

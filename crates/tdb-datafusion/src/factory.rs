@@ -65,7 +65,7 @@ fn options(command: &CreateExternalTable) -> Result<TableOptions> {
                 Some(window) => options.window(window),
                 None => return plan_err!("timestamp is a number of milliseconds, or two as in 1000-2000"),
             },
-            "key" => match key(value) {
+            "key" => match Key::from_hex(value.trim()) {
                 Some(key) => options.key(key),
                 // Keys are not for messages.
                 None => return plan_err!("key is 64 hex digits"),
@@ -95,16 +95,4 @@ fn window(text: &str) -> Option<TimeWindow> {
         }
         None => Some(TimeWindow::until(text.trim().parse().ok()?)),
     }
-}
-
-fn key(text: &str) -> Option<Key> {
-    let digits = text.trim().as_bytes();
-    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let mut key = [0u8; 32];
-    for (byte, pair) in key.iter_mut().zip(digits.as_chunks::<2>().0) {
-        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(Key::new(key))
 }

@@ -13,12 +13,12 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures_util::StreamExt;
+use tdb_array::WriteStorage;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::Result;
 use crate::error::{of_array, of_arrow};
 use crate::options::TableOptions;
-use crate::place::Place;
 use crate::state::{State, States};
 
 /// Memory that cells are collected in before they are sorted and written: the most, and the least.
@@ -28,7 +28,7 @@ const LEAST: usize = 1 << 20;
 /// Where inserted rows go.
 #[derive(Debug)]
 pub(crate) struct ArraySink {
-    place: Arc<dyn Place>,
+    storage: Arc<dyn WriteStorage>,
     options: TableOptions,
     states: Arc<States>,
     state: Arc<State>,
@@ -36,12 +36,12 @@ pub(crate) struct ArraySink {
 
 impl ArraySink {
     pub(crate) const fn new(
-        place: Arc<dyn Place>,
+        storage: Arc<dyn WriteStorage>,
         options: TableOptions,
         states: Arc<States>,
         state: Arc<State>,
     ) -> Self {
-        Self { place, options, states, state }
+        Self { storage, options, states, state }
     }
 }
 
@@ -63,13 +63,17 @@ impl DataSink for ArraySink {
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let (given, taken) = channel(1);
-        let (place, options) = (self.place.clone(), self.options.clone());
+        let (storage, options) = (self.storage.clone(), self.options.clone());
         let (states, state) = (self.states.clone(), self.state.clone());
         let memory = reserve(context)?;
         let writing = SpawnedTask::spawn_blocking(move || {
-            let cells = write(&*place, &options, &state, taken, &memory)?;
-            // The rows count, whatever becomes of opening the array again.
-            states.refresh()?;
+            let cells = write(storage, &options, &state, taken, &memory)?;
+            // Whoever reads an error here must not insert the rows again.
+            states.refresh().map_err(|error| {
+                error.context(format!(
+                    "{cells} rows were inserted, but the table does not show them: it cannot be opened again"
+                ))
+            })?;
             Ok(cells)
         });
         while let Some(batch) = data.next().await {
@@ -98,13 +102,13 @@ fn reserve(context: &TaskContext) -> Result<MemoryReservation> {
 
 /// Writes batches until `None` says that there are no more. Rows of an input that ends otherwise do not count.
 fn write(
-    place: &dyn Place,
+    storage: Arc<dyn WriteStorage>,
     options: &TableOptions,
     state: &State,
     mut batches: Receiver<Option<RecordBatch>>,
     memory: &MemoryReservation,
 ) -> Result<u64> {
-    let writer = place.writer(options.write_options()).map_err(of_array)?;
+    let writer = options.write_options().open_storage(storage).map_err(of_array)?;
     let mut stream = writer.sparse_stream(memory.size()).map_err(of_array)?;
     let mut rows = 0u64;
     loop {

@@ -66,7 +66,6 @@ mod factory;
 mod insert;
 mod intervals;
 mod options;
-mod place;
 mod predicate;
 mod pushdown;
 mod ranges;

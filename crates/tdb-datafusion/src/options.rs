@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tdb_array::{Array, Key, OpenOptions, TimeWindow, WriteOptions, WriteStorage};
+use tdb_array::{Array, Key, LocalStorage, OpenOptions, TimeWindow, WriteOptions, WriteStorage};
 use tdb_arrow::Options;
 
-use crate::place::{Folder, Place, Stored};
 use crate::{Result, TdbTable};
 
 /// How a table is opened: at which time, with which key, and what its columns become.
@@ -68,20 +67,17 @@ impl TableOptions {
     /// # Errors
     /// No array there, a damaged file, or something this build does not support.
     pub fn open(self, path: impl Into<String>) -> Result<TdbTable> {
-        self.open_place(Arc::new(Folder(path.into())))
+        self.open_storage(LocalStorage::new(path.into()))
     }
 
     /// Opens the table over the array in a storage.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_storage(self, storage: impl WriteStorage + Clone + 'static) -> Result<TdbTable> {
-        self.open_place(Arc::new(Stored(storage)))
-    }
-
-    fn open_place(self, place: Arc<dyn Place>) -> Result<TdbTable> {
-        let array = self.array(&*place).map_err(crate::error::of_array)?;
-        TdbTable::at(array, Some((place, self.clone())), self.arrow)
+    pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<TdbTable> {
+        let storage: Arc<dyn WriteStorage> = Arc::new(storage);
+        let array = self.array(&storage).map_err(crate::error::of_array)?;
+        TdbTable::at(array, Some((storage, self.clone())), self.arrow)
     }
 
     /// Whether the table shows a part of history, which no write can change.
@@ -90,7 +86,7 @@ impl TableOptions {
     }
 
     /// Opens the array as it is now, or was.
-    pub(crate) fn array(&self, place: &dyn Place) -> tdb_array::Result<Array> {
+    pub(crate) fn array(&self, storage: &Arc<dyn WriteStorage>) -> tdb_array::Result<Array> {
         let mut options = OpenOptions::new().threads(self.threads);
         if let Some(window) = self.window {
             options = options.window(window);
@@ -98,7 +94,7 @@ impl TableOptions {
         if let Some(key) = &self.key {
             options = options.key(key.clone());
         }
-        place.open(options)
+        options.open_storage(storage.clone())
     }
 
     /// How the array is opened for writing.

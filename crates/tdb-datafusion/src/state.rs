@@ -5,14 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::catalog::Session;
 use datafusion::common::exec_err;
-use tdb_array::Array;
+use tdb_array::{Array, WriteStorage};
 use tdb_arrow::Options;
 
 use crate::Result;
 use crate::columns::Table;
 use crate::error::{of_array, of_arrow};
 use crate::options::TableOptions;
-use crate::place::Place;
 
 /// Queries whose state is remembered, the last ones: more than are planned at once.
 const QUERIES: usize = 64;
@@ -27,7 +26,7 @@ pub(crate) struct State {
 /// The states of a table's array: the newest, and those that queries see which began before it.
 #[derive(Debug)]
 pub(crate) struct States {
-    pub(crate) home: Option<(Arc<dyn Place>, TableOptions)>,
+    pub(crate) home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
     known: Mutex<Known>,
 }
 
@@ -41,7 +40,7 @@ struct Known {
 impl States {
     pub(crate) fn new(
         array: Array,
-        home: Option<(Arc<dyn Place>, TableOptions)>,
+        home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
         arrow: Options,
     ) -> Result<Self> {
         let table = Table::of(&array, arrow).map_err(of_arrow)?;
@@ -80,8 +79,8 @@ impl States {
 
     /// Opens the array again. Queries that have begun keep what they see.
     pub(crate) fn refresh(&self) -> Result<()> {
-        let Some((place, options)) = &self.home else { return Ok(()) };
-        let array = options.array(&**place).map_err(of_array)?;
+        let Some((storage, options)) = &self.home else { return Ok(()) };
+        let array = options.array(storage).map_err(of_array)?;
         let table = Table::of(&array, options.arrow).map_err(of_arrow)?;
         let mut known = self.lock();
         if !table.is_like(&known.current.table) {

@@ -11,12 +11,11 @@ use datafusion::datasource::sink::DataSinkExec;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use tdb_array::Array;
+use tdb_array::{Array, WriteStorage};
 use tdb_arrow::Options;
 
 use crate::insert::ArraySink;
 use crate::options::TableOptions;
-use crate::place::Place;
 use crate::pushdown::Pushed;
 use crate::scan::{self, Asked};
 use crate::state::States;
@@ -54,7 +53,7 @@ impl TdbTable {
 
     pub(crate) fn at(
         array: Array,
-        home: Option<(Arc<dyn Place>, TableOptions)>,
+        home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
         arrow: Options,
     ) -> Result<Self> {
         let states = States::new(array, home, arrow)?;
@@ -136,7 +135,7 @@ impl TableProvider for TdbTable {
         operation: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let state = self.states.current();
-        let Some((place, options)) = &self.states.home else {
+        let Some((storage, options)) = &self.states.home else {
             return not_impl_err!("a table over an open array is read-only: open it by its location");
         };
         if options.is_past() {
@@ -148,7 +147,7 @@ impl TableProvider for TdbTable {
         if operation != InsertOp::Append {
             return not_impl_err!("{operation} into an array: only INSERT INTO is");
         }
-        let sink = ArraySink::new(place.clone(), options.clone(), self.states.clone(), state);
+        let sink = ArraySink::new(storage.clone(), options.clone(), self.states.clone(), state);
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
     }
 }

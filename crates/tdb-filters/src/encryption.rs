@@ -32,6 +32,26 @@ impl Key {
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
+
+    /// From 64 hexadecimal digits; `None` if it is anything else.
+    ///
+    /// ```
+    /// use tdb_filters::Key;
+    ///
+    /// assert_eq!(Key::from_hex(&"1f".repeat(32)), Some(Key::new([0x1f; 32])));
+    /// assert_eq!(Key::from_hex("1f"), None);
+    /// ```
+    #[must_use]
+    pub fn from_hex(digits: &str) -> Option<Self> {
+        if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut key = [0u8; 32];
+        for (byte, pair) in key.iter_mut().zip(digits.as_bytes().as_chunks::<2>().0) {
+            *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(key))
+    }
 }
 
 impl fmt::Debug for Key {

@@ -53,12 +53,6 @@ pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
                 Err(_) if rules.iter().any(|rule| rule == UNREAD) && refuses(array, expected, query) => {
                     outcome.written.push(vec![format!("{UNREAD}, and tdb refuses it")]);
                 }
-                // Cells between damaged ones: `tdb verify` names the damage.
-                Err(_) if rules.iter().any(|rule| rule == UNREAD) && refuses_whole(array, expected) => {
-                    outcome
-                        .written
-                        .push(vec![format!("{UNREAD}, and tdb refuses the array when it is read whole")]);
-                }
                 Err(error) => outcome.unlike.push(format!("query {index}: not what was written: {error}")),
             }
             continue;
@@ -151,13 +145,6 @@ fn refuses(array: &Path, expected: &Value, query: &Value) -> bool {
     let Ok(array) = open(array, expected, query) else { return false };
     let asked = read_of(&array, expected, query).map(Read::collect);
     asked.is_ok_and(|cells| matches!(cells, Err(Error::Corrupt { .. })))
-}
-
-/// Whether tdb says so when it is asked for all cells.
-fn refuses_whole(array: &Path, expected: &Value) -> bool {
-    let mut whole =
-        list(expected, "queries").iter().filter(|query| query.get("ranges").is_some_and(Value::is_null));
-    whole.next().is_some_and(|query| refuses(array, expected, query))
 }
 
 /// Runs one query and compares its cells with those that were written.

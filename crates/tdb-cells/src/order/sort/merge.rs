@@ -1,0 +1,211 @@
+//! Merging runs that are sorted already, band by band: a thread holds the keys of the band that it is at.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use tdb_codec::{to_u32, to_u64, to_usize};
+
+use super::{BAND, Finish, Key, Part, Sorted, Source, close_gaps, useful_threads};
+use crate::buffers::split_lengths;
+use crate::{Result, parallel};
+
+/// A run must have so many cells on average for merging to pay.
+const SHORT_RUN: usize = 64;
+/// A band ends at every so manyth sample of all runs, if the runs are long.
+const SAMPLES: usize = 8;
+
+/// Cells that are likely to be in order, and the keys of some.
+struct Run<K> {
+    cells: Range<usize>,
+    samples: Vec<K>,
+}
+
+/// All cells as runs.
+struct Runs<K> {
+    runs: Vec<Run<K>>,
+    /// Cells from one sample to the next.
+    step: usize,
+}
+
+/// Merges batches that are sorted already. `None` if they are not, or too short to be worth it; that they are is checked
+/// on the way.
+pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
+    threads: usize,
+    source: &S,
+    finish: &F,
+    ordered: bool,
+) -> Result<Option<Sorted>> {
+    let cells = source.cells();
+    let threads = useful_threads(threads, cells);
+    let Some(runs) = runs(source) else { return Ok(None) };
+    let Some(bands) = bands(source, runs) else { return Ok(None) };
+    let lengths: Vec<usize> = bands.iter().map(|band| band.pieces.iter().map(Range::len).sum()).collect();
+    let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
+    let jobs = bands.into_iter().zip(split_lengths(&mut order, lengths)).collect();
+    let sorts = AtomicBool::new(true);
+    let parts = parallel::run(threads, jobs, Room::default, |(band, slot): (Band<K>, _), room| {
+        let part = if sorts.load(Ordering::Relaxed) { room.merge(source, &band, finish, slot) } else { None };
+        if part.is_none() {
+            sorts.store(false, Ordering::Relaxed);
+        }
+        Ok(part)
+    })?;
+    Ok(parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)))
+}
+
+/// The runs that batches make up: a batch that begins where the one before ends goes on with its run.
+fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
+    let mut runs: Vec<Run<K>> = Vec::new();
+    let (mut start, mut last) = (0usize, None);
+    let mut probe = Vec::new();
+    for end in source.batches() {
+        probe.clear();
+        source.keys(start..start.saturating_add(1), &mut probe)?;
+        source.keys(end.saturating_sub(1)..end, &mut probe)?;
+        let (Some(first), Some(final_key)) = (probe.first().copied(), probe.last().copied()) else {
+            return None;
+        };
+        match runs.last_mut() {
+            Some(run) if last.is_some_and(|last| last <= first) => run.cells.end = end,
+            _ => runs.push(Run { cells: start..end, samples: Vec::new() }),
+        }
+        (start, last) = (end, Some(final_key));
+    }
+    let enough = runs.len() <= 1 || runs.len().saturating_mul(SHORT_RUN) <= source.cells();
+    if !enough {
+        return None;
+    }
+    let average = source.cells().checked_div(runs.len())?;
+    let step = (average / 4).clamp(16, BAND / SAMPLES);
+    for run in &mut runs {
+        for cell in run.cells.clone().skip(step).step_by(step) {
+            source.keys(cell..cell.saturating_add(1), &mut run.samples)?;
+        }
+        if !run.samples.is_sorted() {
+            return None;
+        }
+    }
+    Some(Runs { runs, step })
+}
+
+/// The cells whose keys lie between two splitters.
+struct Band<K> {
+    least: Option<K>,
+    /// The first key behind it.
+    end: Option<K>,
+    pieces: Vec<Range<usize>>,
+}
+
+/// Cuts runs at some of all their samples.
+fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Option<Vec<Band<K>>> {
+    let mut samples: Vec<K> = runs.iter().flat_map(|run| &run.samples).copied().collect();
+    samples.sort_unstable();
+    let every = BAND.checked_div(step)?.max(1);
+    let mut splitters: Vec<K> = samples.into_iter().skip(every.saturating_sub(1)).step_by(every).collect();
+    splitters.dedup();
+    let mut from: Vec<usize> = runs.iter().map(|run| run.cells.start).collect();
+    let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
+    let (mut least, mut probe) = (None, Vec::new());
+    for splitter in splitters.into_iter().map(Some).chain([None]) {
+        let mut pieces = Vec::new();
+        for (from, run) in from.iter_mut().zip(&runs) {
+            let end = match splitter {
+                None => run.cells.end,
+                Some(splitter) => {
+                    // Between two samples.
+                    let sample = run.samples.partition_point(|key| *key < splitter);
+                    let low = run.cells.start.saturating_add(sample.saturating_mul(step));
+                    let high = low.saturating_add(step).min(run.cells.end);
+                    let (mut low, mut high) = (low.max(*from), high.max(*from));
+                    while low < high {
+                        let middle = low.midpoint(high);
+                        probe.clear();
+                        source.keys(middle..middle.saturating_add(1), &mut probe)?;
+                        if probe.first().is_some_and(|key| *key < splitter) {
+                            low = middle.saturating_add(1);
+                        } else {
+                            high = middle;
+                        }
+                    }
+                    low
+                }
+            };
+            if end > *from {
+                pieces.push(*from..end);
+                *from = end;
+            }
+        }
+        if !pieces.is_empty() {
+            bands.push(Band { least, end: splitter, pieces });
+        }
+        least = splitter;
+    }
+    Some(bands)
+}
+
+/// What a thread needs to merge bands.
+struct Room<K> {
+    keys: Vec<K>,
+    cells: Vec<u32>,
+    words: Vec<u64>,
+    pairs: Vec<(K, u32)>,
+}
+
+impl<K> Default for Room<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), cells: Vec::new(), words: Vec::new(), pairs: Vec::new() }
+    }
+}
+
+impl<K: Key> Room<K> {
+    /// Sorts a band; `None` if a key is not one of it.
+    fn merge<S: Source<K>, F: Finish>(
+        &mut self,
+        source: &S,
+        band: &Band<K>,
+        finish: &F,
+        slot: &mut [u32],
+    ) -> Option<Part> {
+        let Self { keys, cells, words, pairs } = self;
+        keys.clear();
+        cells.clear();
+        let mut exact = true;
+        for piece in &band.pieces {
+            exact &= source.keys(piece.clone(), keys)?;
+            cells.extend(to_u32(piece.start)?..to_u32(piece.end)?);
+        }
+        let first = keys.first().copied().unwrap_or_default();
+        let (mut least, mut most) = (first, first);
+        for key in keys.iter() {
+            (least, most) = (least.min(*key), most.max(*key));
+        }
+        // The cells were found by searching runs that need not be sorted.
+        let inside = band.least.is_none_or(|start| start <= least) && band.end.is_none_or(|end| most < end);
+        if !inside || keys.len() != cells.len() {
+            return None;
+        }
+        let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
+        if most.above(least).length().saturating_add(places) <= u64::BITS {
+            // Keys from the band's start on, and places in it: half as much to move.
+            words.clear();
+            words.extend(
+                keys.iter()
+                    .zip(0u64..)
+                    .map(|(key, place)| key.above(least).shifted(0).checked_shl(places).unwrap_or(0) | place),
+            );
+            words.sort();
+            let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(places)).unwrap_or(0);
+            let same = |a: u64, b: u64| (a ^ b) & !mask == 0;
+            let cell =
+                |word: u64| to_usize(word & mask).and_then(|at| cells.get(at)).copied().unwrap_or(u32::MAX);
+            return Some(Part::of(words.len(), slot, |sink| finish.finish(exact, words, same, cell, sink)));
+        }
+        pairs.clear();
+        pairs.extend(keys.iter().copied().zip(cells.iter().copied()));
+        // Stable: equal keys stay in cell order.
+        pairs.sort_by_key(|(key, _)| *key);
+        Some(Part::of(pairs.len(), slot, |sink| {
+            finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
+        }))
+    }
+}
