@@ -171,8 +171,9 @@ impl WantedField {
         let physical = self.is_number().then(|| self.spec.datatype.physical());
         into.extremes = match (into.extremes.take(), more.extremes) {
             (Some((low, high)), Some((other_low, other_high))) => {
-                let low = if before(physical, &other_low, &low) { other_low } else { low };
-                let high = if before(physical, &high, &other_high) { other_high } else { high };
+                let low = if replaces(physical, Ordering::Less, &other_low, &low) { other_low } else { low };
+                let high =
+                    if replaces(physical, Ordering::Greater, &other_high, &high) { other_high } else { high };
                 Some((low, high))
             }
             (ends, None) | (None, ends) => ends,
@@ -180,22 +181,31 @@ impl WantedField {
     }
 }
 
-/// Whether `a` comes before `b`; a NaN gives way to any number.
-fn before(physical: Option<Physical>, a: &[u8], b: &[u8]) -> bool {
-    struct Compare<'a>(&'a [u8], &'a [u8]);
+/// Whether a further value becomes the least (`Less`) or greatest (`Greater`) one in place of an older. A NaN gives way to any
+/// number, and replaces nothing.
+fn replaces(physical: Option<Physical>, order: Ordering, new: &[u8], old: &[u8]) -> bool {
+    struct Compare<'a>(Ordering, &'a [u8], &'a [u8]);
     impl PhysicalVisitor for Compare<'_> {
         type Output = bool;
         fn visit<T: Native>(self) -> bool {
-            match (T::from_le(self.0), T::from_le(self.1)) {
-                (Some(a), Some(b)) => a < b,
+            match (T::from_le(self.1), T::from_le(self.2)) {
+                (Some(new), Some(old)) => match new.partial_cmp(&old) {
+                    Some(found) => found == self.0,
+                    None => is_number(&new),
+                },
                 _ => false,
             }
         }
     }
     match physical {
-        Some(physical) => physical.visit(Compare(a, b)),
-        None => a < b,
+        Some(physical) => physical.visit(Compare(order, new, old)),
+        None => new.cmp(old) == order,
     }
+}
+
+/// Whether a value is not a NaN.
+fn is_number<T: Native>(value: &T) -> bool {
+    value.partial_cmp(value) == Some(Ordering::Equal)
 }
 
 fn text_ends<'v>(mut values: impl Iterator<Item = &'v [u8]>) -> Option<(&'v [u8], &'v [u8])> {
@@ -253,8 +263,7 @@ const fn nothing<T: Native>() -> Total {
 
 /// Smallest and largest value. NaNs are passed over, unless there is nothing else.
 fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let is_number = |value: &&T| value.partial_cmp(value) == Some(Ordering::Equal);
-    let first = values.iter().find(is_number).or(values.first())?;
+    let first = values.iter().find(|value| is_number(*value)).or(values.first())?;
     // Comparisons with a NaN are false, so it never replaces anything. The loop vectorises.
     let (low, high) = values.iter().fold((*first, *first), |(low, high), value| {
         (if *value < low { *value } else { low }, if *value > high { *value } else { high })
