@@ -1,6 +1,6 @@
 """The libtiledb side of `cargo xtask compare`: reads requests on standard input, answers each with a line of JSON.
 
-    python compare_peer.py --threads N [--lib LIBTILEDB.so]
+    python compare_peer.py --threads N [--lib LIBTILEDB.so] [--config KEY=VALUE]...
 
 It calls libtiledb's C API on buffers that fit the result, without TileDB-Py in between: what is timed is the library
 itself. The protocol is that of xtask/src/compare/worker.rs, which is the tdb side.
@@ -9,6 +9,7 @@ itself. The protocol is that of xtask/src/compare/worker.rs, which is the tdb si
 import argparse
 import ctypes as C
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -53,9 +54,9 @@ def reset_peak():
 
 
 class Peer:
-    def __init__(self, lib, threads):
+    def __init__(self, lib, threads, more):
         config = {"sm.compute_concurrency_level": threads, "sm.io_concurrency_level": threads}
-        self.lib = capi.Lib(lib, config)
+        self.lib = capi.Lib(lib, dict(config, **more))
         self.last = None
         self.input = None
 
@@ -119,6 +120,16 @@ class Peer:
         if lib.get(C.c_int, "query_get_status", query) != COMPLETED:
             raise capi.TileDBError("the write did not complete")
         lib.dll.tiledb_query_free(C.byref(query))
+
+    def append(self, request):
+        """Writes the loaded cells so many times, each time as a fragment of its own, to an array that is there."""
+        _, columns = self.piece(request, 0, 1)
+        started = time.perf_counter()
+        for _ in range(request["times"]):
+            array = self.lib.open(request["array"], capi.WRITE)
+            self.write_piece(array, [], columns)
+            self.lib.close(array)
+        return {"seconds": time.perf_counter() - started}
 
     def memory(self, request):
         return {"resident": status("VmRSS")}
@@ -204,6 +215,14 @@ class Peer:
         self.last = request, "none" if empty.value else "%d..=%d" % (domain[0], domain[1])
         return {"seconds": seconds, "cells": 0, "bytes": 0}
 
+    def content(self):
+        """The digest of the bytes of the last result's fields, one after the other."""
+        request, columns = self.last
+        content = hashlib.sha256()
+        for data, _, (size, _) in columns:
+            content.update(memoryview(data)[:size.value])
+        return content.hexdigest()
+
     def hash(self):
         """The digest of the last result: see `hash` in xtask/src/compare/worker.rs."""
         request, result = self.last
@@ -277,17 +296,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--lib")
+    parser.add_argument("--config", action="append", default=[])
     args = parser.parse_args()
-    peer = Peer(args.lib or find_lib(), args.threads)
+    peer = Peer(args.lib or find_lib(), args.threads, dict(entry.split("=", 1) for entry in args.config))
     print(json.dumps({"version": peer.lib.name, "resident": status("VmRSS")}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if request["op"] == "hash":
-                answer = {"hash": peer.hash()}
+            if request["op"] in ("hash", "content"):
+                answer = {"hash": getattr(peer, {op: op for op in ("hash", "content")}[request["op"]])()}
             else:
                 peer.clear()
-                known = ("read", "aggregate", "open", "load", "write", "consolidate", "memory")
+                known = ("read", "aggregate", "open", "load", "write", "append", "consolidate", "memory")
                 answer = getattr(peer, {op: op for op in known}[request["op"]])(request)
                 answer["peak"] = status("VmHWM")
         except (capi.TileDBError, KeyError, ValueError, MemoryError) as error:

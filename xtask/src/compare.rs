@@ -4,11 +4,12 @@
 //! [`workers::peer`], Python that calls libtiledb's C API. Each case is read once by both to warm up, then by turns:
 //! tdb, libtiledb, tdb, … Every read opens the array anew; both use the same number of threads. What both returned
 //! is compared, and the case is WRONG if it differs. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare
-//! writes` in [`writes`], `cargo xtask compare --against COMMIT` in [`against`].
+//! writes` in [`writes`], `cargo xtask compare stores` in [`stores`], `cargo xtask compare --against COMMIT` in [`against`].
 
 mod against;
 mod cases;
 mod filters;
+mod stores;
 mod table;
 mod workers;
 mod writes;
@@ -29,7 +30,7 @@ const SHORT_RUNS: usize = 10;
 /// The least bytes for which a copy, or a speed, says anything.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
 struct Options {
     only: String,
@@ -81,6 +82,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         Some(("filters", rest)) => return filters::run(rest),
         Some(("writes", rest)) => return writes::run(rest),
+        Some(("stores", rest)) => return stores::run(rest),
         _ if args.iter().any(|arg| arg == "--against") => return against::run(args),
         _ => {}
     }

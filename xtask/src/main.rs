@@ -10,6 +10,7 @@ mod peer;
 mod readmes;
 mod scratch;
 mod seeds;
+mod servers;
 mod tables;
 mod wasm;
 

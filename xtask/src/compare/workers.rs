@@ -162,8 +162,19 @@ impl Drop for Worker {
 
 /// Starts libtiledb's side.
 pub(crate) fn peer(root: &Path, python: &Path, threads: usize) -> Result<Worker, String> {
+    peer_with(root, python, threads, &[])
+}
+
+/// Starts libtiledb's side with more arguments.
+pub(crate) fn peer_with(root: &Path, python: &Path, threads: usize, more: &[&str]) -> Result<Worker, String> {
     let script = root.join("xtask/peer/compare_peer.py");
-    Worker::start("libtiledb", Command::new(python).arg(script).args(["--threads", &threads.to_string()]))
+    let threads = threads.to_string();
+    Worker::start("libtiledb", Command::new(python).arg(script).args(["--threads", &threads]).args(more))
+}
+
+/// The Python with libtiledb.
+pub(crate) fn environment() -> Result<PathBuf, String> {
+    python(&cache()?)
 }
 
 /// Builds tdb's side with the release profile and starts it.

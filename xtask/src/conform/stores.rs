@@ -7,19 +7,18 @@
 mod command;
 mod peer;
 mod rules;
-mod servers;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
-use tdb_array::{Array, Cells, Durability, Layout, OpenOptions, TimeWindow, WriteStorage};
+use tdb_array::{Array, Cells, Layout, OpenOptions, TimeWindow};
 use tdb_object_store::Locations;
 
-use self::servers::{Kind, Server};
 use super::expected::text;
 use crate::fixtures::pure::{entries, key};
 use crate::peer::repository_root;
+use crate::servers::{Kind, Server, upload};
 
 pub(super) const USAGE: &str = "[--server moto|azurite] [--every N] [--only SUBSTRING] [--optional yes]";
 
@@ -160,26 +159,6 @@ fn bytes(cells: tdb_array::Result<Cells>) -> Content {
         )
     };
     Some(cells.columns().iter().map(column).collect())
-}
-
-/// Copies a folder into a storage.
-fn upload(from: &Path, to: &dyn WriteStorage) -> Result<(), String> {
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(from.join(&folder)).map_err(said)? {
-            let entry = entry.map_err(said)?;
-            let key = folder.join(entry.file_name());
-            if entry.path().is_dir() {
-                folders.push(key);
-                continue;
-            }
-            let name = key.to_str().ok_or("a name is not UTF-8")?;
-            let content = fs::read(entry.path()).map_err(said)?;
-            to.replace_file(name, &content, Durability::Synced)
-                .map_err(|error| format!("{name}: {error}"))?;
-        }
-    }
-    Ok(())
 }
 
 fn said(error: impl core::fmt::Display) -> String {

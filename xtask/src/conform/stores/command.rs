@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::servers::Server;
-use super::{said, upload};
+use super::said;
+use crate::servers::{Server, upload};
 
 /// Runs every command on arrays of a server, and compares what it prints with what it prints of a local copy.
 pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String, String> {

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 use tdb_array::{Array, OpenOptions, TimeWindow};
 
-use super::servers::Server;
 use super::{bytes, said};
 use crate::peer::{READER, libraries, python};
+use crate::servers::Server;
 
 /// Arrays that tdb copies to the server and libtiledb reads there.
 const OURS: [&str; 5] = [

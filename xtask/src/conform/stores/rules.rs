@@ -14,7 +14,7 @@ use tdb_object_store::object_store::limit::LimitStore;
 use tdb_object_store::{ObjectStorage, open};
 
 use super::said;
-use super::servers::Server;
+use crate::servers::Server;
 
 /// All of it.
 pub(super) fn all(server: &Server) -> Result<String, String> {

@@ -1,11 +1,13 @@
 //! Object stores on the loopback interface: moto for S3, azurite for Azure. They are started by the command and end with it.
 
+use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tdb_array::{Durability, WriteStorage};
 use tdb_object_store::Locations;
 
 /// Programs of the servers are kept beside the libraries of the peers, in these versions.
@@ -18,16 +20,16 @@ const ACCOUNT_KEY: &str =
 
 /// What a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     S3,
     Azure,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 2] = [Self::S3, Self::Azure];
+    pub(crate) const ALL: [Self; 2] = [Self::S3, Self::Azure];
 
     /// The name of its program.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::S3 => "moto",
             Self::Azure => "azurite",
@@ -36,7 +38,7 @@ impl Kind {
 }
 
 /// A server that ends when it is dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Child,
     port: u16,
     kind: Kind,
@@ -51,7 +53,7 @@ impl Drop for Server {
 
 impl Server {
     /// Starts one with an empty bucket or container, `bucket`; its program is installed where there is none yet.
-    pub(super) fn start(kind: Kind, folder: &Path) -> Result<Self, String> {
+    pub(crate) fn start(kind: Kind, folder: &Path) -> Result<Self, String> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;
         let port = listener.local_addr().map_err(text)?.port();
         drop(listener);
@@ -100,8 +102,13 @@ impl Server {
         answer.lines().next().map(str::to_owned)
     }
 
-    /// Where it listens.
-    pub(super) fn endpoint(&self) -> String {
+    /// Its address and port.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Where it listens, as a URL.
+    pub(crate) fn endpoint(&self) -> String {
         match self.kind {
             Kind::S3 => format!("http://127.0.0.1:{}", self.port),
             Kind::Azure => format!("http://127.0.0.1:{}/{ACCOUNT}", self.port),
@@ -109,7 +116,7 @@ impl Server {
     }
 
     /// The options of a store, as `--store-option` takes them.
-    pub(super) fn options(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
         match self.kind {
             Kind::S3 => vec![
                 ("aws_endpoint", self.endpoint()),
@@ -126,19 +133,39 @@ impl Server {
     }
 
     /// Locations with these options.
-    pub(super) fn locations(&self) -> Result<Locations, String> {
+    pub(crate) fn locations(&self) -> Result<Locations, String> {
         self.options()
             .into_iter()
             .try_fold(Locations::new(), |all, (key, value)| all.option(key, value).map_err(text))
     }
 
     /// The URL of something in the bucket.
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         match self.kind {
             Kind::S3 => format!("s3://bucket/{path}"),
             Kind::Azure => format!("az://bucket/{path}"),
         }
     }
+}
+
+/// Copies a folder into a storage.
+pub(crate) fn upload(from: &Path, to: &dyn WriteStorage) -> Result<(), String> {
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(from.join(&folder)).map_err(text)? {
+            let entry = entry.map_err(text)?;
+            let key = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(key);
+                continue;
+            }
+            let name = key.to_str().ok_or("a name is not UTF-8")?;
+            let content = fs::read(entry.path()).map_err(text)?;
+            to.replace_file(name, &content, Durability::Synced)
+                .map_err(|error| format!("{name}: {error}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// moto's program: that of `TDB_MOTO`, or one installed with pip.
@@ -165,7 +192,7 @@ fn azurite(port: u16, folder: &Path) -> Result<Command, String> {
     let home = cache()?.join("azurite");
     let program = home.join("node_modules/.bin/azurite-blob");
     if !program.exists() {
-        std::fs::create_dir_all(&home).map_err(text)?;
+        fs::create_dir_all(&home).map_err(text)?;
         install(
             Command::new("npm")
                 .args(["install", "--silent", "--no-fund", "--no-audit", "--prefix"])

@@ -1,0 +1,464 @@
+//! `cargo xtask compare stores`: tdb and libtiledb on a server that is far away.
+//!
+//! moto (S3) runs on the loopback interface, behind a proxy that lets every request wait and counts them. Both sides make as many
+//! requests at once. Each operation opens the array anew; both sides return the same bytes. A whole read is also timed as what
+//! its requests alone take, by plain HTTP.
+
+mod arrays;
+mod proxy;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tdb_array::{Array, Cells, OpenOptions, Storage, WriteColumn, WriteOptions, WriteStorage};
+use tdb_object_store::{Locations, REQUESTS};
+
+use self::proxy::{Proxy, Traffic};
+use super::table::{duration, markdown_of, median, put_between};
+use super::workers::{self, Worker};
+use crate::peer::repository_root;
+use crate::servers::{Kind, Server, upload};
+
+const USAGE: &str =
+    "usage: cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--write-docs]";
+
+const BEGIN: &str = "<!-- compare-stores:begin -->";
+const END: &str = "<!-- compare-stores:end -->";
+const INTRODUCTION: &str = "
+## Object stores
+
+`cargo run --release -p xtask -- compare stores` times tdb and libtiledb on the same S3 server. The server (moto) is on the same
+machine, behind a proxy that lets each request wait and counts requests and the bytes of their bodies. Both sides keep their
+connections, may make the same number of requests at once, open the array for each operation, and return the same bytes. A round
+is one link in the longest chain of requests that wait for each other. The last column is the time that plain HTTP takes for
+ranges of the data files like tdb's.
+";
+
+/// Fields with the bytes of a value, ranges of dimensions.
+struct Query {
+    fields: &'static [(&'static str, usize)],
+    ranges: &'static [(i64, i64)],
+    /// Cells have this field above that.
+    above: Option<(&'static str, f64)>,
+}
+
+/// What is done on the server.
+enum What {
+    Read(Query),
+    /// So many fragments of a few cells, each by a writer that is opened for it.
+    Append(u32),
+}
+
+/// An operation on an array, which [`arrays::make`] knows by name.
+struct Case {
+    name: &'static str,
+    array: &'static str,
+    what: What,
+    /// Those that take libtiledb a minute are run once.
+    once: bool,
+    /// Whether its requests are also made by plain HTTP.
+    plain: bool,
+}
+
+const ALL: Query = Query { fields: &[("x", 8), ("v", 8)], ranges: &[(0, 999_999)], above: None };
+
+const fn fragments(name: &'static str, array: &'static str, once: bool) -> Case {
+    Case { name, array, what: What::Read(ALL), once, plain: false }
+}
+
+const CASES: [Case; 8] = [
+    Case {
+        name: "open, and a window of 300 × 300, two fields",
+        array: "window",
+        what: What::Read(Query {
+            fields: &[("a", 4), ("b", 8)],
+            ranges: &[(350, 649), (350, 649)],
+            above: None,
+        }),
+        once: false,
+        plain: false,
+    },
+    Case {
+        name: "a box of 1 M cells, with a condition",
+        array: "box",
+        what: What::Read(Query {
+            fields: &[("x", 8), ("y", 8), ("v", 8)],
+            ranges: &[(20_000, 39_999), (50_000, 69_999)],
+            above: Some(("v", 1e9)),
+        }),
+        once: false,
+        plain: false,
+    },
+    Case {
+        name: "all of a dense array, 200 MB",
+        array: "whole",
+        what: What::Read(Query {
+            fields: &[("a", 4), ("b", 8)],
+            ranges: &[(0, 4095), (0, 4095)],
+            above: None,
+        }),
+        once: false,
+        plain: true,
+    },
+    fragments("100 fragments", "fragments-100", false),
+    fragments("100 fragments, metadata consolidated", "fragments-100-consolidated", false),
+    fragments("1,000 fragments", "fragments-1000", true),
+    fragments("1,000 fragments, metadata consolidated", "fragments-1000-consolidated", true),
+    Case { name: "100 appends", array: "appends", what: What::Append(100), once: true, plain: false },
+];
+
+struct Options {
+    only: String,
+    runs: usize,
+    delay: Duration,
+    write_docs: bool,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let mut options =
+            Self { only: String::new(), runs: 3, delay: Duration::from_millis(30), write_docs: false };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            match arg.as_str() {
+                "--only" => options.only.clone_from(value()?),
+                "--runs" => options.runs = super::count(arg, value()?)?,
+                "--delay" => options.delay = Duration::from_millis(value()?.parse().map_err(said)?),
+                "--write-docs" => options.write_docs = true,
+                _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
+            }
+        }
+        if options.write_docs && !options.only.is_empty() {
+            return Err("--write-docs wants all cases: leave --only out".into());
+        }
+        Ok(options)
+    }
+}
+
+/// What was measured of one side.
+#[derive(Default)]
+struct Measured {
+    seconds: Vec<f64>,
+    traffic: Traffic,
+    rounds: u64,
+}
+
+impl Measured {
+    fn add(&mut self, seconds: f64, traffic: Traffic) {
+        self.seconds.push(seconds);
+        self.traffic = traffic;
+    }
+}
+
+/// What was measured of a case.
+struct Row {
+    name: &'static str,
+    tdb: Measured,
+    peer: Measured,
+    plain: Measured,
+}
+
+/// Entry point of the subcommand.
+pub(super) fn run(args: &[String]) -> Result<(), String> {
+    let options = Options::parse(args)?;
+    if cfg!(debug_assertions) {
+        eprintln!(
+            "this is a build without optimisation: requests count, times do not; use `cargo run --release -p xtask --`"
+        );
+    }
+    let cases = super::chosen(&CASES, &options.only, |case| case.name)?;
+    let folder = std::env::temp_dir().join(format!("tdb-compare-stores-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(said)?;
+    let rows = on_a_server(&cases, &options, &folder);
+    std::fs::remove_dir_all(&folder).map_err(said)?;
+    let text = table(&rows?, &options);
+    print!("{text}");
+    if options.write_docs {
+        put_between(&repository_root()?.join("docs/performance.md"), (BEGIN, END), INTRODUCTION, &text)?;
+    }
+    Ok(())
+}
+
+fn on_a_server(cases: &[&Case], options: &Options, folder: &Path) -> Result<Vec<Row>, String> {
+    let root = repository_root()?;
+    let server = Server::start(Kind::S3, &folder.join("moto"))?;
+    let near = server.locations()?;
+    let proxy = Proxy::start(server.address(), options.delay).map_err(said)?;
+    let mut far =
+        Locations::new().option("aws_endpoint", format!("http://{}", proxy.address())).map_err(said)?;
+    for (key, value) in server.options().into_iter().filter(|(key, _)| *key != "aws_endpoint") {
+        far = far.option(key, value).map_err(said)?;
+    }
+    let mut peer = start_peer(&root, &proxy)?;
+    let mut rows = Vec::new();
+    for case in cases {
+        eprintln!("{}", case.name);
+        let failed = |error: String| format!("{}: {error}", case.name);
+        let here = folder.join("arrays").join(case.array);
+        arrays::make(case.array, &here).map_err(|error| failed(error.to_string()))?;
+        for side in ["tdb", "libtiledb"] {
+            let there = near.storage(&server.url(&format!("{side}/{}", case.array))).map_err(said)?;
+            upload(&here, &*there)?;
+        }
+        rows.push(measure(case, options, &server, &far, &proxy, &mut peer).map_err(failed)?);
+        std::fs::remove_dir_all(&here).map_err(said)?;
+    }
+    Ok(rows)
+}
+
+/// libtiledb, with as many requests at once as tdb makes.
+fn start_peer(root: &Path, proxy: &Proxy) -> Result<Worker, String> {
+    let requests = REQUESTS.to_string();
+    let config = [
+        ("vfs.s3.endpoint_override", proxy.address().to_string()),
+        ("vfs.s3.region", "us-east-1".to_owned()),
+        ("vfs.s3.scheme", "http".to_owned()),
+        ("vfs.s3.use_virtual_addressing", "false".to_owned()),
+        ("vfs.s3.aws_access_key_id", "somebody".to_owned()),
+        ("vfs.s3.aws_secret_access_key", "whatever".to_owned()),
+        ("vfs.s3.max_parallel_ops", requests.clone()),
+        ("sm.io_concurrency_level", requests),
+    ];
+    let python = workers::environment()?;
+    let words: Vec<String> = config.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let words: Vec<&str> = words.iter().flat_map(|word| ["--config", word]).collect();
+    workers::peer_with(root, &python, 2, &words)
+}
+
+fn measure(
+    case: &Case,
+    options: &Options,
+    server: &Server,
+    far: &Locations,
+    proxy: &Proxy,
+    peer: &mut Worker,
+) -> Result<Row, String> {
+    let storage = far.storage(&server.url(&format!("tdb/{}", case.array))).map_err(said)?;
+    let mut request = json!({"array": server.url(&format!("libtiledb/{}", case.array))});
+    let mut row = Row {
+        name: case.name,
+        tdb: Measured::default(),
+        peer: Measured::default(),
+        plain: Measured::default(),
+    };
+    let runs = if case.once { 1 } else { options.runs };
+    match &case.what {
+        What::Read(query) => {
+            // Once without counting: connections are there, and the peer's buffers get the right size.
+            let (_, cells) = read(query, &storage)?;
+            describe(query, &cells, &mut request)?;
+            proxy.take();
+            for _ in 0..runs {
+                let begun = Instant::now();
+                let (array, cells) = read(query, &storage)?;
+                row.tdb.add(begun.elapsed().as_secs_f64(), settled(proxy));
+                row.tdb.rounds = array.stats().rounds;
+                let answer = peer.ask(&request)?;
+                row.peer.add(answer.seconds, settled(proxy));
+                let theirs = peer.ask(&json!({"op": "content"}))?.json;
+                if theirs.get("hash").and_then(Value::as_str) != Some(&content(query, &cells)?) {
+                    return Err("tdb and libtiledb read other cells".into());
+                }
+                if case.plain {
+                    let begun = Instant::now();
+                    plain(&storage, &format!("bucket/tdb/{}", case.array), proxy.address())?;
+                    row.plain.add(begun.elapsed().as_secs_f64(), settled(proxy));
+                }
+            }
+        }
+        What::Append(times) => {
+            let (x, v) = arrays::few(0);
+            let begun = Instant::now();
+            for _ in 0..*times {
+                let writer = WriteOptions::new().open_storage(storage.clone()).map_err(said)?;
+                let write = writer.write().column(WriteColumn::fixed("x", &x));
+                write.column(WriteColumn::fixed("v", &v)).commit().map_err(said)?;
+            }
+            row.tdb.add(begun.elapsed().as_secs_f64(), settled(proxy));
+            append_by_peer(&x, &v, *times, &mut request, peer)?;
+            proxy.take();
+            row.peer.add(peer.ask(&request)?.seconds, settled(proxy));
+        }
+    }
+    Ok(row)
+}
+
+/// What went through the proxy; the last count is made a moment after the answer.
+fn settled(proxy: &Proxy) -> Traffic {
+    std::thread::sleep(Duration::from_millis(20));
+    proxy.take()
+}
+
+fn read(query: &Query, storage: &Arc<dyn WriteStorage>) -> Result<(Array, Cells), String> {
+    let array = OpenOptions::new().threads(2).open_storage(storage.clone()).map_err(said)?;
+    let mut read = array.read().fields(query.fields.iter().map(|(name, _)| *name));
+    for (name, (low, high)) in ["x", "y"].into_iter().zip(query.ranges) {
+        read = read.range(name, *low..=*high);
+    }
+    if let Some((name, least)) = query.above {
+        read = read.condition(tdb_array::field(name).gt(least));
+    }
+    let cells = read.collect().map_err(said)?;
+    Ok((array, cells))
+}
+
+/// Completes the request to the peer, whose buffers have the sizes that these cells take.
+fn describe(query: &Query, cells: &Cells, request: &mut Value) -> Result<(), String> {
+    let request = request.as_object_mut().ok_or("a request is an object")?;
+    let mut sizes = serde_json::Map::new();
+    for (name, _) in query.fields {
+        let bytes = cells.field(name).map_err(said)?.bytes().len();
+        sizes.insert((*name).to_owned(), json!([bytes, 0]));
+    }
+    let names: Vec<&str> = query.fields.iter().map(|(name, _)| *name).collect();
+    let widths: Vec<usize> = query.fields.iter().map(|(_, width)| *width).collect();
+    let ranges: Vec<Value> = query.ranges.iter().map(|(low, high)| json!([low, high])).collect();
+    let more = json!({"op": "read", "order": "row-major", "fields": names, "widths": widths, "ranges": ranges, "sizes": sizes});
+    request.extend(more.as_object().cloned().unwrap_or_default());
+    if let Some((name, least)) = query.above {
+        let bytes: String = least.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        request.insert("condition".to_owned(), json!([name, ">", bytes]));
+    }
+    Ok(())
+}
+
+/// The digest of all fields' bytes, as the peer makes it.
+fn content(query: &Query, cells: &Cells) -> Result<String, String> {
+    let mut digest = Sha256::new();
+    for (name, _) in query.fields {
+        digest.update(cells.field(name).map_err(said)?.bytes());
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Gives the peer the cells, and completes its request.
+fn append_by_peer(
+    x: &[i64],
+    v: &[f64],
+    times: u32,
+    request: &mut Value,
+    peer: &mut Worker,
+) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("tdb-compare-cells-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(said)?;
+    let fields: [(&str, Vec<u8>); 2] = [
+        ("x", x.iter().flat_map(|value| value.to_le_bytes()).collect()),
+        ("v", v.iter().flat_map(|value| value.to_le_bytes()).collect()),
+    ];
+    let mut columns = Vec::new();
+    for (name, bytes) in &fields {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).map_err(said)?;
+        columns.push(json!({"name": name, "data": path, "offsets": null}));
+    }
+    peer.ask(&json!({"op": "load", "columns": columns}))?;
+    std::fs::remove_dir_all(&folder).map_err(said)?;
+    let request = request.as_object_mut().ok_or("a request is an object")?;
+    let schema = json!({"dimensions": [{"name": "x", "type": "INT64"}], "attributes": [{"name": "v", "type": "FLOAT64"}]});
+    let more = json!({"op": "append", "times": times, "schema": schema});
+    request.extend(more.as_object().cloned().unwrap_or_default());
+    Ok(())
+}
+
+/// Gets the data files of an array, in requests like tdb's, each on a connection of its own.
+fn plain(storage: &Arc<dyn WriteStorage>, path: &str, server: SocketAddr) -> Result<(), String> {
+    const MOST: u64 = 16 << 20;
+    let mut ranges = Vec::new();
+    for fragment in storage.list("__fragments").map_err(said)? {
+        let folder = format!("__fragments/{}", fragment.name);
+        for file in storage.list(&folder).map_err(said)? {
+            let (key, size) = (format!("{folder}/{}", file.name), file.size.unwrap_or(0));
+            let starts = (0..size).step_by(usize::try_from(MOST).map_err(said)?);
+            ranges.extend(starts.map(|start| (key.clone(), start, (start + MOST).min(size))));
+        }
+    }
+    let got: Vec<Result<u64, String>> = std::thread::scope(|scope| {
+        let get = |(key, start, end): &(String, u64, u64)| {
+            let (target, start, end) = (format!("/{path}/{key}"), *start, *end);
+            scope.spawn(move || get(server, &target, start, end))
+        };
+        let threads: Vec<_> = ranges.iter().map(get).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| "a request panicked".to_owned())?)
+            .collect()
+    });
+    let all: u64 = got.into_iter().sum::<Result<u64, String>>()?;
+    let asked: u64 = ranges.iter().map(|(_, start, end)| end - start).sum();
+    if all == asked { Ok(()) } else { Err(format!("plain HTTP got {all} bytes of {asked}")) }
+}
+
+/// The bytes of a range that a server answers.
+fn get(server: SocketAddr, target: &str, start: u64, end: u64) -> Result<u64, String> {
+    let mut stream = TcpStream::connect(server).map_err(said)?;
+    let last = end.saturating_sub(1);
+    let head = format!(
+        "GET {target} HTTP/1.1\r\nHost: localhost\r\nRange: bytes={start}-{last}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).map_err(said)?;
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).map_err(said)?;
+    }
+    let length = usize::try_from(end.saturating_sub(start)).map_err(said)?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).map_err(said)?;
+    Ok(end.saturating_sub(start))
+}
+
+const HEADINGS: [&str; 10] = [
+    "case",
+    "requests: tdb",
+    "libtiledb",
+    "rounds of tdb",
+    "MB: tdb",
+    "libtiledb",
+    "time: tdb",
+    "libtiledb",
+    "ratio",
+    "plain HTTP",
+];
+
+impl Row {
+    fn columns(&self) -> [String; 10] {
+        let dash = || "–".to_owned();
+        let time = |side: &Measured| median(&side.seconds).map_or_else(dash, duration);
+        let ratio = median(&self.tdb.seconds).zip(median(&self.peer.seconds));
+        let megabytes = |side: &Measured| side.traffic.bytes.div_ceil(1_000_000).to_string();
+        [
+            self.name.to_owned(),
+            self.tdb.traffic.requests.to_string(),
+            self.peer.traffic.requests.to_string(),
+            if self.tdb.rounds == 0 { dash() } else { self.tdb.rounds.to_string() },
+            megabytes(&self.tdb),
+            megabytes(&self.peer),
+            time(&self.tdb),
+            time(&self.peer),
+            ratio.map_or_else(dash, |(tdb, peer)| format!("{:.1}", peer / tdb)),
+            time(&self.plain),
+        ]
+    }
+}
+
+/// The results as a Markdown table.
+fn table(rows: &[Row], options: &Options) -> String {
+    let lines: Vec<[String; 10]> =
+        core::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
+    let (delay, runs) = (options.delay.as_millis(), options.runs);
+    markdown_of(&lines)
+        + &format!(
+            "\nEach request waits {delay} ms; {REQUESTS} at once; medians of {runs} runs, long ones of one.\n"
+        )
+}
+
+fn said(error: impl core::fmt::Display) -> String {
+    error.to_string()
+}
