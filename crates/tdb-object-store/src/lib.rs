@@ -29,6 +29,7 @@
 mod awaited;
 mod error;
 mod lease;
+mod listing;
 mod locations;
 mod runtime;
 mod store;

@@ -42,12 +42,30 @@ fn handle() -> io::Result<Handle> {
 pub(crate) fn wait<T: Send + 'static>(
     future: impl Future<Output = io::Result<T>> + Send + 'static,
 ) -> io::Result<T> {
+    begin(future)?.wait()
+}
+
+/// Begins a future on the runtime, whose result can be waited for.
+pub(crate) fn begin<T: Send + 'static>(
+    future: impl Future<Output = io::Result<T>> + Send + 'static,
+) -> io::Result<Begun<T>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     handle()?.spawn(async move {
         // Nobody waits any more: what was found is not wanted.
         let _ = sender.send(future.await);
     });
-    receiver.recv().unwrap_or_else(|_| Err(io::Error::other("a request to the object store panicked")))
+    Ok(Begun(receiver))
+}
+
+/// What a future on the runtime is going to give.
+#[derive(Debug)]
+pub(crate) struct Begun<T>(mpsc::Receiver<io::Result<T>>);
+
+impl<T> Begun<T> {
+    /// Waits for it.
+    pub(crate) fn wait(self) -> io::Result<T> {
+        self.0.recv().unwrap_or_else(|_| Err(io::Error::other("a request to the object store panicked")))
+    }
 }
 
 /// Starts a future on the runtime, which goes on by itself until it is done or its handle aborts it.

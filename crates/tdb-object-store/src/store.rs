@@ -1,31 +1,36 @@
 //! A folder of an object store as a storage.
 
 use core::fmt;
-use std::collections::{BTreeMap, HashMap};
+use core::ops::Range;
+use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
+use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use tdb_storage::storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
     StoredFile, WriteStorage, range_from,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::io_error;
-use crate::lease;
 use crate::runtime::wait;
 use crate::writer::ObjectWriter;
+use crate::{lease, listing};
 
 /// Requests that one call makes at once, unless told otherwise.
 pub const REQUESTS: usize = 64;
 
 /// Requests for parts of arrays that a process makes at once, whatever its queries ask for.
 pub const PROCESS_REQUESTS: usize = 128;
+
+/// The longest end of a file that is asked for together with the file's size.
+const SMALL: u64 = 1 << 20;
 
 static AT_ONCE: Semaphore = Semaphore::const_new(PROCESS_REQUESTS);
 
@@ -59,8 +64,10 @@ pub(crate) struct Inner {
     shown: String,
     pub(crate) hints: FetchHints,
     pub(crate) requests: usize,
-    /// Sizes that listings said, of files that are never changed.
-    sizes: Mutex<HashMap<String, u64>>,
+    /// Sizes that a listing of everything said.
+    pub(crate) sizes: Mutex<HashMap<String, u64>>,
+    /// Whether there is too much to list everything at once.
+    pub(crate) is_large: AtomicBool,
 }
 
 impl fmt::Debug for ObjectStorage {
@@ -83,7 +90,8 @@ impl ObjectStorage {
 
     pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
         let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
-        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes: Mutex::default() }) }
+        let (sizes, is_large) = (Mutex::default(), AtomicBool::default());
+        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large }) }
     }
 
     /// The store that the folder is in.
@@ -127,6 +135,7 @@ impl Inner {
             hints: *hints,
             requests: *requests,
             sizes: Mutex::default(),
+            is_large: AtomicBool::default(),
         };
         change(&mut inner);
         Arc::new(inner)
@@ -139,9 +148,15 @@ impl Inner {
 
     /// Answers requests, so many at once, in their order.
     pub(crate) async fn answers(self: &Arc<Self>, requests: Vec<Request>) -> Vec<io::Result<Reply>> {
+        let below = self.all_below(&requests).await.map(Arc::new);
         let answers = stream::iter(requests).map(|request| {
-            let inner = self.clone();
-            async move { inner.answer(&request).await }
+            let (inner, below) = (self.clone(), below.clone());
+            async move {
+                match (below.as_deref(), &request) {
+                    (Some(below), Request::List(folder)) => listing::answer(below, folder),
+                    _ => inner.answer(&request).await,
+                }
+            }
         });
         answers.buffered(self.requests).collect().await
     }
@@ -160,9 +175,14 @@ impl Inner {
         self.sizes.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
-    pub(crate) async fn answer(&self, request: &Request) -> io::Result<Reply> {
+    /// Leave to make a request, when there are not too many.
+    pub(crate) async fn permit(&self) -> io::Result<SemaphorePermit<'static>> {
         // It is never closed.
-        let _permit = AT_ONCE.acquire().await.map_err(io::Error::other)?;
+        AT_ONCE.acquire().await.map_err(io::Error::other)
+    }
+
+    pub(crate) async fn answer(&self, request: &Request) -> io::Result<Reply> {
+        let _permit = self.permit().await?;
         match request {
             Request::List(folder) => self.list(folder).await.map(Reply::Entries),
             Request::Tail(key, most) => {
@@ -173,36 +193,8 @@ impl Inner {
         }
     }
 
-    async fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
-        let prefix = self.path(folder)?;
-        let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
-        let listed = self.store.list_with_delimiter(prefix.as_ref()).await.map_err(io_error)?;
-        let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
-        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-        for object in &listed.objects {
-            let name = name(&object.location);
-            // An object with the folder's own name is what tools leave that know folders only.
-            if !name.is_empty() && Some(&object.location) != prefix.as_ref() {
-                entries.insert(name.clone(), Entry::sized(name, object.size));
-            }
-        }
-        for folder in &listed.common_prefixes {
-            let name = name(folder);
-            if !name.is_empty() {
-                entries.insert(name.clone(), Entry::folder(name));
-            }
-        }
-        if entries.is_empty() && !folder.is_empty() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        Ok(entries.into_values().collect())
-    }
-
     async fn size(&self, key: &str) -> io::Result<u64> {
-        match self.known_size(key) {
-            Some(size) => Ok(size),
-            None => Ok(self.store.head(&self.path(key)?).await.map_err(io_error)?.size),
-        }
+        Ok(self.store.head(&self.path(key)?).await.map_err(io_error)?.size)
     }
 
     async fn tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
@@ -210,13 +202,39 @@ impl Inner {
             let (bytes, meta) = self.get(key).await?;
             return Ok((meta.size, bytes));
         }
-        let size = self.size(key).await?;
-        let range = size.saturating_sub(most)..size;
-        if range.is_empty() {
-            return Ok((size, Bytes::new()));
+        // What a listing said may be old by now: the answer says the size, too. Where nothing is known, most files of which so
+        // little is asked are no longer than that.
+        let first = match self.known_size(key) {
+            Some(size) => size.saturating_sub(most)..size,
+            None if most <= SMALL => 0..most,
+            None => 0..0,
+        };
+        let found = if first.is_empty() { None } else { Some(self.part(key, first.clone()).await) };
+        let (size, bytes) = match found {
+            Some(Ok(found)) => found,
+            Some(Err(error)) if error.kind() != io::ErrorKind::Other => return Err(error),
+            // Empty files, and files that have become shorter, have nothing of the range.
+            None | Some(Err(_)) => (self.size(key).await?, Bytes::new()),
+        };
+        let wanted = size.saturating_sub(most)..size;
+        if first.start == wanted.start && length(&bytes) == wanted.end.saturating_sub(wanted.start) {
+            return Ok((size, bytes));
         }
-        let bytes = self.range(&ByteRange { key: key.to_owned(), range }).await?;
+        let bytes = self.range(&ByteRange { key: key.to_owned(), range: wanted }).await?;
         Ok((size, bytes))
+    }
+
+    /// What there is of a range of a file, and the size of the file.
+    async fn part(&self, key: &str, range: Range<u64>) -> io::Result<(u64, Bytes)> {
+        let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
+        let found = self.store.get_opts(&self.path(key)?, options).await.map_err(io_error)?;
+        let (size, length_said) = (found.meta.size, found.range.end.saturating_sub(found.range.start));
+        let bytes = found.bytes().await.map_err(io_error)?;
+        if length(&bytes) == length_said {
+            Ok((size, bytes))
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
     }
 
     async fn range(&self, ByteRange { key, range }: &ByteRange) -> io::Result<Bytes> {
@@ -352,6 +370,10 @@ impl Storage for ObjectStorage {
 /// and syncing mean nothing here.
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for ObjectStorage {
+    fn has_folders(&self) -> bool {
+        false
+    }
+
     fn create_folder(&self, _: &str) -> io::Result<()> {
         Ok(())
     }

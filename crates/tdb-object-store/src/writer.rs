@@ -9,47 +9,129 @@ use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOpt
 use tdb_storage::storage::{Durability, FileWriter};
 
 use crate::error::{io_error, is_unsupported};
-use crate::runtime::{start, wait};
+use crate::runtime::{Begun, begin, start, wait};
 
 /// Bytes of a part. Stores want at least 5 MiB, and no more than 10,000 parts: this makes objects of up to 160 GB.
 const PART: usize = 16 << 20;
 
-/// An object that is written front to back: at once if it is small, else in parts.
+/// An object that is written front to back: at once if it is small, else in parts. While one part is on its way, the next one
+/// is collected.
 pub(crate) struct ObjectWriter {
     store: Arc<dyn ObjectStore>,
     path: Path,
     /// What was appended since the last part.
     buffered: Vec<u8>,
-    upload: Option<Box<dyn MultipartUpload>>,
+    upload: Upload,
 }
+
+/// An upload in parts, or the end of any.
+enum Upload {
+    /// None was needed so far.
+    None,
+    /// A part is on its way.
+    Part(Begun<(Parts, io::Result<()>)>),
+    /// All is on its way.
+    Ended(io::Result<Begun<()>>),
+}
+
+type Parts = Box<dyn MultipartUpload>;
 
 impl ObjectWriter {
     pub(crate) fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
-        Self { store, path, buffered: Vec::new(), upload: None }
+        Self { store, path, buffered: Vec::new(), upload: Upload::None }
     }
 
-    /// Uploads what is buffered as a part.
+    /// The upload in parts, when its last part is there; `None` if there is none.
+    fn parts(&mut self) -> io::Result<Option<Parts>> {
+        match core::mem::replace(&mut self.upload, Upload::None) {
+            Upload::None => Ok(None),
+            Upload::Part(part) => match part.wait()? {
+                (parts, Ok(())) => Ok(Some(parts)),
+                (parts, Err(error)) => {
+                    abort(parts);
+                    Err(error)
+                }
+            },
+            Upload::Ended(_) => Err(io::Error::other("an object is appended to that was ended")),
+        }
+    }
+
+    /// Sends what is buffered as a part.
     fn put_part(&mut self) -> io::Result<()> {
-        let mut upload = match self.upload.take() {
-            Some(upload) => upload,
+        let mut parts = match self.parts()? {
+            Some(parts) => parts,
             None => {
                 let (store, path) = (self.store.clone(), self.path.clone());
                 wait(async move {
-                    store
-                        .put_multipart_opts(&path, object_store::PutMultipartOptions::default())
-                        .await
-                        .map_err(io_error)
+                    let options = object_store::PutMultipartOptions::default();
+                    store.put_multipart_opts(&path, options).await.map_err(io_error)
                 })?
             }
         };
         let bytes = core::mem::take(&mut self.buffered);
-        let (upload, put) = wait(async move {
-            let put = upload.put_part(PutPayload::from(bytes)).await;
-            Ok((upload, put))
-        })?;
-        self.upload = Some(upload);
-        put.map_err(io_error)
+        let part = begin(async move {
+            let put = parts.put_part(PutPayload::from(bytes)).await;
+            Ok((parts, put.map_err(io_error)))
+        });
+        self.upload = Upload::Part(part?);
+        Ok(())
     }
+
+    /// Sends what is left, and what ends the object.
+    fn send_end(&mut self) -> io::Result<Begun<()>> {
+        let parts = self.parts()?;
+        let (store, path) = (self.store.clone(), self.path.clone());
+        let bytes = bytes::Bytes::from(core::mem::take(&mut self.buffered));
+        match parts {
+            Some(parts) => begin(complete(store, path, parts, bytes)),
+            None => begin(put(store, path, bytes)),
+        }
+    }
+}
+
+/// Puts a small object.
+async fn put(store: Arc<dyn ObjectStore>, path: Path, bytes: bytes::Bytes) -> io::Result<()> {
+    let create = PutOptions::from(PutMode::Create);
+    match store.put_opts(&path, bytes.clone().into(), create).await {
+        // Nobody else makes it in the meantime: names of files are unique.
+        Err(error) if is_unsupported(&error) => {
+            absent(&*store, &path).await?;
+            let put = store.put_opts(&path, bytes.into(), PutOptions::default()).await;
+            put.map(drop).map_err(io_error)
+        }
+        put => put.map(drop).map_err(io_error),
+    }
+}
+
+/// Sends the last part, and makes one object of all.
+async fn complete(
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    mut parts: Parts,
+    last: bytes::Bytes,
+) -> io::Result<()> {
+    let done = async {
+        if !last.is_empty() {
+            parts.put_part(PutPayload::from(last)).await.map_err(io_error)?;
+        }
+        // An upload in parts knows no conditions.
+        absent(&*store, &path).await?;
+        parts.complete().await.map(drop).map_err(io_error)
+    };
+    let done = done.await;
+    if done.is_err() {
+        // The error that counts is the first one.
+        let _ = parts.abort().await;
+    }
+    done
+}
+
+/// Gives the parts of an object up: stores charge for them.
+fn abort(mut parts: Parts) {
+    // Where there is no runtime any more, the store's own rules remove the parts.
+    let _ = start(async move {
+        let _ = parts.abort().await;
+    });
 }
 
 /// Refuses an object that is there.
@@ -82,52 +164,33 @@ impl FileWriter for ObjectWriter {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _: Durability) -> io::Result<()> {
-        if self.upload.is_some() {
-            if !self.buffered.is_empty() {
-                self.put_part()?;
-            }
-            let Some(mut upload) = self.upload.take() else { return Ok(()) };
-            let (store, path) = (self.store.clone(), self.path.clone());
-            let (upload, done) = wait(async move {
-                // An upload in parts knows no conditions.
-                let done = match absent(&*store, &path).await {
-                    Ok(()) => upload.complete().await.map(drop).map_err(io_error),
-                    Err(error) => Err(error),
-                };
-                Ok((upload, done))
-            })?;
-            if done.is_err() {
-                // Aborted when it is dropped.
-                self.upload = Some(upload);
-            }
-            return done;
+    fn end(&mut self) {
+        if !matches!(self.upload, Upload::Ended(_)) {
+            self.upload = Upload::Ended(self.send_end());
         }
-        let (store, path) = (self.store.clone(), self.path.clone());
-        let bytes = bytes::Bytes::from(core::mem::take(&mut self.buffered));
-        wait(async move {
-            let create = PutOptions::from(PutMode::Create);
-            match store.put_opts(&path, bytes.clone().into(), create).await {
-                // Nobody else makes it in the meantime: names of files are unique.
-                Err(error) if is_unsupported(&error) => {
-                    absent(&*store, &path).await?;
-                    let put = store.put_opts(&path, bytes.into(), PutOptions::default()).await;
-                    put.map(drop).map_err(io_error)
-                }
-                put => put.map(drop).map_err(io_error),
-            }
-        })
+    }
+
+    fn finish(mut self: Box<Self>, _: Durability) -> io::Result<()> {
+        self.end();
+        match core::mem::replace(&mut self.upload, Upload::None) {
+            Upload::Ended(sent) => sent?.wait(),
+            Upload::None | Upload::Part(_) => Err(io::Error::other("an object was not ended")),
+        }
     }
 }
 
 impl Drop for ObjectWriter {
-    /// Parts of an object that will not be finished are given up: stores charge for them.
+    /// Parts of an object that will not be finished are given up. One that was ended and not finished may be there: whoever
+    /// removes it now must not come too early.
     fn drop(&mut self) {
-        if let Some(mut upload) = self.upload.take() {
-            // Where there is no runtime any more, the store's own rules remove the parts.
-            let _ = start(async move {
-                let _ = upload.abort().await;
-            });
+        match core::mem::replace(&mut self.upload, Upload::None) {
+            Upload::None | Upload::Ended(Err(_)) => {}
+            Upload::Ended(Ok(sent)) => drop(sent.wait()),
+            Upload::Part(part) => {
+                if let Ok((parts, _)) = part.wait() {
+                    abort(parts);
+                }
+            }
         }
     }
 }

@@ -11,12 +11,12 @@ use tdb_fragment::{
 use tdb_schema::ObjectType;
 
 use crate::context::Context;
-use crate::object::list_root;
+use crate::object::{list_root, root_of};
 use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, LABELS, LOCK_FILE, METADATA,
     OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
 };
-use crate::storage::{Ahead, Entry, Needs, Request, Storage, join};
+use crate::storage::{Ahead, Entry, Needs, Reply, Request, Storage, join};
 use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow};
 
@@ -138,7 +138,7 @@ impl Directory {
             Ok(entries)
         };
 
-        let schemas = schemas(storage, &root)?;
+        let schemas = schemas(storage, &root, || storage.list(SCHEMA_FOLDER))?;
         let Commits { fragments, vacuums, deletes } = settled_commits(storage, ahead, &root, list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
@@ -153,8 +153,13 @@ impl Directory {
 
     /// The keys of all schema files, as in `schemas`: what a writer needs, however many fragments there are.
     pub fn schemas(storage: &dyn Storage) -> Result<Vec<String>> {
-        let (root, _) = list_root(storage, &[ObjectType::Array])?;
-        schemas(storage, &root)
+        // Both at once: where answers take long, one is not waited for before the other is asked for.
+        let asked = ["", SCHEMA_FOLDER].map(|folder| Request::List(folder.to_owned()));
+        let mut listed = storage.fetch(&asked).into_iter().map(|reply| reply.and_then(Reply::into_entries));
+        let mut next = || listed.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
+        let (root, named) = (next(), next());
+        let (root, _) = root_of(storage, root, &[ObjectType::Array])?;
+        schemas(storage, &root, || named)
     }
 
     /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
@@ -213,15 +218,19 @@ impl Directory {
     }
 }
 
-/// The keys of all schema files of an array with these entries in its root; there is at least one.
-fn schemas(storage: &dyn Storage, root: &[Entry]) -> Result<Vec<String>> {
+/// The keys of all schema files of an array with these entries in its root, and those in its folder of schemas if it has one;
+/// there is at least one.
+fn schemas(
+    storage: &dyn Storage,
+    root: &[Entry],
+    listed: impl FnOnce() -> io::Result<Vec<Entry>>,
+) -> Result<Vec<String>> {
     let mut schemas = Vec::new();
     if root.iter().any(|entry| entry.name == OLD_SCHEMA && !entry.is_folder) {
         schemas.push(OLD_SCHEMA.to_owned());
     }
     if root.iter().any(|entry| entry.name == SCHEMA_FOLDER && entry.is_folder) {
-        let mut named =
-            storage.list(SCHEMA_FOLDER).map_err(|error| Error::io(storage.describe(SCHEMA_FOLDER), error))?;
+        let mut named = listed().map_err(|error| Error::io(storage.describe(SCHEMA_FOLDER), error))?;
         named.sort_unstable();
         let files = named
             .iter()

@@ -32,7 +32,16 @@ fn kind_of(root: &[Entry]) -> ObjectType {
 
 /// The listing of a storage's root, which must be one of `wanted`; says what it is if not.
 pub fn list_root(storage: &dyn Storage, wanted: &[ObjectType]) -> Result<(Vec<Entry>, ObjectType)> {
-    let root = storage.list("").map_err(|error| Error::io(storage.describe(""), error))?;
+    root_of(storage, storage.list(""), wanted)
+}
+
+/// The same of a listing that was made already.
+pub(crate) fn root_of(
+    storage: &dyn Storage,
+    listed: io::Result<Vec<Entry>>,
+    wanted: &[ObjectType],
+) -> Result<(Vec<Entry>, ObjectType)> {
+    let root = listed.map_err(|error| Error::io(storage.describe(""), error))?;
     let kind = kind_of(&root);
     if wanted.contains(&kind) {
         return Ok((root, kind));

@@ -25,7 +25,7 @@ use crate::peer::repository_root;
 use crate::servers::{Kind, Server, upload};
 
 const USAGE: &str =
-    "usage: cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--write-docs]";
+    "usage: cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]";
 
 const BEGIN: &str = "<!-- compare-stores:begin -->";
 const END: &str = "<!-- compare-stores:end -->";
@@ -33,8 +33,7 @@ const INTRODUCTION: &str = "
 ## Object stores
 
 `cargo run --release -p xtask -- compare stores` times tdb and libtiledb on the same S3 server. The server (moto) is on the same
-machine, behind a proxy that lets each request wait and counts requests and the bytes of their bodies. Both sides keep their
-connections, may make the same number of requests at once, open the array for each operation, and return the same bytes. A round
+machine, behind a proxy that lets each request wait and counts requests and the bytes of their bodies. Both sides may make the same number of requests at once, open the array for each operation, and return the same bytes. A round
 is one link in the longest chain of requests that wait for each other. The last column is the time that plain HTTP takes for
 ranges of the data files like tdb's.
 ";
@@ -116,13 +115,14 @@ struct Options {
     only: String,
     runs: usize,
     delay: Duration,
+    show: bool,
     write_docs: bool,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options =
-            Self { only: String::new(), runs: 3, delay: Duration::from_millis(30), write_docs: false };
+        let delay = Duration::from_millis(30);
+        let mut options = Self { only: String::new(), runs: 3, delay, show: false, write_docs: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
@@ -130,6 +130,7 @@ impl Options {
                 "--only" => options.only.clone_from(value()?),
                 "--runs" => options.runs = super::count(arg, value()?)?,
                 "--delay" => options.delay = Duration::from_millis(value()?.parse().map_err(said)?),
+                "--show" => options.show = true,
                 "--write-docs" => options.write_docs = true,
                 _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
             }
@@ -189,7 +190,7 @@ fn on_a_server(cases: &[&Case], options: &Options, folder: &Path) -> Result<Vec<
     let root = repository_root()?;
     let server = Server::start(Kind::S3, &folder.join("moto"))?;
     let near = server.locations()?;
-    let proxy = Proxy::start(server.address(), options.delay).map_err(said)?;
+    let proxy = Proxy::start(server.address(), options.delay, options.show).map_err(said)?;
     let mut far =
         Locations::new().option("aws_endpoint", format!("http://{}", proxy.address())).map_err(said)?;
     for (key, value) in server.options().into_iter().filter(|(key, _)| *key != "aws_endpoint") {
@@ -319,7 +320,7 @@ fn describe(query: &Query, cells: &Cells, request: &mut Value) -> Result<(), Str
     let names: Vec<&str> = query.fields.iter().map(|(name, _)| *name).collect();
     let widths: Vec<usize> = query.fields.iter().map(|(_, width)| *width).collect();
     let ranges: Vec<Value> = query.ranges.iter().map(|(low, high)| json!([low, high])).collect();
-    let more = json!({"op": "read", "order": "row-major", "fields": names, "widths": widths, "ranges": ranges, "sizes": sizes});
+    let more = json!({"op": "read", "fresh": true, "order": "row-major", "fields": names, "widths": widths, "ranges": ranges, "sizes": sizes});
     request.extend(more.as_object().cloned().unwrap_or_default());
     if let Some((name, least)) = query.above {
         let bytes: String = least.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -78,6 +78,10 @@ impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Below<S> {
+    fn has_folders(&self) -> bool {
+        self.storage.has_folders()
+    }
+
     fn create_folder(&self, key: &str) -> io::Result<()> {
         self.storage.create_folder(&self.key(key))
     }

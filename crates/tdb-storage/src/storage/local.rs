@@ -132,6 +132,10 @@ impl Storage for LocalStorage {
 
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for LocalStorage {
+    fn has_folders(&self) -> bool {
+        true
+    }
+
     fn create_folder(&self, key: &str) -> io::Result<()> {
         let folder = self.path(key);
         if key.is_empty() {

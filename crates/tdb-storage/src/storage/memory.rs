@@ -194,6 +194,10 @@ impl FileWriter for NewFile {
 
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for MemoryStorage {
+    fn has_folders(&self) -> bool {
+        true
+    }
+
     fn create_folder(&self, key: &str) -> io::Result<()> {
         if !key.is_empty() {
             self.write().folders.insert(key.to_owned());

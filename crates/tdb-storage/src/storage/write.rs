@@ -41,6 +41,12 @@ pub enum Durability {
 /// created, and the marker's folder is synced after it. A storage that fails at the n-th call, for any n, leaves the old
 /// array or the new one.
 pub trait WriteStorage: Storage {
+    /// Whether folders have to be made before files are put into them. The default is that they have; where there are none,
+    /// writers do not look which are there.
+    fn has_folders(&self) -> bool {
+        true
+    }
+
     /// Makes a folder and those above it, if they are not there. Stores without folders do nothing.
     ///
     /// # Errors
@@ -143,6 +149,10 @@ pub trait WriteStorage: Storage {
 /// Several users of one storage.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage + ?Sized> WriteStorage for Arc<S> {
+    fn has_folders(&self) -> bool {
+        (**self).has_folders()
+    }
+
     fn create_folder(&self, key: &str) -> io::Result<()> {
         (**self).create_folder(key)
     }
@@ -269,6 +279,11 @@ pub trait FileWriter: Debug + Send {
     /// # Errors
     /// Whatever the system says; the file is of no use then.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Says that nothing more is appended, so that a storage whose answers take long can begin what [`Self::finish`] waits for:
+    /// files that are ended together are then on their way at the same time. The file does not count before it is finished.
+    /// By default nothing happens.
+    fn end(&mut self) {}
 
     /// Ends the file.
     ///

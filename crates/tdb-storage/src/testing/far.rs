@@ -147,6 +147,10 @@ impl<S: Storage> Storage for FarStorage<S> {
 /// What is appended to a file takes no time: it is on its way once the file is finished.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage> WriteStorage for FarStorage<S> {
+    fn has_folders(&self) -> bool {
+        self.storage.has_folders()
+    }
+
     fn create_folder(&self, key: &str) -> io::Result<()> {
         self.wait().create_folder(key)
     }

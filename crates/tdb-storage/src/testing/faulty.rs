@@ -280,6 +280,10 @@ impl<S: Storage> FileWriter for FaultyWriter<'_, S> {
         whole(fault, || self.file.append(bytes))
     }
 
+    fn end(&mut self) {
+        self.file.end();
+    }
+
     fn finish(self: Box<Self>, durability: Durability) -> io::Result<()> {
         let Self { file, storage, key } = *self;
         whole(storage.fault(CallKind::Finish, &key), || file.finish(durability))
@@ -288,6 +292,10 @@ impl<S: Storage> FileWriter for FaultyWriter<'_, S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage> WriteStorage for FaultyStorage<S> {
+    fn has_folders(&self) -> bool {
+        self.storage.has_folders()
+    }
+
     fn create_folder(&self, key: &str) -> io::Result<()> {
         self.run(CallKind::CreateFolder, key, |storage| storage.create_folder(key))
     }

@@ -10,7 +10,6 @@ use tdb_schema::{FieldKind, Range};
 
 use super::ArrayWriter;
 use super::boxes::Boxes;
-use super::create::write_file;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{self, Nonces};
@@ -265,7 +264,7 @@ impl<'a> Part<'a> {
         };
         let in_folders = array.schema().version.has(Gate::FragmentFolders);
         let mut made_folders = false;
-        if in_folders {
+        if in_folders && storage.has_folders() {
             let there = storage.list("").map_err(|error| Error::io(array.describe(""), error))?;
             for folder in [FRAGMENTS, COMMITS] {
                 if !there.iter().any(|entry| entry.name == folder) {
@@ -304,18 +303,24 @@ impl<'a> Part<'a> {
 
     /// Ends the data files, and writes the metadata behind them.
     fn finish(self, nonces: &Nonces) -> Result<Finished<'a>> {
-        let Self { name, outputs, folder, summary, made_folders, .. } = self;
+        let Self { name, mut outputs, folder, summary, made_folders, .. } = self;
         let array = folder.array;
         let durability = array.options.durability;
-        outputs.into_iter().try_for_each(|output| output.finish(durability))?;
+        outputs.iter_mut().for_each(Output::end);
         let schema = array.schema();
         let metadata = summary.to_bytes(schema, array.context.key.as_ref(), &mut nonces.scratch())?;
-        let mut finished = Finished { name, folder, made_folders, metadata: Some(metadata) };
-        // Where there are no commit files, it is the metadata that makes a fragment count.
-        if schema.version.has(Gate::CommitFiles) {
-            finished.write_metadata(write_file)?;
+        // Where there are no commit files, it is the metadata that makes a fragment count. Elsewhere it is a file like others.
+        let (own, metadata) = if schema.version.has(Gate::CommitFiles) {
+            (Some(DataOutput::whole(array, &join(&folder.key, FRAGMENT_METADATA), &metadata)?), None)
+        } else {
+            (None, Some(metadata))
+        };
+        outputs.into_iter().try_for_each(|output| output.finish(durability))?;
+        if let Some(own) = own {
+            own.finish(durability)?;
+            sync(array, &folder.key)?;
         }
-        Ok(finished)
+        Ok(Finished { name, folder, made_folders, metadata })
     }
 }
 
@@ -356,6 +361,15 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
+    /// Nothing more is appended: all files are on their way before the first is waited for.
+    fn end(&mut self) {
+        let Self { fixed, values, validity } = self;
+        [Some(fixed), values.as_mut(), validity.as_mut()]
+            .into_iter()
+            .flatten()
+            .for_each(|output| output.file.end());
+    }
+
     fn finish(self, durability: Durability) -> Result<()> {
         let Self { fixed, values, validity } = self;
         fixed.finish(durability)?;
@@ -363,7 +377,19 @@ impl<'a> Output<'a> {
     }
 }
 
-impl DataOutput<'_> {
+impl<'a> DataOutput<'a> {
+    /// A file with all of its bytes, which is on its way.
+    fn whole(array: &'a ArrayWriter, key: &str, bytes: &[u8]) -> Result<Self> {
+        let path = array.describe(key);
+        let written = array.storage.create_file(key).and_then(|mut file| {
+            file.append(bytes)?;
+            file.end();
+            Ok(file)
+        });
+        let file = written.map_err(|error| Error::io(&path, error))?;
+        Ok(Self { path, file })
+    }
+
     /// Appends a tile and notes where it begins.
     fn append(&mut self, tile: &[u8], tiles: &mut TileList) -> Result<()> {
         self.file.append(tile).map_err(|error| Error::io(&self.path, error))?;
@@ -376,9 +402,6 @@ impl DataOutput<'_> {
     }
 }
 
-/// How a whole file is made: at length, or put where it counts as soon as it is there.
-type WriteFile = fn(&dyn WriteStorage, &str, &[u8], Durability) -> Result<()>;
-
 /// A fragment all of whose files are written, or all but the metadata where that makes it count.
 #[derive(Debug)]
 struct Finished<'a> {
@@ -389,11 +412,12 @@ struct Finished<'a> {
 }
 
 impl Finished<'_> {
-    fn write_metadata(&mut self, write: WriteFile) -> Result<()> {
+    /// Puts the metadata, which makes it count.
+    fn put_metadata(&mut self) -> Result<()> {
         let array = self.folder.array;
         if let Some(metadata) = self.metadata.take() {
             let key = join(&self.folder.key, FRAGMENT_METADATA);
-            write(&*array.storage, &key, &metadata, array.options.durability)?;
+            put_new(&*array.storage, &key, &metadata, array.options.durability)?;
         }
         sync(array, &self.folder.key)
     }
@@ -446,7 +470,7 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
                     return Err(error);
                 }
             } else {
-                fragment.write_metadata(put_new)?;
+                fragment.put_metadata()?;
             }
         }
     }

@@ -45,6 +45,9 @@ pub fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) -> bool {
 
 /// Makes a folder of the array if it is not there, and its name durable.
 pub fn ensure_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
+    if !storage.has_folders() {
+        return Ok(());
+    }
     let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));
     let fail = |key: &str, error| Error::io(storage.describe(key), error);
     let listed = storage.list(parent).map_err(|error| fail(parent, error))?;

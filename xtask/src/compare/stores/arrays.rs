@@ -16,7 +16,7 @@ pub(super) const FEW: i64 = 10;
 pub(super) fn make(name: &str, path: &Path) -> Result<()> {
     fs::create_dir_all(path.parent().ok_or("an array is in a folder")?)?;
     match name {
-        "window" => dense(path, 2000, 200, true),
+        "window" => dense(path, 2000, 100, true),
         "whole" => dense(path, 4096, 512, false),
         "box" => sparse(path, 1_000_000),
         "appends" => Ok(WriteOptions::new().create(path, &line()?)?),

@@ -23,6 +23,8 @@ struct Shared {
     requests: AtomicU64,
     bytes: AtomicU64,
     ended: AtomicBool,
+    /// Whether each request's first line is printed.
+    shown: bool,
 }
 
 /// What went through since the last time.
@@ -43,8 +45,8 @@ impl Drop for Proxy {
 }
 
 impl Proxy {
-    /// Starts one in front of a server; each request takes this much longer.
-    pub(crate) fn start(server: SocketAddr, delay: Duration) -> io::Result<Self> {
+    /// Starts one in front of a server; each request takes this much longer, and is `shown` on standard error.
+    pub(crate) fn start(server: SocketAddr, delay: Duration, shown: bool) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
@@ -53,6 +55,7 @@ impl Proxy {
             requests: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             ended: AtomicBool::new(false),
+            shown,
         });
         let proxy = Self { address, shared: shared.clone() };
         thread::spawn(move || {
@@ -88,6 +91,9 @@ fn serve(client: &TcpStream, shared: &Shared) -> io::Result<()> {
     let (mut from_client, mut to_client) = (BufReader::new(client.try_clone()?), client.try_clone()?);
     while let Some(request) = Head::read(&mut from_client)? {
         shared.requests.fetch_add(1, Ordering::Relaxed);
+        if shared.shown {
+            eprintln!("  {} {}", request.line(), request.value("range").unwrap_or_default());
+        }
         thread::sleep(shared.delay);
         if request.value("expect").is_some() {
             to_client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -264,7 +270,7 @@ mod tests {
 
     #[test]
     fn requests_of_every_framing_are_passed_on_late_and_counted() {
-        let proxy = Proxy::start(echo(), Duration::from_millis(20)).unwrap();
+        let proxy = Proxy::start(echo(), Duration::from_millis(20), false).unwrap();
         let mut stream = TcpStream::connect(proxy.address()).unwrap();
         let begun = Instant::now();
         assert_eq!(ask(&mut stream, "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"), "GET /a HTTP/1.1 ");
