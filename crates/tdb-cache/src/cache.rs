@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tdb_codec::to_u64;
 use tdb_storage::{AsyncStorage, Spawn, Storage};
 
+use crate::Origin;
 use crate::awaited::CachedAsyncStorage;
 use crate::files::{Lasting, lasting};
 use crate::folder::{Folder, Found};
@@ -16,7 +17,6 @@ use crate::memory::Memory;
 use crate::origin::FileId;
 use crate::segment::{Segment, Wanted};
 use crate::storage::CachedStorage;
-use crate::Origin;
 
 /// Keeps what was read of files that never change: schemas, what fragments say of themselves, key-value metadata, and tiles if
 /// asked. Clones are the same cache, for as many storages and threads as there are.

@@ -13,9 +13,7 @@
 //! | all that is not known | nobody knows whether it changes |
 
 use tdb_fragment::TimestampedName;
-use tdb_fragment::paths::{
-    COMMITS, ENUMERATIONS, FRAGMENT_METADATA, GROUP_FOLDER, METADATA, SCHEMA_FOLDER,
-};
+use tdb_fragment::paths::{COMMITS, ENUMERATIONS, FRAGMENT_METADATA, GROUP_FOLDER, METADATA, SCHEMA_FOLDER};
 
 /// What a file that never changes holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

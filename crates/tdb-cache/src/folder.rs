@@ -93,7 +93,9 @@ impl Folder {
     /// The bytes of a segment.
     pub(crate) fn read(&self, file: &FileId, segment: &Segment) -> Found {
         let key = join(&directory(file), &segment.name());
-        let Some(expected) = entry::size(segment).filter(|_| self.takes(segment)) else { return Found::Nothing };
+        let Some(expected) = entry::size(segment).filter(|_| self.takes(segment)) else {
+            return Found::Nothing;
+        };
         let bytes = match self.storage.read_tail(&key, expected) {
             Ok((size, bytes)) if size == expected => entry::read(file, segment, &bytes),
             Ok(_) => None,

@@ -101,8 +101,7 @@ impl Memory {
         };
         let before = files.get_mut(file)?.range_mut(..=(begin, u64::MAX)).rev().take(LOOKED_AT);
         let mut candidates = before.map(|(place, part)| (*place, part));
-        let (place, part) =
-            candidates.find(|(place, part)| part.segment(*place).place(wanted).is_some())?;
+        let (place, part) = candidates.find(|(place, part)| part.segment(*place).place(wanted).is_some())?;
         uses.remove(&core::mem::replace(&mut part.used, used));
         uses.insert(used, (*file, place));
         Some((part.segment(place), part.bytes.clone()))
@@ -122,7 +121,12 @@ impl Memory {
             if all().any(|(_, own)| !own.agrees(segment)) {
                 // Files that never change have one size: one of these is not the file.
                 kept.forget(file);
-            } else if parts.range(..=place).rev().take(LOOKED_AT).any(|(p, part)| part.segment(*p).covers(segment)) {
+            } else if parts
+                .range(..=place)
+                .rev()
+                .take(LOOKED_AT)
+                .any(|(p, part)| part.segment(*p).covers(segment))
+            {
                 return;
             } else {
                 let within = parts.range((place.0, 0)..=(place.1, u64::MAX));
@@ -199,7 +203,8 @@ mod tests {
         let memory = Memory::new(1 << 20);
         let bytes = Bytes::from((0..100).collect::<Vec<u8>>());
         for (range, size) in [(10..20, None), (0..10, None), (15..30, None), (0..100, Some(100))] {
-            memory.keep(&file("a"), &Segment { range: range.clone(), size }, &bytes.slice(range));
+            let part = bytes.slice(range.clone());
+            memory.keep(&file("a"), &segment(to_u64(range.start), &part, size), &part);
         }
         assert_eq!(memory.bytes(), 100 + OVERHEAD);
         memory.keep(&file("a"), &segment(5, &bytes.slice(5..9), None), &bytes.slice(5..9));

@@ -134,7 +134,8 @@ mod tests {
         for own in [segment(0..1, None), segment(16..0x1234, Some(0x1234)), segment(1..u64::MAX, None)] {
             assert_eq!(Segment::parse(&own.name()), Some(own));
         }
-        for name in ["", "1", "1-2", "2-1-x", "1-1-x", "0-2-1", "01-2-x", "+1-2-x", "A-b-x", "1-2-x-", "1-2-"] {
+        for name in ["", "1", "1-2", "2-1-x", "1-1-x", "0-2-1", "01-2-x", "+1-2-x", "A-b-x", "1-2-x-", "1-2-"]
+        {
             assert_eq!(Segment::parse(name), None, "{name}");
         }
     }
@@ -145,7 +146,8 @@ mod tests {
         assert_eq!(own.place(&Wanted::Range(12..20)), Some(2..10));
         assert_eq!(own.place(&Wanted::Tail(4)), Some(6..10));
         assert_eq!(own.place(&Wanted::Tail(10)), Some(0..10));
-        for wanted in [Wanted::Range(9..12), Wanted::Range(12..21), Wanted::Tail(11), Wanted::Tail(u64::MAX)] {
+        for wanted in [Wanted::Range(9..12), Wanted::Range(12..21), Wanted::Tail(11), Wanted::Tail(u64::MAX)]
+        {
             assert_eq!(own.place(&wanted), None, "{wanted:?}");
         }
         assert_eq!(segment(10..20, None).place(&Wanted::Tail(4)), None);
