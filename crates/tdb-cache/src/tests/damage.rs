@@ -36,6 +36,9 @@ fn filled() -> (Folder, PathBuf) {
     (folder, entries[0].clone())
 }
 
+/// What becomes of the bytes of an entry.
+type Damage<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
+
 #[test]
 fn a_damaged_entry_is_a_miss_and_is_replaced() {
     // The entry of the same part of a file elsewhere.
@@ -47,7 +50,7 @@ fn a_damaged_entry_is_a_miss_and_is_replaced() {
         bytes[at] ^= 4;
         bytes
     };
-    let damages: [(&str, &dyn Fn(Vec<u8>) -> Vec<u8>); 8] = [
+    let damages: [(&str, Damage<'_>); 8] = [
         ("cut", &|bytes| bytes[..bytes.len() - 1].to_vec()),
         ("cut in the header", &|bytes| bytes[..20].to_vec()),
         ("empty", &|_| Vec::new()),
