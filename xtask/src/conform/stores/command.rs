@@ -73,7 +73,7 @@ fn through_a_cache(tdb: &Tdb<'_>) -> Result<(), String> {
     let folder = folder.to_str().ok_or("the path is not UTF-8")?;
     let cached = |words: &[&str]| tdb.there(&[words, &["--cache", folder]].concat());
     let explain = || -> Result<[u64; 2], String> {
-        let explained = cached(&["explain", "@quickstart", "--run", "--json"])?;
+        let explained = cached(&["explain", "@quickstart", "--run", "--json", "--cache-tiles"])?;
         let explained: serde_json::Value = serde_json::from_str(&explained).map_err(said)?;
         let count =
             |name: &str| explained["run"][name].as_u64().ok_or_else(|| format!("no {name}: {explained}"));
