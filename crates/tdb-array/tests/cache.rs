@@ -23,7 +23,10 @@ fn far<S: Storage>(storage: S) -> Far<S> {
     Arc::new(FarStorage::new(storage, Duration::ZERO))
 }
 
-fn content(cells: &Cells) -> Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)> {
+/// Values, offsets and validity of all columns.
+type Content = Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)>;
+
+fn content(cells: &Cells) -> Content {
     let column = |column: &tdb_array::Column| {
         (
             column.bytes().to_vec(),
@@ -33,8 +36,6 @@ fn content(cells: &Cells) -> Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)> {
     };
     cells.columns().iter().map(column).collect()
 }
-
-type Content = Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)>;
 
 /// Opens an array and reads it whole.
 fn read(storage: impl Storage + 'static) -> tdb_array::Result<(Content, QueryStats)> {

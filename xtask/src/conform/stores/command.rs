@@ -75,8 +75,12 @@ fn through_a_cache(tdb: &Tdb<'_>) -> Result<(), String> {
     let explain = || -> Result<[u64; 2], String> {
         let explained = cached(&["explain", "@quickstart", "--run", "--json", "--cache-tiles"])?;
         let explained: serde_json::Value = serde_json::from_str(&explained).map_err(said)?;
-        let count =
-            |name: &str| explained["run"][name].as_u64().ok_or_else(|| format!("no {name}: {explained}"));
+        let count = |name: &str| {
+            explained
+                .pointer(&format!("/run/{name}"))
+                .and_then(serde_json::Value::as_u64)
+                .ok_or_else(|| format!("no {name}: {explained}"))
+        };
         Ok([count("requests")?, count("cache_hits")?])
     };
     let ([first, none], [second, hits]) = (explain()?, explain()?);
