@@ -66,6 +66,7 @@ pub mod stored;
 pub use bytes::Bytes;
 #[cfg(feature = "async")]
 pub use futures_core::Stream;
+pub use tdb_cache::{Cache, CacheStats, CachedAsyncStorage, CachedStorage, Origin};
 pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
     ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, MemoryBudget, MemoryBudgetError,
@@ -88,7 +89,7 @@ pub use tdb_snapshot::{
 pub use tdb_storage::{
     AsyncStorage, AtOnce, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter,
     LocalPlaces, LocalStorage, MemoryStorage, Places, QueryStats, Reply, Request, Spawn, Storage,
-    StorageLock, StoredFile, WriteStorage, testing, write_file,
+    StorageLock, StoredFile, Tally, WriteStorage, testing, write_file,
 };
 pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,

@@ -52,6 +52,19 @@ pub(crate) enum Command {
     Vacuum(VacuumArgs),
 }
 
+impl Command {
+    /// Whether the command only shows what is in an array or a group, so that it may use a cache. One that checks files, or changes
+    /// them, looks at those that are there.
+    pub(crate) const fn only_shows(&self) -> bool {
+        match self {
+            Self::Info(_) | Self::Read(_) | Self::Explain(_) => true,
+            Self::Group(args) => args.change.is_none(),
+            Self::Meta(args) => args.change.is_none(),
+            _ => false,
+        }
+    }
+}
+
 /// Show what an array is: schema, fragments, metadata.
 #[derive(Debug, Group)]
 #[command(

@@ -60,6 +60,8 @@ fn stats_json(cells: usize, stats: &QueryStats) -> Value {
         "cells": cells,
         "requests": stats.requests,
         "bytes": stats.bytes_read,
+        "cache_hits": stats.cache_hits,
+        "cache_bytes": stats.cache_bytes,
         "tiles": stats.tiles,
         "chunks": stats.chunks,
         "decoded": stats.bytes_decoded,
@@ -229,6 +231,9 @@ fn as_json(explain: &Explain) -> Value {
 /// What `tdb read --stats` prints: what was done since the array was opened, opening included.
 pub(crate) fn write_stats(stats: &QueryStats, err: &mut dyn Write) -> Result {
     writeln!(err, "read: {} bytes in {} requests", stats.bytes_read, stats.requests)?;
+    if stats.cache_hits > 0 {
+        writeln!(err, "from the cache: {} bytes in {} requests", stats.cache_bytes, stats.cache_hits)?;
+    }
     writeln!(
         err,
         "decoded: {} bytes in {} chunks of {} tiles",

@@ -70,6 +70,12 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::place::Stores;
 
+/// The places that a command line can name, with a cache where the command may have one.
+fn stores(args: &Args) -> Result<Stores, Failure> {
+    let stores = Stores::new(&args.stores)?;
+    Ok(if args.command.only_shows() { stores } else { stores.uncached() })
+}
+
 /// Runs the command with these arguments (the first one is the program's name) and returns its exit code.
 pub fn run<A: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = A>,
@@ -77,7 +83,7 @@ pub fn run<A: Into<OsString> + Clone>(
     err: &mut dyn Write,
 ) -> u8 {
     let result = match Args::try_parse_from(args) {
-        Ok(args) => Stores::new(&args.stores).and_then(|stores| match args.command {
+        Ok(args) => stores(&args).and_then(|stores| match args.command {
             Command::Info(args) => info::run(&args, &stores, out),
             Command::Read(args) => read::run(&args, &stores, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out),

@@ -1,11 +1,11 @@
 //! Where arrays, groups and files are: paths, and with the feature `object-store` the URLs of stores.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args as Group;
-use tdb_array::{Places, WriteStorage};
+use tdb_array::{Cache, MemoryBudget, Places, WriteStorage};
 
 #[cfg(not(feature = "object-store"))]
 use self::without::Locations;
@@ -16,6 +16,13 @@ use tdb_object_store::Locations;
 /// Environment variables that are options of stores begin so.
 const PREFIX: &str = "TDB_STORE_";
 
+/// Environment variables of the cache.
+const CACHE: &str = "TDB_CACHE";
+const CACHE_SIZE: &str = "TDB_CACHE_SIZE";
+/// Bytes of a cache, unless told otherwise: in its folder, and of it in memory.
+const CACHE_BYTES: u64 = 1 << 30;
+const CACHE_MEMORY: u64 = 64 << 20;
+
 /// How object stores are used.
 #[derive(Debug, Default, Group)]
 pub(crate) struct StoreArgs {
@@ -23,6 +30,38 @@ pub(crate) struct StoreArgs {
     /// Also from the environment: TDB_STORE_AWS_REGION, and the AWS_..., AZURE_... and GOOGLE_... variables of other tools.
     #[arg(long, value_name = "KEY=VALUE", global = true, help_heading = "Stores")]
     store_option: Vec<String>,
+    /// Keep what info, read, explain, group and meta read from stores in this folder, if it never changes: schemas and metadata of
+    /// fragments. Several processes may use it at once. Also from the environment: TDB_CACHE.
+    #[arg(long, value_name = "FOLDER", global = true, help_heading = "Stores")]
+    cache: Option<PathBuf>,
+    /// Bytes in the folder of the cache, e.g. 10GiB. Default: 1GiB. Also from the environment: TDB_CACHE_SIZE.
+    #[arg(long, value_name = "SIZE", global = true, help_heading = "Stores")]
+    cache_size: Option<MemoryBudget>,
+    /// Keep cells in the cache, too.
+    #[arg(long, global = true, help_heading = "Stores")]
+    cache_tiles: bool,
+}
+
+impl StoreArgs {
+    /// The cache that the command line or the environment asks for.
+    fn cache(&self) -> Result<Option<Cache>> {
+        let own = self.cache.clone();
+        let Some(folder) = own.or_else(|| std::env::var_os(CACHE).map(PathBuf::from)) else {
+            return Ok(None);
+        };
+        if folder.as_os_str().is_empty() {
+            return Ok(None);
+        }
+        let size = match (self.cache_size, std::env::var(CACHE_SIZE).ok().filter(|size| !size.is_empty())) {
+            (Some(size), _) => size,
+            (None, Some(size)) => {
+                size.parse().map_err(|error| Failure::Usage(format!("{CACHE_SIZE}: {error}")))?
+            }
+            (None, None) => MemoryBudget::from_bytes(CACHE_BYTES),
+        };
+        let cache = Cache::folder(folder, size.bytes()).with_memory(CACHE_MEMORY.min(size.bytes()));
+        Ok(Some(cache.with_tiles(self.cache_tiles)))
+    }
 }
 
 /// All places that the command line can name.
@@ -50,7 +89,15 @@ impl Stores {
                 .option(name, value)
                 .map_err(|error| Failure::Usage(format!("--store-option: {error}")))?;
         }
-        Ok(Self(locations))
+        Ok(Self(match args.cache()? {
+            Some(cache) => locations.cached(cache),
+            None => locations,
+        }))
+    }
+
+    /// The same places, whose stores are asked for everything: for commands that check or change what is there.
+    pub(crate) fn uncached(self) -> Self {
+        Self(self.0.uncached())
     }
 
     /// The folder at a place.
@@ -102,7 +149,7 @@ pub(crate) fn absolute(place: &Path) -> Option<Cow<'_, Path>> {
 mod without {
     use std::sync::Arc;
 
-    use tdb_array::{LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
+    use tdb_array::{Cache, LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
 
     #[derive(Clone, Debug)]
     pub(crate) struct Locations;
@@ -114,6 +161,15 @@ mod without {
 
         pub(super) fn option(self, _: &str, _: &str) -> Result<Self, String> {
             Err("this build of tdb has no object stores (the feature object-store)".to_owned())
+        }
+
+        /// There are no stores, so there is nothing to keep.
+        pub(super) fn cached(self, _: Cache) -> Self {
+            self
+        }
+
+        pub(super) fn uncached(self) -> Self {
+            self
         }
 
         pub(super) fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>, String> {

@@ -40,6 +40,7 @@ mod footer;
 mod legacy;
 mod location;
 mod name;
+pub mod paths;
 mod rtree;
 mod sections;
 mod slots;

@@ -5,8 +5,9 @@ use std::io;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
-use tdb_storage::deferred::{AsyncStorage, Fetching};
+use tdb_storage::deferred::{AsyncStorage, Fetching, Spawn};
 use tdb_storage::storage::{FetchHints, Request};
+use tokio::runtime::Handle;
 
 use crate::store::{Inner, ObjectStorage};
 
@@ -78,5 +79,19 @@ impl AsyncStorage for AwaitedStorage {
 
     fn describe(&self, key: &str) -> String {
         self.inner.describe(key)
+    }
+}
+
+/// Runs what blocks on the threads that tokio has for it.
+#[derive(Debug)]
+pub(crate) struct BlockingThreads;
+
+impl Spawn for BlockingThreads {
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(job)),
+            // No runtime: nobody else waits here.
+            Err(_) => job(),
+        }
     }
 }

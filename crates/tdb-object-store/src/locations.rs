@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tdb_cache::{Cache, Origin};
+use tdb_storage::AsyncStorage;
 use tdb_storage::storage::{LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
 
-use crate::awaited::AwaitedStorage;
+use crate::awaited::{AwaitedStorage, BlockingThreads};
 use crate::store::ObjectStorage;
 use crate::url::{self, LocationError, is_url};
 
@@ -25,15 +27,20 @@ use crate::url::{self, LocationError, is_url};
 #[derive(Clone, Default)]
 pub struct Locations {
     options: Vec<(String, String)>,
+    /// Stands before all stores.
+    cache: Option<Cache>,
     /// Storages of stores that were opened: their connections serve all who ask again.
-    open: Arc<Mutex<HashMap<String, ObjectStorage>>>,
+    open: Arc<Mutex<HashMap<String, (ObjectStorage, Origin)>>>,
 }
 
 impl core::fmt::Debug for Locations {
     /// Options by name only: their values may be secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let names: Vec<&str> = self.options.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("Locations").field("options", &names).finish_non_exhaustive()
+        f.debug_struct("Locations")
+            .field("options", &names)
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,6 +65,21 @@ impl Locations {
         Ok(self)
     }
 
+    /// Puts a cache before all stores, but not before paths. What it keeps is told apart by the URL of the store, the folder, and
+    /// all options, those of the environment included: what was read with some credentials is not there for others.
+    #[must_use]
+    pub fn cached(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// The same locations without a cache.
+    #[must_use]
+    pub fn uncached(mut self) -> Self {
+        self.cache = None;
+        self
+    }
+
     /// The storage at a location. Nothing is read yet.
     ///
     /// # Errors
@@ -65,7 +87,13 @@ impl Locations {
     pub fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>, LocationError> {
         Ok(match local_path(location) {
             Some(path) => Arc::new(LocalStorage::new(path)),
-            None => Arc::new(self.store(location)?),
+            None => {
+                let (storage, origin) = self.store(location)?;
+                match &self.cache {
+                    Some(cache) => Arc::new(cache.over(storage, origin)),
+                    None => Arc::new(storage),
+                }
+            }
         })
     }
 
@@ -73,23 +101,29 @@ impl Locations {
     ///
     /// # Errors
     /// As [`Self::storage`]; a path.
-    pub fn awaited(&self, location: &str) -> Result<AwaitedStorage, LocationError> {
-        self.open(location).map(AwaitedStorage::from)
+    pub fn awaited(&self, location: &str) -> Result<Arc<dyn AsyncStorage>, LocationError> {
+        let (storage, origin) = self.open(location)?;
+        let storage = AwaitedStorage::from(storage);
+        Ok(match &self.cache {
+            Some(cache) => Arc::new(cache.over_awaited(storage, origin, Some(Arc::new(BlockingThreads)))),
+            None => Arc::new(storage),
+        })
     }
 
-    /// The storage that the URL of a store names.
-    fn store(&self, location: &str) -> Result<ObjectStorage, LocationError> {
+    /// The storage that the URL of a store names, and where its files come from.
+    fn store(&self, location: &str) -> Result<(ObjectStorage, Origin), LocationError> {
         if let Some(known) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(location) {
             return Ok(known.clone());
         }
-        let storage = self.open(location)?;
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(location.to_owned(), storage.clone());
-        Ok(storage)
+        let opened = self.open(location)?;
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(location.to_owned(), opened.clone());
+        Ok(opened)
     }
 
-    fn open(&self, location: &str) -> Result<ObjectStorage, LocationError> {
+    fn open(&self, location: &str) -> Result<(ObjectStorage, Origin), LocationError> {
         let own = self.options.iter().filter(|(name, _)| url::has_option(location, name));
-        url::open(location, own.map(|(name, value)| (name, value.clone())))
+        let resolved = url::resolve(location, own.map(|(name, value)| (name, value.clone())))?;
+        Ok((resolved.storage()?, resolved.origin()))
     }
 }
 
@@ -104,7 +138,8 @@ impl Places for Locations {
     fn storage(&self, location: &str) -> Option<Box<dyn Storage>> {
         match local_path(location) {
             Some(path) => LocalPlaces.storage(path),
-            None => Some(Box::new(self.store(location).ok()?)),
+            // With the cache, if there is one.
+            None => Some(Box::new(self.storage(location).ok()?)),
         }
     }
 

@@ -13,7 +13,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use tdb_storage::storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
-    StoredFile, WriteStorage, range_from,
+    StoredFile, Tally, WriteStorage, range_from,
 };
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -363,6 +363,10 @@ impl Storage for ObjectStorage {
 
     fn describe(&self, key: &str) -> String {
         self.inner.describe(key)
+    }
+
+    fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        None
     }
 }
 

@@ -1,12 +1,15 @@
 //! URLs of stores, and the options of each.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
 use object_store::ObjectStoreScheme;
+use object_store::path::Path;
+use tdb_cache::Origin;
 use thiserror::Error;
-use url::Url;
+use url::{Position, Url};
 
 use crate::error::io_error;
 use crate::store::ObjectStorage;
@@ -77,6 +80,25 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     location: &str,
     options: impl IntoIterator<Item = (K, V)>,
 ) -> Result<ObjectStorage, LocationError> {
+    resolve(location, options)?.storage()
+}
+
+/// A location, taken apart, and all options of its store.
+pub(crate) struct Resolved {
+    url: Url,
+    kind: ObjectStoreScheme,
+    path: Path,
+    /// The URL, without credentials.
+    shown: String,
+    /// Those from the environment, and after them those that were given.
+    options: Vec<(String, String)>,
+}
+
+/// Finds out what a location names, and with which options.
+pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
+    location: &str,
+    options: impl IntoIterator<Item = (K, V)>,
+) -> Result<Resolved, LocationError> {
     let location = &*spelled(location);
     let url = Url::parse(location)
         .map_err(|source| LocationError::Url { location: without_secrets(location), source })?;
@@ -109,10 +131,30 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     {
         all.push(("allow_http".to_owned(), "true".to_owned()));
     }
-    let (store, _) = object_store::parse_url_opts(&url, all)
-        .map_err(|error| LocationError::Store { location: shown.clone(), source: io_error(error) })?;
-    let root = path.as_ref().to_owned();
-    Ok(ObjectStorage::shown_as(Arc::from(store), root, shown.trim_end_matches('/').to_owned()))
+    Ok(Resolved { url, kind, path, shown, options: all })
+}
+
+impl Resolved {
+    /// The storage, with a client of its own.
+    pub(crate) fn storage(&self) -> Result<ObjectStorage, LocationError> {
+        let (store, _) =
+            object_store::parse_url_opts(&self.url, self.options.iter().cloned()).map_err(|error| {
+                LocationError::Store { location: self.shown.clone(), source: io_error(error) }
+            })?;
+        let (root, shown) = (self.path.as_ref().to_owned(), self.shown.trim_end_matches('/').to_owned());
+        Ok(ObjectStorage::shown_as(Arc::from(store), root, shown))
+    }
+
+    /// Where the files come from: the store, the folder, and all options, so that other endpoints and other credentials are
+    /// other origins, too. It holds a hash of these.
+    pub(crate) fn origin(&self) -> Origin {
+        // Of options that were given twice the last one counts, and their order says nothing.
+        let known = self.options.iter().filter(|(key, _)| knows(&self.kind, key));
+        let options: BTreeMap<&str, &str> = known.map(|(key, value)| (&**key, &**value)).collect();
+        let store = &self.url[..Position::BeforePath];
+        let place = ["tdb-object-store", store, self.path.as_ref(), self.url.query().unwrap_or_default()];
+        Origin::of(place.into_iter().chain(options.into_iter().flat_map(|(key, value)| [key, value])))
+    }
 }
 
 /// A URL in the spelling that `object_store` knows.
@@ -203,6 +245,37 @@ mod tests {
         assert!(matches!(open("s3:", none), Err(LocationError::Scheme { .. } | LocationError::Url { .. })));
         let error = open("s3://bucket/a", [("aws_regoin", "x")]).unwrap_err();
         assert!(error.to_string().contains("aws_regoin"), "{error}");
+    }
+
+    #[test]
+    fn other_stores_folders_endpoints_and_credentials_are_other_origins() {
+        let given = [("aws_region", "eu-west-1"), ("aws_access_key_id", "a"), ("aws_secret_access_key", "b")];
+        let origin = |location: &str, options: &[(&str, &str)]| {
+            resolve(location, options.iter().copied()).unwrap().origin()
+        };
+        let own = origin("s3://bucket/a/b", &given);
+        let [region, id, secret] = given;
+        for (location, options) in [
+            ("s3://bucket/a/b/", vec![region, id, secret]),
+            ("s3://bucket/a/b", vec![secret, id, region]),
+            ("s3://bucket/a/b", vec![region, id, ("aws_secret_access_key", "c"), secret]),
+        ] {
+            assert!(origin(location, &options) == own, "{location} {options:?}");
+        }
+        let endpoint = ("aws_endpoint", "http://127.0.0.1:9");
+        for (location, options) in [
+            ("s3://bucket/a", vec![region, id, secret]),
+            ("s3://bucket2/a/b", vec![region, id, secret]),
+            ("gs://bucket/a/b", vec![]),
+            ("s3://bucket/a/b", vec![region, id, secret, endpoint]),
+            ("s3://bucket/a/b", vec![region, id, ("aws_secret_access_key", "c")]),
+            ("s3://bucket/a/b", vec![region, ("aws_access_key_id", "c"), secret]),
+            ("s3://bucket/a/b", vec![region, id, secret, ("aws_session_token", "c")]),
+        ] {
+            assert!(origin(location, &options) != own, "{location} {options:?}");
+        }
+        let none: [(&str, &str); 0] = [];
+        assert!(origin("http://u:p@host/a", &none) != origin("http://u:q@host/a", &none));
     }
 
     #[test]

@@ -435,9 +435,10 @@ pub fn fragment_folders(root: &[Entry], fragments: &[Entry]) -> Vec<String> {
     old.chain(fragments.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name))).collect()
 }
 
+/// Whether a fragment's folder has its metadata file now: a question for its size, which no cache answers.
 fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
     let key = join(folder, FRAGMENT_METADATA);
-    match storage.read_tail(&key, 1) {
+    match storage.size(&key) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io(storage.describe(&key), error)),

@@ -40,7 +40,6 @@ pub mod fragment;
 pub mod group;
 mod history;
 pub mod object;
-pub mod paths;
 pub mod schemas;
 pub mod snapshot;
 pub mod statistics;
@@ -52,6 +51,7 @@ use tdb_cells::{
     ConditionTarget, Error, QueryError, Result, TimeWindow, buffers, clock, coordinate, facts, parallel,
     ranges, spec,
 };
+pub use tdb_fragment::paths;
 use tdb_storage::{LocalStorage, deferred, stats, storage};
 
 pub use fragment::Fragment;

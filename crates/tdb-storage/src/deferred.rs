@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tdb_codec::to_u64;
 
 use crate::stats::Counters;
-use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile};
+use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally};
 
 /// The answers to some requests, in their order, when they are there.
 pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
@@ -35,6 +35,32 @@ pub trait AsyncStorage: Debug + Send + Sync {
 
     /// How a key is shown to people.
     fn describe(&self, key: &str) -> String;
+
+    /// The same storage, which tells `tally` what it answers from a cache; `None` if it has none, which is the default.
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
+        let _ = tally;
+        None
+    }
+}
+
+/// A storage that several openings share.
+#[deny(clippy::missing_trait_methods)]
+impl<S: AsyncStorage + ?Sized> AsyncStorage for Arc<S> {
+    fn fetch(&self, requests: Vec<Request>) -> Fetching {
+        (**self).fetch(requests)
+    }
+
+    fn hints(&self) -> FetchHints {
+        (**self).hints()
+    }
+
+    fn describe(&self, key: &str) -> String {
+        (**self).describe(key)
+    }
+
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
+        (**self).with_tally(tally)
+    }
 }
 
 /// Runs work that takes the processor for a while, such as decoding, where it keeps nobody waiting: on a pool of threads for
@@ -68,6 +94,11 @@ impl<S: Storage + 'static> AsyncStorage for AtOnce<S> {
     fn describe(&self, key: &str) -> String {
         self.0.describe(key)
     }
+
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
+        let storage: Arc<dyn Storage> = self.0.with_tally(tally)?.into();
+        Some(Arc::new(AtOnce::new(storage)))
+    }
 }
 
 /// An [`AsyncStorage`] as the [`Storage`] of one step: it knows the answers that have come so far, and fails where one is missing.
@@ -94,6 +125,8 @@ struct Log {
 impl Deferred {
     /// The storage of a step that was not taken yet.
     pub fn new(storage: Arc<dyn AsyncStorage>, counters: Arc<Counters>) -> Self {
+        let tally: Arc<dyn Tally> = counters.clone();
+        let storage = storage.with_tally(&tally).unwrap_or(storage);
         Self { storage, counters, log: Mutex::default() }
     }
 
@@ -209,6 +242,11 @@ impl Storage for Deferred {
     fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
     }
+
+    /// What stands behind was told already.
+    fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        None
+    }
 }
 
 /// Takes a step, whose reads `deferred` answers, until it no longer asks for what is not there: then its result counts. The step
@@ -273,7 +311,10 @@ impl<T> Drop for Job<T> {
 }
 
 /// The result of a job that a spawner runs.
-async fn spawned<T: Send + 'static>(
+///
+/// # Errors
+/// If the spawner drops the job.
+pub async fn spawned<T: Send + 'static>(
     spawner: &dyn Spawn,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {

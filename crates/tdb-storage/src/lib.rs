@@ -38,5 +38,5 @@ pub use deferred::{AsyncStorage, AtOnce, Fetching, Spawn};
 pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage,
-    MemoryStorage, Places, Reply, Request, Storage, StorageLock, StoredFile, WriteStorage, write_file,
+    MemoryStorage, Places, Reply, Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, write_file,
 };

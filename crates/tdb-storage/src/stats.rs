@@ -9,7 +9,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
-use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, other_answer};
+use crate::storage::{
+    ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, other_answer,
+};
 
 /// What was done through an opened array: by one query (`Read::collect_with_stats`),
 /// or since it was opened (`Array::stats`).
@@ -19,12 +21,16 @@ use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, Stor
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueryStats {
-    /// Reads of the storage, listings included.
+    /// Reads of the storage, listings included; what a cache answered does not count.
     pub requests: u64,
     /// Calls of the storage, each of which may make many requests at once: as many waits, where one thread makes them all.
     pub rounds: u64,
     /// Bytes the storage delivered.
     pub bytes_read: u64,
+    /// Reads that a cache answered.
+    pub cache_hits: u64,
+    /// Bytes that a cache delivered.
+    pub cache_bytes: u64,
     /// Tiles of which something was decoded; offsets, values and validity each count.
     pub tiles: u64,
     /// Chunks decoded.
@@ -53,6 +59,8 @@ impl QueryStats {
             requests: self.requests.saturating_sub(before.requests),
             rounds: self.rounds.saturating_sub(before.rounds),
             bytes_read: self.bytes_read.saturating_sub(before.bytes_read),
+            cache_hits: self.cache_hits.saturating_sub(before.cache_hits),
+            cache_bytes: self.cache_bytes.saturating_sub(before.cache_bytes),
             tiles: self.tiles.saturating_sub(before.tiles),
             chunks: self.chunks.saturating_sub(before.chunks),
             bytes_decoded: self.bytes_decoded.saturating_sub(before.bytes_decoded),
@@ -84,9 +92,13 @@ pub enum Stage {
 /// Sums that all threads of an array add to.
 #[derive(Debug, Default)]
 pub struct Counters {
+    /// Requests, rounds and bytes, those included that a cache answered.
     requests: AtomicU64,
     rounds: AtomicU64,
     bytes_read: AtomicU64,
+    cache_hits: AtomicU64,
+    cache_rounds: AtomicU64,
+    cache_bytes: AtomicU64,
     tiles: AtomicU64,
     chunks: AtomicU64,
     bytes_decoded: AtomicU64,
@@ -137,10 +149,15 @@ impl Counters {
     /// The sums so far.
     pub fn stats(&self) -> QueryStats {
         let time = |stage| Duration::from_nanos(self.slot(stage).load(Ordering::Relaxed));
+        let cache_hits = self.cache_hits.load(Ordering::Relaxed);
+        let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
+        let cache_rounds = self.cache_rounds.load(Ordering::Relaxed);
         QueryStats {
-            requests: self.requests.load(Ordering::Relaxed),
-            rounds: self.rounds.load(Ordering::Relaxed),
-            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            requests: self.requests.load(Ordering::Relaxed).saturating_sub(cache_hits),
+            rounds: self.rounds.load(Ordering::Relaxed).saturating_sub(cache_rounds),
+            bytes_read: self.bytes_read.load(Ordering::Relaxed).saturating_sub(cache_bytes),
+            cache_hits,
+            cache_bytes,
             tiles: self.tiles.load(Ordering::Relaxed),
             chunks: self.chunks.load(Ordering::Relaxed),
             bytes_decoded: self.bytes_decoded.load(Ordering::Relaxed),
@@ -151,6 +168,15 @@ impl Counters {
             decode: time(Stage::Decode),
             total: time(Stage::Total),
         }
+    }
+}
+
+/// A storage counts every call; what a cache answered of it is taken off again.
+impl Tally for Counters {
+    fn kept(&self, requests: usize, bytes: usize, whole: bool) {
+        self.cache_hits.fetch_add(to_u64(requests), Ordering::Relaxed);
+        self.cache_bytes.fetch_add(to_u64(bytes), Ordering::Relaxed);
+        self.cache_rounds.fetch_add(u64::from(whole), Ordering::Relaxed);
     }
 }
 
@@ -187,6 +213,8 @@ pub struct Counted {
 impl Counted {
     /// Counts what `storage` is asked.
     pub fn new(storage: Box<dyn Storage>, counters: Arc<Counters>) -> Self {
+        let tally: Arc<dyn Tally> = counters.clone();
+        let storage = storage.with_tally(&tally).unwrap_or(storage);
         Self { storage, counters }
     }
 }
@@ -265,6 +293,11 @@ impl Storage for Counted {
 
     fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
+    }
+
+    /// What stands behind tells these counters already.
+    fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        None
     }
 }
 

@@ -60,7 +60,6 @@ const LAYERS: [Layers; 5] = [
             "context",
             "worker",
             // Which files there are, and which of them count.
-            "paths",
             "object",
             "timed",
             "directory",

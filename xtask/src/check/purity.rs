@@ -19,7 +19,7 @@ const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
 /// What a file, or all files of a folder, may use all the same: of [`MODULES`], or [`RANDOM`]. Of `io` and `path` most use no more
 /// than the types of errors and of arguments; `fs` is what opens files.
-pub(super) const MAY: [May; 22] = [
+pub(super) const MAY: [May; 26] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     ("crates/tdb-cells/src/error.rs", "io"),
     ("crates/tdb-cells/src/parallel.rs", "thread"),
@@ -27,8 +27,14 @@ pub(super) const MAY: [May; 22] = [
     ("crates/tdb-storage/src/stats.rs", "time"),
     ("crates/tdb-storage/src/storage/", "fs"),
     ("crates/tdb-storage/src/storage/", "path"),
+    // When a file was used last.
+    ("crates/tdb-storage/src/storage/local.rs", "time"),
     // It waits, as what is far away does.
     ("crates/tdb-storage/src/testing/", "thread"),
+    ("crates/tdb-cache/src/", "io"),
+    // Where a folder is, and how old what is in it; a `LocalStorage` opens the files.
+    ("crates/tdb-cache/src/", "path"),
+    ("crates/tdb-cache/src/folder.rs", "time"),
     ("crates/tdb-snapshot/src/", "io"),
     ("crates/tdb-snapshot/src/", "path"),
     ("crates/tdb-query/src/array.rs", "path"),

@@ -1,9 +1,10 @@
 //! `cargo xtask conform stores`: arrays on servers, which the command starts on the loopback interface.
 //!
 //! All fixtures are uploaded and read, in every order, by callers that block and by callers that await; what a local folder
-//! answers is right. The rules of storages are checked on each server. On S3, libtiledb 2.30 reads what tdb wrote there, and tdb what
+//! answers is right. They are read through a cache, too. The rules of storages are checked on each server. On S3, libtiledb 2.30 reads what tdb wrote there, and tdb what
 //! libtiledb wrote. The command `tdb` is given URLs.
 
+mod cached;
 mod command;
 mod peer;
 mod rules;
@@ -12,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use tdb_array::{Array, Cells, Layout, OpenOptions, TimeWindow};
+use tdb_array::{Array, Cache, Cells, Layout, OpenOptions, TimeWindow};
 use tdb_object_store::Locations;
 
 use super::expected::text;
@@ -70,7 +71,7 @@ fn on(server: &Server, kind: Kind, root: &Path, folder: &Path, asked: &Asked) ->
         Err(error) => failures.push(format!("{} {what}: {error}", kind.name())),
     };
     check("rules of storages", rules::all(server));
-    check("fixtures", fixtures(server, root, asked));
+    check("fixtures", fixtures(server, root, folder, asked));
     check("command", command::all(server, folder, root));
     if kind == Kind::S3 {
         check("libtiledb", peer::both_ways(server, folder, root));
@@ -79,43 +80,63 @@ fn on(server: &Server, kind: Kind, root: &Path, folder: &Path, asked: &Asked) ->
 }
 
 /// Uploads fixtures, and compares what is read of them there with what is read of them here.
-fn fixtures(server: &Server, root: &Path, asked: &Asked) -> Result<String, String> {
+fn fixtures(server: &Server, root: &Path, temporary: &Path, asked: &Asked) -> Result<String, String> {
     let folder = root.join("xtask/fixtures");
     let locations = server.locations()?;
+    let cache = Cache::folder(temporary.join("cache"), 1 << 30).with_tiles(true);
+    let places = Places { cached: locations.clone().cached(cache.clone()), locations };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(said)?;
     let (mut arrays, mut queries, mut most_rounds) = (0u64, 0u64, 0);
+    let mut requests = cached::Requests::default();
     let mut wrong = Vec::new();
     for entry in entries(&folder, &asked.only)?.iter().step_by(asked.every.max(1)) {
         let id = text(entry, "id");
         let near = folder.join("arrays").join(id);
         let url = server.url(&format!("fixtures/{id}"));
-        upload(&near, &*locations.storage(&url).map_err(said)?)?;
-        match compare(&near, entry, &locations, &url, &runtime) {
-            Ok((asked, rounds)) => {
+        upload(&near, &*places.locations.storage(&url).map_err(said)?)?;
+        match compare(&near, entry, &places, &url, &runtime) {
+            Ok((asked, rounds, own)) => {
                 arrays += 1;
                 queries += asked;
                 most_rounds = most_rounds.max(rounds);
+                requests.first += own.first;
+                requests.second += own.second;
+                requests.awaited += own.awaited;
             }
             Err(error) => wrong.push(format!("{id}: {error}")),
         }
     }
+    let stats = cache.stats();
+    if stats.damaged > 0 || stats.failed > 0 {
+        wrong.push(format!("the cache: {stats:?}"));
+    }
     if wrong.is_empty() {
+        let cached::Requests { first, second, awaited } = requests;
         Ok(format!(
-            "{arrays} arrays and {queries} queries equal; at most {most_rounds} rounds to open one and read it whole"
+            "{arrays} arrays and {queries} queries equal; at most {most_rounds} rounds to open one and read it whole; through a cache \
+             {first} requests, then {second}, then {awaited} awaited"
         ))
     } else {
         Err(wrong.join("\n    "))
     }
 }
 
-/// How many queries of an array were equal there and here, and in how many rounds the array was opened and read first.
+/// The places of a server, and the same places with a cache before them.
+struct Places {
+    locations: Locations,
+    cached: Locations,
+}
+
+/// How many queries of an array were equal there and here, and in how many rounds the array was opened and read first; and
+/// the requests through the cache.
 fn compare(
     near: &Path,
     entry: &Value,
-    locations: &Locations,
+    places: &Places,
     url: &str,
     runtime: &tokio::runtime::Runtime,
-) -> Result<(u64, u64), String> {
+) -> Result<(u64, u64, cached::Requests), String> {
+    let locations = &places.locations;
     let options = || {
         let options = OpenOptions::new().window(TimeWindow::ALL);
         key(entry).map_or(options.clone(), |key| options.key(key))
@@ -124,7 +145,7 @@ fn compare(
     let there = options().open_storage(locations.storage(url).map_err(said)?);
     let (here, there) = match (here, there) {
         (Ok(here), Ok(there)) => (here, there),
-        (Err(_), Err(_)) => return Ok((0, 0)),
+        (Err(_), Err(_)) => return Ok((0, 0, cached::Requests::default())),
         (here, there) => return Err(format!("opened: {here:?} here, {there:?} there")),
     };
     let storage = locations.awaited(url).map_err(said)?;
@@ -143,7 +164,8 @@ fn compare(
         }
         queries += 2;
     }
-    Ok((queries, rounds))
+    let requests = cached::compare(&here, &options(), &places.cached, url, runtime)?;
+    Ok((queries, rounds, requests))
 }
 
 /// Values, offsets and validity of all columns; that there was an error is an answer, too.

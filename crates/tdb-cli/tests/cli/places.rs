@@ -32,3 +32,22 @@ fn options_of_stores_are_checked_and_their_values_not_shown() {
         assert!(shown != "aws_regoin" || !refused.err.contains("hidden"), "{}", refused.err);
     }
 }
+
+#[test]
+fn a_cache_is_for_stores_and_makes_no_folder_for_paths() {
+    let path = fixture("2.30.0/quickstart");
+    let path = path.to_str().unwrap();
+    let folder = std::env::temp_dir().join(format!("tdb-cli-cache-{}", std::process::id()));
+    let with =
+        tdb(&["read", path, "--cache", folder.to_str().unwrap(), "--cache-size", "1MiB", "--cache-tiles"]);
+    let without = tdb(&["read", path]);
+    assert_eq!((with.code, with.out), (0, without.out));
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_size_of_the_cache_that_is_no_size_is_a_mistake_in_the_command_line() {
+    let refused = tdb(&["info", "s3://bucket/a", "--cache", "folder", "--cache-size", "much"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("much"), "{}", refused.err);
+}

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tdb_codec::{to_u64, to_usize};
 
-use super::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, range_from};
+use super::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, range_from};
 
 /// What a step is going to read.
 #[derive(Debug, Default)]
@@ -310,6 +310,11 @@ impl Storage for Ahead {
 
     fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
+    }
+
+    /// What stands behind was told already.
+    fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        None
     }
 }
 

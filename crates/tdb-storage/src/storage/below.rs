@@ -3,12 +3,13 @@
 use core::fmt::Debug;
 use core::ops::Deref;
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
-    StoredFile, WriteStorage, join,
+    StoredFile, Tally, WriteStorage, join,
 };
 
 /// What lies below a folder.
@@ -73,6 +74,11 @@ impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
 
     fn describe(&self, key: &str) -> String {
         self.storage.describe(&self.key(key))
+    }
+
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        let storage = self.storage.with_tally(tally)?;
+        Some(Box::new(Below::new(storage, self.folder.clone())))
     }
 }
 

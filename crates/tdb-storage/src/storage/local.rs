@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
@@ -50,6 +51,37 @@ impl LocalStorage {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Makes the folder where nobody but its owner may look into it, on systems that know owners; one that is there stays as it is.
+    ///
+    /// # Errors
+    /// Any I/O error of the system.
+    pub fn create_private(&self) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(&self.root)
+    }
+
+    /// Gives a file the present time, so that it counts as used ([`Self::last_use`]).
+    ///
+    /// # Errors
+    /// Any I/O error of the system.
+    pub fn touch(&self, key: &str) -> io::Result<()> {
+        open_file(&self.path(key))?.set_modified(SystemTime::now())
+    }
+
+    /// When a file was written or touched last, and its size. Links are not followed.
+    ///
+    /// # Errors
+    /// Any I/O error of the system; [`io::ErrorKind::InvalidInput`] if it is no regular file.
+    pub fn last_use(&self, key: &str) -> io::Result<(SystemTime, u64)> {
+        let metadata = fs::symlink_metadata(self.path(key))?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok((metadata.modified()?, metadata.len()))
     }
 
     fn path(&self, key: &str) -> PathBuf {

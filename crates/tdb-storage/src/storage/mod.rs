@@ -22,7 +22,7 @@ pub use local::LocalStorage;
 pub use local::TEMPORARY;
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
-pub(crate) use request::other_answer;
+pub use request::other_answer;
 pub use request::{FetchHints, Reply, Request};
 pub use write::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, write_file};
 
@@ -76,7 +76,7 @@ pub trait Storage: Debug + Send + Sync {
     /// [`io::ErrorKind::NotFound`] if there is no such folder; whatever the system says.
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>>;
 
-    /// The size of a file.
+    /// The size of a file: whether it is there now. No cache answers this.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
@@ -134,6 +134,20 @@ pub trait Storage: Debug + Send + Sync {
 
     /// How a key is shown to people.
     fn describe(&self, key: &str) -> String;
+
+    /// The same storage, which tells `tally` what it answers from a cache. The default is `None`: it asks the place where its
+    /// files are each time.
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        let _ = tally;
+        None
+    }
+}
+
+/// Who is told what a storage answers from a cache, without asking the place where its files are.
+pub trait Tally: Debug + Send + Sync {
+    /// One call: so many of its requests were answered from a cache, with so many bytes. If `whole`, these were all of the call,
+    /// and nobody had to wait.
+    fn kept(&self, requests: usize, bytes: usize, whole: bool);
 }
 
 /// A storage that several openings share.
@@ -177,6 +191,10 @@ impl<S: Storage + ?Sized> Storage for Arc<S> {
 
     fn describe(&self, key: &str) -> String {
         (**self).describe(key)
+    }
+
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        (**self).with_tally(tally)
     }
 }
 

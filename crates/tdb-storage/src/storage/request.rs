@@ -84,7 +84,7 @@ impl Request {
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if bytes are missing; another if it answers something else.
-    pub(crate) fn checked(&self, reply: Reply) -> io::Result<Reply> {
+    pub fn checked(&self, reply: Reply) -> io::Result<Reply> {
         let expected = match (self, &reply) {
             (Self::List(_), Reply::Entries(_)) => 0,
             (Self::Tail(_, most), Reply::Tail(size, _)) => (*most).min(*size),
@@ -156,7 +156,8 @@ impl Reply {
 }
 
 /// The error of a storage that answers something else than it was asked.
-pub(crate) fn other_answer() -> io::Error {
+#[must_use]
+pub fn other_answer() -> io::Error {
     io::Error::other("the storage answered another request")
 }
 

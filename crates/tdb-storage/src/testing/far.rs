@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tdb_codec::to_u64;
 
 use crate::storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
-    StoredFile, WriteStorage, range_from,
+    StoredFile, Tally, WriteStorage, range_from,
 };
 
 /// A storage each of whose calls takes a while, as those of an object store do, however many requests the call makes at once.
@@ -141,6 +141,11 @@ impl<S: Storage> Storage for FarStorage<S> {
 
     fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
+    }
+
+    /// Each of its calls takes a while, whoever answers it.
+    fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        None
     }
 }
 

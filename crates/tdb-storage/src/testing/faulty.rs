@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::{Call, CallKind, Fault, Faults};
 use crate::storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
-    StoredFile, WriteStorage,
+    StoredFile, Tally, WriteStorage,
 };
 
 /// A storage before another, whose calls fail, are cut short or take long as a plan says ([`Faults`]). It notes what it was asked.
@@ -246,6 +246,11 @@ impl<S: Storage> Storage for FaultyStorage<S> {
 
     fn describe(&self, key: &str) -> String {
         self.storage.describe(key)
+    }
+
+    /// Its faults would be lost.
+    fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        None
     }
 }
 

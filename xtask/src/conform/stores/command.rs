@@ -43,6 +43,7 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
         return Err(format!("explain says nothing of requests: {explained}"));
     }
 
+    through_a_cache(&tdb)?;
     tdb.there(&["group", "create", "@group"])?;
     let member = server.url("command/table");
     tdb.there(&["group", "add", "@group", &member, "--name", "T"])?;
@@ -64,6 +65,39 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
         tdb.there(&["info", wrong]).err().ok_or_else(|| format!("info {wrong} succeeded"))?;
     }
     Ok("info, read, explain, dump, verify, group, meta, log, copy, import, delete, evolve, consolidate, vacuum".to_owned())
+}
+
+/// A second process reads less from the store; a command that checks reads all of it; and what is written is seen.
+fn through_a_cache(tdb: &Tdb<'_>) -> Result<(), String> {
+    let folder = tdb.local.join("cache");
+    let folder = folder.to_str().ok_or("the path is not UTF-8")?;
+    let cached = |words: &[&str]| tdb.there(&[words, &["--cache", folder]].concat());
+    let explain = || -> Result<[u64; 2], String> {
+        let explained = cached(&["explain", "@quickstart", "--run", "--json", "--cache-tiles"])?;
+        let explained: serde_json::Value = serde_json::from_str(&explained).map_err(said)?;
+        let count = |name: &str| {
+            explained
+                .pointer(&format!("/run/{name}"))
+                .and_then(serde_json::Value::as_u64)
+                .ok_or_else(|| format!("no {name}: {explained}"))
+        };
+        Ok([count("requests")?, count("cache_hits")?])
+    };
+    let ([first, none], [second, hits]) = (explain()?, explain()?);
+    if none != 0 || hits == 0 || first != second.saturating_add(hits) {
+        return Err(format!("{first} requests and {none} hits at first, {second} and {hits} then"));
+    }
+    cached(&["verify", "@quickstart"])?;
+    for (value, time) in [("kelvin", "110"), ("celsius", "150"), ("fahrenheit", "160")] {
+        cached(&["meta", "set", "@quickstart", "units", value, "--time", time])?;
+        let shown = cached(&["meta", "@quickstart"])?;
+        if !shown.contains(value)
+            || cached(&["read", "@quickstart"])? != tdb.here(&["read", "@quickstart"])?
+        {
+            return Err(format!("the cache shows old metadata or cells: {shown}"));
+        }
+    }
+    Ok(())
 }
 
 struct Tdb<'a> {

@@ -1,0 +1,76 @@
+//! A storage with a cache before it, for callers that await.
+
+use std::io;
+use std::sync::Arc;
+
+use tdb_storage::deferred::spawned;
+use tdb_storage::{AsyncStorage, FetchHints, Fetching, Request, Spawn, Tally};
+
+use crate::front::Front;
+
+/// A storage with a cache before it, for callers that await: [`Cache::over_awaited`](crate::Cache::over_awaited) makes it.
+#[derive(Debug)]
+pub struct CachedAsyncStorage<S> {
+    storage: Arc<S>,
+    front: Front,
+    /// Who reads and writes the folder.
+    spawner: Option<Arc<dyn Spawn>>,
+}
+
+impl<S> CachedAsyncStorage<S> {
+    pub(crate) const fn new(storage: Arc<S>, front: Front, spawner: Option<Arc<dyn Spawn>>) -> Self {
+        Self { storage, front, spawner }
+    }
+}
+
+impl<S> Clone for CachedAsyncStorage<S> {
+    fn clone(&self) -> Self {
+        Self { storage: self.storage.clone(), front: self.front.clone(), spawner: self.spawner.clone() }
+    }
+}
+
+/// Runs a job where it keeps nobody waiting, or here.
+async fn run<T: Send + 'static>(
+    spawner: Option<&Arc<dyn Spawn>>,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    match spawner {
+        Some(spawner) => spawned(&**spawner, job).await,
+        None => Ok(job()),
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<S: AsyncStorage + 'static> AsyncStorage for CachedAsyncStorage<S> {
+    fn fetch(&self, requests: Vec<Request>) -> Fetching {
+        let Self { storage, front, spawner } = self.clone();
+        let count = requests.len();
+        Box::pin(async move {
+            let answered = async {
+                let asking = front.clone();
+                let asked = run(spawner.as_ref(), move || asking.ask(requests)).await?;
+                let misses = asked.misses();
+                if misses.is_empty() {
+                    return Ok(front.complete(asked, Vec::new()));
+                }
+                let answers = storage.fetch(misses).await;
+                run(spawner.as_ref(), move || front.complete(asked, answers)).await
+            };
+            answered.await.unwrap_or_else(|error: io::Error| {
+                (0..count).map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
+            })
+        })
+    }
+
+    fn hints(&self) -> FetchHints {
+        self.storage.hints()
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.storage.describe(key)
+    }
+
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
+        Some(Arc::new(Self { front: self.front.with_tally(tally), ..self.clone() }))
+    }
+}
