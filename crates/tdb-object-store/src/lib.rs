@@ -30,6 +30,7 @@ mod awaited;
 mod error;
 mod lease;
 mod locations;
+mod published;
 mod runtime;
 mod store;
 mod url;

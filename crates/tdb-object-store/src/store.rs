@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::io_error;
 use crate::lease;
+use crate::published::{Web, each};
 use crate::runtime::wait;
 use crate::writer::ObjectWriter;
 
@@ -61,6 +62,8 @@ pub(crate) struct Inner {
     pub(crate) requests: usize,
     /// Sizes that listings said, of files that are never changed.
     sizes: Mutex<HashMap<String, u64>>,
+    /// What is special about web servers, if it is on one.
+    pub(crate) web: Option<Web>,
 }
 
 impl fmt::Debug for ObjectStorage {
@@ -83,7 +86,13 @@ impl ObjectStorage {
 
     pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
         let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
-        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes: Mutex::default() }) }
+        let (sizes, web) = (Mutex::default(), None);
+        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes, web }) }
+    }
+
+    /// The same folder, which is on a web server that `lister` asks for listings.
+    pub(crate) fn on_web(self, lister: Arc<dyn ObjectStore>) -> Self {
+        Self { inner: self.inner.changed(|inner| inner.web = Some(Web::new(lister))) }
     }
 
     /// The store that the folder is in.
@@ -112,7 +121,10 @@ impl ObjectStorage {
     /// Answers one request.
     fn answer(&self, request: Request) -> io::Result<Reply> {
         let inner = self.inner.clone();
-        wait(async move { inner.answer(&request).await })
+        wait(async move {
+            inner.prepare(core::slice::from_ref(&request)).await?;
+            inner.answer(&request).await
+        })
     }
 }
 
@@ -127,6 +139,7 @@ impl Inner {
             hints: *hints,
             requests: *requests,
             sizes: Mutex::default(),
+            web: self.web.as_ref().map(Web::anew),
         };
         change(&mut inner);
         Arc::new(inner)
@@ -139,6 +152,9 @@ impl Inner {
 
     /// Answers requests, so many at once, in their order.
     pub(crate) async fn answers(self: &Arc<Self>, requests: Vec<Request>) -> Vec<io::Result<Reply>> {
+        if let Err(error) = self.prepare(&requests).await {
+            return each(requests.len(), &error);
+        }
         let answers = stream::iter(requests).map(|request| {
             let inner = self.clone();
             async move { inner.answer(&request).await }
@@ -174,9 +190,15 @@ impl Inner {
     }
 
     async fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        if let Some(manifest) = self.published().await? {
+            return manifest.listed(folder);
+        }
         let prefix = self.path(folder)?;
         let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
-        let listed = self.store.list_with_delimiter(prefix.as_ref()).await.map_err(io_error)?;
+        let listed = match &self.web {
+            Some(web) => web.list(prefix.as_ref()).await?,
+            None => self.store.list_with_delimiter(prefix.as_ref()).await.map_err(io_error)?,
+        };
         let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for object in &listed.objects {
@@ -199,6 +221,9 @@ impl Inner {
     }
 
     async fn size(&self, key: &str) -> io::Result<u64> {
+        if let Some(manifest) = self.published().await? {
+            return manifest.known(key);
+        }
         match self.known_size(key) {
             Some(size) => Ok(size),
             None => Ok(self.store.head(&self.path(key)?).await.map_err(io_error)?.size),
@@ -206,7 +231,7 @@ impl Inner {
     }
 
     async fn tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        if most == u64::MAX {
+        if most == u64::MAX && self.published().await?.is_none() {
             let (bytes, meta) = self.get(key).await?;
             return Ok((meta.size, bytes));
         }
@@ -222,6 +247,11 @@ impl Inner {
     async fn range(&self, ByteRange { key, range }: &ByteRange) -> io::Result<Bytes> {
         if range.is_empty() {
             return Ok(Bytes::new());
+        }
+        if let Some(web) = &self.web
+            && let Some(manifest) = self.published().await?
+        {
+            return self.published_range(web, &manifest, key, range).await;
         }
         let path = self.path(key)?;
         let bytes = match self.store.get_range(&path, range.clone()).await.map_err(io_error) {
@@ -334,9 +364,7 @@ impl Storage for ObjectStorage {
         let (inner, requests) = (self.inner.clone(), requests.to_vec());
         let count = requests.len();
         let answers = wait(async move { Ok(inner.answers(requests).await) });
-        answers.unwrap_or_else(|error| {
-            (0..count).map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
-        })
+        answers.unwrap_or_else(|error| each(count, &error))
     }
 
     fn hints(&self) -> Option<FetchHints> {

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-use object_store::ObjectStoreScheme;
+use object_store::{ObjectStore, ObjectStoreScheme};
+#[cfg(feature = "http")]
+use object_store::{RetryConfig, http::HttpBuilder};
 use thiserror::Error;
 use url::Url;
 
@@ -52,6 +54,10 @@ pub enum LocationError {
         source: io::Error,
     },
 }
+
+/// How often a web server is asked again for a listing when it fails.
+#[cfg(feature = "http")]
+const LISTING_RETRIES: usize = 2;
 
 /// Schemes that libtiledb, and other programs, spell otherwise.
 const SPELLINGS: [(&str, &str); 3] = [("gcs", "gs"), ("azure", "az"), ("s3n", "s3")];
@@ -109,10 +115,33 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     {
         all.push(("allow_http".to_owned(), "true".to_owned()));
     }
-    let (store, _) = object_store::parse_url_opts(&url, all)
-        .map_err(|error| LocationError::Store { location: shown.clone(), source: io_error(error) })?;
+    let failed = |error| LocationError::Store { location: shown.clone(), source: io_error(error) };
+    let lister = if kind == ObjectStoreScheme::Http { lister(&url, &all).map_err(failed)? } else { None };
+    let (store, _) = object_store::parse_url_opts(&url, all).map_err(failed)?;
     let root = path.as_ref().to_owned();
-    Ok(ObjectStorage::shown_as(Arc::from(store), root, shown.trim_end_matches('/').to_owned()))
+    let storage = ObjectStorage::shown_as(Arc::from(store), root, shown.trim_end_matches('/').to_owned());
+    Ok(match lister {
+        Some(lister) => storage.on_web(lister),
+        None => storage,
+    })
+}
+
+/// What asks a web server for listings. Those that have none answer as if they had failed, and are not asked again for minutes.
+#[cfg(feature = "http")]
+fn lister(url: &Url, options: &[(String, String)]) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
+    let server = &url[..url::Position::BeforePath];
+    let retry = RetryConfig { max_retries: LISTING_RETRIES, ..RetryConfig::default() };
+    let builder = HttpBuilder::new().with_url(server).with_retry(retry);
+    let builder = options.iter().fold(builder, |builder, (key, value)| match key.parse() {
+        Ok(key) => builder.with_config(key, value),
+        Err(_) => builder,
+    });
+    Ok(Some(Arc::new(builder.build()?)))
+}
+
+#[cfg(not(feature = "http"))]
+fn lister(_: &Url, _: &[(String, String)]) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
+    Ok(None)
 }
 
 /// A URL in the spelling that `object_store` knows.

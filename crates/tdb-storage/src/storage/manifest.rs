@@ -193,6 +193,9 @@ impl Manifest {
                 size => Some(number(size).ok_or(fail(ManifestErrorKind::Line))?),
             };
             let key = unescape(rest).ok_or(fail(ManifestErrorKind::Key))?;
+            if !is_key(&key) {
+                return Err(fail(ManifestErrorKind::Key));
+            }
             if manifest.entries.last_key_value().is_some_and(|(last, _)| *last >= key) {
                 return Err(fail(ManifestErrorKind::Order));
             }
@@ -212,9 +215,17 @@ impl Manifest {
             escape(key, &mut text);
             text.push('\n');
         }
-        let sum = fnv(FNV, text.as_bytes());
-        text.push_str(&format!("end {} {sum:016x}\n", self.entries.len()));
-        text.into_bytes()
+        Self::sealed(text.into_bytes())
+    }
+
+    /// Lines of a manifest with the last one behind them, whatever they say.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn sealed(mut lines: Vec<u8>) -> Vec<u8> {
+        let count = lines.iter().filter(|byte| **byte == b'\n').count().saturating_sub(2);
+        let sum = fnv(FNV, &lines);
+        lines.extend_from_slice(format!("end {count} {sum:016x}\n").as_bytes());
+        lines
     }
 
     /// Adds a file of so many bytes.
