@@ -37,8 +37,9 @@ fn published() -> MemoryStorage {
 
 fn write(storage: &(impl WriteStorage + Clone + 'static), time: u64, cell: i32) -> tdb_array::Result<String> {
     let writer = at(time).open_storage(storage.clone())?;
-    let write = writer.write().column(WriteColumn::fixed("i", &[cell, 500]));
-    let write = write.column(WriteColumn::fixed("a", &[i64::from(cell), i64::from(cell)]));
+    let (cells, values) = ([cell, 500], [i64::from(cell); 2]);
+    let write = writer.write().column(WriteColumn::fixed("i", &cells));
+    let write = write.column(WriteColumn::fixed("a", &values));
     // What an evolution added.
     let more = writer.schema().attribute("b").is_some();
     if more { write.column(WriteColumn::fixed("b", &[1i8, 2])) } else { write }.commit()

@@ -37,7 +37,9 @@ impl Web {
     /// What the server lists; if it cannot, what to do.
     pub(crate) async fn list(&self, prefix: Option<&Path>) -> io::Result<ListResult> {
         self.lister.list_with_delimiter(prefix).await.map_err(|error| {
-            let error = io_error(error);
+            // A server may send a page with its answer.
+            let error = io_error(error).to_string();
+            let error = error.lines().next().unwrap_or_default();
             let what = format!(
                 "the server cannot list, and there is no {MANIFEST}: publish the array (tdb publish) and put all its files on \
                  the server ({error})"
