@@ -1,7 +1,7 @@
 //! Published arrays on web servers: read by their manifest as from a folder.
 
 #![cfg(feature = "http")]
-#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
 

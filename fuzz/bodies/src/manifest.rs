@@ -15,7 +15,9 @@ pub fn manifest(data: &[u8]) {
         let mut folders = vec![String::new()];
         let mut files = 0;
         while let Some(folder) = folders.pop() {
-            for entry in manifest.list(&folder).expect("a folder that was listed is there") {
+            let listed = manifest.list(&folder);
+            assert!(listed.is_some(), "{folder} was listed and is not there");
+            for entry in listed.into_iter().flatten() {
                 let key = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
                 if entry.is_folder {
                     folders.push(key);

@@ -5,6 +5,7 @@
 //! publishes what is left, and reads by the manifest what it reads without.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tdb_array::{Array, LocalStorage, MANIFEST, OpenOptions, Published, Storage, TimeWindow, WriteOptions};
@@ -82,12 +83,11 @@ fn of_release(
         }
         WriteOptions::new().publish(&array).map_err(|error| error.to_string())?;
         let published = Published::open(storage.clone()).map_err(|error| error.to_string())?;
-        let open = |storage: Box<dyn Storage>| -> Result<String, String> {
-            let array =
-                OpenOptions::new().window(TimeWindow::ALL).open_storage(std::sync::Arc::from(storage));
+        let open = |storage: Arc<dyn Storage>| -> Result<String, String> {
+            let array = OpenOptions::new().window(TimeWindow::ALL).open_storage(storage);
             cells(&array.map_err(|error| error.to_string())?)
         };
-        if open(Box::new(published))? != open(Box::new(storage))? {
+        if open(Arc::new(published))? != open(Arc::new(storage))? {
             failures.push(format!("{case}: tdb reads other cells by the manifest"));
         }
     }
