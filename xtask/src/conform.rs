@@ -5,6 +5,7 @@ mod filters;
 mod maintenance;
 mod peers;
 mod processes;
+mod publish;
 mod pure;
 mod random;
 mod reads;
@@ -16,11 +17,12 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
+    ("publish", publish::USAGE, publish::run),
     ("pure", pure::USAGE, pure::run),
     ("reads", reads::USAGE, reads::run),
     ("stores", stores::USAGE, stores::run),

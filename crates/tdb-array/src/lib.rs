@@ -88,13 +88,14 @@ pub use tdb_snapshot::{
 };
 pub use tdb_storage::{
     AsyncStorage, AtOnce, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter,
-    LocalPlaces, LocalStorage, MemoryStorage, Places, QueryStats, Reply, Request, Spawn, Storage,
-    StorageLock, StoredFile, Tally, WriteStorage, testing, write_file,
+    LocalPlaces, LocalStorage, MANIFEST, Manifest, ManifestError, ManifestErrorKind, MemoryStorage,
+    OutdatedManifest, Places, Published, QueryStats, Reply, Request, Spawn, Storage, StorageLock, StoredFile,
+    Tally, WriteStorage, testing, write_file,
 };
 pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
-    SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions, enumeration_file_name,
-    is_free,
+    Publication, SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions,
+    enumeration_file_name, is_free,
 };
 
 /// The README's example, compiled.

@@ -231,6 +231,11 @@ pub enum WriteError {
     NoClock,
     #[error("the system gives no random numbers: {0}")]
     NoRandomness(String),
+    #[error(
+        "what was written counts, but {path} was not renewed ({why}): who reads the published state does not see it before the \
+         next write, or tdb publish, renews it"
+    )]
+    NotRenewed { path: String, why: String },
 }
 
 impl Error {

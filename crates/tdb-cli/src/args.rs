@@ -18,6 +18,7 @@ use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
 use crate::place::StoreArgs;
+use crate::publish::PublishArgs;
 use crate::write::WriteArgs;
 
 pub(crate) use self::window::WindowArgs;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Evolve(EvolveArgs),
     Consolidate(ConsolidateArgs),
     Vacuum(VacuumArgs),
+    Publish(PublishArgs),
 }
 
 impl Command {

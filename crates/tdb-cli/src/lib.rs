@@ -17,6 +17,7 @@
 //! tdb evolve ARRAY    attributes, enumerations, current domain and version
 //! tdb consolidate     many files into few
 //! tdb vacuum          remove what other files replace
+//! tdb publish OBJECT  the manifest that plain web servers need
 //! ```
 //!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the command
@@ -53,6 +54,7 @@ mod maintain;
 mod meta;
 mod names;
 mod place;
+mod publish;
 mod ranges;
 mod read;
 mod schema;
@@ -100,6 +102,7 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Evolve(args) => evolve::run(&args, &stores, out),
             Command::Consolidate(args) => maintain::consolidate(&args, &stores, out, err),
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out, err),
+            Command::Publish(args) => publish::run(&args, &stores, out),
         }),
         Err(error) => Failure::from_clap(&error, out),
     };

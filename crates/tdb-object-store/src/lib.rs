@@ -21,6 +21,9 @@
 //! the marker is created only if it is not there. Evolving and maintaining an array takes a lease where the store has
 //! conditional puts; a lease binds tdb's writers, not libtiledb's.
 //!
+//! Folders on web servers are read by the manifest that publishing puts there (`WriteOptions::publish`), with nothing but GET requests;
+//! where there is none, by WebDAV listings.
+//!
 //! Each kind of store is a feature, on by default: `aws`, `azure`, `gcp`, `http`.
 //!
 //! What this crate does not know: the format, cells, queries. It decodes nothing.
@@ -31,6 +34,7 @@ mod error;
 mod lease;
 mod listing;
 mod locations;
+mod published;
 mod runtime;
 mod store;
 mod url;

@@ -26,9 +26,15 @@ pub(crate) type Below = BTreeMap<String, BTreeMap<String, Entry>>;
 impl Inner {
     /// The names in a folder.
     pub(crate) async fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        if let Some(manifest) = self.published().await? {
+            return manifest.listed(folder);
+        }
         let prefix = self.path(folder)?;
         let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
-        let listed = self.store.list_with_delimiter(prefix.as_ref()).await.map_err(io_error)?;
+        let listed = match &self.web {
+            Some(web) => web.list(prefix.as_ref()).await?,
+            None => self.store.list_with_delimiter(prefix.as_ref()).await.map_err(io_error)?,
+        };
         let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for object in &listed.objects {
@@ -52,7 +58,8 @@ impl Inner {
         let listings = requests.iter().filter(|request| matches!(request, Request::List(_))).count();
         let whole =
             requests.iter().any(|request| matches!(request, Request::List(folder) if folder.is_empty()));
-        if !whole || listings < SEVERAL || self.is_large.load(Ordering::Relaxed) {
+        // Web servers have a manifest, or answer for one folder at a time.
+        if !whole || listings < SEVERAL || self.web.is_some() || self.is_large.load(Ordering::Relaxed) {
             return None;
         }
         let prefix = self.path("").ok().filter(|prefix| !prefix.as_ref().is_empty())?;

@@ -19,6 +19,7 @@ use tdb_storage::storage::{
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::io_error;
+use crate::published::{Web, each};
 use crate::runtime::wait;
 use crate::writer::ObjectWriter;
 use crate::{lease, listing};
@@ -68,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) sizes: Mutex<HashMap<String, u64>>,
     /// Whether there is too much to list everything at once.
     pub(crate) is_large: AtomicBool,
+    /// What is special about web servers, if it is on one.
+    pub(crate) web: Option<Web>,
 }
 
 impl fmt::Debug for ObjectStorage {
@@ -90,8 +93,13 @@ impl ObjectStorage {
 
     pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
         let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
-        let (sizes, is_large) = (Mutex::default(), AtomicBool::default());
-        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large }) }
+        let (sizes, is_large, web) = (Mutex::default(), AtomicBool::default(), None);
+        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large, web }) }
+    }
+
+    /// The same folder, which is on a web server that `lister` asks for listings.
+    pub(crate) fn on_web(self, lister: Arc<dyn ObjectStore>) -> Self {
+        Self { inner: self.inner.changed(|inner| inner.web = Some(Web::new(lister))) }
     }
 
     /// The store that the folder is in.
@@ -120,7 +128,10 @@ impl ObjectStorage {
     /// Answers one request.
     fn answer(&self, request: Request) -> io::Result<Reply> {
         let inner = self.inner.clone();
-        wait(async move { inner.answer(&request).await })
+        wait(async move {
+            inner.prepare(core::slice::from_ref(&request)).await?;
+            inner.answer(&request).await
+        })
     }
 }
 
@@ -136,6 +147,7 @@ impl Inner {
             requests: *requests,
             sizes: Mutex::default(),
             is_large: AtomicBool::default(),
+            web: self.web.as_ref().map(Web::anew),
         };
         change(&mut inner);
         Arc::new(inner)
@@ -148,6 +160,9 @@ impl Inner {
 
     /// Answers requests, so many at once, in their order.
     pub(crate) async fn answers(self: &Arc<Self>, requests: Vec<Request>) -> Vec<io::Result<Reply>> {
+        if let Err(error) = self.prepare(&requests).await {
+            return each(requests.len(), &error);
+        }
         let below = self.all_below(&requests).await.map(Arc::new);
         let answers = stream::iter(requests).map(|request| {
             let (inner, below) = (self.clone(), below.clone());
@@ -194,10 +209,18 @@ impl Inner {
     }
 
     async fn size(&self, key: &str) -> io::Result<u64> {
+        if let Some(manifest) = self.published().await? {
+            return manifest.known(key);
+        }
         Ok(self.store.head(&self.path(key)?).await.map_err(io_error)?.size)
     }
 
     async fn tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+        if let Some(manifest) = self.published().await? {
+            let size = manifest.known(key)?;
+            let range = size.saturating_sub(most)..size;
+            return Ok((size, self.range(&ByteRange { key: key.to_owned(), range }).await?));
+        }
         if most == u64::MAX {
             let (bytes, meta) = self.get(key).await?;
             return Ok((meta.size, bytes));
@@ -240,6 +263,11 @@ impl Inner {
     async fn range(&self, ByteRange { key, range }: &ByteRange) -> io::Result<Bytes> {
         if range.is_empty() {
             return Ok(Bytes::new());
+        }
+        if let Some(web) = &self.web
+            && let Some(manifest) = self.published().await?
+        {
+            return self.published_range(web, &manifest, key, range).await;
         }
         let path = self.path(key)?;
         let bytes = match self.store.get_range(&path, range.clone()).await.map_err(io_error) {
@@ -352,9 +380,7 @@ impl Storage for ObjectStorage {
         let (inner, requests) = (self.inner.clone(), requests.to_vec());
         let count = requests.len();
         let answers = wait(async move { Ok(inner.answers(requests).await) });
-        answers.unwrap_or_else(|error| {
-            (0..count).map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
-        })
+        answers.unwrap_or_else(|error| each(count, &error))
     }
 
     fn hints(&self) -> Option<FetchHints> {

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use object_store::ObjectStoreScheme;
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreScheme};
+#[cfg(feature = "http")]
+use object_store::{RetryConfig, http::HttpBuilder};
 use tdb_cache::Origin;
 use thiserror::Error;
 use url::{Position, Url};
@@ -55,6 +57,10 @@ pub enum LocationError {
         source: io::Error,
     },
 }
+
+/// How often a web server is asked again for a listing when it fails.
+#[cfg(feature = "http")]
+const LISTING_RETRIES: usize = 2;
 
 /// Schemes that libtiledb, and other programs, spell otherwise.
 const SPELLINGS: [(&str, &str); 3] = [("gcs", "gs"), ("azure", "az"), ("s3n", "s3")];
@@ -137,12 +143,16 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
 impl Resolved {
     /// The storage, with a client of its own.
     pub(crate) fn storage(&self) -> Result<ObjectStorage, LocationError> {
-        let (store, _) =
-            object_store::parse_url_opts(&self.url, self.options.iter().cloned()).map_err(|error| {
-                LocationError::Store { location: self.shown.clone(), source: io_error(error) }
-            })?;
+        let failed = |error| LocationError::Store { location: self.shown.clone(), source: io_error(error) };
+        let options = self.options.iter().cloned();
+        let (store, _) = object_store::parse_url_opts(&self.url, options).map_err(failed)?;
         let (root, shown) = (self.path.as_ref().to_owned(), self.shown.trim_end_matches('/').to_owned());
-        Ok(ObjectStorage::shown_as(Arc::from(store), root, shown))
+        let storage = ObjectStorage::shown_as(Arc::from(store), root, shown);
+        let is_web = self.kind == ObjectStoreScheme::Http;
+        Ok(match if is_web { lister(&self.url, &self.options).map_err(failed)? } else { None } {
+            Some(lister) => storage.on_web(lister),
+            None => storage,
+        })
     }
 
     /// Where the files come from: the store, the folder, and all options, so that other endpoints and other credentials are
@@ -155,6 +165,24 @@ impl Resolved {
         let place = ["tdb-object-store", store, self.path.as_ref(), self.url.query().unwrap_or_default()];
         Origin::of(place.into_iter().chain(options.into_iter().flat_map(|(key, value)| [key, value])))
     }
+}
+
+/// What asks a web server for listings. Those that have none answer as if they had failed, and are not asked again for minutes.
+#[cfg(feature = "http")]
+fn lister(url: &Url, options: &[(String, String)]) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
+    let server = &url[..Position::BeforePath];
+    let retry = RetryConfig { max_retries: LISTING_RETRIES, ..RetryConfig::default() };
+    let builder = HttpBuilder::new().with_url(server).with_retry(retry);
+    let builder = options.iter().fold(builder, |builder, (key, value)| match key.parse() {
+        Ok(key) => builder.with_config(key, value),
+        Err(_) => builder,
+    });
+    Ok(Some(Arc::new(builder.build()?)))
+}
+
+#[cfg(not(feature = "http"))]
+fn lister(_: &Url, _: &[(String, String)]) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
+    Ok(None)
 }
 
 /// A URL in the spelling that `object_store` knows.

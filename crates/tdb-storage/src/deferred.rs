@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tdb_codec::to_u64;
 
 use crate::stats::Counters;
-use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally};
+use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
 
 /// The answers to some requests, in their order, when they are there.
 pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
@@ -110,7 +110,7 @@ pub struct Deferred {
 }
 
 /// An answer that can be given again.
-type Answer = Result<Reply, (io::ErrorKind, String)>;
+type Answer = Result<Reply, Arc<io::Error>>;
 
 #[derive(Debug, Default)]
 struct Log {
@@ -162,9 +162,9 @@ impl Deferred {
             let answer = match reply {
                 // Nobody may wait for what says that it would have to be waited for.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    Err((io::ErrorKind::Other, error.to_string()))
+                    Err(Arc::new(io::Error::other(error.to_string())))
                 }
-                reply => reply.map_err(|error| (error.kind(), error.to_string())),
+                reply => reply.map_err(Arc::new),
             };
             log.answers.entry(request).or_default().push(answer);
         }
@@ -229,7 +229,7 @@ impl Storage for Deferred {
                     }
                     Err(waiting())
                 },
-                |known| known.map_err(|(kind, why)| io::Error::new(kind, why)),
+                |known| known.map_err(|error| error_again(&error)),
             )
         };
         requests.iter().map(&mut answer).collect()

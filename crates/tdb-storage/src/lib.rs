@@ -37,6 +37,7 @@ pub use bytes::Bytes;
 pub use deferred::{AsyncStorage, AtOnce, Fetching, Spawn};
 pub use stats::QueryStats;
 pub use storage::{
-    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage,
-    MemoryStorage, Places, Reply, Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, write_file,
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage, MANIFEST,
+    Manifest, ManifestError, ManifestErrorKind, MemoryStorage, OutdatedManifest, Places, Published, Reply,
+    Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, write_file,
 };

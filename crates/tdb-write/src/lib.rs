@@ -42,6 +42,6 @@ use tdb_storage::{stats, storage};
 
 pub use write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
-    SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions, enumeration_file_name,
-    is_free,
+    Publication, SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions,
+    enumeration_file_name, is_free,
 };

@@ -15,6 +15,7 @@ mod array;
 mod filters;
 mod fragment;
 mod input;
+mod manifest;
 mod query;
 mod schema;
 mod tile;
@@ -26,6 +27,7 @@ pub use fragment::{
     names, path_lines, rtree, tile_values, timestamped_name, u64_list, update,
 };
 pub use input::{FilterInput, pack_files, version_byte, with_schema};
+pub use manifest::manifest;
 pub use schema::{array_metadata, array_schema, enumeration, group_details};
 pub use tile::{generic_tile, tile_chunks};
 
@@ -37,7 +39,7 @@ pub const BUDGET: u64 = 16 << 20;
 
 type Parser = (&'static str, fn(&[u8]));
 
-const PARSERS: [Parser; 24] = [
+const PARSERS: [Parser; 25] = [
     ("array_metadata", array_metadata),
     ("array_schema", array_schema),
     ("condition", condition),
@@ -49,6 +51,7 @@ const PARSERS: [Parser; 24] = [
     ("generic_tile", generic_tile),
     ("group_details", group_details),
     ("legacy_metadata", legacy_metadata),
+    ("manifest", manifest),
     ("names", names),
     ("path_lines", path_lines),
     ("pipeline", pipeline),

@@ -98,6 +98,14 @@ impl<'a> MaintainedObject<'a> {
         }
     }
 
+    /// Renews the manifest of what is published, without files and folders that are about to be removed.
+    fn renew_manifest(self, without: &[&str]) -> Result<()> {
+        match self {
+            Self::Array(array) => array.renew_manifest(without),
+            Self::Group(group) => group.renew_manifest(without),
+        }
+    }
+
     fn array(self, what: &'static str) -> Result<&'a ArrayWriter> {
         match self {
             Self::Array(array) => Ok(array),
@@ -274,6 +282,17 @@ impl MaintenancePlan {
         watch: &mut dyn FnMut(&MaintenanceProgress) -> ControlFlow<()>,
     ) -> Result<()> {
         let object = object.into();
+        let done = self.run_steps(object, watch);
+        // Steps before one that failed are done.
+        let renewed = if self.steps().is_empty() { Ok(()) } else { object.renew_manifest(&[]) };
+        done.and(renewed)
+    }
+
+    fn run_steps(
+        &self,
+        object: MaintainedObject<'_>,
+        watch: &mut dyn FnMut(&MaintenanceProgress) -> ControlFlow<()>,
+    ) -> Result<()> {
         let steps = self.steps().len();
         for (index, step) in self.steps().iter().enumerate() {
             let mut told = |done, total| {

@@ -38,6 +38,14 @@ pub(super) enum Gone {
     Folder(String),
 }
 
+impl Gone {
+    fn key(&self) -> &str {
+        match self {
+            Self::File(key) | Self::Folder(key) => key,
+        }
+    }
+}
+
 pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Tell<'_>) -> Result<()> {
     let (storage, options) = (&**object.storage(), object.options());
     let durability = options.durability;
@@ -74,6 +82,9 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
         ensure_folder(storage, COMMITS, durability)?;
         put(storage, &join(COMMITS, &format!("{name}{}", CommitKind::Ignore.suffix())), &bytes, durability)?;
     }
+    // Who reads the published state must not be told of what is going away.
+    let gone: Vec<&str> = removal.stages.iter().flatten().map(Gone::key).collect();
+    object.renew_manifest(&gone)?;
     let total = removal.stages.iter().map(|stage| tdb_codec::to_u64(stage.len())).sum::<u64>().max(1);
     let mut done = 0u64;
     for stage in &removal.stages {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use tdb_array::{Cells, Durability, WriteStorage};
-use tdb_object_store::ObjectStorage;
 
 /// The folder of the fixtures.
 pub(crate) fn fixtures() -> PathBuf {
@@ -11,7 +10,7 @@ pub(crate) fn fixtures() -> PathBuf {
 }
 
 /// Copies a folder into a storage.
-pub(crate) fn upload(from: &Path, to: &ObjectStorage) {
+pub(crate) fn upload(from: &Path, to: &dyn WriteStorage) {
     let mut folders = vec![String::new()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(from.join(&folder)).unwrap() {

@@ -3,9 +3,11 @@
 mod ahead;
 mod below;
 mod local;
+mod manifest;
 mod memory;
 mod opening;
 mod places;
+mod published;
 mod request;
 mod write;
 
@@ -20,8 +22,10 @@ pub use ahead::{Ahead, Needs};
 pub use below::Below;
 pub use local::LocalStorage;
 pub use local::TEMPORARY;
+pub use manifest::{MANIFEST, MANIFEST_BYTES, Manifest, ManifestError, ManifestErrorKind};
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
+pub use published::{OutdatedManifest, Published, error_again};
 pub use request::other_answer;
 pub use request::{FetchHints, Reply, Request};
 pub use write::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, write_file};

@@ -38,6 +38,7 @@ impl ArrayWriter {
         let key = join(COMMITS, &format!("{name}{}", CommitKind::Delete.suffix()));
         ensure_folder(&*self.storage, COMMITS, self.options.durability)?;
         put(&*self.storage, &key, &bytes, self.options.durability)?;
+        self.renew_manifest(&[])?;
         Ok(key)
     }
 

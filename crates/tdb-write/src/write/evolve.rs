@@ -8,6 +8,7 @@ use tdb_schema::{ArraySchema, Attribute, CurrentDomain, Enumeration, Enumeration
 use super::WriteOptions;
 use super::create::generic_tile;
 use super::names::{self, Nonces};
+use super::publish::renew;
 use super::put::{ensure_folder, lock, never_put, put};
 use crate::context::Context;
 use crate::directory::Directory;
@@ -257,7 +258,9 @@ impl WriteOptions {
         }
         let key = join(SCHEMA_FOLDER, &self.schema_name(&last)?);
         let payload = new.to_bytes(new.version).map_err(|error| Error::refused(WHAT, error.to_string()))?;
-        self.store(&context, &*storage, &new, &files, &key, &payload)
+        let key = self.store(&context, &*storage, &new, &files, &key, &payload)?;
+        renew(&*storage, &self, &[])?;
+        Ok(key)
     }
 
     /// A name behind that of the schema in force: the last one in the order of bytes is the one that counts.

@@ -246,7 +246,12 @@ impl GroupWriter {
     /// # Errors
     /// Whatever the system says. Metadata may then be written already, if both were changed.
     pub fn commit(self) -> Result<()> {
-        self.metadata.write(&*self.storage, &self.options)?;
+        let metadata = self.metadata.write(&*self.storage, &self.options)?;
+        self.write_members()?;
+        if metadata.is_some() || !self.changes.is_empty() { self.renew_manifest(&[]) } else { Ok(()) }
+    }
+
+    fn write_members(&self) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }

@@ -134,7 +134,9 @@ impl ArrayWriter {
     /// system says. The array is then as before.
     pub fn write_metadata(&self, changes: &MetadataChanges) -> Result<Option<String>> {
         changes.check_version(self.schema.version)?;
-        changes.write(&*self.storage, &self.options)
+        let written = changes.write(&*self.storage, &self.options)?;
+        written.iter().try_for_each(|_| self.renew_manifest(&[]))?;
+        Ok(written)
     }
 }
 

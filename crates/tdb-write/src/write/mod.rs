@@ -39,7 +39,7 @@
 //! is found without a schema, a new array may take the place, and what is in the way is removed first.
 //!
 //! All other changes are small files that appear whole (`put`): schemas (`evolve`), deletes (`delete`), key-value
-//! metadata (`keys`), members of groups (`group`).
+//! metadata (`keys`), members of groups (`group`). Whatever is written, a manifest that is there is renewed (`publish`).
 
 mod boxes;
 mod column;
@@ -58,6 +58,7 @@ mod names;
 mod new;
 mod ordered;
 mod part;
+mod publish;
 mod put;
 mod query;
 mod sorted;
@@ -101,6 +102,7 @@ pub use group::GroupWriter;
 pub use keys::MetadataChanges;
 pub use names::enumeration_file_name;
 pub use new::NewArray;
+pub use publish::Publication;
 pub use query::Write;
 pub use statistics::{Fold, TileStatistics, of_tile};
 pub use stream::SparseStream;
@@ -236,7 +238,7 @@ impl WriteOptions {
     /// A writer of an array with this schema.
     fn writer(self, storage: Arc<dyn WriteStorage>, schema: ArraySchema, schema_key: String) -> ArrayWriter {
         let context = self.context(storage.clone());
-        ArrayWriter { context, storage, options: self, schema, schema_key, is_new: false }
+        ArrayWriter { context, storage, options: self, schema, schema_key, is_new: false, outer: None }
     }
 
     /// What reading a storage with these options needs.
@@ -302,6 +304,8 @@ pub struct ArrayWriter {
     schema_key: String,
     /// Whether it is not finished: nobody else writes, and its place is locked.
     is_new: bool,
+    /// The array whose label this is, and the label's place in it.
+    outer: Option<(Arc<dyn WriteStorage>, String)>,
 }
 
 impl ArrayWriter {
@@ -365,13 +369,15 @@ impl ArrayWriter {
             return Err(Error::unsupported(self.describe(&self.schema_key), "a label outside the array"));
         }
         let own = Below::new(self.storage.clone(), label.uri.as_str());
-        Ok(Self { is_new: self.is_new, ..self.options.clone().open_storage(own)? })
+        let outer = Some((self.storage.clone(), label.uri.clone()));
+        Ok(Self { is_new: self.is_new, outer, ..self.options.clone().open_storage(own)? })
     }
 
     /// The same array, written with another of its schemas.
     #[doc(hidden)]
     pub fn with_schema(&self, schema: ArraySchema, schema_key: String) -> Self {
-        self.options.clone().writer(self.storage.clone(), schema, schema_key)
+        let outer = self.outer.clone();
+        Self { outer, ..self.options.clone().writer(self.storage.clone(), schema, schema_key) }
     }
 
     /// The time of cells or deletes written now. Where the schema comes from a clock that is a little ahead, they do not come

@@ -475,6 +475,7 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
         }
     }
     sync(array, commits)?;
+    array.renew_manifest(&[])?;
     Ok(finished.iter().map(|fragment| fragment.name.to_string()).collect())
 }
 
