@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tdb_array::{Array, Cells, OpenOptions, Storage, WriteColumn, WriteOptions, WriteStorage};
+use tdb_array::{Array, Cells, Layout, OpenOptions, Storage, WriteColumn, WriteOptions, WriteStorage};
 use tdb_object_store::{Locations, REQUESTS};
 
 use self::proxy::{Proxy, Traffic};
@@ -262,6 +262,9 @@ fn measure(
                 row.tdb.rounds = array.stats().rounds;
                 let answer = peer.ask(&request)?;
                 row.peer.add(answer.seconds, settled(proxy));
+                if answer.cells != u64::try_from(cells.len()).map_err(said)? {
+                    return Err(format!("tdb reads {} cells, libtiledb {}", cells.len(), answer.cells));
+                }
                 let theirs = peer.ask(&json!({"op": "content"}))?.json;
                 if theirs.get("hash").and_then(Value::as_str) != Some(&content(query, &cells)?) {
                     return Err("tdb and libtiledb read other cells".into());
@@ -298,7 +301,8 @@ fn settled(proxy: &Proxy) -> Traffic {
 
 fn read(query: &Query, storage: &Arc<dyn WriteStorage>) -> Result<(Array, Cells), String> {
     let array = OpenOptions::new().threads(2).open_storage(storage.clone()).map_err(said)?;
-    let mut read = array.read().fields(query.fields.iter().map(|(name, _)| *name));
+    let fields = query.fields.iter().map(|(name, _)| *name);
+    let mut read = array.read().order(Layout::RowMajor).fields(fields);
     for (name, (low, high)) in ["x", "y"].into_iter().zip(query.ranges) {
         read = read.range(name, *low..=*high);
     }
