@@ -120,6 +120,14 @@ impl ObjectStorage {
         Self { inner: self.inner.changed(|inner| inner.requests = requests.max(1)) }
     }
 
+    /// Where a file is in the store.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] if the key is none of the store's.
+    pub fn path(&self, key: &str) -> io::Result<Path> {
+        self.inner.path(key)
+    }
+
     fn put(&self, key: &str, bytes: &[u8], mode: PutMode) -> io::Result<UpdateVersion> {
         let (inner, key, bytes) = (self.inner.clone(), key.to_owned(), bytes.to_vec());
         wait(async move { inner.put(&key, bytes, mode).await })

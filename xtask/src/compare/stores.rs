@@ -2,13 +2,11 @@
 //!
 //! moto (S3) runs on the loopback interface, behind a proxy that lets every request wait and counts them. Both sides make as many
 //! requests at once. Each operation opens the array anew; both sides return the same bytes. A whole read is also timed as what
-//! its requests alone take, by plain HTTP.
+//! its requests alone take.
 
 mod arrays;
 mod proxy;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +14,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tdb_array::{Array, Cells, Layout, OpenOptions, Storage, WriteColumn, WriteOptions, WriteStorage};
-use tdb_object_store::{Locations, REQUESTS};
+use tdb_object_store::object_store::ObjectStoreExt;
+use tdb_object_store::{Locations, ObjectStorage, REQUESTS, open};
 
 use self::proxy::{Proxy, Traffic};
 use super::table::{duration, markdown_of, median, put_between};
@@ -34,8 +33,8 @@ const INTRODUCTION: &str = "
 
 `cargo run --release -p xtask -- compare stores` times tdb and libtiledb on the same S3 server. The server (moto) is on the same
 machine, behind a proxy that lets each request wait and counts requests and the bytes of their bodies. Both sides may make the same number of requests at once, open the array for each operation, and return the same bytes. A round
-is one link in the longest chain of requests that wait for each other. The last column is the time that plain HTTP takes for
-ranges of the data files like tdb's.
+is one link in the longest chain of requests that wait for each other. The last column is the time that the
+store's client alone takes for ranges of the data files like tdb's.
 ";
 
 /// Fields with the bytes of a value, ranges of dimensions.
@@ -60,7 +59,7 @@ struct Case {
     what: What,
     /// Those that take libtiledb a minute are run once.
     once: bool,
-    /// Whether its requests are also made by plain HTTP.
+    /// Whether its requests are also timed alone.
     plain: bool,
 }
 
@@ -213,6 +212,17 @@ fn on_a_server(cases: &[&Case], options: &Options, folder: &Path) -> Result<Vec<
     Ok(rows)
 }
 
+/// The options of the server behind the proxy.
+fn far_options(server: &Server, proxy: &Proxy) -> Vec<(&'static str, String)> {
+    let mut options = server.options();
+    for (key, value) in &mut options {
+        if *key == "aws_endpoint" {
+            *value = format!("http://{}", proxy.address());
+        }
+    }
+    options
+}
+
 /// libtiledb, with as many requests at once as tdb makes.
 fn start_peer(root: &Path, proxy: &Proxy) -> Result<Worker, String> {
     let requests = REQUESTS.to_string();
@@ -270,8 +280,11 @@ fn measure(
                     return Err("tdb and libtiledb read other cells".into());
                 }
                 if case.plain {
+                    // A client of its own: connections belong to a runtime.
+                    let alone = open(&server.url(&format!("tdb/{}", case.array)), far_options(server, proxy));
+                    let alone = alone.map_err(said)?;
                     let begun = Instant::now();
-                    plain(&storage, &format!("bucket/tdb/{}", case.array), proxy.address())?;
+                    plain(&alone)?;
                     row.plain.add(begun.elapsed().as_secs_f64(), settled(proxy));
                 }
             }
@@ -371,8 +384,8 @@ fn append_by_peer(
     Ok(())
 }
 
-/// Gets the data files of an array, in requests like tdb's, each on a connection of its own.
-fn plain(storage: &Arc<dyn WriteStorage>, path: &str, server: SocketAddr) -> Result<(), String> {
+/// Gets the data files of an array, in requests like tdb's and at the same time, by the client of the store alone.
+fn plain(storage: &ObjectStorage) -> Result<(), String> {
     const MOST: u64 = 16 << 20;
     let mut ranges = Vec::new();
     for fragment in storage.list("__fragments").map_err(said)? {
@@ -380,43 +393,26 @@ fn plain(storage: &Arc<dyn WriteStorage>, path: &str, server: SocketAddr) -> Res
         for file in storage.list(&folder).map_err(said)? {
             let (key, size) = (format!("{folder}/{}", file.name), file.size.unwrap_or(0));
             let starts = (0..size).step_by(usize::try_from(MOST).map_err(said)?);
-            ranges.extend(starts.map(|start| (key.clone(), start, (start + MOST).min(size))));
+            ranges.extend(starts.map(|start| (key.clone(), start..(start + MOST).min(size))));
         }
     }
-    let got: Vec<Result<u64, String>> = std::thread::scope(|scope| {
-        let get = |(key, start, end): &(String, u64, u64)| {
-            let (target, start, end) = (format!("/{path}/{key}"), *start, *end);
-            scope.spawn(move || get(server, &target, start, end))
-        };
-        let threads: Vec<_> = ranges.iter().map(get).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().map_err(|_| "a request panicked".to_owned())?)
-            .collect()
-    });
-    let all: u64 = got.into_iter().sum::<Result<u64, String>>()?;
-    let asked: u64 = ranges.iter().map(|(_, start, end)| end - start).sum();
-    if all == asked { Ok(()) } else { Err(format!("plain HTTP got {all} bytes of {asked}")) }
-}
-
-/// The bytes of a range that a server answers.
-fn get(server: SocketAddr, target: &str, start: u64, end: u64) -> Result<u64, String> {
-    let mut stream = TcpStream::connect(server).map_err(said)?;
-    let last = end.saturating_sub(1);
-    let head = format!(
-        "GET {target} HTTP/1.1\r\nHost: localhost\r\nRange: bytes={start}-{last}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).map_err(said)?;
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    while line != "\r\n" {
-        line.clear();
-        reader.read_line(&mut line).map_err(said)?;
-    }
-    let length = usize::try_from(end.saturating_sub(start)).map_err(said)?;
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).map_err(said)?;
-    Ok(end.saturating_sub(start))
+    let asked: u64 = ranges.iter().map(|(_, range)| range.end - range.start).sum();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(said)?;
+    let got: u64 = runtime.block_on(async {
+        let mut gets = tokio::task::JoinSet::new();
+        for (key, range) in ranges {
+            let store = storage.object_store();
+            let path = storage.path(&key).map_err(said)?;
+            gets.spawn(async move { store.get_range(&path, range).await });
+        }
+        let mut got = 0;
+        while let Some(answer) = gets.join_next().await {
+            got += u64::try_from(answer.map_err(said)?.map_err(said)?.len()).map_err(said)?;
+        }
+        Ok::<u64, String>(got)
+    })?;
+    if got == asked { Ok(()) } else { Err(format!("{got} bytes of {asked} came")) }
 }
 
 const HEADINGS: [&str; 10] = [
@@ -429,7 +425,7 @@ const HEADINGS: [&str; 10] = [
     "time: tdb",
     "libtiledb",
     "ratio",
-    "plain HTTP",
+    "requests alone",
 ];
 
 impl Row {

@@ -6,6 +6,7 @@
 
 mod cached;
 mod command;
+mod crowd;
 mod peer;
 mod rules;
 
@@ -21,7 +22,8 @@ use crate::fixtures::pure::{entries, key};
 use crate::peer::repository_root;
 use crate::servers::{Kind, Server, upload};
 
-pub(super) const USAGE: &str = "[--server moto|azurite] [--every N] [--only SUBSTRING] [--optional yes]";
+pub(super) const USAGE: &str =
+    "[--server moto|azurite] [--every N] [--only SUBSTRING] [--seconds N] [--optional yes]";
 
 /// What the command line asks for.
 struct Asked {
@@ -29,13 +31,16 @@ struct Asked {
     /// Every which fixture is read.
     every: usize,
     only: String,
+    /// How long a crowd works on one array.
+    seconds: u64,
     /// A server that cannot be started is no failure.
     optional: bool,
 }
 
 /// Entry point of the subcommand.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
-    let mut asked = Asked { servers: Kind::ALL.to_vec(), every: 1, only: String::new(), optional: false };
+    let mut asked =
+        Asked { servers: Kind::ALL.to_vec(), every: 1, only: String::new(), seconds: 5, optional: false };
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("{word} wants a value: {USAGE}"))?;
@@ -43,6 +48,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
             "--server" => asked.servers.retain(|kind| kind.name() == value),
             "--every" => asked.every = value.parse().map_err(|error| format!("--every: {error}"))?,
             "--only" => asked.only.clone_from(value),
+            "--seconds" => asked.seconds = value.parse().map_err(|error| format!("--seconds: {error}"))?,
             "--optional" => asked.optional = value == "yes",
             _ => return Err(format!("unknown argument {word}: {USAGE}")),
         }
@@ -71,6 +77,7 @@ fn on(server: &Server, kind: Kind, root: &Path, folder: &Path, asked: &Asked) ->
         Err(error) => failures.push(format!("{} {what}: {error}", kind.name())),
     };
     check("rules of storages", rules::all(server));
+    check("crowd", crowd::crowd(server, asked.seconds));
     check("fixtures", fixtures(server, root, folder, asked));
     check("command", command::all(server, folder, root));
     if kind == Kind::S3 {

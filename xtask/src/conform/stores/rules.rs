@@ -10,6 +10,7 @@ use tdb_array::{
     ArraySchema, CellValNum, Datatype, Durability, Layout, OpenOptions, Storage, TimeWindow, WriteColumn,
     WriteOptions, WriteStorage,
 };
+use tdb_object_store::object_store::ObjectStore;
 use tdb_object_store::object_store::limit::LimitStore;
 use tdb_object_store::{ObjectStorage, open};
 
@@ -31,10 +32,15 @@ fn storage(server: &Server, path: &str) -> Result<ObjectStorage, String> {
     open(&server.url(path), server.options()).map_err(said)
 }
 
-/// The suite for storages, one request at a time: moto looks whether there is an object and puts one in two steps, between which
+/// The store of a server, one request at a time: moto looks whether there is an object and puts one in two steps, between which
 /// other threads of it may do the same. Real servers do both in one.
+fn one_at_a_time(server: &Server) -> Result<Arc<dyn ObjectStore>, String> {
+    Ok(Arc::new(LimitStore::new(storage(server, "")?.object_store(), 1)))
+}
+
+/// The suite for storages.
 fn suite(server: &Server) -> Result<usize, String> {
-    let store = Arc::new(LimitStore::new(storage(server, "")?.object_store(), 1));
+    let store = one_at_a_time(server)?;
     let places = AtomicUsize::new(0);
     let next = || format!("rules/{}", places.fetch_add(1, Ordering::Relaxed));
     let at = |place: &str| {
@@ -56,7 +62,7 @@ fn suite(server: &Server) -> Result<usize, String> {
 }
 
 fn one_of_many_makes_a_file(server: &Server) -> Result<(), String> {
-    let storage = storage(server, "race")?;
+    let storage = ObjectStorage::new(one_at_a_time(server)?, "race").map_err(said)?;
     let made = || storage.put_file("x", b"mine", Durability::Synced).is_ok();
     let count = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(made)).collect();
