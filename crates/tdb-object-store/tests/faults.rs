@@ -1,6 +1,6 @@
 //! Stores that fail at any request of a change: the old state stays, or the new one is there, and nothing is left that a vacuum
 //! does not find.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use core::fmt;
 use core::ops::ControlFlow;
