@@ -10,10 +10,12 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::testing::FarStorage;
 use tdb_array::{
-    Aggregate, Array, AsyncStorage, AtOnce, Cells, Fetching, LocalStorage, MemoryBudget, OpenOptions,
-    QueryDescription, Read, Request, Spawn, TimeWindow, field,
+    Aggregate, Array, ArraySchema, AsyncStorage, AtOnce, CellValNum, Cells, Datatype, Fetching, LocalStorage,
+    MemoryBudget, MemoryStorage, OpenOptions, QueryDescription, Read, Request, Spawn, TimeWindow,
+    WriteColumn, WriteOptions, field,
 };
 
 /// A storage whose answers come when they are asked for again.
@@ -183,6 +185,31 @@ fn it_takes_as_many_rounds_as_for_callers_that_block() {
         seen += 1;
     }
     assert!(seen > 200, "{seen} arrays");
+}
+
+#[test]
+fn a_batch_that_fills_its_memory_decodes_each_tile_once_and_takes_one_round() {
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("i", 0i32..=99_999).with_tile(1_000i32))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let values: Vec<i64> = (0..100_000).collect();
+    let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    writer.write().range("i", 0..=99_999).column(WriteColumn::fixed("a", &values)).commit().unwrap();
+    let array = block_on(OpenOptions::new().open_async(AtOnce::new(storage))).unwrap();
+    let before = array.stats();
+    let batches = batches(array.read().batch_memory(MemoryBudget::from_bytes(400_000))).unwrap();
+    let found: Vec<i64> =
+        batches.iter().flat_map(|batch| batch.field("a").unwrap().values().unwrap().to_vec()).collect();
+    assert_eq!(found, values);
+    assert!(batches.len() > 3, "{} batches", batches.len());
+    let (stats, batches) = (array.stats(), u64::try_from(batches.len()).unwrap());
+    assert_eq!(stats.tiles - before.tiles, 100);
+    // One more for the sections.
+    assert!(stats.rounds - before.rounds <= batches + 1, "{stats:?} of {batches} batches, after {before:?}");
 }
 
 #[test]

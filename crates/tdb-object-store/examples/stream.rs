@@ -9,15 +9,21 @@
 use tdb_array::OpenOptions;
 use tdb_object_store::Locations;
 
+/// Prints how many cells the array has.
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1).ok_or("the URL of an array is needed")?;
-    let array = OpenOptions::new().open_async(Locations::new().awaited(&url)?).await?;
+    println!("{} cells", cells(&url).await?);
+    Ok(())
+}
+
+/// Streams all cells, and counts them.
+pub async fn cells(url: &str) -> Result<usize, Box<dyn std::error::Error>> {
+    let array = OpenOptions::new().open_async(Locations::new().awaited(url)?).await?;
     let mut batches = array.read().memory("64MiB".parse()?).batches_async();
     let mut cells = 0;
     while let Some(batch) = batches.next().await {
         cells += batch?.len();
     }
-    println!("{cells} cells");
-    Ok(())
+    Ok(cells)
 }

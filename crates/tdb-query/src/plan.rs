@@ -8,6 +8,7 @@ use crate::condition::Program;
 use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
 use crate::share::Share;
+use crate::storage::{Ahead, Needs};
 use crate::{QueryError, Result, Snapshot};
 
 /// The name of the field that says when a cell was written.
@@ -34,6 +35,19 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Fetches what a step is going to read if the query's memory has room for it, and says whether it did.
+    ///
+    /// What does not fit is read tile by tile. A step that somebody awaits fetches it in any case: it is taken again for each
+    /// answer that it lacks, and holds all answers until it is done. So tile by tile, it would need as much memory, and decode
+    /// all tiles before a tile once more for each.
+    pub(crate) fn fetch_if_it_fits(&self, ahead: &Ahead, needs: &Needs) -> bool {
+        let fits = self.share.spare(ahead.missing(needs)) || self.array.context().deferred.is_some();
+        if fits {
+            ahead.prepare(needs);
+        }
+        fits
+    }
+
     /// Whether a fragment may have cells in the ranges, as far as its footer says: of one that has none, nothing else is read.
     pub(crate) fn meets(&self, fragment: &Fragment) -> bool {
         let sets = self.ranges.iter().zip(&self.array.schema().domain.dimensions);

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::storage::{Ahead, Needs};
 
 /// Fetches what a query is going to read, if the storage wants to know: sections of metadata, then the tiles that are read
-/// whichever cells are found. What does not fit the query's memory is left to be read tile by tile.
+/// whichever cells are found.
 pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
     let Some(ahead) = plan.array.context().ahead.as_deref() else { return Ok(()) };
     ahead.drop_ranges();
@@ -32,15 +32,12 @@ pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
     if plan.condition.is_none() || needs.ranges.is_empty() {
         let search = needs.ranges.clone();
         needs.ranges.append(&mut found.ranges);
-        if plan.share.spare(ahead.missing(&needs)) {
-            ahead.prepare(&needs);
+        if plan.fetch_if_it_fits(ahead, &needs) {
             return Ok(());
         }
         needs.ranges = search;
     }
-    if plan.share.spare(ahead.missing(&needs)) {
-        ahead.prepare(&needs);
-    }
+    plan.fetch_if_it_fits(ahead, &needs);
     Ok(())
 }
 

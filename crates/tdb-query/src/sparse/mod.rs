@@ -204,10 +204,7 @@ fn fetch_tiles(
             }
         }
     }
-    // What does not fit the query's memory is read tile by tile.
-    if plan.share.spare(ahead.missing(&needs)) {
-        ahead.prepare(&needs);
-    }
+    plan.fetch_if_it_fits(ahead, &needs);
     Ok(())
 }
 
