@@ -148,39 +148,6 @@ fn a_sparse_query_with_a_condition_takes_few_rounds() {
 }
 
 #[test]
-fn requests_that_explain_announces_are_those_that_are_made() {
-    let mut seen = 0;
-    for (name, key) in fixtures() {
-        // Nothing merged, so that requests can be told apart; nothing is cut.
-        let hints = FetchHints::OBJECT_STORE.with_gap(0).with_largest(u64::MAX);
-        let storage = far(&name, hints);
-        let Ok(array) = open(storage.clone(), key) else { continue };
-        let old = array.fragments().iter().any(|fragment| !fragment.is_dense());
-        if old && array.schema().array_type == ArrayType::Dense {
-            continue;
-        }
-        // What deletes look at is not counted.
-        let flagged = array.fragments().iter().any(|fragment| fragment.footer().has_delete_metadata);
-        if flagged || name.contains("delete") {
-            continue;
-        }
-        let Ok(explained) = array.read().explain() else { continue };
-        storage.asked();
-        let before = storage.bytes();
-        if array.read().collect().is_err() {
-            continue;
-        }
-        let asked = storage.asked();
-        let bytes = storage.bytes() - before;
-        // Sections of metadata are read by the explanation before.
-        assert_eq!(bytes, explained.bytes(), "{name}: {asked:?}");
-        assert_eq!(u64::try_from(asked.len()).unwrap(), explained.requests(), "{name}: {asked:?}");
-        seen += 1;
-    }
-    assert!(seen > 300, "{seen} were looked at");
-}
-
-#[test]
 fn aggregates_from_afar_are_those_from_nearby() {
     for name in ["2.30.0/quickstart", "2.30.0/sparse2d_rr", "2.30.0/deletes"] {
         let near = Array::open(folder().join("arrays").join(name)).unwrap();

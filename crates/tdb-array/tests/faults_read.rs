@@ -130,8 +130,8 @@ fn any_read_fails(hints: Option<FetchHints>) {
             }
         }
     }
-    // What could not be read ahead is read when it is needed, so few requests for that fail.
-    let least = if hints.is_none() { asked / 3 } else { asked / 40 };
+    // What could not be read ahead is read when it is needed, so of those requests only what opening an array needs can fail.
+    let least = if hints.is_none() { asked / 3 } else { 0 };
     assert!(failed > least && asked > 500, "{failed} of {asked} failed");
 }
 

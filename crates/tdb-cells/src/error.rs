@@ -229,6 +229,11 @@ pub enum WriteError {
     Cancelled,
     #[error("there is no clock here that says what is present: give the time to write at")]
     NoClock,
+    #[error(
+        "{0} has no locks that keep two processes from changing it at once: if no other process evolves or maintains it, allow \
+         this with --without-lock (WriteOptions::without_lock)"
+    )]
+    NoLock(String),
     #[error("the system gives no random numbers: {0}")]
     NoRandomness(String),
     #[error(

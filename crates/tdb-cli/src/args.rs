@@ -387,6 +387,20 @@ impl ChangeArgs {
     }
 }
 
+/// What to do where a storage has no locks.
+#[derive(Clone, Copy, Debug, Group)]
+pub(crate) struct LockArgs {
+    /// Go on where the storage has no locks: no other process may evolve or maintain the array meanwhile.
+    #[arg(long)]
+    without_lock: bool,
+}
+
+impl LockArgs {
+    pub(crate) fn apply(self, options: WriteOptions) -> WriteOptions {
+        if self.without_lock { options.without_lock() } else { options }
+    }
+}
+
 /// An order of cells.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Order {

@@ -7,7 +7,7 @@ use clap::Args as Group;
 use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution, TimeWindow};
 use tdb_schema::{Attribute, Range};
 
-use crate::args::ChangeArgs;
+use crate::args::{ChangeArgs, LockArgs};
 use crate::failure::{Failure, Result};
 use crate::meta::change::parse_type;
 use crate::place::Stores;
@@ -49,6 +49,8 @@ pub(crate) struct EvolveArgs {
     #[arg(long)]
     upgrade: bool,
     #[command(flatten)]
+    lock: LockArgs,
+    #[command(flatten)]
     change: ChangeArgs,
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
     if args.upgrade {
         evolution = evolution.upgrade();
     }
-    let key = args.change.options()?.evolve_storage(storage, &evolution).map_err(failed)?;
+    let key = args.lock.apply(args.change.options()?).evolve_storage(storage, &evolution).map_err(failed)?;
     writeln!(out, "{key}")?;
     Ok(())
 }

@@ -172,6 +172,7 @@ const fn purpose(field: &FieldPlan) -> (&'static str, &'static str) {
         Purpose::Result => ("result", ""),
         Purpose::Condition => ("condition", "for the condition"),
         Purpose::Search => ("search", "to find and order cells"),
+        Purpose::Delete => ("delete", "for deletes"),
         _ => ("", ""),
     }
 }

@@ -10,7 +10,7 @@ use tdb_array::{
     ObjectType, Stored, Vacuum, object_type,
 };
 
-use crate::args::{KeyArgs, parse_time};
+use crate::args::{KeyArgs, LockArgs, parse_time};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
@@ -108,6 +108,8 @@ struct RunArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    lock: LockArgs,
+    #[command(flatten)]
     key: KeyArgs,
 }
 
@@ -189,7 +191,7 @@ fn run(
     let failed = |error| Failure::of_array(path, error);
     let storage = stores.storage(path)?;
     let kind = object_type(&storage).map_err(|error| Failure::at(path, error))?;
-    let mut options = tdb_array::WriteOptions::new();
+    let mut options = args.lock.apply(tdb_array::WriteOptions::new());
     if let Some(key) = args.key.key()? {
         options = options.key(key);
     }

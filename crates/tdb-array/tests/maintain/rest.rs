@@ -2,6 +2,7 @@
 
 use core::ops::ControlFlow;
 
+use tdb_array::testing::FaultyStorage;
 use tdb_array::{
     ArraySchema, CellValNum, Consolidation, Datatype, Error, MemoryStorage, OpenOptions, SchemaEvolution,
     Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions, verify,
@@ -299,4 +300,45 @@ fn zeros_of_both_signs_stay_two_cells_and_two_versions_of_one_become_one() {
     let between = all();
     run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
     assert_eq!(all(), between);
+}
+
+#[test]
+fn without_locks_arrays_are_written_but_neither_evolved_nor_maintained_unless_the_caller_says_so() {
+    let storage = std::sync::Arc::new(FaultyStorage::new(dense()).without_locks());
+    let options = || at(1005);
+    let writer = options().open_storage(storage.clone()).unwrap();
+    writer.write().range("x", 0..=0).column(WriteColumn::fixed("a", &[7])).commit().unwrap();
+    let before = line(storage.inner(), TimeWindow::ALL);
+
+    let is_refused = |done: Result<(), Error>| {
+        let error = done.unwrap_err();
+        assert!(matches!(&error, Error::Write(WriteError::NoLock(_))), "{error}");
+        assert!(error.to_string().contains("--without-lock"), "{error}");
+    };
+    let evolve = |options: WriteOptions| {
+        let evolution = SchemaEvolution::new().add_attribute(int("b"));
+        options.evolve_storage(storage.clone(), &evolution).map(drop)
+    };
+    let consolidate = |options: WriteOptions, what: Stored| {
+        let writer = options.open_storage(storage.clone()).unwrap();
+        let plan = Consolidation::new(what).plan(&writer).unwrap();
+        assert!(!plan.is_empty());
+        plan.run(&writer, &mut |_| ControlFlow::Continue(()))
+    };
+    let vacuum = |options: WriteOptions| {
+        let writer = options.open_storage(storage.clone()).unwrap();
+        let plan = Vacuum::new(Stored::Fragments).plan(&writer).unwrap();
+        assert!(!plan.is_empty());
+        plan.run(&writer, &mut |_| ControlFlow::Continue(()))
+    };
+    is_refused(evolve(options()));
+    is_refused(consolidate(options(), Stored::Commits));
+    is_refused(consolidate(options(), Stored::Fragments));
+    assert_eq!(line(storage.inner(), TimeWindow::ALL), before);
+
+    consolidate(options().without_lock(), Stored::Fragments).unwrap();
+    is_refused(vacuum(options()));
+    vacuum(options().without_lock()).unwrap();
+    evolve(options().without_lock()).unwrap();
+    assert_eq!(line(storage.inner(), TimeWindow::ALL), before);
 }

@@ -14,20 +14,21 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use tdb_fragment::{CommitKind, CommitRecord, TimestampedName, write_consolidated_commits};
+use tdb_fragment::{CommitKind, CommitRecord, write_consolidated_commits};
 
 use super::commits::{CommitFiles, Record, parse_records, times_of};
 use crate::paths::COMMITS;
 use crate::storage::{FileVersion, join};
-use crate::write::{fresh_uuid, put, sync_folder};
+use crate::write::Transaction;
 use crate::{ArrayWriter, Error, Result};
 
 const WHAT: &str = "replacing commits";
 
-/// A list of commits that alone makes some fragments count. The array must be locked until it is replaced.
+/// A list of commits that alone makes some fragments count, in the transaction that replaces it.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     writer: &'a ArrayWriter,
+    transaction: &'a Transaction<'a>,
     /// Key of the list.
     list: String,
     /// Its version, where the storage has versions: nobody else may replace it, whatever became of the lock.
@@ -38,7 +39,11 @@ pub(super) struct Claim<'a> {
 
 impl<'a> Claim<'a> {
     /// Makes one list the only thing that makes `markers` (paths of commit files) count.
-    pub(super) fn new(writer: &'a ArrayWriter, markers: &[String]) -> Result<Self> {
+    pub(super) fn new(
+        writer: &'a ArrayWriter,
+        transaction: &'a Transaction<'a>,
+        markers: &[String],
+    ) -> Result<Self> {
         let storage = &**writer.storage();
         let files = CommitFiles::load(writer.context())?;
         if let Some(ignored) = markers.iter().find(|marker| files.is_ignored(marker)) {
@@ -53,7 +58,7 @@ impl<'a> Claim<'a> {
             Some((key, (_, records))) => (key.clone(), records.clone()),
             None => {
                 let records: Vec<Record> = markers.iter().map(|marker| (marker.clone(), None)).collect();
-                (add(writer, &records)?, records)
+                (add(writer, transaction, &records)?, records)
             }
         };
         for (key, (_, records)) in &files.consolidated {
@@ -63,9 +68,9 @@ impl<'a> Claim<'a> {
             // Only one list is ever replaced: a reader that has read one of two may read the other later.
             let rest: Vec<Record> = records.iter().filter(|(path, _)| !claimed(path)).cloned().collect();
             if !rest.is_empty() {
-                add(writer, &rest)?;
+                add(writer, transaction, &rest)?;
             }
-            replace(writer, key, None, &[])?;
+            replace(writer, transaction, key, None, &[])?;
         }
         let version = version_of(writer, &list, &records)?;
         let mut touched = BTreeSet::new();
@@ -74,26 +79,26 @@ impl<'a> Claim<'a> {
             touched.insert(marker.rsplit_once('/').map_or("", |(folder, _)| folder));
         }
         for folder in touched {
-            sync_folder(storage, folder, writer.options().durability)?;
+            transaction.sync_folder(folder)?;
         }
         let rest = records.into_iter().filter(|(path, _)| !claimed(path)).collect();
-        Ok(Self { writer, list, version, rest })
+        Ok(Self { writer, transaction, list, version, rest })
     }
 
     /// Has `markers` count from now on, and the claimed ones no more.
     pub(super) fn swap(mut self, markers: Vec<String>) -> Result<()> {
         self.rest.extend(markers.into_iter().map(|marker| (marker, None)));
-        replace(self.writer, &self.list, self.version.as_ref(), &self.rest)
+        replace(self.writer, self.transaction, &self.list, self.version.as_ref(), &self.rest)
     }
 }
 
 /// Puts a list beside those that are there.
-fn add(writer: &ArrayWriter, records: &[Record]) -> Result<String> {
+fn add(writer: &ArrayWriter, transaction: &Transaction<'_>, records: &[Record]) -> Result<String> {
     let times = records.iter().filter_map(|(path, _)| times_of(path));
     let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
-    let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, Some(writer.schema().version));
+    let name = transaction.name((first.min(last), last), Some(writer.schema().version))?;
     let key = join(COMMITS, &format!("{name}{}", CommitKind::Consolidated.suffix()));
-    put(&**writer.storage(), &key, &list_of(writer, records)?, writer.options().durability)?;
+    transaction.put(&key, &list_of(writer, records)?)?;
     Ok(key)
 }
 
@@ -115,8 +120,14 @@ fn changed(key: &str) -> Error {
 }
 
 /// Replaces a list, of which the version may be known, or removes it where nothing is left of it.
-fn replace(writer: &ArrayWriter, key: &str, version: Option<&FileVersion>, records: &[Record]) -> Result<()> {
-    let (storage, durability) = (&**writer.storage(), writer.options().durability);
+fn replace(
+    writer: &ArrayWriter,
+    transaction: &Transaction<'_>,
+    key: &str,
+    version: Option<&FileVersion>,
+    records: &[Record],
+) -> Result<()> {
+    let (storage, durability) = (transaction.storage(), transaction.durability());
     let replaced = if records.is_empty() {
         storage.remove_file(key)
     } else {
@@ -131,7 +142,7 @@ fn replace(writer: &ArrayWriter, key: &str, version: Option<&FileVersion>, recor
         }
     };
     replaced.map_err(|error| Error::io(storage.describe(key), error))?;
-    sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
+    transaction.sync_folder(key.rsplit_once('/').map_or("", |(folder, _)| folder))
 }
 
 fn list_of(writer: &ArrayWriter, records: &[Record]) -> Result<Vec<u8>> {

@@ -13,7 +13,7 @@ use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use crate::context::Context;
 use crate::paths::COMMITS;
 use crate::storage::join;
-use crate::write::{fresh_uuid, lock, put};
+use crate::write::Transaction;
 use crate::{ArrayWriter, Error, Result};
 
 const WHAT: &str = "consolidation of commits";
@@ -135,7 +135,7 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
 pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     let context = writer.context();
     // What a vacuum takes away meanwhile would count again.
-    let _lock = lock(&**writer.storage())?;
+    let transaction = Transaction::begin(&**writer.storage(), writer.options())?;
     let files = CommitFiles::load(context)?;
     let mut all = files.all();
     for (path, delete) in &mut all {
@@ -155,9 +155,9 @@ pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
         .map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let times = all.keys().filter_map(|path| times_of(path));
     let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
-    let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, Some(version));
+    let name = transaction.name((first.min(last), last), Some(version))?;
     let key = join(COMMITS, &format!("{name}{}", CommitKind::Consolidated.suffix()));
-    put(&**writer.storage(), &key, &bytes, writer.options().durability)
+    transaction.put(&key, &bytes)
 }
 
 /// The times that the name at the end of a path tells.

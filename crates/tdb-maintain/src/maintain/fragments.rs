@@ -18,7 +18,7 @@ use crate::paths::{COMMITS, FRAGMENTS};
 use crate::schemas::Schemas;
 use crate::storage::join;
 use crate::verify::verify_fragment;
-use crate::write::{ensure_folder, fresh_uuid, lock, never_put, put, uri_of};
+use crate::write::{Transaction, fresh_uuid};
 use crate::{ArrayWriter, Error, Result, Snapshot, SnapshotOptions, TimeWindow, clock};
 
 const WHAT: &str = "consolidation";
@@ -286,14 +286,14 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
         }
     }
     tell(1, 1)?;
-    let _lock = lock(&**writer.storage())?;
+    let transaction = Transaction::begin(&**writer.storage(), writer.options())?;
     unchanged(writer, &work.inputs)?;
     // From here on the new fragments may count even if a step fails.
     written.keep = true;
-    let done = commit(&target, &written.folders, &work.inputs);
+    let done = commit(&target, &transaction, &written.folders, &work.inputs);
     if let Err(error) = &done {
         let marker = written.folders.first().map(|folder| marker_of(folder)).unwrap_or_default();
-        let absent = never_put(&**writer.storage(), &marker, error);
+        let absent = transaction.never_put(&marker, error);
         let counts = |folders: &[String]| {
             let directory = Directory::load(&*writer.context().storage)?;
             Ok::<_, Error>(
@@ -353,22 +353,25 @@ pub(super) fn verify(writer: &ArrayWriter, folder: &str, schema_key: &str) -> Re
 }
 
 /// Makes new fragments count, then hides what they replace.
-fn commit(writer: &ArrayWriter, folders: &[String], inputs: &[String]) -> Result<()> {
-    let storage = &**writer.storage();
-    let durability = writer.options().durability;
+fn commit(
+    writer: &ArrayWriter,
+    transaction: &Transaction<'_>,
+    folders: &[String],
+    inputs: &[String],
+) -> Result<()> {
     let version = writer.schema().version;
     let Some(first) = folders.first() else { return Ok(()) };
     let parent = if version.has(Gate::FragmentFolders) { COMMITS } else { "" };
     if !parent.is_empty() {
-        ensure_folder(storage, parent, durability)?;
+        transaction.ensure_folder(parent)?;
     }
     let markers: Vec<String> = folders.iter().map(|folder| marker_of(folder)).collect();
     if writer.schema().allows_duplicates {
         // Cells must not count twice, not for a moment.
         let replaced: Vec<String> = inputs.iter().map(|folder| marker_of(folder)).collect();
-        Claim::new(writer, &replaced)?.swap(markers)?;
+        Claim::new(writer, transaction, &replaced)?.swap(markers)?;
     } else if let [only] = markers.as_slice() {
-        put(storage, only, &[], durability)?;
+        transaction.put(only, &[])?;
     } else {
         // All at once.
         let records: Vec<CommitRecord<'_>> =
@@ -379,13 +382,13 @@ fn commit(writer: &ArrayWriter, folders: &[String], inputs: &[String]) -> Result
             TimestampedName::parse(stem(first)).map_err(|error| Error::refused(WHAT, error.to_string()))?;
         let name = TimestampedName { uuid: fresh_uuid()?, ..name };
         let key = join(parent, &format!("{name}{}", CommitKind::Consolidated.suffix()));
-        put(storage, &key, &bytes, durability)?;
+        transaction.put(&key, &bytes)?;
     }
-    let uri = uri_of(storage);
+    let uri = transaction.uri();
     let lines: Vec<String> = inputs.iter().map(|folder| vacuum_line(folder, &uri, version)).collect();
     let bytes = write_path_lines(&lines).map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let key = join(parent, &format!("{}{}", stem(first), CommitKind::Vacuum.suffix()));
-    put(storage, &key, &bytes, durability)
+    transaction.put(&key, &bytes)
 }
 
 fn stem(folder: &str) -> &str {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 
 use tdb_codec::FormatVersion;
-use tdb_fragment::{CommitKind, TimestampedName, write_path_lines};
+use tdb_fragment::{CommitKind, write_path_lines};
 
 use super::claim::Claim;
 use super::commits::times_of;
@@ -13,7 +13,7 @@ use super::vacuum::Vacuum;
 use super::{MaintainedObject, Tell, fragments};
 use crate::paths::COMMITS;
 use crate::storage::join;
-use crate::write::{ensure_folder, fresh_uuid, lock, put, sync_folder};
+use crate::write::Transaction;
 use crate::{Error, Result};
 
 /// What a step removes, in stages: each is durably gone before the next begins.
@@ -47,12 +47,11 @@ impl Gone {
 }
 
 pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Tell<'_>) -> Result<()> {
-    let (storage, options) = (&**object.storage(), object.options());
-    let durability = options.durability;
+    let storage = &**object.storage();
     for (folder, schema_key) in &removal.verify {
         fragments::verify(object.array("vacuum")?, folder, schema_key)?;
     }
-    let _lock = lock(storage)?;
+    let transaction = Transaction::begin(storage, object.options())?;
     // What was planned may be done, or no longer right: commits may be in a list by now.
     let planned: HashSet<&Gone> = removal.stages.iter().flatten().collect();
     let again = removal.vacuum.clone().verify(false).plan(object)?;
@@ -70,17 +69,17 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
         ..again.clone()
     };
     if !removal.claimed.is_empty() {
-        Claim::new(object.array("vacuum")?, &removal.claimed)?.swap(Vec::new())?;
+        Claim::new(object.array("vacuum")?, &transaction, &removal.claimed)?.swap(Vec::new())?;
     }
     if !removal.ignore.is_empty() {
         let times = removal.ignore.iter().filter_map(|path| times_of(path));
         let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
         // In the folder and version of today, whatever the array's.
-        let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, Some(FormatVersion::CURRENT));
+        let name = transaction.name((first.min(last), last), Some(FormatVersion::CURRENT))?;
         let bytes =
             write_path_lines(&removal.ignore).map_err(|error| Error::refused("vacuum", error.to_string()))?;
-        ensure_folder(storage, COMMITS, durability)?;
-        put(storage, &join(COMMITS, &format!("{name}{}", CommitKind::Ignore.suffix())), &bytes, durability)?;
+        transaction.ensure_folder(COMMITS)?;
+        transaction.put(&join(COMMITS, &format!("{name}{}", CommitKind::Ignore.suffix())), &bytes)?;
     }
     // Who reads the published state must not be told of what is going away.
     let gone: Vec<&str> = removal.stages.iter().flatten().map(Gone::key).collect();
@@ -110,7 +109,7 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
             }
         }
         for folder in touched {
-            sync_folder(storage, folder, durability)?;
+            transaction.sync_folder(folder)?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::object::list_root;
 use crate::paths::METADATA;
 use crate::storage::join;
 use crate::timed::TimedFiles;
-use crate::write::{Nonces, fresh_uuid, generic_tile, lock, put, uri_of};
+use crate::write::{Nonces, Transaction, generic_tile};
 use crate::{Error, Result, TimeWindow, clock};
 
 const WHAT: &str = "consolidation of metadata";
@@ -54,10 +54,9 @@ fn present_keys(files: &TimedFiles) -> Vec<String> {
 /// Writes what is left of the files as one, then the list of those it replaces. Between the two both count, and give the
 /// same: later files say again what they said before.
 pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
-    let (context, options) = (object.context(), object.options());
-    let storage = &**object.storage();
+    let context = object.context();
     // Two at once would replace the same files twice, and the older one could count last.
-    let _lock = lock(storage)?;
+    let transaction = Transaction::begin(&**object.storage(), object.options())?;
     let files = load(object)?;
     let visible: Vec<&str> = files.visible(TimeWindow::ALL).collect();
     if visible.first().copied() != keys.first().map(String::as_str)
@@ -83,15 +82,15 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let payload =
         MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let bytes = generic_tile(&payload, context.key.as_ref(), &mut Nonces::new()?.scratch())?;
-    let name = TimestampedName::new((first.min(last), last), fresh_uuid()?, None);
+    let name = transaction.name((first.min(last), last), None)?;
     let key = join(METADATA, &name.to_string());
-    put(storage, &key, &bytes, options.durability)?;
-    let uri = uri_of(storage);
+    transaction.put(&key, &bytes)?;
+    let uri = transaction.uri();
     let line = |key: &String| match object {
         MaintainedObject::Array(array) => vacuum_line(key, &uri, array.schema().version),
         MaintainedObject::Group(_) => format!("{}/{key}", uri.trim_end_matches('/')),
     };
     let lines: Vec<String> = keys.iter().map(line).collect();
     let bytes = write_path_lines(&lines).map_err(|error| Error::refused(WHAT, error.to_string()))?;
-    put(storage, &format!("{key}{}", CommitKind::Vacuum.suffix()), &bytes, options.durability)
+    transaction.put(&format!("{key}{}", CommitKind::Vacuum.suffix()), &bytes)
 }

@@ -4,11 +4,13 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::tally::{Tally, WantedField};
 use crate::asked::Ends;
-use crate::condition::{Columns, Program, Sources};
+use crate::condition::{Columns, Program, Sources, Verdict};
+use crate::context::Context;
 use crate::dense::condition::{MatchField, Matcher};
 use crate::dense::space::{Box, Region, Space, intersect};
 use crate::dense::{Overlay, overlays};
 use crate::plan::Plan;
+use crate::storage::Needs;
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};
@@ -90,12 +92,51 @@ fn scan(
         let index = part.bounds.iter().enumerate().map(|(at, (low, _))| space.tile_index(at, *low));
         (index.collect::<Vec<u64>>(), part)
     });
-    let parts = parts.collect();
+    let parts: Vec<(Vec<u64>, Region)> = parts.collect();
+    if let Some(ahead) = &context.ahead {
+        let needs = needs(&space, &matcher, condition.as_ref(), (wanted, open), &parts, context)?;
+        plan.fetch_if_it_fits(ahead, &needs);
+    }
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
         of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), worker)
     };
     parallel::run(context.threads, parts, Worker::default, of_part)?.into_iter().for_each(add);
     Ok(())
+}
+
+/// What looking at the parts reads, as far as statistics do not answer.
+fn needs(
+    space: &Space,
+    matcher: &Matcher<'_>,
+    condition: Option<&Matcher<'_>>,
+    (wanted, open): (&[WantedField], &[bool]),
+    parts: &[(Vec<u64>, Region)],
+    context: &Context,
+) -> Result<Needs> {
+    let mut needs = Needs::default();
+    let mut worker = Worker::default();
+    for (index, part) in parts {
+        let mut add = |own: &MatchField<'_>| {
+            own.sources.need(context, (part, None), (index, &part.bounds), &mut needs)
+        };
+        let mut verdict = Verdict::All;
+        if let Some(condition) = condition {
+            let columns = condition.columns(index, part, &mut worker);
+            let facts = |field: usize| columns.facts(field);
+            verdict = condition.program.verdict(0, &facts);
+            for field in condition.program.undecided(0, &facts) {
+                condition.fields.get(field).map_or(Ok(()), &mut add)?;
+            }
+        }
+        for ((own, field), open) in matcher.fields.iter().zip(wanted).zip(open) {
+            let known =
+                || verdict == Verdict::All && of_statistics(space, own, field, index, part).is_some();
+            if *open && verdict != Verdict::None && !known() {
+                add(own)?;
+            }
+        }
+    }
+    Ok(needs)
 }
 
 /// Whether a box of whole tiles lies in the domain: statistics of tiles at its end may have counted the padding.

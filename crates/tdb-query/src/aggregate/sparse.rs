@@ -22,7 +22,7 @@ use crate::sparse::select::{
     Candidate, TileSelection, Wanted, all_candidates, candidates_of, filters_time, lies_inside, select_in,
     tiles_meeting,
 };
-use crate::sparse::{Sorting, views_of};
+use crate::sparse::{Sorting, need, views_of};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};
@@ -99,10 +99,12 @@ pub(super) fn run(
     let filter = condition.map_or(Filter::All, Filter::Matching);
     let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &Keep<'_>| -> Result<Vec<TileSelection>> {
         let selections = select_in(plan, free, Wanted::No, filter, keep)?;
-        Ok(match surviving(plan, &selections, None, keep)? {
+        let selections = match surviving(plan, &selections, None, keep)? {
             Some(held) => narrow(selections, &held, keep),
             None => selections,
-        })
+        };
+        need::columns(plan, &plan.scanned, &selections, keep)?;
+        Ok(selections)
     };
     let tally = |selections: Vec<TileSelection>, keep: &Keep<'_>| {
         parallel::run(context.threads, selections, Worker::default, |selection, worker| {
@@ -174,7 +176,9 @@ fn newest(
         }
     }
     let keep = surviving(plan, &selections, Some(keep), kept)?.unwrap_or_default();
-    Ok(narrow(selections, &keep, kept))
+    let selections = narrow(selections, &keep, kept);
+    need::columns(plan, &plan.scanned, &selections, kept)?;
+    Ok(selections)
 }
 
 /// What statistics say of a whole fragment, if they say all that is wanted.

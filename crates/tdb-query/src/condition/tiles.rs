@@ -17,6 +17,7 @@ use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
 use crate::share::Share;
 use crate::statistics::{Exact, Statistics, Whole};
+use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 
@@ -38,6 +39,17 @@ struct Source {
     nullable: bool,
     tiles: OnceLock<FieldTiles>,
     known: Known,
+}
+
+impl Source {
+    /// Its tiles, which are opened when they are first asked for.
+    fn tiles(&self, context: &Context, fragment: &Fragment, own: FieldKind) -> Result<&FieldTiles> {
+        if let Some(tiles) = self.tiles.get() {
+            return Ok(tiles);
+        }
+        let tiles = FieldTiles::open(context, fragment, own)?;
+        Ok(self.tiles.get_or_init(|| tiles))
+    }
 }
 
 enum Known {
@@ -163,6 +175,19 @@ impl<'a> Sources<'a> {
     ) -> Result<Vec<usize>> {
         let sources = self.open(fragment)?;
         Ok(self.program.undecided(root, &|field| facts(sources, field, tile, cells)))
+    }
+
+    /// Adds the bytes that a field of the program is read from in a tile; nothing if the fragment does not have the field.
+    pub(crate) fn need(
+        &self,
+        field: usize,
+        (fragment, tile): (usize, usize),
+        needs: &mut Needs,
+    ) -> Result<()> {
+        let source = self.open(fragment)?.get(field);
+        let Some((source, fragment)) = source.zip(self.fragments.get(fragment)) else { return Ok(()) };
+        let Some(own) = source.own else { return Ok(()) };
+        source.tiles(self.context, fragment, own)?.need(self.context, tile, &mut needs.ranges)
     }
 
     /// The columns of one tile.
@@ -298,13 +323,7 @@ impl Columns for TileColumns<'_> {
             return Ok(None);
         };
         let (Some(own), Some(fragment)) = (source.own, self.fragment) else { return Ok(None) };
-        let tiles = match source.tiles.get() {
-            Some(tiles) => tiles,
-            None => {
-                let tiles = FieldTiles::open(self.context, fragment, own)?;
-                source.tiles.get_or_init(|| tiles)
-            }
-        };
+        let tiles = source.tiles(self.context, fragment, own)?;
         let Some(slot) = self.decoded.get_mut(field) else { return Ok(None) };
         if slot.is_none() {
             let (context, tile, cells, worker) = (self.context, self.tile, self.cells, &mut *self.worker);

@@ -26,6 +26,7 @@ mod arrange;
 mod axis;
 mod cell_map;
 pub(crate) mod condition;
+mod need;
 mod overlay;
 mod paint;
 mod part;
@@ -50,6 +51,7 @@ use crate::gather::concat;
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
+use crate::storage::Needs;
 use crate::worker::Worker;
 use crate::{Cells, Column, Result, parallel};
 
@@ -79,6 +81,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         None => (None, Vec::new()),
     };
     let wanted = wanted.as_deref();
+    need::columns(plan, (&space, &rows), &overlays, wanted, &begun)?;
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let Some(field) = array.schema().field_of(*kind) else { continue };
@@ -111,11 +114,20 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
 
 /// Sparse fragments of a dense array: their cells are found once, for all fields.
 pub(crate) fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>>> {
+    let context = plan.array.context();
+    let sparse = || plan.array.fragments().iter().filter(|fragment| !fragment.is_dense());
+    if let Some(ahead) = context.ahead.as_ref().filter(|_| sparse().next().is_some()) {
+        let mut needs = Needs::default();
+        for fragment in sparse() {
+            Overlay::need(context, fragment, space, &mut needs)?;
+        }
+        plan.fetch_if_it_fits(ahead, &needs);
+    }
     let load = |fragment: &Arc<Fragment>| {
         if fragment.is_dense() {
             Ok(None)
         } else {
-            Overlay::load(plan.array.context(), fragment, space).map(Some)
+            Overlay::load(context, fragment, space).map(Some)
         }
     };
     plan.array.fragments().iter().map(load).collect()

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
 use crate::fragment::Fragment;
+use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 
@@ -33,20 +34,10 @@ impl Overlay {
     pub(crate) fn load(context: &Context, fragment: &Fragment, space: &Space) -> Result<Self> {
         let dimensions = space.dimensions();
         let query = space.query();
-        let tree = fragment.rtree(context)?;
-        let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
-            let ordinals = dimensions.get(dimension).and_then(|d| Some((d.ordinal(low)?, d.ordinal(high)?)));
-            match (ordinals, query.get(dimension)) {
-                (Some((low, high)), Some(wanted)) => low <= wanted.1 && wanted.0 <= high,
-                _ => true,
-            }
-        };
-        let fields: Vec<FieldTiles> = (0..dimensions.len())
-            .map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)))
-            .collect::<Result<_>>()?;
+        let fields = coordinates(context, fragment, space)?;
         let mut worker = Worker::default();
         let mut tiles = Vec::new();
-        for tile in tree.search(overlaps) {
+        for tile in tiles_meeting(context, fragment, space)? {
             let count = fragment.tile_cells(context, tile)?;
             // The claimed count is believed once the coordinates were decoded.
             let mut columns = Vec::with_capacity(fields.len());
@@ -63,14 +54,33 @@ impl Overlay {
                 };
                 columns.iter().map(ordinal).collect()
             };
-            let inside = |ordinals: &[u64]| {
-                ordinals.iter().zip(query).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
-            };
             let all = (0..count).filter_map(|cell| Some((cell, ordinals_of(cell)?)));
-            let cells: Vec<_> = all.filter(|(_, ordinals)| inside(ordinals)).collect();
+            let cells: Vec<_> = all.filter(|(_, ordinals)| lies_in(ordinals, query)).collect();
             tiles.push(OverlayTile { tile, count, cells });
         }
         Ok(Self { tiles })
+    }
+
+    /// Adds what [`Self::load`] reads.
+    pub(super) fn need(
+        context: &Context,
+        fragment: &Fragment,
+        space: &Space,
+        needs: &mut Needs,
+    ) -> Result<()> {
+        let fields = coordinates(context, fragment, space)?;
+        for tile in tiles_meeting(context, fragment, space)? {
+            fields.iter().try_for_each(|field| field.need(context, tile, &mut needs.ranges))?;
+        }
+        Ok(())
+    }
+
+    /// Numbers of the tiles with cells in `bounds`.
+    pub(super) fn tiles_in<'o>(&'o self, bounds: &'o Box) -> impl Iterator<Item = usize> + use<'o> {
+        let with_cells = self.tiles.iter().filter(|tile| {
+            tile.cells.iter().any(|(_, ordinals)| lies_in(ordinals, bounds))
+        });
+        with_cells.map(|tile| tile.tile)
     }
 
     /// The tiles with cells in `bounds`, with those cells: number in the tile, and position in the region.
@@ -80,9 +90,7 @@ impl Overlay {
         bounds: &'o Box,
     ) -> impl Iterator<Item = (&'o OverlayTile, Vec<(usize, usize)>)> {
         self.tiles.iter().filter_map(move |tile| {
-            let inside = tile.cells.iter().filter(|(_, ordinals)| {
-                ordinals.iter().zip(bounds).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
-            });
+            let inside = tile.cells.iter().filter(|(_, ordinals)| lies_in(ordinals, bounds));
             let position = |ordinals: &[u64]| region.position(ordinals.iter().copied());
             let cells: Vec<(usize, usize)> =
                 inside.filter_map(|(cell, ordinals)| Some((*cell, position(ordinals)?))).collect();
@@ -148,6 +156,30 @@ impl Overlay {
         }
         Ok(())
     }
+}
+
+/// Whether a cell with these ordinals lies in a box.
+fn lies_in(ordinals: &[u64], bounds: &[(u64, u64)]) -> bool {
+    ordinals.iter().zip(bounds).all(|(ordinal, (low, high))| low <= ordinal && ordinal <= high)
+}
+
+/// The tiles of a fragment whose rectangles meet the query's box.
+fn tiles_meeting(context: &Context, fragment: &Fragment, space: &Space) -> Result<Vec<usize>> {
+    let (dimensions, query) = (space.dimensions(), space.query());
+    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
+        let ordinals = dimensions.get(dimension).and_then(|d| Some((d.ordinal(low)?, d.ordinal(high)?)));
+        match (ordinals, query.get(dimension)) {
+            (Some((low, high)), Some(wanted)) => low <= wanted.1 && wanted.0 <= high,
+            _ => true,
+        }
+    };
+    Ok(fragment.rtree(context)?.search(overlaps))
+}
+
+/// The coordinates of a fragment, a field a dimension.
+fn coordinates(context: &Context, fragment: &Fragment, space: &Space) -> Result<Vec<FieldTiles>> {
+    let dimensions = (0..space.dimensions().len()).map(FieldKind::Dimension);
+    dimensions.map(|kind| FieldTiles::open(context, fragment, kind)).collect()
 }
 
 fn decode_validity(

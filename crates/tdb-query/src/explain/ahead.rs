@@ -7,8 +7,10 @@ use tdb_schema::FieldKind;
 
 use super::{Purpose, asked};
 use crate::Result;
+use crate::condition::Program;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
+use crate::sparse::deletes::stored_program;
 use crate::storage::{Ahead, Needs};
 
 /// Fetches what a query is going to read, if the storage wants to know: sections of metadata, then the tiles that are read
@@ -23,7 +25,7 @@ pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
     let mut needs = Needs::default();
     for field in planned.fields {
         let list = match field.purpose {
-            Purpose::Result => &mut found,
+            Purpose::Result | Purpose::Delete => &mut found,
             Purpose::Condition | Purpose::Search => &mut needs,
         };
         list.ranges.extend(field.ranges.into_iter().flatten());
@@ -43,11 +45,14 @@ pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
 
 /// Fetches the sections of fragment metadata that a query looks at.
 pub(crate) fn fetch_sections(plan: &Plan, ahead: &Ahead) {
+    // What deletes look at belongs to it; an error in them is reported by whoever applies them.
+    let deletes = (!plan.array.deletes().is_empty()).then(|| stored_program(&plan.array));
+    let deletes = deletes.and_then(Result::ok);
     // Fragments whose footers came from consolidated metadata are looked at first.
     for _ in 0..2 {
         let (mut needs, mut all) = (Needs::default(), true);
         for fragment in plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)) {
-            all &= fragment.need_sections(sections(plan, fragment).into_iter(), &mut needs);
+            all &= fragment.need_sections(sections(plan, deletes.as_ref(), fragment).into_iter(), &mut needs);
         }
         ahead.prepare(&needs);
         if all {
@@ -61,7 +66,7 @@ pub(crate) fn fetch_sections(plan: &Plan, ahead: &Ahead) {
 }
 
 /// The sections of a fragment that a query may look at.
-fn sections(plan: &Plan, fragment: &Fragment) -> HashSet<Section> {
+fn sections(plan: &Plan, deletes: Option<&Program>, fragment: &Fragment) -> HashSet<Section> {
     let schema = fragment.schema();
     let slots = &fragment.footer().slots;
     let mut sections = HashSet::new();
@@ -81,7 +86,7 @@ fn sections(plan: &Plan, fragment: &Fragment) -> HashSet<Section> {
     if !fragment.is_dense() {
         (0..schema.domain.dimensions.len()).map(FieldKind::Dimension).for_each(&mut tiles);
     }
-    let conditioned = plan.condition.iter().flat_map(|program| &program.fields);
+    let conditioned = plan.condition.iter().chain(deletes).flat_map(|program| &program.fields);
     let conditioned: Vec<FieldKind> =
         conditioned.filter_map(|field| field.spec.own_field(schema, field.kind)).collect();
     conditioned.iter().copied().for_each(&mut tiles);

@@ -32,7 +32,7 @@ use crate::{Layout, Result, Snapshot};
 /// Data files are not opened for it. Tiles, bytes and requests are those of whole tiles: where few chunks of a large tile are
 /// wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read. With a condition all of them
 /// are bounds: what statistics leave over is decided by the condition's columns, tile by tile, and other fields are not read
-/// where no cell satisfies it. What deletes look at is not counted.
+/// where no cell satisfies it. So is what deletes look at: the first of several may leave nothing to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explain {
@@ -130,6 +130,8 @@ pub enum Purpose {
     Condition,
     /// Cells are found, told apart or ordered by it.
     Search,
+    /// Deletes look at it.
+    Delete,
 }
 
 impl Explain {

@@ -1,14 +1,17 @@
 //! What a query of a sparse array would do.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
 use super::{Chunks, Explain, FieldPlan, FragmentPlan, Outcome, Purpose, asked, column_bytes};
 use crate::budget::MemoryBudget;
-use crate::condition::Sources;
+use crate::condition::{Program, Sources};
+use crate::context::Context;
+use crate::fragment::Fragment;
 use crate::plan::{Plan, TIMESTAMPS};
+use crate::sparse::deletes::{Looks, applies, stored_program};
 use crate::sparse::filter::{Filter, meeting};
 use crate::sparse::keep::{MOST, PIECE};
 use crate::sparse::{Candidate, Sorting, candidates};
@@ -16,6 +19,8 @@ use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result};
 
+/// The name of the times at which consolidation found cells deleted.
+const DELETE_TIMESTAMPS: &str = "__delete_timestamps";
 /// Bytes of the key and the number of a cell that is sorted.
 const KEY_BYTES: u64 = 16;
 
@@ -59,6 +64,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
         conditioned = conditions(plan, sources, &tiles.matching, &mut looked, fetched)?;
     }
     let mut searched = searches(plan, sorting, &tiles, &mut looked, fetched)?;
+    let mut deleted = deletes(plan, taken, &mut looked, fetched)?;
     let cells = tiles.matching.iter().fold(0, |sum: u64, tile| sum.saturating_add(to_u64(tile.tile_cells)));
     let (mut result_bytes, mut largest) = (0u64, 0u64);
     let mut columns = Vec::new();
@@ -87,6 +93,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     let mut fields = decoded_again(plan, columns, most.unwrap_or(MOST))?;
     fields.append(&mut conditioned);
     fields.append(&mut searched);
+    fields.append(&mut deleted);
     fields.retain(|field| field.purpose == Purpose::Result || field.tiles > 0);
     let whole = tiles.matching.iter().all(|tile| tile.whole);
     let exact = whole && !sorting.dedup && plan.array.deletes().is_empty() && plan.condition.is_none();
@@ -101,15 +108,59 @@ fn conditions(
     looked: &mut Looked,
     fetched: bool,
 ) -> Result<Vec<FieldPlan>> {
-    let program = sources.program;
+    let fields = |tile: &Candidate| sources.undecided(0, tile.fragment, tile.tile, tile.tile_cells);
+    let looked_at = by_field(sources.program, tiles, fields)?;
+    looks(plan, sources.program, looked_at, looked, (Purpose::Condition, fetched))
+}
+
+/// What deletes look at, field by field, and when consolidation found cells deleted.
+fn deletes(
+    plan: &Plan,
+    tiles: &[Candidate],
+    looked: &mut Looked,
+    fetched: bool,
+) -> Result<Vec<FieldPlan>> {
+    if !applies(plan) {
+        return Ok(Vec::new());
+    }
+    let context = plan.array.context();
+    let program = stored_program(&plan.array)?;
+    let sources = Sources::new(context, &program, plan.array.fragments());
+    let all = Looks::new(&plan.array, &sources)?;
+    let fields =
+        |tile: &Candidate| Ok(all.fields(tile.fragment, tile.tile, tile.tile_cells)?.into_iter().collect());
+    let looked_at = by_field(&program, tiles, fields)?;
+    let mut fields = looks(plan, &program, looked_at, looked, (Purpose::Delete, fetched))?;
+    let field = FieldPlan::new(DELETE_TIMESTAMPS, Purpose::Delete, fetched);
+    fields.push(system(plan, tiles, field, FieldTiles::delete_timestamps)?);
+    Ok(fields)
+}
+
+/// For each field of a program, the tiles for which `fields` names it.
+fn by_field<'t>(
+    program: &Program,
+    tiles: &'t [Candidate],
+    fields: impl Fn(&Candidate) -> Result<Vec<usize>>,
+) -> Result<Vec<Vec<&'t Candidate>>> {
     let mut looked_at = vec![Vec::new(); program.fields.len()];
     for tile in tiles {
-        for field in sources.undecided(0, tile.fragment, tile.tile, tile.tile_cells)? {
+        for field in fields(tile)? {
             looked_at.get_mut(field).into_iter().for_each(|list| list.push(tile));
         }
     }
+    Ok(looked_at)
+}
+
+/// The plans of a program's fields, each with the tiles that it is looked at in.
+fn looks(
+    plan: &Plan,
+    program: &Program,
+    looked_at: Vec<Vec<&Candidate>>,
+    looked: &mut Looked,
+    (purpose, fetched): (Purpose, bool),
+) -> Result<Vec<FieldPlan>> {
     let fields = program.fields.iter().zip(looked_at).map(|(field, tiles)| {
-        let mut planned = FieldPlan::new(&field.spec.name, Purpose::Condition, fetched);
+        let mut planned = FieldPlan::new(&field.spec.name, purpose, fetched);
         looked.entry(field.kind).or_default().extend(tiles.iter().map(|tile| (tile.fragment, tile.tile)));
         read(plan, &mut planned, tiles, own_field(plan, &field.spec, field.kind))?;
         Ok(planned)
@@ -137,7 +188,10 @@ fn searches(
         read(plan, &mut field, all, |_| Some(kind))?;
         fields.push(field);
     }
-    fields.push(timestamps(plan, tiles, fetched)?);
+    // Wherever fragments have them.
+    let field = FieldPlan::new(TIMESTAMPS, Purpose::Search, fetched);
+    let all = tiles.matching.iter().chain(&tiles.versions);
+    fields.push(system(plan, all, field, FieldTiles::timestamps)?);
     Ok(fields)
 }
 
@@ -244,25 +298,23 @@ fn read<'t>(
     Ok(values)
 }
 
-/// The timestamps of cells, which are looked at wherever fragments have them.
-fn timestamps(plan: &Plan, tiles: &Tiles, fetched: bool) -> Result<FieldPlan, Error> {
+/// Adds tiles of a system field, such as the timestamps of cells, of the fragments that have it.
+fn system<'t>(
+    plan: &Plan,
+    tiles: impl IntoIterator<Item = &'t Candidate>,
+    mut field: FieldPlan,
+    open: impl Fn(&Context, &Fragment) -> Result<Option<FieldTiles>>,
+) -> Result<FieldPlan> {
     let context = plan.array.context();
-    let mut field = FieldPlan::new(TIMESTAMPS, Purpose::Search, fetched);
-    for (index, fragment) in plan.array.fragments().iter().enumerate() {
-        let mut seen = HashSet::new();
-        let all = tiles.matching.iter().chain(&tiles.versions);
-        let mut own = all.filter(|tile| tile.fragment == index && seen.insert(tile.tile)).peekable();
-        if own.peek().is_none() {
-            continue;
-        }
-        let Some(opened) = FieldTiles::timestamps(context, fragment)? else { continue };
-        for tile in own {
-            field.read(
-                context,
-                (&opened, Chunks::of_system(fragment)),
-                tile.tile,
-                to_u64(tile.tile_cells),
-            )?;
+    let mut own: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
+    for tile in tiles {
+        own.entry(tile.fragment).or_default().insert(tile.tile, to_u64(tile.tile_cells));
+    }
+    for (index, tiles) in own {
+        let Some(fragment) = plan.array.fragments().get(index) else { continue };
+        let Some(opened) = open(context, fragment)? else { continue };
+        for (tile, cells) in tiles {
+            field.read(context, (&opened, Chunks::of_system(fragment)), tile, cells)?;
         }
     }
     Ok(field)

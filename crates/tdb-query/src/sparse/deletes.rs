@@ -1,8 +1,9 @@
 //! Delete conditions: which of the selected cells are still there.
 
+use std::collections::BTreeSet;
+
 use tdb_fragment::{Section, parse_names};
 
-use super::fetch_tiles;
 use super::keep::Keep;
 use super::select::TileSelection;
 use crate::buffers::{index_of, split_lengths, zeroed};
@@ -11,6 +12,7 @@ use crate::context::Context;
 use crate::deletes::Delete;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
+use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, Result, Snapshot, parallel};
@@ -32,11 +34,8 @@ pub(crate) fn surviving(
     let context = array.context();
     let program = stored_program(array)?;
     let sources = Sources::new(context, &program, array.fragments());
-    let mut processed = Vec::with_capacity(array.fragments().len());
-    for fragment in array.fragments() {
-        processed.push(processed_conditions(array.context(), fragment)?);
-    }
-    need(plan, selections, &program, &processed)?;
+    let looks = Looks::new(array, &sources)?;
+    looks.fetch(plan, selections)?;
     let cells = selections.iter().map(TileSelection::len);
     let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
     let slots = split_lengths(&mut keep, cells);
@@ -47,40 +46,67 @@ pub(crate) fn surviving(
         if fragment.footer().has_delete_metadata {
             drop_marked(plan, fragment, selection, slots, worker)?;
         }
-        let processed = processed.get(selection.fragment).map_or(&[][..], Vec::as_slice);
-        let deletes = array.deletes().iter().enumerate();
-        let deletes = deletes.filter(|(_, delete)| in_force(delete, fragment, processed));
+        let deletes = looks.in_force(selection.fragment);
         apply(&sources, fragment, selection, deletes, slots, collected, worker)
     })?;
     Ok(Some(keep))
 }
 
-/// Whether a delete may be about cells of a fragment, which holds the result of those in `processed`.
-fn in_force(delete: &Delete, fragment: &Fragment, processed: &[String]) -> bool {
-    delete.time >= fragment.timestamps().0 && !processed.contains(&delete.path)
+/// What the deletes of an array look at.
+pub(crate) struct Looks<'a> {
+    array: &'a Snapshot,
+    /// Their conditions, a root each.
+    sources: &'a Sources<'a>,
+    /// For each fragment, the deletes that it already holds the result of.
+    processed: Vec<Vec<String>>,
 }
 
-/// Fetches what deletes look at, if the storage wants to know it beforehand.
-fn need(
-    plan: &Plan,
-    selections: &[TileSelection],
-    program: &Program,
-    processed: &[Vec<String>],
-) -> Result<()> {
-    let context = plan.array.context();
-    let open = |index: usize, fragment: &Fragment| {
-        let mut fields = Vec::new();
-        fields.extend(FieldTiles::delete_timestamps(context, fragment)?.map(|tiles| (None, tiles)));
-        let processed = processed.get(index).map_or(&[][..], Vec::as_slice);
-        if plan.array.deletes().iter().any(|delete| in_force(delete, fragment, processed)) {
-            let own = program.fields.iter().map(|field| field.spec.own_field(fragment.schema(), field.kind));
-            for own in own.flatten() {
-                fields.push((None, FieldTiles::open(context, fragment, own)?));
-            }
+impl<'a> Looks<'a> {
+    pub(crate) fn new(array: &'a Snapshot, sources: &'a Sources<'a>) -> Result<Self> {
+        let fragments = array.fragments().iter();
+        let processed = fragments.map(|fragment| processed_conditions(array.context(), fragment));
+        Ok(Self { array, sources, processed: processed.collect::<Result<_>>()? })
+    }
+
+    /// The deletes that may be about cells of a fragment, and their numbers.
+    pub(crate) fn in_force(&self, fragment: usize) -> impl Iterator<Item = (usize, &'a Delete)> {
+        let processed = self.processed.get(fragment).map_or(&[][..], Vec::as_slice);
+        let written = self.array.fragments().get(fragment).map(|fragment| fragment.timestamps().0);
+        self.array.deletes().iter().enumerate().filter(move |(_, delete)| {
+            written.is_some_and(|written| delete.time >= written) && !processed.contains(&delete.path)
+        })
+    }
+
+    /// The fields of the conditions that must be looked at to judge the cells of a tile.
+    pub(crate) fn fields(&self, fragment: usize, tile: usize, cells: usize) -> Result<BTreeSet<usize>> {
+        let mut fields = BTreeSet::new();
+        for (root, _) in self.in_force(fragment) {
+            fields.extend(self.sources.undecided(root, fragment, tile, cells)?);
         }
         Ok(fields)
-    };
-    fetch_tiles(plan, selections, open, |_, _| false)
+    }
+
+    /// Fetches what they look at in some tiles, if the storage wants to know it beforehand.
+    fn fetch(&self, plan: &Plan, selections: &[TileSelection]) -> Result<()> {
+        let context = plan.array.context();
+        let Some(ahead) = &context.ahead else { return Ok(()) };
+        let mut needs = Needs::default();
+        for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
+            let Some(index) = own.first().map(|selection| selection.fragment) else { continue };
+            let Some(fragment) = plan.array.fragments().get(index) else { continue };
+            let times = FieldTiles::delete_timestamps(context, fragment)?;
+            for selection in own {
+                if let Some(times) = &times {
+                    times.need(context, selection.tile, &mut needs.ranges)?;
+                }
+                for field in self.fields(index, selection.tile, selection.tile_cells)? {
+                    self.sources.need(field, (index, selection.tile), &mut needs)?;
+                }
+            }
+        }
+        plan.fetch_if_it_fits(ahead, &needs);
+        Ok(())
+    }
 }
 
 /// The conditions of an array's deletes, a root each.

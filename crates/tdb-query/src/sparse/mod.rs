@@ -18,6 +18,7 @@
 pub mod deletes;
 pub(crate) mod filter;
 pub(crate) mod keep;
+pub(crate) mod need;
 mod pick;
 pub(crate) mod select;
 mod stage;
@@ -35,14 +36,11 @@ use self::stage::{Spare, kept, reorder, stage, stage_coordinates};
 pub(crate) use self::select::{Candidate, candidates};
 pub(crate) use self::views::own as views_of;
 use crate::buffers::index_of;
-use crate::fragment::Fragment;
 use crate::order::{CellOrder, permutation, replaced};
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
-use crate::storage::Needs;
-use crate::tiles::FieldTiles;
 use crate::{Cells, Column, QueryError, Result};
 
 /// Runs a query on a sparse array.
@@ -92,7 +90,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     });
     drop(clock);
     let _clock = context.counters.time(Stage::Decode);
-    need_columns(plan, &selections, &keep)?;
+    need::columns(plan, &plan.fields, &selections, &keep)?;
     let mut spare = Spare::default();
     let arranged = Arranged { order: order.as_deref(), ordered, cells };
     let mut columns = collect(plan, &selections, coordinates, arranged, &keep, &mut spare)?;
@@ -162,50 +160,6 @@ fn collect(
         });
     }
     Ok(columns.into_iter().flatten().collect())
-}
-
-/// Fetches what the columns are read from, if the storage wants to know it beforehand.
-fn need_columns(plan: &Plan, selections: &[TileSelection], keep: &Keep<'_>) -> Result<()> {
-    let schema = plan.array.schema();
-    let fields: Vec<_> = plan.fields.iter().filter_map(|kind| schema.field_of(*kind)).collect();
-    let at_hand = |selection: &TileSelection, kind| match kind {
-        _ if selection.only_replaces => true,
-        FieldKind::Dimension(at) if at < selection.coordinates.len() => true,
-        kind => keep.has(selection, kind),
-    };
-    let open = |_, fragment: &Fragment| {
-        let tiles = fields.iter().map(|field| {
-            let spec = ColumnSpec::new(schema, field);
-            let tiles = FieldTiles::of_column(plan.array.context(), fragment, &spec, field.kind)?;
-            Ok(tiles.map(|tiles| (Some(field.kind), tiles)))
-        });
-        tiles.filter_map(Result::transpose).collect()
-    };
-    fetch_tiles(plan, selections, open, at_hand)
-}
-
-/// Fetches the tiles of some selections, if the storage wants to know what is going to be read: those of the fields that `open`
-/// gives for each fragment, unless they are at hand.
-fn fetch_tiles(
-    plan: &Plan,
-    selections: &[TileSelection],
-    open: impl Fn(usize, &Fragment) -> Result<Vec<(Option<FieldKind>, FieldTiles)>>,
-    at_hand: impl Fn(&TileSelection, FieldKind) -> bool,
-) -> Result<()> {
-    let context = plan.array.context();
-    let Some(ahead) = &context.ahead else { return Ok(()) };
-    let mut needs = Needs::default();
-    for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
-        let Some(index) = own.first().map(|selection| selection.fragment) else { continue };
-        let Some(fragment) = plan.array.fragments().get(index) else { continue };
-        for (kind, tiles) in open(index, fragment)? {
-            for selection in own.iter().filter(|own| !kind.is_some_and(|kind| at_hand(own, kind))) {
-                tiles.need(context, selection.tile, &mut needs.ranges)?;
-            }
-        }
-    }
-    plan.fetch_if_it_fits(ahead, &needs);
-    Ok(())
 }
 
 /// The numbers of `cells` cells without some; `None` if nothing is left out.

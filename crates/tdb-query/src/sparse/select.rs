@@ -6,6 +6,7 @@ use tdb_schema::{Dimension, FieldKind, Range};
 
 use super::filter::{Filter, Judged};
 use super::keep::{Keep, Part, Piece};
+use super::need;
 use super::pick::{numbers_of, var_cell};
 use crate::buffers::index_of;
 use crate::condition::Decoded;
@@ -84,12 +85,12 @@ pub(crate) enum Wanted {
 }
 
 /// A fragment's dimensions.
-struct Source {
+pub(super) struct Source {
     /// Which of the plan's fragments.
-    fragment: usize,
-    dimensions: Vec<FieldTiles>,
+    pub(super) fragment: usize,
+    pub(super) dimensions: Vec<FieldTiles>,
     /// Cell timestamps, if the fragment has them.
-    timestamps: Option<Box<FieldTiles>>,
+    pub(super) timestamps: Option<Box<FieldTiles>>,
     /// Whether cells must be compared with the window one by one.
     filter_time: bool,
     /// The fragment's first timestamp.
@@ -162,6 +163,9 @@ pub(crate) fn select_in(
             written: fragment.timestamps().0,
         }))
     })?;
+    if let Some(ahead) = &context.ahead {
+        plan.fetch_if_it_fits(ahead, &need::search(context, &candidates, &sources, (coordinates, filter))?);
+    }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };

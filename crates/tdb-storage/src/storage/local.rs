@@ -162,6 +162,15 @@ impl Storage for LocalStorage {
     }
 }
 
+/// Waits for the lock of an open file or folder. Some network file systems have none.
+fn locked(file: File) -> io::Result<StorageLock> {
+    match file.lock() {
+        Ok(()) => Ok(StorageLock::new(file)),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(StorageLock::none()),
+        Err(error) => Err(error),
+    }
+}
+
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for LocalStorage {
     fn has_folders(&self) -> bool {
@@ -225,19 +234,15 @@ impl WriteStorage for LocalStorage {
     /// The array's own folder is locked (`flock`), so a lock leaves no file and ends with its process.
     #[cfg(unix)]
     fn lock(&self) -> io::Result<StorageLock> {
-        let folder = opening::open_folder(&self.root)?;
-        match folder.lock() {
-            Ok(()) => Ok(StorageLock::new(folder)),
-            // Some network file systems have none.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(StorageLock::none()),
-            Err(error) => Err(error),
-        }
+        locked(opening::open_folder(&self.root)?)
     }
 
-    /// Folders cannot be opened here, and a lock file would stay after a crash: only one may evolve or maintain an array at a time.
+    /// Folders cannot be opened here, so a file in the array's folder is locked. The lock ends with its process, and the empty
+    /// file stays.
     #[cfg(not(unix))]
     fn lock(&self) -> io::Result<StorageLock> {
-        Ok(StorageLock::none())
+        let path = self.path(&format!("{TEMPORARY}.lock"));
+        locked(opening::open(OpenOptions::new().write(true).create(true).truncate(false), &path)?)
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {

@@ -119,8 +119,8 @@ pub trait WriteStorage: Storage {
     /// Waits until no other process or thread changes what there is once: the schema in force, and which fragments and
     /// commits replace which. Writers of cells, deletes and metadata never wait, nor do readers.
     ///
-    /// A storage without locks returns [`StorageLock::none`]: then only one may evolve or maintain an array at a time, and the
-    /// documentation of the storage has to say so.
+    /// A storage without locks returns [`StorageLock::none`]. Then arrays there are evolved and maintained only by callers who
+    /// say that nobody else does so (`WriteOptions::without_lock`); the others get an error.
     ///
     /// # Errors
     /// Any I/O error of the storage, other than that it has no locks.

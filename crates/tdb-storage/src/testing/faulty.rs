@@ -35,6 +35,7 @@ use crate::storage::{
 pub struct FaultyStorage<S> {
     storage: S,
     hints: Option<FetchHints>,
+    has_locks: bool,
     state: Mutex<State>,
     faults: AtomicU64,
 }
@@ -52,7 +53,7 @@ impl<S: Storage> FaultyStorage<S> {
     /// A storage that has no faults yet.
     pub fn new(storage: S) -> Self {
         let hints = storage.hints();
-        Self { storage, hints, state: Mutex::default(), faults: AtomicU64::new(0) }
+        Self { storage, hints, has_locks: true, state: Mutex::default(), faults: AtomicU64::new(0) }
     }
 
     /// The same with a plan.
@@ -66,6 +67,13 @@ impl<S: Storage> FaultyStorage<S> {
     #[must_use]
     pub const fn with_hints(mut self, hints: Option<FetchHints>) -> Self {
         self.hints = hints;
+        self
+    }
+
+    /// The same without locks ([`StorageLock::none`]).
+    #[must_use]
+    pub const fn without_locks(mut self) -> Self {
+        self.has_locks = false;
         self
     }
 
@@ -334,7 +342,10 @@ impl<S: WriteStorage> WriteStorage for FaultyStorage<S> {
     }
 
     fn lock(&self) -> io::Result<StorageLock> {
-        self.run(CallKind::Lock, "", WriteStorage::lock)
+        let has_locks = self.has_locks;
+        self.run(CallKind::Lock, "", |storage| {
+            if has_locks { storage.lock() } else { Ok(StorageLock::none()) }
+        })
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {

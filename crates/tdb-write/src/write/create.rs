@@ -12,7 +12,8 @@ use tdb_tile::GenericTile;
 
 use super::WriteOptions;
 use super::names::{self, Nonces};
-use super::put::{lock, put, sync_folder};
+use super::put::{put, sync_folder};
+use super::transaction::lock_if_any;
 use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, METADATA, OLD_SCHEMA, PARTIAL,
     SCHEMA_FOLDER,
@@ -33,7 +34,8 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
 pub(super) fn claim(storage: &dyn WriteStorage) -> Result<StorageLock> {
     clear(storage)?;
     make(storage, "")?;
-    let lock = lock(storage)?;
+    // Without locks, files that may only be made once keep others away.
+    let lock = lock_if_any(storage)?;
     clear(storage)?;
     Ok(lock)
 }

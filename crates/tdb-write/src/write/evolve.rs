@@ -9,7 +9,8 @@ use super::WriteOptions;
 use super::create::generic_tile;
 use super::names::{self, Nonces};
 use super::publish::renew;
-use super::put::{ensure_folder, lock, never_put, put};
+use super::put::{ensure_folder, never_put, put};
+use super::transaction::Transaction;
 use crate::context::Context;
 use crate::directory::Directory;
 use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
@@ -243,7 +244,7 @@ impl WriteOptions {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
         // Of two changes at once the later one is made to what the earlier one left.
-        let _lock = lock(&*storage)?;
+        let _transaction = Transaction::begin(&*storage, &self)?;
         let directory = Directory::load(&*context.storage)?;
         let last = directory.schemas.last().cloned().unwrap_or_default();
         let old = load_schema(&context, &last)?;

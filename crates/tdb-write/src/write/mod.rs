@@ -65,6 +65,7 @@ mod sorted;
 mod statistics;
 mod stream;
 mod tile;
+mod transaction;
 mod unordered;
 
 pub use column::CheckedColumn;
@@ -72,9 +73,10 @@ pub use create::generic_tile;
 pub use dense::{BoxPlan, TileGrid, append_box};
 pub use merged::{Marks, Merged};
 pub use names::Nonces;
-pub use put::{ensure_folder, lock, never_put, put, sync_folder, uri_of};
+pub use put::{ensure_folder, put};
 pub use sorted::{GlobalOrder, Neighbours};
 pub use tile::TileCells;
+pub use transaction::Transaction;
 
 #[cfg(test)]
 mod tests;
@@ -139,6 +141,7 @@ pub struct WriteOptions {
     pub durability: Durability,
     fragment_bytes: Option<u64>,
     enumerations: Vec<Enumeration>,
+    without_lock: bool,
 }
 
 impl WriteOptions {
@@ -147,7 +150,16 @@ impl WriteOptions {
         let threads = parallel::available();
         let (limits, durability) = (Limits::default(), Durability::default());
         let (fragment_bytes, enumerations) = (None, Vec::new());
-        Self { threads, limits, key: None, timestamp: None, durability, fragment_bytes, enumerations }
+        Self {
+            threads,
+            limits,
+            key: None,
+            timestamp: None,
+            durability,
+            fragment_bytes,
+            enumerations,
+            without_lock: false,
+        }
     }
 
     /// Uses at most this many threads. They are started by each write and end with it; with 1, none is.
@@ -184,6 +196,14 @@ impl WriteOptions {
     /// once (before version 12, which has no lists of commits, one after the other).
     pub const fn fragment_bytes(mut self, bytes: u64) -> Self {
         self.fragment_bytes = Some(bytes);
+        self
+    }
+
+    /// Evolves and maintains arrays also where the storage has no locks. Then the caller makes sure that only one process
+    /// does so at a time: a second one could undo what the first one did, or make cells count twice. Where there are locks,
+    /// they are used all the same.
+    pub const fn without_lock(mut self) -> Self {
+        self.without_lock = true;
         self
     }
 

@@ -13,8 +13,9 @@ use super::boxes::Boxes;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{self, Nonces};
-use super::put::{lock, never_put, put_new};
+use super::put::{never_put, put_new};
 use super::tile::{EncodedTile, FieldEncoder};
+use super::transaction::lock_if_any;
 use crate::directory::{Directory, FragmentEntry};
 use crate::paths::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
 use crate::storage::{Durability, FileWriter, StorageLock, WriteStorage, join};
@@ -438,7 +439,7 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
         // Of fragments with the same first timestamp libtiledb takes those for older that such a list has. Those that are
         // there already are listed too, so that it goes by the names, as it does with markers. None is vacuumed meanwhile.
         // A new array has none, and is locked.
-        let _lock = if array.is_new { StorageLock::none() } else { lock(storage)? };
+        let _lock = if array.is_new { StorageLock::none() } else { lock_if_any(storage)? };
         let there =
             if array.is_new { Vec::new() } else { Directory::load(&*array.context.storage)?.fragments };
         let same = |entry: &&FragmentEntry| {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::storage::{Durability, StorageLock, WriteStorage};
+use crate::storage::{Durability, WriteStorage};
 use crate::{Error, Result};
 
 /// Puts a file that counts from here on: all of it is on the medium before its name is, and the name before this returns.
@@ -34,7 +34,7 @@ pub(super) fn put_new(
 
 /// Whether a file was certainly not put by a call that failed: then what it was to make count can be removed again. After
 /// other errors it may still appear, for instance on a network file system.
-pub fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) -> bool {
+pub(super) fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let Error::Io { source, .. } = error else { return false };
     let definite =
@@ -60,7 +60,7 @@ pub fn ensure_folder(storage: &dyn WriteStorage, folder: &str, durability: Durab
 }
 
 /// Forces the names in a folder to the medium, unless the caller does without.
-pub fn sync_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
+pub(super) fn sync_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
     match durability {
         Durability::Synced => {
             storage.sync_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
@@ -69,13 +69,8 @@ pub fn sync_folder(storage: &dyn WriteStorage, folder: &str, durability: Durabil
     }
 }
 
-/// Keeps others from evolving or maintaining what is in a storage.
-pub fn lock(storage: &dyn WriteStorage) -> Result<StorageLock> {
-    storage.lock().map_err(|error| Error::io(storage.describe(""), error))
-}
-
 /// The URI that libtiledb knows a storage's folder by.
-pub fn uri_of(storage: &dyn WriteStorage) -> String {
+pub(super) fn uri_of(storage: &dyn WriteStorage) -> String {
     let shown = storage.describe("");
     if shown.contains("://") {
         return shown;

@@ -1,0 +1,72 @@
+//! What painting columns is going to read, for storages that want to know it beforehand.
+
+use tdb_schema::FieldKind;
+
+use super::condition::Begun;
+use super::overlay::Overlay;
+use super::sources::{FieldSources, Paint};
+use super::space::{Box, Region, Space};
+use super::split_wanted;
+use crate::Result;
+use crate::context::Context;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::storage::Needs;
+
+/// Fetches what the columns of the result are read from where a condition left cells, and where sparse fragments have some:
+/// neither is known before.
+pub(super) fn columns(
+    plan: &Plan,
+    (space, regions): (&Space, &[Region]),
+    overlays: &[Option<Overlay>],
+    wanted: Option<&[u8]>,
+    begun: &[Begun],
+) -> Result<()> {
+    let context = plan.array.context();
+    let Some(ahead) = &context.ahead else { return Ok(()) };
+    if wanted.is_none() && overlays.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    let (schema, mut needs) = (plan.array.schema(), Needs::default());
+    for kind in plan.fields.iter().filter(|kind| matches!(kind, FieldKind::Attribute(_))) {
+        let Some(field) = schema.field_of(*kind) else { continue };
+        let spec = ColumnSpec::new(schema, &field);
+        let fragments = plan.array.fragments();
+        let sources = FieldSources::open(context, fragments, overlays, space.query(), *kind, &spec)?;
+        let painted = begun.iter().find(|begun| begun.kind == *kind).map(|begun| begun.painted.iter());
+        let painted = painted.into_iter().flatten().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
+        for ((region, wanted), painted) in regions.iter().zip(split_wanted(wanted, regions)).zip(painted) {
+            let mut painted = painted.iter();
+            space.for_each_tile(region, |index, _, bounds| match painted.next() {
+                Some(true) => Ok(()),
+                _ => sources.need(context, (region, wanted), (index, &bounds), &mut needs),
+            })?;
+        }
+    }
+    plan.fetch_if_it_fits(ahead, &needs);
+    Ok(())
+}
+
+impl FieldSources<'_> {
+    /// Adds what painting a box of a space tile reads, if any of its cells is wanted.
+    pub(crate) fn need(
+        &self,
+        context: &Context,
+        (region, wanted): (&Region, Option<&[u8]>),
+        (index, bounds): (&[u64], &Box),
+        needs: &mut Needs,
+    ) -> Result<()> {
+        for layer in self.layers_wanted(region, bounds, wanted).0 {
+            match layer.paint(index) {
+                Paint::Tile(tiles, tile) => tiles.need(context, tile, &mut needs.ranges)?,
+                Paint::Cells(tiles, overlay) => {
+                    for tile in overlay.tiles_in(&layer.bounds) {
+                        tiles.need(context, tile, &mut needs.ranges)?;
+                    }
+                }
+                Paint::Fill | Paint::FillCells(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! What sparse reads are going to read, for storages that want to know it beforehand.
+
+use tdb_schema::FieldKind;
+
+use super::filter::Filter;
+use super::keep::Keep;
+use super::select::{Candidate, Source, TileSelection, Wanted};
+use crate::Result;
+use crate::context::Context;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::storage::Needs;
+use crate::tiles::FieldTiles;
+
+/// What finding the wanted cells of some tiles reads: what the condition looks at, coordinates, and times of cells.
+pub(super) fn search(
+    context: &Context,
+    candidates: &[Candidate],
+    sources: &[Source],
+    (coordinates, filter): (Wanted, Filter<'_>),
+) -> Result<Needs> {
+    let mut needs = Needs::default();
+    for Candidate { fragment, tile, tile_cells, whole } in candidates {
+        let at = sources.binary_search_by_key(fragment, |source| source.fragment);
+        let Some(source) = at.ok().and_then(|at| sources.get(at)) else { continue };
+        if let Filter::Matching(condition) = filter {
+            for field in condition.undecided(0, *fragment, *tile, *tile_cells)? {
+                condition.need(field, (*fragment, *tile), &mut needs)?;
+            }
+        }
+        let looks = !whole || coordinates != Wanted::No || filter.needs_coordinates();
+        let dimensions = source.dimensions.iter().filter(|_| looks);
+        for tiles in dimensions.chain(source.timestamps.as_deref()) {
+            tiles.need(context, *tile, &mut needs.ranges)?;
+        }
+    }
+    Ok(needs)
+}
+
+/// Fetches what the selected cells of some fields are read from, unless it is at hand.
+pub(crate) fn columns(
+    plan: &Plan,
+    fields: &[FieldKind],
+    selections: &[TileSelection],
+    keep: &Keep<'_>,
+) -> Result<()> {
+    let context = plan.array.context();
+    let Some(ahead) = &context.ahead else { return Ok(()) };
+    let schema = plan.array.schema();
+    let at_hand = |selection: &TileSelection, kind| match kind {
+        _ if selection.only_replaces => true,
+        FieldKind::Dimension(at) if at < selection.coordinates.len() => true,
+        kind => keep.has(selection, kind),
+    };
+    let mut needs = Needs::default();
+    for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
+        let index = own.first().map(|selection| selection.fragment);
+        let Some(fragment) = index.and_then(|index| plan.array.fragments().get(index)) else { continue };
+        for field in fields.iter().filter_map(|kind| schema.field_of(*kind)) {
+            let spec = ColumnSpec::new(schema, &field);
+            let Some(tiles) = FieldTiles::of_column(context, fragment, &spec, field.kind)? else { continue };
+            for selection in own.iter().filter(|own| !at_hand(own, field.kind)) {
+                tiles.need(context, selection.tile, &mut needs.ranges)?;
+            }
+        }
+    }
+    plan.fetch_if_it_fits(ahead, &needs);
+    Ok(())
+}
