@@ -8,12 +8,12 @@
 //!     let metadata = [1, 0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 100, 0, 0, 0, 16, 0, 0, 0];
 //!     let data = [0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 //!
-//! // The pipeline and the datatype come from the array's schema.
+//!     // The pipeline and the datatype come from the array's schema.
 //!     let pipeline = Pipeline::new(vec![Filter::PositiveDelta { max_window: 1024 }, Filter::ByteShuffle]);
 //!     let context = TileContext::new(Datatype::Uint32, 4, FormatVersion::CURRENT);
 //!     let decoder = pipeline.decoder(context)?;
 //!
-//! // The chunk's header gives the length of the cells. Intermediate buffers may hold at most 1 MiB.
+//!     // The chunk's header gives the length of the cells. Intermediate buffers may hold at most 1 MiB.
 //!     let mut cells = [0; 16];
 //!     decoder.decode_chunk(&metadata, &data, &mut cells, &mut Scratch::new(), &Budget::new(1 << 20))?;
 //!     let cells: Vec<u32> = cells.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
