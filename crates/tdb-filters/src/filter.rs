@@ -169,7 +169,7 @@ pub struct WebP {
 
 /// Order of the channels of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say what they are")]
 pub enum PixelFormat {
     None,
     Rgb,

@@ -10,7 +10,9 @@ pub(crate) static TABLE: Structure = Structure::new(
     &[
         FieldRow::new("current domain version", Wire::U32).note("of this structure: 0"),
         FieldRow::new("current domain is empty", Wire::U8).note("**1: there is none, nothing follows**"),
-        FieldRow::new("current domain type", Wire::U8).when("not empty").note("0: one range for each dimension"),
+        FieldRow::new("current domain type", Wire::U8)
+            .when("not empty")
+            .note("0: one range for each dimension"),
         FieldRow::new("current domain range", Wire::Ranges)
             .when("not empty")
             .note("one for each dimension, no count"),

@@ -211,7 +211,10 @@ impl Enumeration {
             && self.cell_val_num == old.cell_val_num
             && self.ordered == old.ordered;
         if !same {
-            return Err(problem(&self.name, "has another name, type or order than the enumeration it extends"));
+            return Err(problem(
+                &self.name,
+                "has another name, type or order than the enumeration it extends",
+            ));
         }
         if (0..old.len()).any(|index| self.value(index) != old.value(index)) {
             return Err(problem(&self.name, "does not begin with the values of the enumeration it extends"));

@@ -22,7 +22,8 @@ static MEMBER: Structure = Structure::new(
     &[
         FieldRow::new("member version", Wire::U32).note("of this structure: 1 or 2"),
         FieldRow::new("member object type", Wire::U8).note("0 invalid, 1 group, 2 array"),
-        FieldRow::new("member is relative", Wire::U8).note("whether the URI is relative to the group's folder"),
+        FieldRow::new("member is relative", Wire::U8)
+            .note("whether the URI is relative to the group's folder"),
         FieldRow::new("member URI", Wire::String64),
         FieldRow::new("member has a name", Wire::U8),
         FieldRow::new("member name", Wire::String64).when("it has one"),
