@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
     /// Reads a `u32` length and that many bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEnd`] if they are not there.
+    /// [`ErrorKind::UnexpectedEnd`] if fewer bytes are left.
     pub fn bytes_u32(&mut self, what: &'static str) -> Result<&'a [u8]> {
         let len = self.u32(what)?;
         self.take_u64(u64::from(len), what)
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
     /// Reads a `u64` length and that many bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEnd`] if they are not there.
+    /// [`ErrorKind::UnexpectedEnd`] if fewer bytes are left.
     pub fn bytes_u64(&mut self, what: &'static str) -> Result<&'a [u8]> {
         let len = self.u64(what)?;
         self.take_u64(len, what)

@@ -72,7 +72,7 @@ pub enum Filter {
     },
     /// Floats as scaled integers.
     ScaleFloat(ScaleFloat),
-    /// Each value XORed with the previous value.
+    /// The XOR of each value and the previous value.
     Xor,
     /// Images.
     WebP(WebP),

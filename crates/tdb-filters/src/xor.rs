@@ -1,4 +1,4 @@
-//! XOR (16): each value XORed with the previous value.
+//! XOR (16): the XOR of each value and the previous value.
 //!
 //! Chunk metadata:
 //!

@@ -194,7 +194,7 @@ impl ArraySchema {
     /// ```
     ///
     /// # Errors
-    /// If this build does not read the version, the payload is truncated, bytes or codes are left over or unknown, or
+    /// If this build does not read the version, the payload is truncated, bytes are left over, a code is unknown, or
     /// the schema contradicts itself ([`Self::check`]).
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))

@@ -30,7 +30,7 @@ kernel! {
 /// The facts about double deltas that are needed before packing them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Survey {
-    /// The bits of all magnitudes and of the first difference's magnitude, ORed.
+    /// The bitwise OR of all magnitudes and of the first difference's magnitude.
     pub(crate) bits: u64,
     /// Whether a difference does not fit `i64`.
     pub(crate) overflows: bool,
