@@ -81,7 +81,7 @@ impl Case {
     pub(super) fn is_beyond_old_libraries(&self) -> bool {
         let schema = self.schema();
         let known = schema.check_known(schema.version);
-        let whats = ["domain, longer", "negative coordinates", "tiles of more cells"];
+        let whats = ["domain (longer", "negative coordinates", "tiles of more cells"];
         matches!(known, Err(SchemaProblem::NotInVersion { what, .. }) if whats.iter().any(|own| what.starts_with(own)))
     }
 
