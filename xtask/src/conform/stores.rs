@@ -135,8 +135,8 @@ struct Places {
     cached: Locations,
 }
 
-/// The number of queries of an array that were equal there and locally, the number of rounds in which the array was
-/// first opened and read, and the requests through the cache.
+/// The number of queries of an array that were equal there and locally, the number of rounds of requests in which the
+/// array was opened and read for the first time, and the requests through the cache.
 fn compare(
     near: &Path,
     entry: &Value,

@@ -6,7 +6,7 @@ use tdb_object_store::Locations;
 
 use super::{bytes, said};
 
-/// Requests of a first and of a second reader: the first blocks, and the second awaits.
+/// Number of requests of the first reader, of a second reader, which also blocks, and of a reader that awaits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Requests {
     pub(super) first: u64,
