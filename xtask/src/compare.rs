@@ -46,7 +46,7 @@ impl Options {
         let mut options = Self { only: String::new(), runs: 7, threads, data: None, write_docs: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--runs" => options.runs = count(arg, value()?)?,
@@ -57,7 +57,7 @@ impl Options {
             }
         }
         if options.write_docs && !options.only.is_empty() {
-            return Err("--write-docs wants all cases: leave --only out".into());
+            return Err("--write-docs needs all cases: do not use --only".into());
         }
         Ok(options)
     }
@@ -68,7 +68,7 @@ fn count(arg: &str, value: &str) -> Result<usize, String> {
         .parse()
         .ok()
         .filter(|count| *count > 0)
-        .ok_or_else(|| format!("{arg} wants a number above 0, not {value:?}"))
+        .ok_or_else(|| format!("{arg} needs a number above 0, not {value:?}"))
 }
 
 /// The cases with these words in their names; fails if there are none.

@@ -62,7 +62,7 @@ fn fill(page: &str, placed: &mut BTreeSet<&'static str>) -> Result<String, Strin
         let structure = structures().find(|structure| structure.name == name);
         let structure = structure.ok_or_else(|| format!("there is no structure \"{name}\""))?;
         if !placed.insert(structure.name) {
-            return Err(format!("the layout \"{name}\" stands in two places"));
+            return Err(format!("the layout \"{name}\" is in two places"));
         }
         let _ = write!(text, "{before}{BEGIN}{name}{BEGIN_END}\n{}\n{END}", layout(structure));
         rest = after;

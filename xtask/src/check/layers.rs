@@ -191,7 +191,7 @@ impl Layers {
     pub(super) fn gone(&self, seen: &BTreeSet<Upward>) -> Vec<Violation> {
         let gone = self.upward.iter().filter(|known| !seen.contains(*known));
         gone.map(|(from, to)| {
-            Violation::new(FILE, 1, format!("{from} uses {to} no more: take it out of the list"))
+            Violation::new(FILE, 1, format!("{from} no longer uses {to}: remove it from the list"))
         })
         .collect()
     }

@@ -81,10 +81,13 @@ pub(super) fn check(
             report(token.line, format!("a library uses {}!, which writes to a stream", token.text));
         }
         if token.text == RANDOM && matches(tokens, next, &[":", ":"]) && !allowed(RANDOM) {
-            report(token.line, format!("{RANDOM} is used, and the table of who may does not list this file"));
+            report(
+                token.line,
+                format!("{RANDOM} is used, but the table of exceptions does not list this file"),
+            );
         }
         if token.text == "std" && matches(tokens, next, &["as"]) {
-            report(token.line, "std under another name hides what is used of it".to_owned());
+            report(token.line, "importing std under another name hides which parts are used".to_owned());
         }
         if token.text == "std" && matches(tokens, next, &[":", ":"]) {
             for module in first_segments(tokens, at.saturating_add(3)) {
@@ -92,7 +95,7 @@ pub(super) fn check(
                 let outside = MODULES.contains(&module.text) && !harmless && !allowed(module.text);
                 if module.text == "*" || outside {
                     let what = format!(
-                        "std::{} is used, and the table of who may does not list this file",
+                        "std::{} is used, but the table of exceptions does not list this file",
                         module.text
                     );
                     report(module.line, what);
@@ -112,7 +115,7 @@ fn is_in(file: &str, place: &str) -> bool {
 pub(super) fn gone(may: &[May], used: &BTreeSet<May>) -> Vec<Violation> {
     let gone = may.iter().filter(|row| !used.contains(*row));
     gone.map(|(place, what)| {
-        Violation::new(FILE, 1, format!("{place} uses no {what} any more: take it out of the table"))
+        Violation::new(FILE, 1, format!("{place} no longer uses {what}: remove it from the table"))
     })
     .collect()
 }

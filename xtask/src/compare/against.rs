@@ -39,7 +39,7 @@ impl Options {
             Self { commit: String::new(), only: Vec::new(), runs: 15, threads, data: None, build: None };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--against" => options.commit.clone_from(value()?),
                 "--only" => options.only.push(value()?.clone()),

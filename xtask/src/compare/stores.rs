@@ -124,7 +124,7 @@ impl Options {
         let mut options = Self { only: String::new(), runs: 3, delay, show: false, write_docs: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--runs" => options.runs = super::count(arg, value()?)?,
@@ -135,7 +135,7 @@ impl Options {
             }
         }
         if options.write_docs && !options.only.is_empty() {
-            return Err("--write-docs wants all cases: leave --only out".into());
+            return Err("--write-docs needs all cases: do not use --only".into());
         }
         Ok(options)
     }

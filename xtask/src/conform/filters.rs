@@ -50,16 +50,16 @@ impl Options {
             Self { only: String::new(), every: 1, version: None, peer: READER.to_owned(), folder };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--every" => {
                     let count = value()?.parse().ok().filter(|count| *count > 0);
-                    options.every = count.ok_or("--every wants a number above 0")?;
+                    options.every = count.ok_or("--every needs a number above 0")?;
                 }
                 "--at" => {
                     let version = value()?.parse().ok().and_then(|number| FormatVersion::parse(number).ok());
-                    options.version = Some(version.ok_or("--at wants a format version")?);
+                    options.version = Some(version.ok_or("--at needs a format version")?);
                 }
                 "--peer" => options.peer.clone_from(value()?),
                 "--dir" => options.folder = value()?.into(),

@@ -49,8 +49,8 @@ impl Options {
         let mut options = Self { count: 200, seed: 1, only: None, folder };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
-            let number = |text: &String| text.parse().map_err(|_| format!("{arg} wants a number"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
+            let number = |text: &String| text.parse().map_err(|_| format!("{arg} needs a number"));
             match arg.as_str() {
                 "--cases" => options.count = number(value()?)?,
                 "--seed" => options.seed = number(value()?)?,

@@ -21,7 +21,7 @@ pub(super) fn crashes(args: &[String]) -> Result<(), String> {
     let (mut kills, mut seed) = ("200", "1");
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} wants a number: {CRASHES}"))?;
+        let value = words.next().ok_or_else(|| format!("{word} needs a number: {CRASHES}"))?;
         match word.as_str() {
             "--kills" => kills = value,
             "--seed" => seed = value,

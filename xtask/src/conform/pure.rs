@@ -43,7 +43,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         (String::new(), std::env::temp_dir().join(format!("tdb-pure-{}", std::process::id())), false);
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} wants a value: {USAGE}"))?;
+        let value = words.next().ok_or_else(|| format!("{word} needs a value: {USAGE}"))?;
         match word.as_str() {
             "--only" => only.clone_from(value),
             "--dir" => (folder, keep) = (value.into(), true),

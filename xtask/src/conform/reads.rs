@@ -41,8 +41,8 @@ impl Options {
         let mut options = Self { cases: 500, seed: 1, queries: 8, only: None, folder: None };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
-            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is no number"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
+            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is not a number"));
             match arg.as_str() {
                 "--cases" => options.cases = number(value()?)?,
                 "--seed" => options.seed = number(value()?)?,

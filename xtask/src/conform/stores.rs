@@ -44,7 +44,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         Asked { servers: Kind::ALL.to_vec(), every: 1, only: String::new(), seconds: 5, optional: false };
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} wants a value: {USAGE}"))?;
+        let value = words.next().ok_or_else(|| format!("{word} needs a value: {USAGE}"))?;
         match word.as_str() {
             "--server" => asked.servers.retain(|kind| kind.name() == value),
             "--every" => asked.every = value.parse().map_err(|error| format!("--every: {error}"))?,

@@ -50,7 +50,7 @@ impl Options {
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
             match arg.as_str() {
                 "--cases" => options.cases = number(value()?)?,
                 "--per" => options.per = Some(number(value()?)?),
@@ -63,7 +63,7 @@ impl Options {
             }
         }
         if options.only.is_some() && options.libraries.len() != 1 {
-            return Err("--only wants one --library: each release has cases of its own".into());
+            return Err("--only needs one --library: each release has its own cases".into());
         }
         Ok(options)
     }
@@ -84,7 +84,7 @@ impl Options {
 }
 
 fn number(word: &str) -> Result<usize, String> {
-    word.parse().map_err(|_| format!("{word:?} is no number"))
+    word.parse().map_err(|_| format!("{word:?} is not a number"))
 }
 
 /// Entry point: `args` are the words after `versions`.

@@ -60,25 +60,25 @@ impl Options {
             Self { cases: 4000, seed: 1, versions: Vec::new(), only: None, folder: None, parts: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
-            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is no number"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
+            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is not a number"));
             match arg.as_str() {
                 "--cases" => options.cases = number(value()?)?,
                 "--seed" => options.seed = to_u64(number(value()?)?),
                 "--at" => options
                     .versions
-                    .push(u32::try_from(number(value()?)?).map_err(|_| "--at wants a version")?),
+                    .push(u32::try_from(number(value()?)?).map_err(|_| "--at needs a version")?),
                 "--only" => options.only = Some(number(value()?)?),
                 "--dir" => options.folder = Some(value()?.into()),
                 "--part" => match value()?.as_str() {
                     part @ ("cases" | "copies" | "pairs") => options.parts.push(part.to_owned()),
-                    part => return Err(format!("{part:?} is no part: {USAGE}")),
+                    part => return Err(format!("{part:?} is not a part: {USAGE}")),
                 },
                 _ => return Err(format!("unknown argument {arg}: {USAGE}")),
             }
         }
         if options.only.is_some() && (options.versions.len(), options.parts.len()) != (1, 1) {
-            return Err("--only wants one --part and one --at: each version has cases of its own".into());
+            return Err("--only needs one --part and one --at: each version has its own cases".into());
         }
         Ok(options)
     }

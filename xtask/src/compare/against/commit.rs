@@ -63,7 +63,7 @@ impl Drop for Tree {
         let removed = git(&self.root, &["worktree", "remove", "--force", &path]).map(drop);
         let removed = removed.and(fs::remove_dir_all(&self.folder).map_err(|error| error.to_string()));
         if let Err(error) = removed {
-            eprintln!("{} is left behind: {error}", self.folder.display());
+            eprintln!("cannot remove {}: {error}", self.folder.display());
         }
     }
 }

@@ -51,7 +51,7 @@ fn dense(path: &Path, side: i64, tile: i64, filtered: bool) -> Result<()> {
         .attribute(attribute("b", Datatype::Float64)?)
         .build()?;
     WriteOptions::new().create(path, &schema)?;
-    let cells = side.checked_mul(side).ok_or("a square of so many cells")?;
+    let cells = side.checked_mul(side).ok_or("too many cells for a square")?;
     let a: Vec<i32> = scattered(cells).map(|value| i32::from_le_bytes(low(value))).collect();
     let b: Vec<f64> = a.iter().map(|value| f64::from(*value) / 7.0).collect();
     let writer = WriteOptions::new().open(path)?;

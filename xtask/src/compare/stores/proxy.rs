@@ -191,7 +191,7 @@ impl Head {
         }
         let length = match self.value("content-length") {
             Some(length) => length.parse().map_err(|_| {
-                io::Error::new(io::ErrorKind::InvalidData, "the length of a body is no number")
+                io::Error::new(io::ErrorKind::InvalidData, "the length of a body is not a number")
             })?,
             None if until_end => u64::MAX,
             None => 0,
@@ -212,8 +212,9 @@ fn copy_chunks(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<u64> 
         from.by_ref().take(1024).read_line(&mut line)?;
         to.write_all(line.as_bytes())?;
         let digits = line.split(';').next().unwrap_or_default().trim();
-        let length = u64::from_str_radix(digits, 16)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the length of a chunk is no number"))?;
+        let length = u64::from_str_radix(digits, 16).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidData, "the length of a chunk is not a number")
+        })?;
         if length == 0 {
             break;
         }

@@ -103,7 +103,7 @@ fn odd(physical: Physical, index: usize) -> Vec<u8> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the nearest value is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "the nearest value is needed")]
 fn real(physical: Physical, value: f64, out: &mut Vec<u8>) {
     match physical {
         Physical::F32 => out.extend((value as f32).to_le_bytes()),

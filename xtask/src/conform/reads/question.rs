@@ -110,7 +110,7 @@ pub(super) fn tests(tree: &Value) -> Vec<(&str, bool)> {
 /// Converts a condition from its tree: `["and" | "or", left, right]`, `["not", inner]`, or a test `[field, comparison,
 /// operand as hex, type of the operand]`.
 fn condition(tree: &Value) -> Result<QueryCondition, String> {
-    let wrong = || format!("{tree} is no condition");
+    let wrong = || format!("{tree} is not a condition");
     let parts = tree.as_array().ok_or_else(wrong)?;
     let word = |at: usize| parts.get(at).and_then(Value::as_str);
     let inner = |at: usize| condition(parts.get(at).unwrap_or(&Value::Null));

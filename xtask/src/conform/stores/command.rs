@@ -40,7 +40,7 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
     tdb.both(&["verify", "@quickstart"])?;
     let explained = tdb.there(&["explain", "@table", "--run"])?;
     if !explained.contains("requests") {
-        return Err(format!("explain says nothing of requests: {explained}"));
+        return Err(format!("explain does not mention requests: {explained}"));
     }
 
     through_a_cache(&tdb)?;

@@ -41,7 +41,7 @@ pub(super) fn draw(
 /// The bytes of a real number of a type.
 pub(super) fn real_bytes(datatype: Datatype, value: f64) -> Vec<u8> {
     match datatype {
-        #[expect(clippy::cast_possible_truncation, reason = "the nearest value is wanted")]
+        #[expect(clippy::cast_possible_truncation, reason = "the nearest value is needed")]
         Datatype::Float32 => (value as f32).to_le_bytes().to_vec(),
         _ => value.to_le_bytes().to_vec(),
     }
