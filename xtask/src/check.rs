@@ -1,7 +1,7 @@
-//! `cargo xtask check`: the rules of the house that no compiler knows.
+//! `cargo xtask check`: the project's rules that the compiler does not check.
 //!
-//! Each rule is a pure function from source text to [`Violation`]s and lives in a module of its own. This module
-//! finds the files and prints one line a violation.
+//! Each rule is a pure function from source text to [`Violation`]s, in its own module. This module finds the files and
+//! prints one line for each violation.
 
 mod layers;
 mod purity;
@@ -20,9 +20,10 @@ use layers::{Exports, Layers, Upward};
 pub(crate) use stack::{Package, Workspace};
 use tokens::Token;
 
-/// The command, which may do as it likes. What stands before it in the member list are libraries.
+/// The command-line program, to which the rules for libraries do not apply. The packages before it in the member list
+/// are libraries.
 const COMMAND: &str = "tdb-cli";
-/// The one file that may hold version numbers.
+/// The only file that may contain version numbers.
 const GATE_TABLE: &str = "crates/tdb-codec/src/version.rs";
 
 /// A broken rule.
@@ -42,7 +43,7 @@ impl Violation {
     }
 }
 
-/// Entry point: takes no words.
+/// Entry point: takes no arguments.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if let Some(word) = args.first() {
         return Err(format!("unknown argument {word}"));
@@ -104,12 +105,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
 }
 
-/// A crate with layers, while its files are looked at.
+/// A crate with layers, while its files are checked.
 struct House {
     layers: &'static Layers,
     exports: Exports,
     seen: BTreeSet<Upward>,
-    /// What the table of its modules lacks.
+    /// Violations of the table of its modules.
     violations: Vec<Violation>,
 }
 
@@ -129,7 +130,7 @@ impl House {
     }
 }
 
-/// Whether a source file is compiled for tests only, by the project's naming.
+/// Whether a source file is compiled only for tests, according to the project's naming rules.
 fn is_test_file(name: &str) -> bool {
     name.ends_with("/tests.rs") || name.contains("/tests/")
 }
@@ -153,7 +154,7 @@ pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// A path as shown to people: relative to the repository, with forward slashes.
+/// A path for output: relative to the repository, with forward slashes.
 fn relative(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }

@@ -1,10 +1,10 @@
 //! `cargo xtask compare`: times tdb and libtiledb on the same reads.
 //!
-//! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile, and
-//! [`workers::peer`], Python that calls libtiledb's C API. Each case is read once by both to warm up, then by turns:
-//! tdb, libtiledb, tdb, … Every read opens the array anew; both use the same number of threads. What both returned
-//! is compared, and the case is WRONG if it differs. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare
-//! writes` in [`writes`], `cargo xtask compare stores` in [`stores`], `cargo xtask compare --against COMMIT` in [`against`].
+//! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile, and [`workers::peer`],
+//! Python that calls libtiledb's C API. Both read each case once to warm up, and then in turns: tdb, libtiledb, tdb, …
+//! Every read opens the array again; both use the same number of threads. The results are compared, and the case is
+//! WRONG if they differ. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
+//! `cargo xtask compare stores` in [`stores`], `cargo xtask compare --against COMMIT` in [`against`].
 
 mod against;
 mod cases;
@@ -23,11 +23,11 @@ use self::table::Row;
 use self::workers::{Answer, Worker};
 use crate::peer::repository_root;
 
-/// Cases that take less than this many seconds are run [`SHORT_RUNS`] times as often: clocks and caches jitter.
+/// Cases that take less than this many seconds are run [`SHORT_RUNS`] times as often, because clocks and caches vary.
 const SHORT: f64 = 0.05;
 const SHORT_RUNS: usize = 10;
 
-/// The least bytes for which a copy, or a speed, says anything.
+/// The smallest number of bytes for which a copy or a speed is meaningful.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
 const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
@@ -46,7 +46,7 @@ impl Options {
         let mut options = Self { only: String::new(), runs: 7, threads, data: None, write_docs: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--runs" => options.runs = count(arg, value()?)?,
@@ -57,7 +57,7 @@ impl Options {
             }
         }
         if options.write_docs && !options.only.is_empty() {
-            return Err("--write-docs wants all cases: leave --only out".into());
+            return Err("--write-docs needs all cases: do not use --only".into());
         }
         Ok(options)
     }
@@ -68,10 +68,10 @@ fn count(arg: &str, value: &str) -> Result<usize, String> {
         .parse()
         .ok()
         .filter(|count| *count > 0)
-        .ok_or_else(|| format!("{arg} wants a number above 0, not {value:?}"))
+        .ok_or_else(|| format!("{arg} needs a number above 0, not {value:?}"))
 }
 
-/// The cases with these words in their names; fails if there is none.
+/// The cases with these words in their names; fails if there are none.
 fn chosen<'c, C>(cases: &'c [C], words: &str, name: fn(&C) -> &str) -> Result<Vec<&'c C>, String> {
     let chosen: Vec<&C> = cases.iter().filter(|case| name(case).contains(words)).collect();
     if chosen.is_empty() { Err(format!("no case has {words:?} in its name")) } else { Ok(chosen) }
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut tdb = workers::tdb(&root, options.threads)?;
     let mut peer = workers::peer(&root, &python, options.threads)?;
 
-    // Those of one thread, once a case asks for them.
+    // The workers with one thread, started when a case needs them.
     let mut alone: Option<(Worker, Worker)> = None;
     let mut rows = Vec::new();
     for case in cases {
@@ -129,7 +129,7 @@ fn measure(
     let failed = |error: String| format!("{}: {error}", case.name);
     let mut request = case.request(data);
     let warm = tdb.ask(&request).map_err(failed)?;
-    // The peer gets buffers of the right size: it never has to try again with larger ones.
+    // The peer gets buffers of the right size, so it never has to repeat a read with larger ones.
     if let Some(request) = request.as_object_mut() {
         for key in ["sizes", "widths"] {
             request.insert(key.into(), warm.json.get(key).cloned().unwrap_or(Value::Null));
@@ -160,7 +160,7 @@ fn measure(
             row.copy.add(copied.seconds, None);
         }
     }
-    // What the last of the timed runs returned must be right, too.
+    // The result of the last timed run must also be correct.
     tdb.ask(&request).map_err(failed)?;
     if row.wrong.is_none() && hash(tdb).map_err(failed)? != hash(peer).map_err(failed)? {
         row.wrong = Some("the cells of a later run differ".into());
@@ -168,7 +168,7 @@ fn measure(
     Ok(row)
 }
 
-/// How the two answers differ, if they do.
+/// The difference between the two answers; `None` if they are equal.
 fn differ(
     ours: &Answer,
     theirs: &Answer,

@@ -1,4 +1,4 @@
-//! `cargo xtask conform <part>`: fresh arrays, written by each library and read by the other.
+//! `cargo xtask conform <part>`: new arrays, written by each library and read by the other.
 
 mod expected;
 mod filters;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     run(args.get(1..).unwrap_or_default())
 }
 
-/// Arguments as a shell makes them of a line without quotes.
+/// Splits a line without quotes into arguments, as a shell does.
 #[cfg(test)]
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()

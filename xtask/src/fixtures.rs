@@ -1,8 +1,9 @@
 //! `cargo xtask fixtures [--check | --new | --pure DIR] [--only SUBSTRING] [--corpus DIR]`: the arrays under `xtask/fixtures`.
 //!
-//! Without `--check` the arrays are written anew by the released libraries and replace those in the tree; with `--new`
-//! only those are written that the tree does not have. With `--check` they are written to a temporary folder and
-//! compared with the tree. With `--pure` tdb makes them, without Python, in a folder. See `xtask/fixtures/README.md`.
+//! Without `--check`, the released libraries write the arrays again, and these replace the arrays in the tree; with
+//! `--new`, only arrays that are not in the tree are written. With `--check`, they are written to a temporary folder
+//! and compared with the tree. With `--pure`, tdb writes them to a folder, without Python. See
+//! `xtask/fixtures/README.md`.
 
 pub(crate) mod pure;
 
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Cases of `/corpus` that are part of the fixtures; they cannot be written anew.
+/// Cases of `/corpus` that are part of the fixtures; they cannot be written again.
 const CORPUS: &[(&str, &[&str])] = &[
     ("anonymous_attr", &["sparse", "anonymous"]),
     ("capacity_exact", &["sparse", "var"]),
@@ -25,7 +26,7 @@ const CORPUS: &[(&str, &[&str])] = &[
     ("filters_str_rle_zstd", &["dense", "filter:rle", "filter:zstd", "var"]),
 ];
 const CORPUS_VERSIONS: &[&str] = &["1.4.0", "1.5.1"];
-/// Cases whose data files differ from run to run: 2.16's delta filter writes one uninitialised value too many.
+/// Cases whose data files differ from run to run: the delta filter of 2.16 writes an additional, uninitialised value.
 const UNSTABLE: &[&str] = &["2.16.3/filter_delta"];
 
 /// Entry point: `args` are the words after `cargo xtask fixtures`.
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     result.and(cleaned)
 }
 
-/// Writes and reads the chosen cases below `scratch`, but none of `not_in`; returns their manifest entries.
+/// Writes and reads the chosen cases below `scratch`, except those of `not_in`; returns their manifest entries.
 fn generate(root: &Path, scratch: &Path, only: &str, not_in: Option<PathBuf>) -> Result<Vec<Value>, String> {
     let cases = scratch.join("cases");
     let mut words = vec!["--out", text(&cases)?, "--only", only];
@@ -93,7 +94,7 @@ fn generate(root: &Path, scratch: &Path, only: &str, not_in: Option<PathBuf>) ->
         let arrays = scratch.join("arrays").join(version);
         let expected = scratch.join("expected").join(version);
         let (file_arg, arrays_arg) = (text(&file)?, text(&arrays)?);
-        // released libraries crash now and then in dense writes; a second run starts every array afresh
+        // released libraries sometimes crash in dense writes; a second run starts every array again
         let first = ["--lib", text(writer)?, "--case", file_arg, "--out", arrays_arg];
         peer::python(root, "write.py", &first).or_else(|_| peer::python(root, "write.py", &first))?;
         let list = read_json(&file)?;
@@ -105,7 +106,7 @@ fn generate(root: &Path, scratch: &Path, only: &str, not_in: Option<PathBuf>) ->
         let oracles: BTreeSet<&str> =
             list.iter().filter_map(|case| case.get("oracle").and_then(Value::as_str)).collect();
         for oracle in std::iter::once(peer::READER).chain(oracles) {
-            // What no release reads right is what the case has written.
+            // If no release reads it correctly, the expected cells are those that the case wrote.
             let reader = if oracle == "case" { peer::READER } else { oracle };
             let (lib, expected) = (text(library(reader)?)?, text(&expected)?);
             let words = ["--lib", lib, "--case", file_arg, "--arrays", arrays_arg, "--out", expected];
@@ -138,7 +139,7 @@ fn generate(root: &Path, scratch: &Path, only: &str, not_in: Option<PathBuf>) ->
     Ok(manifest)
 }
 
-/// Who goes on with the arrays of a list of cases, after their writers: releases by age.
+/// The releases that continue the arrays of a list of cases after their writers, by age.
 fn later(cases: &[Value]) -> Vec<String> {
     let steps = cases.iter().filter_map(|case| case.get("steps").and_then(Value::as_array)).flatten();
     let by: BTreeSet<&str> = steps.filter_map(|step| step.get("by").and_then(Value::as_str)).collect();
@@ -147,7 +148,7 @@ fn later(cases: &[Value]) -> Vec<String> {
     by
 }
 
-/// Puts freshly written arrays into the tree, replacing those whose ids contain `only`, if there is one.
+/// Copies newly written arrays into the tree; they replace those whose ids contain `only`, if it is given.
 fn install(
     fixtures: &Path,
     scratch: &Path,
@@ -213,7 +214,7 @@ fn copy_corpus(fixtures: &Path, corpus: &Path, id: &str, features: &[&str]) -> R
     }))
 }
 
-/// Compares freshly written arrays with the tree; the error lists every difference.
+/// Compares newly written arrays with the tree; the error lists every difference.
 fn compare(fixtures: &Path, scratch: &Path, only: &str, fresh: &[Value]) -> Result<(), String> {
     let mut wrong = Vec::new();
     let ids = |entries: &[Value]| -> BTreeSet<String> {
@@ -234,7 +235,7 @@ fn compare(fixtures: &Path, scratch: &Path, only: &str, fresh: &[Value]) -> Resu
         if normal_name(&a.to_string()) != normal_name(&b.to_string()) {
             wrong.push(format!("{id}: the expected cells differ"));
         }
-        // the same cells encrypt to other bytes each time
+        // encrypting the same cells gives other bytes each time
         let unstable = !a.get("key").is_none_or(Value::is_null) || UNSTABLE.contains(&id.as_str());
         let (a, b) = (files(&fixtures.join("arrays").join(id))?, files(&scratch.join("arrays").join(id))?);
         if a.keys().ne(b.keys()) {
@@ -260,9 +261,9 @@ fn compare(fixtures: &Path, scratch: &Path, only: &str, fresh: &[Value]) -> Resu
 
 /// Whether the bytes of a file (array-relative name) may differ between two runs of the same library.
 ///
-/// Fragment metadata: libtiledb leaves parts uninitialised. Schemas: they name enumeration files, whose names are
-/// random. Vacuum, ignore and consolidation files: they name fragments, whose names are random, by absolute path in
-/// old releases.
+/// Fragment metadata: libtiledb leaves parts uninitialised. Schemas contain names of enumeration files, which are
+/// random. Vacuum, ignore and consolidation files contain names of fragments, which are random, and in old releases are
+/// absolute paths.
 fn exempt(name: &str) -> bool {
     name.ends_with("__fragment_metadata.tdb")
         || name.starts_with("__schema/")
@@ -334,12 +335,12 @@ fn names(dir: &Path) -> Result<Vec<String>, String> {
     Ok(out)
 }
 
-/// Bytes of all files below a folder.
+/// Number of bytes of all files below a folder.
 fn size(dir: &Path) -> Result<usize, String> {
     Ok(files(dir)?.values().flatten().map(Vec::len).sum())
 }
 
-/// Copies a file, or the files of a folder; empty folders are left out, as git leaves them out.
+/// Copies a file, or the files of a folder; empty folders are left out, as in git.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     if from.is_dir() {
         for name in names(from)? {

@@ -1,7 +1,7 @@
-//! The layouts of structures in the pages of `docs/format`, and the matrix of `docs/versions.md`: both from the tables of
-//! fields that stand next to the parsers.
+//! The layouts of structures in the pages of `docs/format`, and the matrix of `docs/versions.md`: both are generated
+//! from the tables of fields next to the parsers.
 //!
-//! A page says where a table goes with a pair of comments; what stands between them is replaced:
+//! A pair of comments in a page marks the position of a table; the text between them is replaced:
 //!
 //! ```text
 //! <!-- layout: array schema -->
@@ -28,7 +28,7 @@ fn structures() -> impl Iterator<Item = &'static Structure> {
     tdb_schema::STRUCTURES.into_iter().chain(tdb_fragment::STRUCTURES)
 }
 
-/// Files as they should be: paths relative to the repository, and texts.
+/// The generated files: paths relative to the repository, and texts.
 pub(crate) fn files(root: &Path) -> Result<Vec<(String, String)>, String> {
     let mut files = vec![(MATRIX.to_owned(), matrix())];
     let mut placed = BTreeSet::new();
@@ -62,7 +62,7 @@ fn fill(page: &str, placed: &mut BTreeSet<&'static str>) -> Result<String, Strin
         let structure = structures().find(|structure| structure.name == name);
         let structure = structure.ok_or_else(|| format!("there is no structure \"{name}\""))?;
         if !placed.insert(structure.name) {
-            return Err(format!("the layout \"{name}\" stands in two places"));
+            return Err(format!("the layout \"{name}\" is in two places"));
         }
         let _ = write!(text, "{before}{BEGIN}{name}{BEGIN_END}\n{}\n{END}", layout(structure));
         rest = after;

@@ -1,4 +1,4 @@
-//! `cargo xtask <command>`: one subcommand a generator or check. Each lives in a module of its own.
+//! `cargo xtask <command>`: each generator or check is a subcommand in its own module.
 
 mod check;
 mod compare;
@@ -16,7 +16,7 @@ mod wasm;
 
 use std::process::ExitCode;
 
-/// A subcommand: its name, what it does, and its entry point.
+/// A subcommand: its name, its help text, and its entry point.
 type Command = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
 const COMMANDS: &[Command] = &[
@@ -37,7 +37,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "check",
-        "refuse what no compiler does: upward dependencies, I/O where there should be none, …",
+        "check the project's rules that the compiler does not check: no upward dependencies, no I/O where it is not allowed, …",
         check::run,
     ),
     ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),
@@ -49,7 +49,7 @@ const COMMANDS: &[Command] = &[
     ),
     (
         "wasm",
-        "build the WebAssembly reader, run it in Node on fixtures, print its size; --require wants the tools",
+        "build the WebAssembly reader, run it in Node on fixtures, print its size; --require fails if a tool is missing",
         wasm::run,
     ),
 ];

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The release whose reading of an array counts as the truth.
+/// The release whose result of reading an array is taken as correct.
 pub(crate) const READER: &str = "2.30.0";
 
-/// The repository's root: the nearest folder at or above the working directory that holds `xtask/peer/cases.py`.
+/// The repository's root: the nearest folder at or above the working directory that contains `xtask/peer/cases.py`.
 pub(crate) fn repository_root() -> Result<PathBuf, String> {
     let start = std::env::current_dir().map_err(|e| format!("cannot tell the working directory: {e}"))?;
     start
@@ -19,7 +19,7 @@ pub(crate) fn repository_root() -> Result<PathBuf, String> {
 
 /// Runs one script of `xtask/peer` with `python3` and returns what it printed on standard output.
 ///
-/// Fails when the script does, with what it printed on standard error.
+/// Fails if the script fails, with the script's standard error output.
 pub(crate) fn python(root: &Path, script: &str, args: &[&str]) -> Result<String, String> {
     let path = root.join("xtask/peer").join(script);
     let output = Command::new("python3")

@@ -1,4 +1,5 @@
-//! The README of each crate, made of the front page of its library, so that what a registry shows is what is compiled.
+//! Generates the README of each crate from the front page of its library, so a registry shows text whose examples are
+//! compiled.
 
 use std::fs;
 use std::path::Path;
@@ -37,8 +38,8 @@ fn readme(package: &Package, source: &str) -> String {
     )
 }
 
-/// The documentation at the top of a library, as Markdown that stands alone: without the lines that rustdoc hides, and
-/// without links that only rustdoc can follow.
+/// The documentation at the top of a library, as Markdown that does not need rustdoc: without the lines that rustdoc
+/// hides, and without links that only rustdoc can follow.
 fn front_page(source: &str) -> String {
     let mut page = Vec::new();
     let mut code = None;
@@ -62,7 +63,7 @@ fn front_page(source: &str) -> String {
     page.join("\n").trim_end().to_owned()
 }
 
-/// Headings stand one level below the README's own.
+/// Headings are one level below the README's own headings.
 fn heading(line: &str) -> String {
     if line.starts_with("# ") { format!("#{line}") } else { line.to_owned() }
 }

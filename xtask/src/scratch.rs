@@ -1,5 +1,5 @@
-//! `cargo xtask scratch`: the front-page example of `tdb-filters`, run as a stranger would run it: in a crate of its own,
-//! outside the workspace, that depends on nothing but `tdb-filters`.
+//! `cargo xtask scratch`: the front-page example of `tdb-filters`, run as a new user would run it: in a separate crate
+//! outside the workspace that depends only on `tdb-filters`.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::peer;
 
 const PAGE: &str = "crates/tdb-filters/src/lib.rs";
-/// What the example prints.
+/// The expected output of the example.
 const EXPECTED: &str = "[100, 101, 103, 106]\n";
 
 /// Entry point: `args` are the words after `cargo xtask scratch`.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The first example with a main function, without the marks of the comment it stands in.
+/// The first example with a main function, without the comment marks.
 fn example(page: &str) -> Option<String> {
     let lines: Vec<&str> = page.lines().map_while(|line| line.strip_prefix("//!")).collect();
     let mut blocks = lines.split(|line| line.trim_start().starts_with("```"));
@@ -49,10 +49,10 @@ fn build_and_run(root: &Path, folder: &Path, example: &str) -> Result<(), String
     );
     write("Cargo.toml", &manifest)?;
     write("src/main.rs", example)?;
-    // The versions the workspace was tested with: nothing newer is looked for.
+    // Uses the versions that the workspace was tested with, and does not look for newer ones.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))
         .map_err(|error| format!("Cargo.lock: {error}"))?;
-    // Below the workspace's own target folder, so that a second run has nothing to build.
+    // Below the workspace's target folder, so a second run does not have to build anything.
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into).join("scratch");
     let output = Command::new(env!("CARGO"))

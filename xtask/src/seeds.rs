@@ -1,8 +1,8 @@
 //! `cargo xtask seeds`: the corpus of the fuzz targets, from the fixtures.
 //!
 //! Every structure of every array below `xtask/fixtures/arrays` is a candidate for its parser's target, and the first
-//! chunk of data files with a single filter for that filter's. Of the candidates a spread over all writers is
-//! kept: `fuzz/corpus` stays small.
+//! chunk of data files with a single filter is a candidate for that filter's target. Only a selection over all writers
+//! is kept, so `fuzz/corpus` stays small.
 
 mod arrays;
 mod chunks;
@@ -14,15 +14,15 @@ use std::path::Path;
 
 use crate::peer;
 
-/// Most bytes of a seed.
+/// Largest number of bytes of a seed.
 const MOST_BYTES: usize = 8 << 10;
-/// Most seeds of a target.
+/// Largest number of seeds of a target.
 const MOST_SEEDS: usize = 40;
-/// Most bytes of a target's seeds.
+/// Largest number of bytes of all seeds of a target.
 const TARGET_BYTES: usize = 40 << 10;
-/// The same for whole arrays, which hold everything else.
+/// The same limit for whole arrays, which contain everything else.
 const ARRAY_BYTES: usize = 120 << 10;
-/// Arrays that are taken beside the choice: with what only some queries meet.
+/// Arrays that are used in addition to the selection, because they contain things that only some queries read.
 const ALWAYS: [&str; 8] = [
     "2-30-0-current-domain-sparse",
     "2-30-0-deletes",
@@ -38,7 +38,7 @@ const ALWAYS: [&str; 8] = [
 #[derive(Debug, Default)]
 struct Seeds(BTreeMap<String, Vec<Seed>>);
 
-/// A candidate: where it is from, and its bytes.
+/// A candidate: its origin and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seed {
     from: String,
@@ -56,7 +56,7 @@ impl Seeds {
     }
 }
 
-/// Entry point: takes no words.
+/// Entry point: takes no arguments.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if let Some(word) = args.first() {
         return Err(format!("unknown argument {word}"));
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A spread of different candidates, small enough together.
+/// A selection of different candidates that together are small enough.
 fn choose(candidates: &[Seed], most: usize) -> Vec<Seed> {
     let mut known = BTreeSet::new();
     let different: Vec<&Seed> = candidates.iter().filter(|seed| known.insert(&seed.bytes)).collect();
@@ -97,7 +97,7 @@ fn choose(candidates: &[Seed], most: usize) -> Vec<Seed> {
     let mut chosen = Vec::new();
     for index in 0..count {
         let at = index.saturating_mul(different.len()).checked_div(count).unwrap_or(0);
-        // Where the place's own candidate is too long, a later one may fit.
+        // If the candidate at this position is too long, a later one may fit.
         let end = index.saturating_add(1).saturating_mul(different.len()).checked_div(count).unwrap_or(0);
         let share = left.checked_div(count.saturating_sub(index)).unwrap_or(0).saturating_mul(2);
         let fits = different.iter().take(end).skip(at).find(|seed| seed.bytes.len() <= share.min(left));
@@ -109,7 +109,7 @@ fn choose(candidates: &[Seed], most: usize) -> Vec<Seed> {
     chosen
 }
 
-/// Replaces a folder of the corpus; files named `found-…` are inputs that once failed, and stay.
+/// Replaces a folder of the corpus; files named `found-…` are inputs that once failed; they are kept.
 fn write(folder: &Path, seeds: &[Seed]) -> Result<(), String> {
     let error = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(error)?;

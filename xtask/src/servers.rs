@@ -1,4 +1,5 @@
-//! Object stores on the loopback interface: moto for S3, azurite for Azure. They are started by the command and end with it.
+//! Object stores on the loopback interface: moto for S3, azurite for Azure. The command starts them, and they end with
+//! it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,15 +11,15 @@ use std::time::{Duration, Instant};
 use tdb_array::{Durability, WriteStorage};
 use tdb_object_store::Locations;
 
-/// Programs of the servers are kept beside the libraries of the peers, in these versions.
+/// The servers' programs are stored next to the libraries of the peers, in these versions.
 const MOTO: &str = "moto[server]==5.2.5";
 const AZURITE: &str = "azurite@3.35.0";
-/// The account that azurite has, and its key, which is public.
+/// The account of azurite and its key, which is public.
 const ACCOUNT: &str = "devstoreaccount1";
 const ACCOUNT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// What a server speaks.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     S3,
@@ -52,7 +53,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Starts one with an empty bucket or container, `bucket`; its program is installed where there is none yet.
+    /// Starts a server with an empty bucket or container, `bucket`; its program is installed if it is missing.
     pub(crate) fn start(kind: Kind, folder: &Path) -> Result<Self, String> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;
         let port = listener.local_addr().map_err(text)?.port();
@@ -76,11 +77,11 @@ impl Server {
         Ok(server)
     }
 
-    /// Makes the bucket; `false` while nobody answers.
+    /// Creates the bucket; returns `false` as long as the server does not answer.
     fn make_bucket(&self) -> bool {
         match self.kind {
             Kind::S3 => self.put("/bucket").is_some_and(|answer| answer.contains("200")),
-            // A container can only be made with a signature, which its client makes.
+            // Creating a container needs a signature, which its client computes.
             Kind::Azure => {
                 let script = Path::new("xtask/peer/azure_container.py");
                 let mut command = Command::new("python3");
@@ -90,7 +91,7 @@ impl Server {
         }
     }
 
-    /// The first line of the answer to a plain PUT.
+    /// Sends a plain PUT and returns the first line of the response.
     fn put(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let head = format!(
@@ -107,7 +108,7 @@ impl Server {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// Where it listens, as a URL.
+    /// The URL at which it listens.
     pub(crate) fn endpoint(&self) -> String {
         match self.kind {
             Kind::S3 => format!("http://127.0.0.1:{}", self.port),
@@ -115,7 +116,7 @@ impl Server {
         }
     }
 
-    /// The options of a store, as `--store-option` takes them.
+    /// The options of a store, in the form of `--store-option`.
     pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
         match self.kind {
             Kind::S3 => vec![
@@ -168,7 +169,7 @@ pub(crate) fn upload(from: &Path, to: &dyn WriteStorage) -> Result<(), String> {
     Ok(())
 }
 
-/// moto's program: that of `TDB_MOTO`, or one installed with pip.
+/// moto's program: the one in `TDB_MOTO`, or one installed with pip.
 fn moto(port: u16) -> Result<Command, String> {
     let program = match std::env::var_os("TDB_MOTO") {
         Some(program) => PathBuf::from(program),
@@ -213,7 +214,7 @@ fn azurite(port: u16, folder: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Where programs of peers are kept.
+/// The folder for programs of peers.
 fn cache() -> Result<PathBuf, String> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);

@@ -106,7 +106,7 @@ fn datatypes() -> String {
     document("Datatypes", intro, &["code", "name", "stored as", "class", "unit", "default fill"], rows)
 }
 
-/// What `tdb-arrow` makes of each type, in both directions.
+/// The table of how `tdb-arrow` converts each type, in both directions.
 fn arrow() -> String {
     let code = |data_type: &dyn core::fmt::Display| format!("`{data_type}`");
     let rows = tdb_arrow::types::rows().map(|row| {
@@ -170,7 +170,7 @@ fn decodes(row: &registry::Row) -> bool {
     contexts().any(|context| row.pipeline().decoder_with_key(context, key(row)).is_ok())
 }
 
-/// Whether an image's worth of zeros can be encoded with the row's sample for some datatype.
+/// Whether zeros (as many bytes as an image has) can be encoded with the row's sample for some datatype.
 fn encodes(row: &registry::Row) -> bool {
     let key = Key::new([0; 32]);
     let key = (row.feature == Some("encryption")).then_some(&key);

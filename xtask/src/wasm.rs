@@ -1,7 +1,7 @@
 //! `cargo xtask wasm [--require]`: builds `tdb-wasm-reader` for WebAssembly, reads fixtures with it in Node, and prints its size.
 //!
-//! The cells that the module must return are read natively and encoded by the same crate. Without the target or without Node
-//! nothing is done and the reason printed; with `--require` that is an error.
+//! The expected cells are read natively and encoded by the same crate. Without the target or without Node, the command
+//! does nothing and prints the reason; with `--require`, that is an error.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,10 +19,10 @@ const USAGE: &str = "usage: cargo xtask wasm [--require]";
 const TARGET: &str = "wasm32-unknown-unknown";
 const TEST: &str = "crates/tdb-wasm-reader/tests/read.mjs";
 
-/// The profile of what people install: no debug information, and small.
+/// The profile for installed programs: small, and without debug information.
 const PROFILE: &str = "dist";
 
-/// The fixtures that are read, and what each is there for.
+/// The fixtures that are read, and the purpose of each.
 const FIXTURES: [(&str, &str); 13] = [
     ("1.4.0/capacity_exact", "version 1, sparse"),
     ("1.7.7/base_dense", "version 4, dense, strings, several fragments"),
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Why this machine cannot run the test, if it cannot.
+/// The reason why this machine cannot run the test; `None` if it can.
 fn missing() -> Option<String> {
     let says = |program: &str, args: &[&str]| {
         let output = Command::new(program).args(args).output().ok().filter(|output| output.status.success());
@@ -82,7 +82,7 @@ fn missing() -> Option<String> {
     None
 }
 
-/// Builds the module, and says where it is.
+/// Builds the module, and returns its path.
 fn build(root: &Path) -> Result<PathBuf, String> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
@@ -101,7 +101,7 @@ fn build(root: &Path) -> Result<PathBuf, String> {
     Ok(target.join(TARGET).join(PROFILE).join("tdb_wasm_reader.wasm"))
 }
 
-/// Writes what the module must return, and has Node compare.
+/// Writes the expected bytes, and runs Node to compare them.
 fn test(root: &Path, module: &Path, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let arrays: Vec<Value> =
@@ -117,7 +117,7 @@ fn test(root: &Path, module: &Path, folder: &Path) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{TEST} failed: {status}")) }
 }
 
-/// One fixture, as the test in Node wants it; the expected bytes go into the folder.
+/// One fixture, in the form that the test in Node needs; the expected bytes are written to the folder.
 fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
     let fixtures = root.join("xtask/fixtures");
     let (path, recorded) = (fixtures.join("arrays").join(id), fixtures.join(format!("expected/{id}.json")));
@@ -127,14 +127,15 @@ fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
     let key = json.get("key").and_then(Value::as_str);
     let dense = json.pointer("/schema/array_type").and_then(Value::as_str) == Some("dense");
     let queries = json.get("queries").and_then(Value::as_array).ok_or_else(|| format!("{id}: no queries"))?;
-    // Those of a part of the domain are left out: the module reads all. That of all of a dense one says so in numbers.
+    // Queries of a part of the domain are left out, because the module reads everything. The query of a whole dense
+    // array contains its domain as numbers.
     let whole = |query: &&Value| {
         let kind = query.get("kind").and_then(Value::as_str);
         let all = query.get("ranges").is_some_and(Value::is_null) || dense;
         matches!(kind, Some("full" | "time-travel")) && all
     };
     let mut reads: Vec<Asked> = queries.iter().filter(whole).filter_map(Asked::recorded).collect();
-    // And in every order, whatever was recorded.
+    // Also in every other order, whether or not it was recorded.
     for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered] {
         let asked = Asked { window: TimeWindow::ALL, order, query: None };
         if !reads.iter().any(|read| (read.window, read.order) == (asked.window, order)) {
@@ -144,7 +145,7 @@ fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
     let mut made = Vec::new();
     for (number, read) in reads.iter().enumerate() {
         let file = folder.join(format!("{}.{number}", id.replace('/', "-")));
-        // Not every array can be read in every order; the module then fails as well, which nothing compares.
+        // Not every array can be read in every order; the module then fails as well, and this is not compared.
         let cells = match (read.cells(&path, key), &read.query) {
             (Ok(cells), _) => cells,
             (Err(_), None) => continue,
@@ -166,7 +167,7 @@ fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
 struct Asked {
     window: TimeWindow,
     order: Layout,
-    /// The query of the fixture's JSON that has the same cells.
+    /// The query in the fixture's JSON that returns the same cells.
     query: Option<String>,
 }
 
@@ -180,7 +181,7 @@ impl Asked {
         Some(Self { window, order, query: query.get("id")?.as_str().map(str::to_owned) })
     }
 
-    /// The cells that tdb reads natively, as the module gives them.
+    /// The cells that tdb reads natively, in the form that the module returns.
     fn cells(&self, path: &Path, key: Option<&str>) -> Result<Vec<u8>, String> {
         let mut options = OpenOptions::new().window(self.window);
         if let Some(key) = key {
@@ -197,7 +198,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// How many bytes gzip at its default level makes of them.
+/// The number of bytes after gzip at its default level.
 fn gzip(bytes: &[u8]) -> Result<usize, String> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());

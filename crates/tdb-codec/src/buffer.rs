@@ -6,8 +6,8 @@ use bytemuck::Pod;
 
 use crate::num::to_u64;
 
-/// Memory that something other than this crate's allocator made: pages of the system's, say. Its bytes never move or
-/// change their number.
+/// Memory that was not allocated by this crate, for example pages obtained from the operating system. Its bytes never
+/// move, and their number never changes.
 pub trait Memory: Send + Sync {
     /// The bytes.
     fn bytes(&self) -> &[u8];
@@ -18,7 +18,7 @@ pub trait Memory: Send + Sync {
 
 /// A growable byte buffer whose first byte is aligned for every [`Native`](crate::Native) type.
 ///
-/// Decoded cells land here, and callers see them as `&[i32]`, `&[f64]`, … without a copy:
+/// It holds decoded cells, and callers see them as `&[i32]`, `&[f64]`, … without a copy:
 ///
 /// ```
 /// use tdb_codec::Buffer;
@@ -30,9 +30,9 @@ pub trait Memory: Send + Sync {
 /// ```
 #[derive(Default)]
 pub struct Buffer {
-    /// At least as long as `len` needs, unless there is memory of another kind.
+    /// Long enough for `len` bytes, unless `brought` is used.
     words: Vec<u64>,
-    /// Memory that was brought along, at least as long as `len` needs. `words` is then empty.
+    /// Memory supplied by the caller, long enough for `len` bytes. `words` is then empty.
     brought: Option<Box<dyn Memory>>,
     len: usize,
 }
@@ -44,22 +44,22 @@ impl Buffer {
         Self { words: Vec::new(), brought: None, len: 0 }
     }
 
-    /// `len` zero bytes. Fresh memory comes zeroed from the system, so this costs no pass over it.
+    /// `len` zero bytes. The system returns fresh memory zeroed, so no pass over it is needed.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         Self { words: vec![0; len.div_ceil(8)], brought: None, len }
     }
 
-    /// `len` zero bytes, or `None` where the system does not have that much: for sizes that a file or a query
-    /// asks for.
+    /// `len` zero bytes, or `None` if the system does not have that much memory. For sizes that come from a file or a
+    /// query.
     #[must_use]
     pub fn try_zeroed(len: usize) -> Option<Self> {
-        // Asking first and allocating zeroed memory afterwards keeps the pages untouched until they are used.
+        // Reserving first and allocating zeroed memory afterwards leaves the pages untouched until they are used.
         Vec::<u64>::new().try_reserve_exact(len.div_ceil(8)).ok()?;
         Some(Self::zeroed(len))
     }
 
-    /// Room for `len` bytes.
+    /// An empty buffer with capacity for `len` bytes.
     #[must_use]
     pub fn with_capacity(len: usize) -> Self {
         Self { words: Vec::with_capacity(len.div_ceil(8)), brought: None, len: 0 }
@@ -107,11 +107,11 @@ impl Buffer {
         }
     }
 
-    /// Makes the buffer `len` bytes long, with whatever bytes happen to be there: for memory that is reused and
-    /// about to be overwritten. Costs nothing if the buffer was ever that long.
+    /// Makes the buffer `len` bytes long with unspecified contents: for reused memory that is about to be overwritten.
+    /// Costs nothing if the buffer was ever that long.
     pub fn reset(&mut self, len: usize) {
         if self.room() < len {
-            // Nothing is kept, so fresh zeroed memory is cheaper than growing.
+            // The old contents are not kept, so fresh zeroed memory is cheaper than growing.
             *self = Self::zeroed(len);
         }
         self.len = len;
@@ -128,7 +128,7 @@ impl Buffer {
         }
     }
 
-    /// Bytes that are there to be used.
+    /// The number of bytes available without growing.
     fn room(&self) -> usize {
         match &self.brought {
             Some(memory) => memory.bytes().len(),
@@ -142,7 +142,7 @@ impl Buffer {
             if memory.bytes().len() >= len {
                 return;
             }
-            // It cannot grow: what it holds moves to memory that can.
+            // This memory cannot grow, so its contents move to memory that can.
             let mut grown = Self::with_capacity(len.max(self.len.saturating_mul(2)));
             grown.extend_from_slice(self.as_slice());
             *self = grown;
@@ -176,20 +176,20 @@ impl Buffer {
         bytes.get_mut(..self.len).unwrap_or_default()
     }
 
-    /// The bytes as values of `T`, in this machine's byte order; `None` if the length is no multiple of
-    /// the size of `T`.
+    /// The bytes as values of `T`, in this machine's byte order; `None` if the length is not a multiple of the size of
+    /// `T`.
     #[must_use]
     pub fn values<T: Pod>(&self) -> Option<&[T]> {
         bytemuck::try_cast_slice(self.as_slice()).ok()
     }
 
-    /// The bytes as writable values of `T`; `None` if the length is no multiple of the size of `T`.
+    /// The bytes as writable values of `T`; `None` if the length is not a multiple of the size of `T`.
     #[must_use]
     pub fn values_mut<T: Pod>(&mut self) -> Option<&mut [T]> {
         bytemuck::try_cast_slice_mut(self.as_mut_slice()).ok()
     }
 
-    /// The bytes as a `Vec`, copied.
+    /// A copy of the bytes.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.as_slice().to_vec()
@@ -243,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Eight-byte words, or what lies a byte behind their start.
+    /// Eight-byte words, or the same memory from its second byte on.
     struct Words(Vec<u64>, usize);
 
     impl Memory for Words {

@@ -8,12 +8,12 @@ use core::num::NonZeroU32;
 pub enum CellValNum {
     /// Every cell holds this many values.
     Fixed(NonZeroU32),
-    /// Cells hold any number of values; offsets tell where each starts.
+    /// A cell holds any number of values; offsets give the start of each cell.
     Var,
 }
 
 impl CellValNum {
-    /// One value a cell.
+    /// One value in each cell.
     pub const ONE: Self = Self::Fixed(NonZeroU32::MIN);
     /// The wire value of [`CellValNum::Var`].
     pub const VAR_CODE: u32 = u32::MAX;
@@ -109,9 +109,9 @@ pub enum Layout {
     ColMajor,
     /// Tile by tile in tile order, cells of a tile in cell order.
     GlobalOrder,
-    /// Whatever order is cheapest.
+    /// Any order: the one that is cheapest to produce.
     Unordered,
-    /// Along a Hilbert curve; a cell order of sparse arrays.
+    /// The order along a Hilbert curve; only a cell order of sparse arrays.
     Hilbert,
 }
 
@@ -149,10 +149,10 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Promise about the order of an attribute's values along a dense 1-D array.
+/// The order that an attribute's values are guaranteed to have in a dense 1-D array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DataOrder {
-    /// No promise.
+    /// No guarantee.
     #[default]
     Unordered,
     /// Values never decrease.

@@ -57,7 +57,7 @@ pub enum Datatype {
 
 /// The machine type a datatype's values are stored as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say what they are")]
 pub enum Physical {
     I8,
     U8,
@@ -96,11 +96,11 @@ impl Physical {
     }
 }
 
-/// What filters, fill values and query conditions ask of a datatype.
+/// The class of a datatype. Filters, fill values and query conditions treat all datatypes of a class alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DatatypeClass {
-    /// `CHAR`: a byte that is neither number nor string.
+    /// `CHAR`: a byte that is neither a number nor a string.
     Char,
     /// Integers and `BOOL`.
     Integer,
@@ -136,7 +136,7 @@ const fn row(
     Row { datatype, name, physical, class, unit }
 }
 
-/// THE table. Row `i` is code `i`; a test holds it to that.
+/// The table of datatypes. Row `i` has code `i`; a test checks this.
 const TABLE: [Row; 44] = {
     use Datatype as D;
     use DatatypeClass as C;
@@ -240,13 +240,14 @@ impl Datatype {
         self.row().physical.size()
     }
 
-    /// The class filters and conditions go by.
+    /// The class, by which filters and conditions treat it.
     #[must_use]
     pub const fn class(self) -> DatatypeClass {
         self.row().class
     }
 
-    /// What brought it, unless every version has it: the first version that every release which wrote that version knows it in.
+    /// The gate that introduced it; `None` if every version has it. It is the first version for which every release
+    /// that wrote that version knows the datatype.
     #[must_use]
     pub const fn gate(self) -> Option<Gate> {
         match self {

@@ -1,4 +1,4 @@
-//! One small `Copy` error for everything that can be wrong with bytes.
+//! One small `Copy` error type for everything that can be wrong with a sequence of bytes.
 
 use thiserror::Error as ThisError;
 
@@ -9,12 +9,12 @@ pub type Result<T> = core::result::Result<T, Error>;
 
 /// What is wrong with a byte sequence, where, and while reading which field.
 ///
-/// `offset` is absolute: sub-readers keep the position in the file (or in the unfiltered payload) they
-/// were cut from, so the number can be looked up in a hex dump.
+/// `offset` is absolute: sub-readers keep the position in the file (or in the unfiltered payload) they were cut from,
+/// so the offset can be looked up in a hex dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[error("{what} at offset {offset}: {kind}")]
 pub struct Error {
-    /// Name of the field that was being read, in the specification's words.
+    /// Name of the field that was being read, as the specification names it.
     pub what: &'static str,
     /// Absolute offset of the field's first byte.
     pub offset: u64,
@@ -62,16 +62,16 @@ pub enum ErrorKind {
         /// One of the operands, as read.
         value: u64,
     },
-    /// Two fields that must agree do not.
-    #[error("found {found} where {expected} was promised")]
+    /// Two fields that must agree differ.
+    #[error("found {found}, expected {expected}")]
     Mismatch {
-        /// What an earlier field promised.
+        /// The value that an earlier field requires.
         expected: u32,
-        /// What was found.
+        /// The value that was found.
         found: u32,
     },
-    /// A length that must equal another one does not.
-    #[error("length is {value}, which does not match the length promised elsewhere")]
+    /// A length that differs from another length that it must equal.
+    #[error("length is {value}, which does not match the length stored elsewhere")]
     WrongLength {
         /// The length as read.
         value: u64,
@@ -88,7 +88,7 @@ pub enum ErrorKind {
         /// The version as read.
         version: u32,
     },
-    /// Something to be written that the format version to write cannot say.
+    /// A value to be written that the format version to write cannot represent.
     #[error("format version {version} cannot hold it")]
     NotInVersion {
         /// The version to write.

@@ -1,5 +1,5 @@
 //! The vocabulary of the TileDB storage format: bounded little-endian reads and writes, datatypes, and the version gate
-//! table. Nothing in this crate knows a structure larger than a field.
+//! table. This crate knows no structure larger than a field.
 //!
 //! Every structure of the format is a run of little-endian fields without padding or alignment. A string is a `u32`
 //! (sometimes `u64`) length followed by its bytes; a list is a count followed by its items:
@@ -20,7 +20,7 @@
 //!
 //! let bytes = [2, 0, 0, 0, 3, 0, 0, 0, b'd', b'i', b'm', 1, 0, 0, 0, b'x'];
 //! let mut reader = Reader::new(&bytes);
-//! // A name takes at least its four length bytes, which bounds the count by what is left.
+//! // A name takes at least its four length bytes, so the bytes that are left bound the count.
 //! let count = reader.count_u32(4, "dimension count")?;
 //! let mut names = Vec::with_capacity(count);
 //! for _ in 0..count {
@@ -38,7 +38,7 @@
 //! # Ok::<(), tdb_codec::Error>(())
 //! ```
 //!
-//! Differences between format versions are rows of one table, [`Gate`]; no other crate holds a version number:
+//! Differences between format versions are rows of one table, [`Gate`]; no other crate contains a version number:
 //!
 //! ```
 //! use tdb_codec::{FormatVersion, Gate};
@@ -50,8 +50,8 @@
 //! # Ok::<(), tdb_codec::UnsupportedVersion>(())
 //! ```
 //!
-//! Whoever reads untrusted bytes also says what they may cost: [`Limits`] bounds single allocations, and a [`Budget`]
-//! is charged before a buffer grows and released after.
+//! A caller that reads untrusted bytes also sets how much memory they may use: [`Limits`] bounds single allocations,
+//! and a [`Budget`] is charged before a buffer grows and released afterwards.
 //!
 //! What this crate does not know: any structure larger than a field, filters, files, paths, threads, clocks.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a caller is willing to spend on bytes it does not trust.
+//! How much memory a caller allows for bytes it does not trust.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,27 +8,27 @@ use crate::{ErrorKind, to_u64};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Largest unfiltered tile, in bytes. The format has no limit of its own.
+    /// Largest unfiltered tile, in bytes. The format itself sets no limit.
     pub tile_bytes: u64,
     /// Largest unfiltered metadata structure (schema, fragment metadata section, …), in bytes.
     pub metadata_bytes: u64,
-    /// What filters may hold between their steps at any one time, all threads together, in bytes.
+    /// The most memory that filters may hold between their steps at any one time, in bytes, over all threads together.
     pub scratch_bytes: u64,
 }
 
 impl Limits {
-    /// No structure is refused for its size; budgets still apply.
+    /// No structure is rejected because of its size; budgets still apply.
     pub const NONE: Self = Self { tile_bytes: u64::MAX, metadata_bytes: u64::MAX, scratch_bytes: u64::MAX };
 }
 
 impl Default for Limits {
-    /// 4 GiB a tile (what a chunk length can express), 1 GiB a metadata structure, 1 GiB between filters.
+    /// 4 GiB for a tile (the largest chunk length), 1 GiB for a metadata structure, 1 GiB between filters.
     fn default() -> Self {
         Self { tile_bytes: 4 << 30, metadata_bytes: 1 << 30, scratch_bytes: 1 << 30 }
     }
 }
 
-/// Bytes that may still be allocated, charged before growth and released after.
+/// The number of bytes that may still be allocated. It is charged before a buffer grows and released afterwards.
 ///
 /// Shared by reference between the jobs of one operation.
 ///

@@ -1,4 +1,4 @@
-//! The ten machine types behind every datatype, and the one place that dispatches on them.
+//! The ten machine types that all datatypes are stored as, and the one place that dispatches on them.
 
 use core::cmp::Ordering;
 use core::fmt::Debug;
@@ -9,7 +9,7 @@ use crate::Physical;
 
 /// A machine type that cells are made of.
 pub trait Native: Pod + Copy + Debug + PartialOrd + PartialEq + Send + Sync + 'static {
-    /// The physical type this is.
+    /// The [`Physical`] type of this machine type.
     const PHYSICAL: Physical;
     /// Size in bytes.
     const SIZE: usize = size_of::<Self>();
@@ -17,10 +17,10 @@ pub trait Native: Pod + Copy + Debug + PartialOrd + PartialEq + Send + Sync + 's
     /// Reads a value from exactly [`Self::SIZE`] little-endian bytes; `None` for any other length.
     fn from_le(bytes: &[u8]) -> Option<Self>;
 
-    /// The little-endian bytes of the value appended to `out`.
+    /// Appends the little-endian bytes of the value to `out`.
     fn write_le(self, out: &mut Vec<u8>);
 
-    /// A total order that agrees with `<` where that is defined; NaNs sort after everything.
+    /// A total order that agrees with `<` wherever `<` is defined; NaNs sort last.
     fn total_order(&self, other: &Self) -> Ordering;
 
     /// The value as the nearest `f64`.
@@ -69,7 +69,7 @@ native! {
 }
 
 fn float_order<T: PartialOrd>(a: &T, b: &T) -> Ordering {
-    // Only a NaN is unequal to itself. -0.0 and 0.0 are equal, as `<` says.
+    // Only a NaN is unequal to itself. -0.0 and 0.0 compare equal, as they do with `<`.
     #[expect(clippy::eq_op, reason = "a value that differs from itself is a NaN")]
     a.partial_cmp(b).unwrap_or_else(|| (a != a).cmp(&(b != b)))
 }
@@ -79,12 +79,12 @@ pub trait PhysicalVisitor {
     /// What the computation returns.
     type Output;
 
-    /// Runs it for `T`.
+    /// Runs the computation for `T`.
     fn visit<T: Native>(self) -> Self::Output;
 }
 
 impl Physical {
-    /// Runs `visitor` for the machine type: the one dispatch point of the project.
+    /// Runs `visitor` for this machine type. This is the only dispatch on machine types in the project.
     ///
     /// ```
     /// use tdb_codec::{Native, Physical, PhysicalVisitor};

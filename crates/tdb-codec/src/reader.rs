@@ -25,13 +25,13 @@ impl<'a> Reader<'a> {
         Self { rest: bytes, offset, trace: None }
     }
 
-    /// The same reader, which also notes every field it reads in `trace`.
+    /// The same reader, which also records in `trace` every field it reads.
     #[must_use]
     pub const fn traced(self, trace: &'a Trace) -> Self {
         Self { trace: Some(trace), ..self }
     }
 
-    /// The same reader without its trace, for bytes that were noted before.
+    /// The same reader without its trace, for bytes that are already recorded.
     #[must_use]
     pub const fn untraced(self) -> Self {
         Self { trace: None, ..self }
@@ -230,8 +230,8 @@ impl<'a> Reader<'a> {
         decode(code).ok_or_else(|| start.error(what, ErrorKind::InvalidValue { value: u64::from(code) }))
     }
 
-    /// Reads a `u32` count of items that take at least `min_item_size` bytes each. The result is bounded by
-    /// the bytes that are left, so it may become a capacity.
+    /// Reads a `u32` count of items that take at least `min_item_size` bytes each. The bytes that are left bound the
+    /// result, so it is safe to use as a capacity.
     ///
     /// # Errors
     /// [`ErrorKind::CountTooLarge`] if the remaining bytes cannot hold that many items.
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
     /// Reads a `u32` length and that many bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEnd`] if they are not there.
+    /// [`ErrorKind::UnexpectedEnd`] if fewer bytes are left.
     pub fn bytes_u32(&mut self, what: &'static str) -> Result<&'a [u8]> {
         let len = self.u32(what)?;
         self.take_u64(u64::from(len), what)
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
     /// Reads a `u64` length and that many bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::UnexpectedEnd`] if they are not there.
+    /// [`ErrorKind::UnexpectedEnd`] if fewer bytes are left.
     pub fn bytes_u64(&mut self, what: &'static str) -> Result<&'a [u8]> {
         let len = self.u64(what)?;
         self.take_u64(len, what)
@@ -303,7 +303,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads `count` little-endian `u64`s; `count` is compared with the bytes left before anything grows.
+    /// Reads `count` little-endian `u64`s; `count` is compared with the bytes that are left before any memory is
+    /// allocated.
     ///
     /// # Errors
     /// [`ErrorKind::UnexpectedEnd`] or [`ErrorKind::Overflow`].
@@ -321,14 +322,14 @@ impl<'a> Reader<'a> {
     /// [`ErrorKind::UnexpectedEnd`] if fewer are left.
     pub fn sub(&mut self, len: u64, what: &'static str) -> Result<Self> {
         let offset = self.offset;
-        // The region's own fields are what a trace is about.
+        // The trace records the fields inside the region, not the region as a whole.
         let trace = self.trace.take();
         let bytes = self.take_u64(len, what);
         self.trace = trace;
         Ok(Self { rest: bytes?, offset, trace })
     }
 
-    /// Declares a structure finished.
+    /// Checks that a structure ends here.
     ///
     /// # Errors
     /// [`ErrorKind::TrailingBytes`] if bytes are left.

@@ -1,10 +1,10 @@
-//! Tables of fields: what stands in a structure's bytes, for the documentation and for a test that proves it.
+//! Tables of fields: the byte layout of each structure, for the documentation and for a test that checks it.
 
 use core::fmt;
 
 use crate::{FormatVersion, Gate, TracedField};
 
-/// How a field stands in the bytes.
+/// How a field is encoded.
 #[derive(Clone, Copy, Debug)]
 pub enum Wire {
     /// One byte.
@@ -13,26 +13,26 @@ pub enum Wire {
     U32,
     /// A 64-bit integer.
     U64,
-    /// Bytes whose number follows from what came before.
+    /// Bytes; the number of bytes follows from earlier fields.
     Bytes,
     /// A 32-bit length and that many bytes.
     String32,
     /// A 64-bit length and that many bytes.
     String64,
-    /// 64-bit integers whose number follows from what came before.
+    /// 64-bit integers; the number of integers follows from earlier fields.
     Words,
     /// A 64-bit count and that many 64-bit integers.
     List,
-    /// Intervals: low and high end of fixed size, or for strings two 64-bit lengths and both ends.
+    /// Intervals: the low and the high end, both of fixed size; for strings, two 64-bit lengths and both ends.
     Ranges,
-    /// Fields that depend on another one, under any of these names.
+    /// Fields that depend on another field; each has one of these names.
     OneOf(&'static [&'static str]),
-    /// A structure with a table of its own.
+    /// A structure that has its own table.
     Structure(&'static Structure),
 }
 
 impl Wire {
-    /// As the documentation says it.
+    /// The encoding in the words of the documentation.
     #[must_use]
     pub fn text(self) -> String {
         match self {
@@ -50,7 +50,7 @@ impl Wire {
         }
     }
 
-    /// Lengths of the notes a trace has of one such field; `None` for any.
+    /// Lengths of the entries that a trace has for one such field; `None` allows any length.
     const fn notes(self) -> &'static [Option<u64>] {
         match self {
             Self::U8 => &[Some(1)],
@@ -64,14 +64,14 @@ impl Wire {
     }
 }
 
-/// How often a field stands there.
+/// How often a field occurs.
 #[derive(Clone, Copy, Debug)]
 pub enum Times {
     /// Once.
     Once,
-    /// Once or not at all: if what the text says holds.
+    /// Once if the condition in the text is true, otherwise not at all.
     If(&'static str),
-    /// Any number of times: once for each of what the text names.
+    /// Any number of times: once for each item that the text names.
     Each(&'static str),
 }
 
@@ -80,44 +80,44 @@ pub enum Times {
 pub struct FieldRow {
     /// The field's name: the one its parser gives to the [`Reader`](crate::Reader).
     pub name: &'static str,
-    /// How it stands in the bytes.
+    /// How it is encoded.
     pub wire: Wire,
     /// How often.
     pub times: Times,
-    /// What it came with; `None` for a field that the structure always had.
+    /// The gate that introduced it; `None` for a field that the structure always had.
     pub since: Option<Gate>,
-    /// What it went with.
+    /// The gate that removed it.
     pub until: Option<Gate>,
-    /// What else there is to say.
+    /// A remark, or an empty text.
     pub note: &'static str,
 }
 
 impl FieldRow {
-    /// A field that stands once in every version.
+    /// A field that occurs once, in every version.
     #[must_use]
     pub const fn new(name: &'static str, wire: Wire) -> Self {
         Self { name, wire, times: Times::Once, since: None, until: None, note: "" }
     }
 
-    /// The same field, since a gate opened.
+    /// The same field, present from the version of `gate` on.
     #[must_use]
     pub const fn since(self, gate: Gate) -> Self {
         Self { since: Some(gate), ..self }
     }
 
-    /// The same field, until a gate opened.
+    /// The same field, present only before the version of `gate`.
     #[must_use]
     pub const fn until(self, gate: Gate) -> Self {
         Self { until: Some(gate), ..self }
     }
 
-    /// The same field, if something holds.
+    /// The same field, present only if `condition` is true.
     #[must_use]
     pub const fn when(self, condition: &'static str) -> Self {
         Self { times: Times::If(condition), ..self }
     }
 
-    /// The same field, once for each of something.
+    /// The same field, once for each `item`.
     #[must_use]
     pub const fn each(self, item: &'static str) -> Self {
         Self { times: Times::Each(item), ..self }
@@ -138,8 +138,8 @@ impl FieldRow {
 
 /// The table of a structure's fields, in the order of the bytes.
 ///
-/// It stands next to the parser and does not drive it: `tdb-array`'s test of all fixtures compares the fields that the
-/// parser notes in a [`Trace`](crate::Trace) with the table of that version.
+/// The table is kept next to the parser and does not drive it. `tdb-array`'s test of all fixtures compares the fields
+/// that the parser records in a [`Trace`](crate::Trace) with the table of that version.
 ///
 /// ```
 /// use tdb_codec::{FieldRow, FormatVersion, Gate, Reader, Structure, Trace, Wire};
@@ -165,15 +165,15 @@ pub struct Structure {
     pub name: &'static str,
     /// Its fields.
     pub rows: &'static [FieldRow],
-    /// What it came with.
+    /// The gate that introduced it.
     pub since: Option<Gate>,
-    /// What it went with.
+    /// The gate that removed it.
     pub until: Option<Gate>,
     /// The functions that read and write it; empty for a part of another structure.
     pub code: (&'static str, &'static str),
 }
 
-/// Where a trace is not what a table says.
+/// The first place where a trace differs from a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableMismatch {
     /// Index in the trace.
@@ -199,19 +199,19 @@ impl Structure {
         Self { name, rows, since: None, until: None, code: ("", "") }
     }
 
-    /// The same structure, since a gate opened.
+    /// The same structure, present from the version of `gate` on.
     #[must_use]
     pub const fn since(self, gate: Gate) -> Self {
         Self { since: Some(gate), ..self }
     }
 
-    /// The same structure, until a gate opened.
+    /// The same structure, present only before the version of `gate`.
     #[must_use]
     pub const fn until(self, gate: Gate) -> Self {
         Self { until: Some(gate), ..self }
     }
 
-    /// The same structure with the names of what reads and writes it.
+    /// The same structure with the names of the functions that read and write it.
     #[must_use]
     pub const fn code(self, read: &'static str, write: &'static str) -> Self {
         Self { code: (read, write), ..self }
@@ -236,7 +236,7 @@ impl Structure {
         })
     }
 
-    /// Compares what a parser noted with the table of `version`: names, order, and lengths.
+    /// Compares the fields that a parser recorded with the table of `version`: names, order, and lengths.
     ///
     /// # Errors
     /// The first field that differs.

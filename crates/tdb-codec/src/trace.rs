@@ -1,4 +1,4 @@
-//! A record of which bytes were read as what: how a file is explained byte by byte.
+//! A record of the fields a parser read: the offset, length and name of each. It explains a file byte by byte.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,12 +11,12 @@ pub struct TracedField {
     pub offset: u64,
     /// Number of bytes.
     pub len: u64,
-    /// What it was read as.
+    /// The name of the field.
     pub what: &'static str,
 }
 
-/// Notes every field that readers attached to it read, in reading order. The parsers themselves thereby explain
-/// a file; no layout is written down twice.
+/// Records every field that the attached readers read, in reading order. The parsers themselves thus explain a file,
+/// and no layout has to be written down a second time.
 ///
 /// ```
 /// use tdb_codec::{Reader, Trace};
@@ -45,7 +45,7 @@ impl Trace {
         self.fields.lock().unwrap_or_else(PoisonError::into_inner).push(field);
     }
 
-    /// The fields noted so far, in reading order.
+    /// The fields recorded so far, in reading order.
     #[must_use]
     pub fn fields(&self) -> Vec<TracedField> {
         self.fields.lock().unwrap_or_else(PoisonError::into_inner).clone()

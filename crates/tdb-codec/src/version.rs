@@ -1,4 +1,4 @@
-//! The version gate table: the one place of the project that knows version numbers.
+//! The version gate table: the only place in the project that contains version numbers.
 
 use core::fmt;
 
@@ -6,12 +6,12 @@ use thiserror::Error as ThisError;
 
 /// A storage format version (1 to 23).
 ///
-/// There is deliberately no ordering and no comparison with integers: code asks [`FormatVersion::has`], so
-/// that every version condition is a named row of [`Gate`].
+/// It deliberately has no ordering and cannot be compared with integers: code calls [`FormatVersion::has`], so every
+/// version condition is a named row of [`Gate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FormatVersion(u32);
 
-/// A version number outside what this build reads.
+/// A version number that this build does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[error("{} is not supported (this build reads {oldest} to {newest})", version_text(*.0),
     oldest = FormatVersion::OLDEST, newest = FormatVersion::NEWEST)]
@@ -25,7 +25,7 @@ impl FormatVersion {
     pub const OLDEST: Self = Self(1);
     /// The newest version this build reads: 23, which no released libtiledb writes.
     pub const NEWEST: Self = Self(23);
-    /// What libtiledb 2.25 to 2.30 write today.
+    /// The version that libtiledb 2.25 to 2.30 write.
     pub const CURRENT: Self = Self(22);
 
     /// Checks a number read from a file.
@@ -46,14 +46,14 @@ impl FormatVersion {
         self.0
     }
 
-    /// Whether this version has what `gate` names.
+    /// Whether this version has the feature of `gate`.
     #[inline]
     #[must_use]
     pub const fn has(self, gate: Gate) -> bool {
         self.0 >= gate.since()
     }
 
-    /// The last version without what `gate` names; the oldest, if all have it.
+    /// The last version without the feature of `gate`; the oldest version if all have it.
     #[must_use]
     pub const fn before(gate: Gate) -> Self {
         let since = gate.since();
@@ -72,10 +72,10 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// The bit that builds of libtiledb 2.12 to 2.28 with experimental features set in the versions they wrote.
+/// The bit that libtiledb 2.12 to 2.28, when built with experimental features, sets in the version numbers it writes.
 const EXPERIMENTAL: u32 = 1 << 31;
 
-/// What a version number means, whether this build reads it or not.
+/// Describes a version number, whether or not this build reads it.
 pub(crate) fn version_text(number: u32) -> String {
     if number == u32::MAX {
         "a format version of an experimental build of libtiledb".to_owned()
@@ -88,7 +88,7 @@ pub(crate) fn version_text(number: u32) -> String {
 
 macro_rules! gates {
     ($($(#[$doc:meta])* $name:ident = $since:literal, $text:literal;)*) => {
-        /// Something that came with a format version. Each row is one "new in version N" of the specification.
+        /// A feature that a format version introduced. Each row is one "new in version N" of the specification.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Gate {
@@ -105,7 +105,7 @@ macro_rules! gates {
                 match self { $(Self::$name => $since,)* }
             }
 
-            /// What it is, in one line.
+            /// A description in one line.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
@@ -123,42 +123,42 @@ macro_rules! gates {
 gates! {
     SplitCoordinates = 2, "A `__coords` tile always holds all values of dimension 0, then of dimension 1, …";
     FragmentFooter = 3, "Fragment metadata is a run of generic tiles and a raw footer; names are `__t1_t2_uuid`; R-tree";
-    ArrayMetadata = 4, "Arrays have metadata of their own, in `__meta`";
-    Checksums = 5, "MD5 and SHA-256 filters (of the libraries that write version 4, 1.7.0 does not know them)";
-    DimensionFiles = 5, "One data file a dimension; heterogeneous and string dimensions; domain types move into dimensions";
-    DateRectangles = 5, "Bounding rectangles and non-empty domains of date dimensions hold their cells";
-    CommitFiles = 5, "A fragment counts once its commit file exists (`.ok`, later `.wrt`); names end in the version";
+    ArrayMetadata = 4, "Arrays have metadata, in `__meta`";
+    Checksums = 5, "MD5 and SHA-256 filters (of the libraries that write version 4, 1.7.0 does not have them)";
+    DimensionFiles = 5, "One data file for each dimension; heterogeneous and string dimensions; each dimension stores its own datatype";
+    DateRectangles = 5, "Bounding rectangles and non-empty domains of date dimensions contain their cells";
+    CommitFiles = 5, "A fragment is visible once its commit file exists (`.ok`, later `.wrt`); fragment names end in the version";
     AllowsDuplicates = 5, "The schema says whether coordinates may repeat";
     FillValues = 6, "Attributes store their fill value";
     Nullable = 7, "Nullable attributes, validity files and validity filters";
     HilbertOrder = 7, "Cells in Hilbert order";
-    WideTiles = 7, "Tile extents past the largest number of a signed type, which whole domains have (libraries before take them for negative)";
+    WideTiles = 7, "Tile extents above the maximum of a signed type, as needed for domains that span the whole type (earlier libraries read them as negative)";
     PercentEncodedFileNames = 8, "Data files are named after the percent-encoded field";
     IndexedFileNames = 9, "Data files are named after the field's index (`a0.tdb`, `d1_var.tdb`, …)";
-    RelativeConsolidatedNames = 9, "Consolidated fragment metadata holds bare fragment names";
-    NarrowTileCells = 9, "Libraries (2.3 to 2.14) count the cells of a dense tile in the type of its dimensions, and crash where there are more than that holds";
+    RelativeConsolidatedNames = 9, "Consolidated fragment metadata contains fragment names without a path";
+    NarrowTileCells = 9, "Libraries (2.3 to 2.14) count the cells of a dense tile in the type of its dimensions, and crash if the count does not fit that type";
     TimeTypes = 9, "`TIME_*` datatypes";
-    WideDomains = 9, "Dense dimensions of a signed type longer than its largest number (libraries before compute with what overflows)";
-    BrokenSmallIntegers = 9, "Libraries (2.3 to 2.9) fail on, and hang over, dense `INT8` and `INT16` dimensions with negative coordinates";
+    WideDomains = 9, "Dense dimensions of a signed type with more cells than the type's maximum (in earlier libraries the computation overflows)";
+    BrokenSmallIntegers = 9, "Libraries (2.3 to 2.9) fail or hang on dense `INT8` and `INT16` dimensions with negative coordinates";
     SchemaFolder = 10, "Schemas live in `__schema`; a fragment's footer names its schema and is followed by its length";
-    TypedValidity = 10, "Libraries (2.6 to 2.10) filter validity tiles of dense cells in row- or column-major order as if they held the attribute's values";
+    TypedValidity = 10, "Libraries (2.6 to 2.10) filter validity tiles of dense cells in row- or column-major order as if they contained the attribute's values";
     TileStatistics = 11, "Fragment metadata holds each tile's min, max, sum and null count";
     NoLockFile = 11, "Arrays are created without an empty `__lock.tdb`";
-    WholeCellChunks = 11, "Chunks of var-length values begin at a cell";
+    WholeCellChunks = 11, "Chunks of var-length values begin at the start of a cell";
     BlobType = 11, "`BLOB` datatype";
     FragmentFolders = 12, "`__fragments`, `__commits` (`.wrt`) and `__fragment_meta` folders";
-    Groups = 12, "Groups list their members in `__group`, in files with versions of their own";
+    Groups = 12, "Groups list their members in `__group`, in files that have a separate version number";
     FragmentStatistics = 12, "Fragment metadata holds the whole fragment's min, max, sum and null count";
     AsciiRleStrings = 12, "RLE on var-length `STRING_ASCII` holds the strings' lengths; the offsets tile is empty";
     AsciiDictionaryStrings = 13, "DICTIONARY on var-length `STRING_ASCII` holds the strings' lengths";
     CellTimestamps = 14, "Footer flag: the fragment has a timestamp for each cell";
-    MendedSmallIntegers = 14, "Libraries take dense `INT8` and `INT16` dimensions with negative coordinates again";
+    MendedSmallIntegers = 14, "Libraries accept dense `INT8` and `INT16` dimensions with negative coordinates again";
     BoolType = 14, "`BOOL` datatype";
     ByteValidity = 15, "Libraries filter all validity tiles as bytes again";
     ScaleFloatFilter = 15, "SCALE_FLOAT filter";
     DeleteMetadata = 15, "Footer flag: the fragment has a delete timestamp for each cell";
-    OverlappingTimeWindows = 15, "A sparse fragment is read when its time range overlaps the window (before: lies inside it)";
-    TrustedTileStatistics = 16, "Dense tile statistics leave out the padding";
+    OverlappingTimeWindows = 15, "A sparse fragment is read if its time range overlaps the window (before: only if it is inside the window)";
+    TrustedTileStatistics = 16, "Statistics of dense tiles do not include the padding";
     DeleteFiles = 16, "Delete and update commit files; the footer locates the processed conditions";
     XorFilter = 16, "XOR filter";
     OrderedAttributes = 17, "Attributes have a data order";
@@ -171,13 +171,13 @@ gates! {
     RelativeVacuumFiles = 19, "Vacuum files hold array-relative paths";
     Enumerations = 20, "The schema lists enumerations; attributes name theirs";
     DoubleDeltaReinterpret = 20, "DOUBLE_DELTA options end in a reinterpret datatype";
-    TypePropagation = 20, "Libraries take each filter's output type for the next filter's input type";
-    UnfilteredOldDimensions = 20, "Dimension files in arrays of before `DimensionFiles` are unfiltered (before: coords filters)";
+    TypePropagation = 20, "Libraries use each filter's output type as the next filter's input type";
+    UnfilteredOldDimensions = 20, "Dimension files of arrays created before `DimensionFiles` are unfiltered (before: the coords filters)";
     FilterDates = 20, "Bit-width reduction and positive delta work on date and time types";
     SetConditions = 20, "Delete conditions IN and NOT IN";
-    NullableStringStatistics = 21, "Statistics of nullable fixed-length strings in dense arrays are right";
+    NullableStringStatistics = 21, "Statistics of nullable fixed-length strings in dense arrays are correct";
     CurrentDomain = 22, "The schema holds the current domain";
-    HilbertTies = 22, "Cells that share a place on the Hilbert curve are in row-major order (libraries up to 2.22 store them by their last dimension first)";
+    HilbertTies = 22, "Cells with the same Hilbert value are in row-major order (libraries up to 2.22 sort them by their last dimension first)";
     GeometryTypes = 22, "`GEOM_WKB` and `GEOM_WKT` datatypes";
     OptionalSections = 23, "The footer ends in optional sections (global-order bounds)";
 }

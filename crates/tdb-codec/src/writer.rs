@@ -46,7 +46,7 @@ impl Writer {
         &self.bytes
     }
 
-    /// Gives up the buffer.
+    /// Returns the buffer.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         self.bytes
@@ -97,7 +97,7 @@ impl Writer {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// Appends a length of this machine as a `u32`.
+    /// Appends a `usize` length as a `u32`.
     ///
     /// # Errors
     /// [`ErrorKind::Overflow`] if it does not fit.
@@ -125,11 +125,11 @@ impl Writer {
         self.bytes(bytes);
     }
 
-    /// Appends a `u32` placeholder for the length of what `body` writes, and fills it in afterwards. The
-    /// placeholder is the maximum, so a forgotten patch cannot pass for a valid length.
+    /// Appends a `u32` placeholder, calls `body`, and then replaces the placeholder with the number of bytes that
+    /// `body` wrote. The placeholder is `u32::MAX`, so if it is never replaced, it is not mistaken for a valid length.
     ///
     /// # Errors
-    /// [`ErrorKind::Overflow`] if the body takes 4 GiB or more, or whatever `body` returns.
+    /// [`ErrorKind::Overflow`] if the body takes 4 GiB or more, or any error that `body` returns.
     pub fn nested_u32(
         &mut self,
         what: &'static str,
@@ -150,7 +150,7 @@ impl Writer {
 }
 
 impl From<Vec<u8>> for Writer {
-    /// Appends to `bytes`, whose room is reused.
+    /// A writer that appends to `bytes` and reuses its capacity.
     fn from(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }

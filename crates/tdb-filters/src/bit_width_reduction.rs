@@ -1,4 +1,4 @@
-//! BIT_WIDTH_REDUCTION (7): integers as narrow offsets from the minimum of a window (section 6.3).
+//! BIT_WIDTH_REDUCTION (7): integers as narrow offsets from the minimum of their window.
 //!
 //! Chunk metadata:
 //!
@@ -10,9 +10,9 @@
 //! | per window: bit width | u8: 8, 16, 32 or 64 |
 //! | per window: **unfiltered** length | u32 |
 //!
-//! Data: the windows in order. A window whose width is that of the type, or whose length is no multiple of
-//! its size, is raw, and its base means nothing. Active for 16- to 64-bit integers, and for dates and times
-//! since [`Gate::FilterDates`]; elsewhere there is neither metadata nor change.
+//! Data: the windows in order. A window is raw, and its base has no meaning, if its width is that of the type or its
+//! length is not a multiple of the type's size. The filter is active for 16- to 64-bit integers, and for dates and
+//! times since [`Gate::FilterDates`]; for other types it writes no metadata and changes nothing.
 //!
 //! Options: max window size u32.
 
@@ -22,7 +22,7 @@ use crate::error::{ErrorKind, Kind};
 use crate::kernels::{narrow_windows, widen_windows};
 use crate::windows::windows;
 
-/// The integers the filter works on; `None` where it does nothing.
+/// The integer type that the filter works on; `None` if the filter does nothing.
 pub(crate) fn integers(datatype: Datatype, fragment_version: FormatVersion) -> Option<Physical> {
     match datatype.class() {
         DatatypeClass::Integer if datatype.size() > 1 => Some(datatype.physical()),
@@ -42,7 +42,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Reads the block of a filter on `size`-byte integers; the windows add up to `len`.
+    /// Reads the block of a filter on `size`-byte integers; the lengths of the windows add up to `len`.
     pub(crate) fn parse(size: usize, block: &mut Reader<'a>) -> Kind<Self> {
         let len = block.u32("input length")?;
         let entry = size.saturating_add(5);

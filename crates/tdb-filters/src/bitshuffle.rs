@@ -1,4 +1,4 @@
-//! BITSHUFFLE (8): bits of equal weight side by side (section 6.2).
+//! BITSHUFFLE (8): bits of equal significance next to each other.
 //!
 //! Chunk metadata:
 //!
@@ -7,10 +7,10 @@
 //! | part count | u32 |
 //! | per part: length | u32 |
 //!
-//! Data keeps its length. An input that is no multiple of 8 bytes is stored as two parts: its multiple of 8,
-//! and the rest. A part that is a multiple of both 8 and the value size is transformed in blocks of 8192
-//! bytes: with `n` values in a block (rounded down to a multiple of 8; the others are copied behind), bit
-//! `i mod 8` of byte `(8·b + k)·n/8 + i/8` is bit `k` of byte `b` of value `i`. Other parts are copied.
+//! Data keeps its length. An input whose length is not a multiple of 8 is stored as two parts: the largest multiple of
+//! 8, and the rest. A part that is a multiple of both 8 and the value size is transformed in blocks of 8192 bytes:
+//! with `n` values in a block (rounded down to a multiple of 8; the other values are copied after them), bit `i mod 8`
+//! of byte `(8·b + k)·n/8 + i/8` is bit `k` of byte `b` of value `i`. Other parts are copied.
 
 use tdb_codec::{Reader, Writer};
 
@@ -18,7 +18,7 @@ use crate::error::Kind;
 use crate::kernels::{BLOCK, Planes, shuffle_bits, unshuffle_bits};
 use crate::parts::{each_part, read_lengths};
 
-/// Reads the metadata block and puts the bits of `src` back together in `dst`, which is as long.
+/// Reads the metadata block and undoes the shuffle of `src` into `dst`, which has the same length.
 pub(crate) fn decode(
     size: usize,
     block: &mut Reader<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and the shuffled bits of `src` to `dst`, which is as long.
+/// Appends the metadata block, and writes the shuffled bits of `src` to `dst`, which has the same length.
 pub(crate) fn encode(
     size: usize,
     src: &[u8],

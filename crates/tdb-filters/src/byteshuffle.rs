@@ -1,4 +1,4 @@
-//! BYTESHUFFLE (9): bytes of equal weight side by side (section 6.1).
+//! BYTESHUFFLE (9): bytes of equal significance next to each other.
 //!
 //! Chunk metadata:
 //!
@@ -7,22 +7,22 @@
 //! | part count | u32 |
 //! | per part: length | u32 |
 //!
-//! Data keeps its length. In a part of `n` values, output byte `j·n + i` is byte `j` of value `i`; bytes
-//! behind the last whole value are copied. The size is that of the datatype, not of the cell.
+//! Data keeps its length. In a part of `n` values, output byte `j·n + i` is byte `j` of value `i`; bytes after the last
+//! whole value are copied. The size is that of the datatype, not of the cell.
 
 use crate::error::Kind;
 use crate::kernels::{shuffle, unshuffle};
 use crate::parts::{each_part, read_lengths};
 use tdb_codec::{Reader, Writer};
 
-/// Reads the metadata block and puts the bytes of `src` back together in `dst`, which is as long.
+/// Reads the metadata block and undoes the shuffle of `src` into `dst`, which has the same length.
 pub(crate) fn decode(size: usize, block: &mut Reader<'_>, src: &[u8], dst: &mut [u8]) -> Kind<()> {
     let lengths = read_lengths(block, src.len())?;
     each_part(lengths, src, dst, |src, dst| unshuffle(size, src, dst));
     Ok(())
 }
 
-/// Appends the metadata block, and the shuffled bytes of the one part `src` to `dst`, which is as long.
+/// Appends the metadata block, and writes the shuffled bytes of the one part `src` to `dst`, which has the same length.
 pub(crate) fn encode(size: usize, src: &[u8], block: &mut Writer, dst: &mut [u8]) -> Kind<()> {
     block.u32(1);
     block.len_u32(src.len(), "part length")?;

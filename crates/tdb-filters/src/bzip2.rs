@@ -1,4 +1,4 @@
-//! BZIP2 (5): each part is a `BZh` stream (section 6.6).
+//! BZIP2 (5): each part is a `BZh` stream.
 //!
 //! Options: compressor = 5, level i32 (block size in 100 kB, 1 to 9; below 1 counts as 1). Framing of
 //! parts: [`crate::compress`].
@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, Kind};
 /// The level an encoder uses.
 ///
 /// # Errors
-/// Over 9.
+/// If the level is over 9.
 pub(crate) fn level(level: i32) -> Kind<u32> {
     match level {
         10.. => Err(ErrorKind::InvalidOption { value: i64::from(level) }),
@@ -23,7 +23,8 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8]) -> Kind<()> {
     use tdb_codec::{to_u64, to_usize};
 
     let mut stream = Decompress::new(false);
-    // The end of the stream is only recognised when asked for more than the output: offer one byte more.
+    // The decoder recognises the end of the stream only if it is asked for more than the output, so it gets one more
+    // byte of space.
     let mut spare = [0u8; 1];
     loop {
         let (read, written) = (stream.total_in(), stream.total_out());
@@ -47,7 +48,7 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8]) -> Kind<()> {
         return Err(ErrorKind::WrongLength { expected: to_u64(out.len()), found: stream.total_out() });
     }
     if stream.total_in() != to_u64(input.len()) {
-        return Err(ErrorKind::CorruptStream { reason: "bytes behind the end of the bzip2 stream" });
+        return Err(ErrorKind::CorruptStream { reason: "bytes after the end of the bzip2 stream" });
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! CHECKSUM_MD5 (12) and CHECKSUM_SHA256 (13): digests beside the bytes (section 6.13).
+//! CHECKSUM_MD5 (12) and CHECKSUM_SHA256 (13): digests stored in addition to the bytes.
 //!
 //! Chunk metadata:
 //!
@@ -9,14 +9,14 @@
 //! | per metadata part, then per data part: length | u64 |
 //! | … digest | `u8[16]` or `u8[32]` |
 //!
-//! The data, and the metadata of earlier filters behind this block, are unchanged: the digests cover them in
-//! order. No options.
+//! The data, and the metadata of earlier filters after this block, are unchanged; the digests cover them in order. No
+//! options.
 
 use tdb_codec::{Reader, Writer, to_u64, to_usize};
 
 use crate::error::{ErrorKind, Kind};
 
-/// Which digest.
+/// The kind of digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hash {
     Md5,
@@ -65,7 +65,7 @@ pub(crate) fn verify(hash: Hash, block: &mut Reader<'_>, data: &[u8]) -> Kind<()
     compare(hash, data_entries, data, metadata_count)
 }
 
-/// Compares each digest with the next of `bytes`, all of which must be covered.
+/// Compares each digest with the next part of `bytes`; the parts must cover all of `bytes`.
 fn compare(hash: Hash, entries: &[u8], bytes: &[u8], first_part: usize) -> Kind<()> {
     let mut rest = bytes;
     for (part, entry) in entries.chunks_exact(hash.len().saturating_add(8)).enumerate() {
@@ -86,7 +86,7 @@ fn compare(hash: Hash, entries: &[u8], bytes: &[u8], first_part: usize) -> Kind<
     Ok(())
 }
 
-/// Appends the block for metadata parts (most recent first) and one data part, or none.
+/// Appends the block for metadata parts (most recent first) and for one data part or none.
 pub(crate) fn encode<'a>(
     hash: Hash,
     metadata: impl ExactSizeIterator<Item = &'a [u8]>,

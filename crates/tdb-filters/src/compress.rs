@@ -1,4 +1,4 @@
-//! What all compressors share: every part, metadata or data, is a stream of its own (section 6.5).
+//! The common part of all compressors: each part, metadata or data, is a separate stream.
 //!
 //! Chunk metadata:
 //!
@@ -9,8 +9,8 @@
 //! | per metadata part, then per data part: original length | u32 |
 //! | … compressed length | u32 |
 //!
-//! Data: the compressed metadata parts, then the compressed data parts. The incoming metadata is gone from
-//! the chunk's metadata; decoding gives it back.
+//! Data: the compressed metadata parts, then the compressed data parts. The incoming metadata is no longer in the
+//! chunk's metadata; decoding restores it.
 
 use tdb_codec::{Physical, Reader, Writer, to_u64, to_usize};
 
@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;
 use crate::{bzip2, delta, double_delta, gzip, lz4, rle, zstd};
 
-/// A compressor with what it needs to know.
+/// A compressor with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Gzip { level: i32 },
@@ -44,8 +44,8 @@ impl Codec {
         }
     }
 
-    /// Writes one compressed part into `out` from `at` on, and returns where it ends. What `out` holds behind that
-    /// means nothing: it is there because making it longer again would cost zeroing it.
+    /// Writes one compressed part into `out` from `at` on, and returns its end. The bytes of `out` after that end are
+    /// meaningless; they are kept because growing `out` again would zero them.
     fn encode(self, input: &[u8], out: &mut Vec<u8>, at: usize, codecs: &mut Codecs) -> Kind<usize> {
         match self {
             Self::Gzip { level } => gzip::encode(input, gzip::level(level)?, out, at, codecs),
@@ -66,7 +66,7 @@ impl Codec {
     }
 }
 
-/// Lets `work` append to the first `at` bytes of `out`; returns where that ends.
+/// Lets `work` append to the first `at` bytes of `out`; returns the new end.
 fn append(out: &mut Vec<u8>, at: usize, work: impl FnOnce(&mut Vec<u8>) -> Kind<()>) -> Kind<usize> {
     out.truncate(at);
     work(out)?;
@@ -75,16 +75,16 @@ fn append(out: &mut Vec<u8>, at: usize, work: impl FnOnce(&mut Vec<u8>) -> Kind<
 
 /// The compressors' chunk metadata.
 pub(crate) struct Block<'a> {
-    /// Length of the metadata that comes back.
+    /// Length of the decoded metadata.
     pub(crate) metadata_len: usize,
-    /// Length of the data that comes back.
+    /// Length of the decoded data.
     pub(crate) data_len: usize,
     metadata: &'a [[u8; 8]],
     data: &'a [[u8; 8]],
 }
 
 impl<'a> Block<'a> {
-    /// Reads the block, which must be all there is: compressors absorb the metadata before them.
+    /// Reads the block, which must be all of the metadata: compressors absorb earlier metadata.
     pub(crate) fn parse(mut block: Reader<'a>) -> Kind<Self> {
         let metadata_count = block.count_u32(8, "metadata part count")?;
         let data_count = block.count_u32(8, "data part count")?;
@@ -147,8 +147,8 @@ fn decode_parts<'s>(
     Ok(src)
 }
 
-/// Appends the block, and writes the compressed parts to the front of `out`; returns how long they are. Metadata parts
-/// come most recent first; no data is no part.
+/// Appends the block, and writes the compressed parts to the front of `out`; returns their length. The most recent
+/// metadata part comes first; if there is no data, there is no data part.
 pub(crate) fn encode<'a>(
     codec: Codec,
     metadata: impl ExactSizeIterator<Item = &'a [u8]>,

@@ -1,8 +1,8 @@
-//! What a pipeline is told about the tile it works on (specification, section 5.1).
+//! The facts about a tile that a pipeline depends on.
 
 use tdb_codec::{Datatype, FormatVersion, Gate};
 
-/// What a pipeline needs to know about a tile: nothing else reaches a filter.
+/// Everything that a pipeline knows about a tile; filters get no other information.
 ///
 /// | Tile | `datatype` | `cell_size` |
 /// |---|---|---|
@@ -16,19 +16,20 @@ use tdb_codec::{Datatype, FormatVersion, Gate};
 pub struct TileContext {
     /// Type of the tile's values.
     pub datatype: Datatype,
-    /// Size of a whole cell in bytes: what run-length encoding counts, and what chunks never split.
+    /// Size of a whole cell in bytes. Run-length encoding counts cells of this size, and chunks never split them.
     pub cell_size: u64,
-    /// Version of the schema; decides whether string filters replace the offsets tile (section 6.8).
+    /// Version of the schema; decides whether string filters replace the offsets tile.
     pub schema_version: FormatVersion,
     /// Version of the fragment; decides the filters' rule for dates.
     pub fragment_version: FormatVersion,
-    /// Version that the library which wrote the tile knew, as the headers of the fragment's metadata say: not before that
-    /// of the fragment, if the library went on with an older array. Decides type propagation, and the type of validity tiles.
+    /// Newest version known to the library that wrote the tile, from the headers of the fragment's metadata. It is
+    /// newer than the fragment's version if the library wrote to an older array. Decides type propagation, and the type
+    /// of validity tiles.
     pub writer_version: FormatVersion,
     /// Whether this is the values tile of a var-length field.
     pub var: bool,
-    /// Whether RLE and dictionary on strings hold the strings' lengths (section 6.8). Unset: by the schema's version. Set
-    /// it to true where the offsets tile has no chunks although the field has cells.
+    /// Whether RLE and dictionary on strings store the strings' lengths. If unset, the schema's version decides. Set it
+    /// to true if the offsets tile has no chunks although the field has cells.
     pub string_mode: Option<bool>,
 }
 
@@ -67,9 +68,10 @@ impl TileContext {
         Self::new(Datatype::Uint8, 1, version)
     }
 
-    /// This validity tile, as libtiledb 2.6 to 2.10 filtered it when it wrote the cells of a dense array in row- or
-    /// column-major order: they told the filters that its bytes were values of the attribute's type. `None` if the writer did
-    /// not. What those libraries wrote in global order, sparse arrays and consolidated fragments hold bytes.
+    /// This validity tile, as libtiledb 2.6 to 2.10 filtered it when writing the cells of a dense array in row- or
+    /// column-major order: those releases passed its bytes to the filters as values of the attribute's type. `None` if
+    /// the writer did not do this. In fragments that those releases wrote in global order, in sparse arrays and in
+    /// consolidated fragments, validity tiles are filtered as bytes.
     ///
     /// ```
     /// use tdb_filters::{Datatype, FormatVersion, TileContext};
@@ -95,7 +97,7 @@ impl TileContext {
         self.writer_version.has(Gate::TypePropagation)
     }
 
-    /// Whether a filter with these gates for ASCII and UTF-8 holds this tile's string lengths.
+    /// Whether a filter with these gates for ASCII and UTF-8 stores this tile's string lengths.
     pub(crate) fn string_mode(&self, ascii: Gate, utf8: Gate) -> bool {
         let gate = match self.datatype {
             Datatype::StringAscii if self.var => ascii,

@@ -1,4 +1,4 @@
-//! Running a pipeline backwards over one chunk (section 4.5).
+//! Runs a pipeline backwards over one chunk.
 
 use tdb_codec::{Budget, Reader, to_u64};
 
@@ -9,15 +9,15 @@ use crate::{Key, Pipeline, TileContext};
 use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
 use crate::{positive_delta, rle_strings, scale_float, webp, xor};
 
-/// A pipeline resolved for one kind of tile, ready to decode its chunks. Shared freely between workers.
+/// A pipeline resolved for one kind of tile, ready to decode its chunks. Workers can share it.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     plan: Plan,
-    /// How to decode the validity bytes that `plan` refuses, or makes something else of.
+    /// How to decode chunks for which `plan` fails or returns bytes that are not validity bytes.
     otherwise: Option<Box<Self>>,
 }
 
-/// Whether these can be the validity of cells: null, or not.
+/// Whether these can be validity bytes of cells: each is 0 or 1.
 fn is_validity(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte <= 1)
 }
@@ -26,14 +26,14 @@ impl Pipeline {
     /// Resolves the pipeline for decoding tiles of `context`.
     ///
     /// # Errors
-    /// If a filter is unknown, left out of this build, needs a key, or cannot take its input type. The error
+    /// If a filter is unknown, is not part of this build, needs a key, or does not accept its input type. The error
     /// names the filter and its position.
     pub fn decoder(&self, context: TileContext) -> Result<Decoder, Error> {
         self.decoder_with_key(context, None)
     }
 
-    /// As [`Self::decoder`]; with a key, for the tiles of an encrypted array. Encryption is then the last
-    /// filter whether the pipeline names it (generic tiles) or not (everything else).
+    /// As [`Self::decoder`]; with a key, for the tiles of an encrypted array. Encryption is then the last filter,
+    /// whether the pipeline contains it (generic tiles) or not (everything else).
     ///
     /// # Errors
     /// As [`Self::decoder`].
@@ -43,44 +43,45 @@ impl Pipeline {
 }
 
 impl Decoder {
-    /// Decodes with `other` the chunks of validity bytes that this decoder refuses, or of which it makes bytes that are neither 0
-    /// nor 1 where `other` makes none: for tiles of which nothing says how they were filtered. If both refuse a chunk, the error
-    /// is this decoder's; if both make such bytes of it, so are they.
+    /// Uses `other` for chunks of validity bytes that this decoder rejects, or for which this decoder returns bytes
+    /// other than 0 and 1 and `other` does not. This is for tiles for which nothing records how they were filtered. If
+    /// both reject a chunk, the error is this decoder's; if both return such bytes, the result is this decoder's.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self { otherwise: Some(Box::new(other)), ..self }
     }
 
-    /// Whether no filter does anything, so that the stored bytes are the cells.
+    /// Whether no filter does anything, so the stored bytes are the cells.
     #[must_use]
     pub fn is_identity(&self) -> bool {
         self.plan.steps.is_empty() && self.otherwise.as_ref().is_none_or(|other| other.is_identity())
     }
 
-    /// Whether the stored data of a chunk is as long as its cells. Chunk headers then sit at computable
-    /// places, so that chunks can be skipped without reading them.
+    /// Whether the stored data of a chunk is as long as its cells. The positions of chunk headers can then be computed,
+    /// so chunks can be skipped without reading them.
     #[must_use]
     pub fn keeps_sizes(&self) -> bool {
         self.plan.keeps_sizes() && self.otherwise.as_ref().is_none_or(|other| other.keeps_sizes())
     }
 
-    /// Whether a filter holds the strings' lengths, so that the offsets tile is empty and chunks are decoded
-    /// with [`Self::decode_string_chunk`] (section 6.8).
+    /// Whether a filter stores the strings' lengths. The offsets tile is then empty, and chunks are decoded with
+    /// [`Self::decode_string_chunk`].
     #[must_use]
     pub fn decodes_strings(&self) -> bool {
         self.plan.split_strings().is_some()
     }
 
-    /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original length. Of a chunk without
-    /// cells, what a compressor cannot decode does not matter: some libraries stored what they cannot read again.
+    /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original length. In a chunk
+    /// without cells, an error of a compressor is ignored: some libraries stored such chunks in a form that they cannot
+    /// read again.
     ///
     /// Intermediate buffers live in `scratch`; their sizes come from the chunk's metadata and are charged to
     /// `budget` for the time of the call.
     ///
     /// # Errors
-    /// With the filter at fault, if anything about the chunk is wrong: whatever the bytes, nothing panics, and
-    /// a chunk that decodes to another length than `out`, or that leaves metadata over, is refused. `out`
-    /// holds unspecified bytes then.
+    /// If anything about the chunk is wrong; the error names the filter. No input causes a panic, and a chunk that
+    /// decodes to another length than `out`, or that has metadata left over, is rejected. `out` then holds unspecified
+    /// bytes.
     pub fn decode_chunk(
         &self,
         metadata: &[u8],
@@ -128,13 +129,13 @@ impl Decoder {
         metadata.finish().and_then(|()| data.finish()).map_err(|kind| self.error(kind))
     }
 
-    /// Decodes one chunk of a pipeline that [decodes strings](Self::decodes_strings). Appends the strings'
-    /// bytes to `values`, and to `offsets` the position in `values` where each begins; chunks, or tiles, that
-    /// are decoded one after another into the same vectors therefore join up.
+    /// Decodes one chunk of a pipeline that [decodes strings](Self::decodes_strings). Appends the strings' bytes to
+    /// `values`, and to `offsets` the position in `values` where each string begins. Several chunks or tiles can
+    /// therefore be decoded one after another into the same vectors.
     ///
     /// # Errors
-    /// As [`Self::decode_chunk`]. The vectors' new elements are unspecified then. What they grow by is charged
-    /// to `budget` for the time of the call, before they grow.
+    /// As [`Self::decode_chunk`]. The vectors' new elements are then unspecified. The memory by which the vectors grow
+    /// is charged to `budget` before they grow, for the time of the call.
     pub fn decode_string_chunk(
         &self,
         metadata: &[u8],
@@ -235,7 +236,7 @@ fn run(
             metadata.block(|block| data.in_place(last_move, |src, dst| xor::decode(size, block, src, dst)))
         }
         Op::Checksum(hash) => metadata.block(|block| checksum::verify(hash, block, data.bytes())),
-        // Never: only the first step holds strings, and it is not run from here.
+        // Never happens: only the first step stores strings, and it is not run from here.
         Op::RleStrings | Op::Dictionary => Err(ErrorKind::StringMode),
     }
 }
@@ -250,7 +251,7 @@ enum Place {
     Out,
 }
 
-/// A chunk's data on its way through two buffers to the output.
+/// A chunk's data, which moves through two buffers to the output.
 struct Data<'a, 'b> {
     input: &'a [u8],
     current: &'a mut Vec<u8>,
@@ -283,7 +284,7 @@ impl Data<'_, '_> {
         let src = match self.place {
             Place::Input => self.input,
             Place::Buffer(len) => self.current.get(..len).unwrap_or_default(),
-            // Never: what has made its last move is only changed in place.
+            // Never happens: after its last move, data is only changed in place.
             Place::Out => return Err(ErrorKind::WrongLength { expected: 0, found: to_u64(len) }),
         };
         match self.out.as_deref_mut().filter(|_| last_move) {
@@ -303,8 +304,8 @@ impl Data<'_, '_> {
         Ok(())
     }
 
-    /// Lets `work` change the data where it is, or write it from the chunk if it is still there: that source is what
-    /// `work` is then given.
+    /// Lets `work` change the data in place. If the data is still in the chunk, `work` gets the chunk's bytes as its
+    /// source and writes to a new place.
     fn in_place(
         &mut self,
         last_move: bool,
@@ -334,9 +335,9 @@ struct Metadata<'a> {
     input: &'a [u8],
     current: &'a mut Vec<u8>,
     next: &'a mut Vec<u8>,
-    /// Length in the current buffer, once a compressor has given metadata back.
+    /// Length in the current buffer, once a compressor has restored metadata.
     buffered: Option<usize>,
-    /// How much of it has been read.
+    /// Number of bytes that have been read.
     read: usize,
 }
 
@@ -349,7 +350,7 @@ impl Metadata<'_> {
         Reader::with_offset(bytes.get(self.read..).unwrap_or_default(), to_u64(self.read))
     }
 
-    /// Every byte must have been read.
+    /// Checks that every byte has been read.
     fn finish(&self) -> Kind<()> {
         Ok(self.reader().finish("chunk metadata")?)
     }
@@ -364,8 +365,8 @@ impl Metadata<'_> {
         Ok(())
     }
 
-    /// Lets `work` read everything that is left, and write the metadata of the filters before; it returns
-    /// how much that is.
+    /// Lets `work` read everything that is left and write the metadata of the earlier filters; `work` returns the
+    /// length of that metadata.
     fn absorb(&mut self, work: impl FnOnce(Reader<'_>, &mut Vec<u8>) -> Kind<usize>) -> Kind<()> {
         let bytes = match self.buffered {
             None => self.input,

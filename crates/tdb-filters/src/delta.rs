@@ -1,4 +1,4 @@
-//! DELTA (19): differences to the previous value (section 6.12).
+//! DELTA (19): differences to the previous value.
 //!
 //! | Field | Type |
 //! |---|---|
@@ -6,9 +6,8 @@
 //! | first value | T, if n ≥ 1 |
 //! | differences | `T[n − 1]`, wrapping |
 //!
-//! libtiledb 2.16 writes one more difference than there are; it is ignored. Options: compressor = **8**,
-//! level i32 (ignored), reinterpret datatype. Framing of parts: [`crate::compress`]. Value types: as
-//! [`crate::double_delta`].
+//! libtiledb 2.16 writes one difference too many; it is ignored. Options: compressor = **8**, level i32 (ignored),
+//! reinterpret datatype. Framing of parts: [`crate::compress`]. Value types: as [`crate::double_delta`].
 
 use tdb_codec::{Reader, to_u64};
 
@@ -17,9 +16,9 @@ use crate::int::with_uint;
 use crate::kernels::{differences, running_sums};
 use crate::scratch::room;
 
-/// Sums up one part of `size`-byte values; it must fill `out` exactly.
+/// Decodes one part of `size`-byte values, which must fill `out` exactly.
 pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
-    // libtiledb writes a garbage value behind n = 0.
+    // libtiledb writes a garbage value after n = 0.
     if out.is_empty() {
         return Ok(());
     }
@@ -40,7 +39,7 @@ pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
     Ok(())
 }
 
-/// Writes the differences of one part into `out` from `at` on, and returns where they end.
+/// Writes the differences of one part into `out` from `at` on, and returns their end.
 pub(crate) fn encode(size: usize, input: &[u8], out: &mut Vec<u8>, at: usize) -> Kind<usize> {
     if !input.len().is_multiple_of(size) {
         return Err(ErrorKind::PartialValue { bytes: to_u64(input.len()), size: to_u64(size) });

@@ -1,6 +1,6 @@
-//! DICTIONARY (14): strings as numbers of dictionary entries (section 6.10). Only on var-length strings.
+//! DICTIONARY (14): strings as indices into a dictionary. Only for var-length strings.
 //!
-//! Chunk metadata: the head of [`crate::strings`], then:
+//! Chunk metadata: the common beginning in [`crate::strings`], then:
 //!
 //! | Field | Type |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | dictionary length in bytes | u32 |
 //! | dictionary: per entry its length (**big-endian**) and its bytes; no count | |
 //!
-//! Data: one id for each cell, **big-endian**. Entries are in order of first appearance. The id width follows
-//! from the number of *cells*. Options: compressor = **7**, level i32 (ignored).
+//! Data: one id for each cell, **big-endian**. Entries are in order of first appearance. The id width is computed from
+//! the number of *cells*. Options: compressor = **7**, level i32 (ignored).
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ pub(crate) fn decode(
     strings.finish()
 }
 
-/// Appends the entries that ids of `W` bytes name.
+/// Appends the entries for ids of `W` bytes.
 fn look_up<const W: usize>(
     ids: &[u8],
     entries: &[Entry],
@@ -66,14 +66,14 @@ fn look_up<const W: usize>(
     Ok(())
 }
 
-/// Where a string lies in the dictionary.
+/// The position of a string in the dictionary.
 struct Entry {
     start: usize,
     len: usize,
 }
 
 fn entries(dictionary: &[u8], string_width: usize, charge: &Charge<'_>) -> Kind<Vec<Entry>> {
-    // The list is larger than the dictionary by a constant factor: charged before it grows.
+    // The list is larger than the dictionary by a constant factor, so it is charged before it grows.
     let most = dictionary.len().checked_div(string_width).unwrap_or(0);
     charge.charge(most.saturating_mul(size_of::<Entry>()))?;
     let mut entries = Vec::new();

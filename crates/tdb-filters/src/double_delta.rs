@@ -1,4 +1,4 @@
-//! DOUBLE_DELTA (6): differences of differences, bit-packed (section 6.11).
+//! DOUBLE_DELTA (6): differences of differences, bit-packed.
 //!
 //! | Field | Type | |
 //! |---|---|---|
@@ -20,10 +20,10 @@ use crate::error::{ErrorKind, Kind};
 use crate::int::with_uint;
 use crate::kernels::{Survey, pack, survey, unpack};
 
-/// The bitsize from which on a body of 8-byte values is raw.
+/// The lowest bitsize for which a body of 8-byte values is raw.
 const RAW: u8 = 63;
 
-/// The integers that delta filters read values of a type as; `None` for floats.
+/// The integer type as which delta filters read values of a datatype; `None` for floats.
 pub(crate) const fn integers(datatype: Datatype) -> Option<Physical> {
     match datatype.class() {
         DatatypeClass::Real => None,
@@ -34,7 +34,7 @@ pub(crate) const fn integers(datatype: Datatype) -> Option<Physical> {
 
 /// Unpacks one part of `size`-byte values; it must fill `out` exactly.
 pub(crate) fn decode(size: usize, input: &[u8], out: &mut [u8]) -> Kind<()> {
-    // libtiledb writes a garbage value behind n = 0.
+    // libtiledb writes a garbage value after n = 0.
     if out.is_empty() {
         return Ok(());
     }
@@ -95,12 +95,12 @@ pub(crate) fn encode(physical: Physical, input: &[u8], out: &mut Vec<u8>) -> Kin
     Ok(())
 }
 
-/// Bits of the largest |double delta|, or of the first |delta| if that is larger, as libtiledb counts since 2.29; at
-/// least 1 from three values on. 63, which means raw for every type, if a difference leaves `i64`.
+/// Number of bits of the largest |double delta|, or of the first |delta| if that is larger, as in libtiledb since 2.29;
+/// at least 1 for three or more values. 63, which means raw for every type, if a difference does not fit `i64`.
 fn bits_needed(physical: Physical, input: &[u8]) -> u8 {
     let size = physical.size();
     if input.len() <= size.saturating_mul(2) {
-        // Two values have one difference, which only 8-byte integers cannot hold.
+        // Two values have one difference, which can overflow only with 8-byte integers.
         let overflows = match *input.as_chunks::<8>().0 {
             [a, b] => i64::from_le_bytes(b).checked_sub(i64::from_le_bytes(a)).is_none(),
             _ => false,
@@ -112,12 +112,12 @@ fn bits_needed(physical: Physical, input: &[u8]) -> u8 {
     if overflows { RAW } else { u8::try_from(needed).unwrap_or(RAW).min(RAW) }
 }
 
-/// Words of the bit stream for `count` values.
+/// Number of words in the bit stream for `count` values.
 fn words(count: u64, bitsize: u8) -> u64 {
     count.saturating_sub(2).saturating_mul(u64::from(bitsize).saturating_add(1)).div_ceil(64)
 }
 
-/// Whether packing would not save anything, and the body is the input.
+/// Whether packing would not save anything, so the body is the input.
 fn is_raw(bitsize: u8, size: usize) -> bool {
     usize::from(bitsize) >= size.saturating_mul(8).saturating_sub(1)
 }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_wider_bitsize_than_needed_decodes_the_same() {
-        // What libtiledb 2.29 and later write for a constant step of 10: 4 bits because of the first delta.
+        // Bytes that libtiledb 2.29 and later write for a constant step of 10: 4 bits because of the first delta.
         let mut part = vec![4, 3, 0, 0, 0, 0, 0, 0, 0];
         part.extend(bytes(&[0, 10]));
         part.extend([0; 8]);

@@ -1,4 +1,4 @@
-//! Running a pipeline forwards over one chunk (section 4.5).
+//! Runs a pipeline forwards over one chunk.
 
 use tdb_codec::to_u64;
 
@@ -9,7 +9,7 @@ use crate::{Key, Pipeline, TileContext};
 use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
 use crate::{positive_delta, rle_strings, scale_float, webp, xor};
 
-/// A pipeline resolved for one kind of tile, ready to encode its chunks. Shared freely between workers.
+/// A pipeline resolved for one kind of tile, ready to encode its chunks. Workers can share it.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     plan: Plan,
@@ -24,7 +24,7 @@ impl Pipeline {
         self.encoder_with_key(context, None)
     }
 
-    /// As [`Self::encoder`]; with a key, for the tiles of an encrypted array. The scratch that encodes must
+    /// As [`Self::encoder`]; with a key, for the tiles of an encrypted array. The [`Scratch`] used for encoding must
     /// have a [source of nonces](Scratch::with_nonces).
     ///
     /// # Errors
@@ -35,26 +35,26 @@ impl Pipeline {
 }
 
 impl Encoder {
-    /// Whether no filter does anything, so that the cells are stored as they are.
+    /// Whether no filter does anything, so the cells are stored unchanged.
     #[must_use]
     pub fn is_identity(&self) -> bool {
         self.plan.steps.is_empty()
     }
 
-    /// Whether the data of a chunk is as long as its cells, whatever they are.
+    /// Whether the data of a chunk always has the length of its cells.
     #[must_use]
     pub fn keeps_sizes(&self) -> bool {
         self.plan.keeps_sizes()
     }
 
-    /// Whether a tile must be one chunk (section 4.4): string filters, images, a max chunk size of 0.
+    /// Whether a tile must be one chunk: with string filters, images, or a max chunk size of 0.
     #[must_use]
     pub const fn needs_whole_tiles(&self) -> bool {
         self.plan.whole_tiles
     }
 
-    /// Whether a filter holds the strings' lengths, so that chunks are encoded with
-    /// [`Self::encode_string_chunk`] and the offsets tile has no chunks.
+    /// Whether a filter stores the strings' lengths. Chunks are then encoded with [`Self::encode_string_chunk`], and
+    /// the offsets tile has no chunks.
     #[must_use]
     pub fn encodes_strings(&self) -> bool {
         self.plan.split_strings().is_some()
@@ -63,9 +63,9 @@ impl Encoder {
     /// Encodes one chunk. Replaces the contents of `metadata_out` and `data_out`.
     ///
     /// # Errors
-    /// With the filter at fault: values that decrease before positive delta; options out of range; and parts
-    /// that are no whole number of values before RLE, XOR or a delta filter. libtiledb drops the tail of such
-    /// parts and loses data; this encoder refuses.
+    /// If values decrease before positive delta; if an option is out of range; and if a part is not a whole number of
+    /// values before RLE, XOR or a delta filter (libtiledb drops the tail of such parts and loses data; this encoder
+    /// returns an error). The error names the filter.
     pub fn encode_chunk(
         &self,
         input: &[u8],
@@ -107,7 +107,7 @@ impl Encoder {
         let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
         let mut data = Data::new(input, current, next);
         blocks.clear();
-        // The filter that moves the data last moves it home; behind it there are only checksums.
+        // The last filter that moves the data writes it to its final place; only checksums follow it.
         let steps = self.plan.steps.as_slice();
         let moves = steps.iter().filter(|step| !matches!(step.op, Op::Checksum(_))).count();
         data.home = Some((data_out, moves));
@@ -116,11 +116,11 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes one chunk of strings: `offsets` tells where each begins in `values`, the first at 0. Replaces the
-    /// contents of `metadata_out` and `data_out`.
+    /// Encodes one chunk of strings: `offsets` contains the position in `values` where each string begins; the first is
+    /// 0. Replaces the contents of `metadata_out` and `data_out`.
     ///
     /// # Errors
-    /// If the pipeline does not hold strings, or offsets decrease or go past the end.
+    /// If the pipeline does not store strings, or if offsets decrease or are past the end of `values`.
     pub fn encode_string_chunk(
         &self,
         values: &[u8],
@@ -148,10 +148,10 @@ impl Encoder {
     }
 }
 
-/// Applies filters, first to last, to the data, and writes the other side of the chunk.
+/// Applies the filters, first to last, to the data, and writes the metadata of the chunk.
 ///
-/// A chunk of no bytes is one data part to libtiledb's first filter, and none behind a filter that hands on what it was
-/// given; which of the two is in the chunk's metadata.
+/// For libtiledb's first filter, a chunk of no bytes is one data part; after a filter that passes its input on
+/// unchanged, it is no part. The chunk's metadata shows which of the two it is.
 fn apply(
     steps: &[Step],
     blocks: &mut Blocks,
@@ -179,15 +179,16 @@ fn apply(
     Ok(())
 }
 
-/// A chunk's data on its way through two buffers. They stay as long as they ever were, because making them longer
-/// for the next filter would mean zeroing what it is about to overwrite.
+/// A chunk's data, which moves through two buffers. The buffers never shrink: making them longer again for the next
+/// filter would zero bytes that it is about to overwrite.
 struct Data<'a> {
     input: &'a [u8],
     current: &'a mut Vec<u8>,
     next: &'a mut Vec<u8>,
     /// Length in the current buffer, once a filter has moved the data there.
     moved: Option<usize>,
-    /// Where the data goes in the end, if that is known, and how many filters have yet to move it; with none, it is there.
+    /// The final place of the data, if it is known, and the number of filters that still have to move the data. At 0
+    /// the data is in its final place.
     home: Option<(&'a mut [u8], usize)>,
 }
 
@@ -204,7 +205,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Gives the data up.
+    /// Writes the data to `out`.
     fn take(self, out: &mut Vec<u8>) {
         if let Some(len) = self.moved {
             self.current.truncate(len);
@@ -215,7 +216,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Copies the data home if no filter has brought it there.
+    /// Copies the data to its final place if no filter has written it there.
     fn go_home(self) {
         let Some((home, moves)) = self.home else { return };
         let data = match self.moved {
@@ -228,7 +229,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Lets `work` write to the front of a buffer; the data then is as much of it as `work` says.
+    /// Lets `work` write to the front of a buffer and return a length; the data is then the first bytes of that length.
     fn overwrite(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<usize>) -> Kind<()> {
         let src = match self.moved {
             None => self.input,
@@ -240,7 +241,7 @@ impl<'a> Data<'a> {
         Ok(())
     }
 
-    /// Lets `work` append to an empty buffer, which then is the data.
+    /// Lets `work` append to an empty buffer, which becomes the data.
     fn append(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<()>) -> Kind<()> {
         self.overwrite(|src, out| {
             out.clear();
@@ -249,7 +250,7 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// Lets `work` fill a buffer as long as the data, which then is the data.
+    /// Lets `work` fill a buffer of the same length as the data, which becomes the data.
     fn same_size(&mut self, work: impl FnOnce(&[u8], &mut [u8]) -> Kind<()>) -> Kind<()> {
         if let Some((home, moves)) = &mut self.home {
             *moves = moves.saturating_sub(1);
@@ -269,7 +270,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Runs one filter on one data part, or, without `part`, on none: the data is empty then.
+/// Runs one filter on one data part or, if `part` is false, on none; the data is then empty.
 fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &mut Codecs) -> Kind<()> {
     let mut block = blocks.begin();
     match *op {
@@ -286,7 +287,8 @@ fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &m
         Op::ByteShuffle { size } => {
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
         }
-        // Narrow values go to as many places as they have bits, a few bytes each: better in the cache than at home.
+        // Narrow values are scattered to as many places as they have bits, a few bytes each. This is faster in a cached
+        // buffer than in the final place.
         Op::BitShuffle { size } if size < 8 => {
             let work = |src: &[u8], out: &mut Vec<u8>| {
                 bitshuffle::encode(size, src, &mut block, room(out, 0, src.len()), codecs.planes())?;
@@ -315,7 +317,7 @@ fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &m
             data.overwrite(|src, out| scale_float::encode(float, options, src, &mut block, out))?;
         }
         Op::WebP(image) => data.append(|src, out| webp::encode(image, src, &mut block, out))?,
-        // Never: only the first step holds strings, and it is not run from here.
+        // Never happens: only the first step stores strings, and it is not run from here.
         Op::RleStrings | Op::Dictionary => return Err(ErrorKind::StringMode),
         Op::Checksum(hash) => {
             checksum::encode(hash, blocks.latest_first(), part.then_some(data.bytes()), &mut block)?;

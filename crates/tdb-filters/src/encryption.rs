@@ -1,4 +1,4 @@
-//! AES_256_GCM (11): every part encrypted by itself (section 6.18).
+//! AES_256_GCM (11): every part is encrypted separately.
 //!
 //! Chunk metadata:
 //!
@@ -11,9 +11,9 @@
 //! | … IV | `u8[12]` |
 //! | … tag | `u8[16]` |
 //!
-//! Data: the encrypted metadata parts, then the encrypted data parts. There is no associated data. No
-//! options. The filter stands in the pipelines of generic tiles only; everything else of an encrypted array
-//! has it behind its pipeline without saying so.
+//! Data: the encrypted metadata parts, then the encrypted data parts. There is no associated data. No options. Only the
+//! pipelines of generic tiles contain the filter. All other tiles of an encrypted array are encrypted after their
+//! pipeline, although the pipeline does not contain the filter.
 
 use core::fmt;
 
@@ -27,13 +27,13 @@ use crate::scratch::room;
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// From the raw bytes.
+    /// A key from its raw bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// From 64 hexadecimal digits; `None` if it is anything else.
+    /// A key from 64 hexadecimal digits; `None` for any other text.
     ///
     /// ```
     /// use tdb_filters::Key;
@@ -60,14 +60,14 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Makes a value for each part that must never repeat under one key: 12 random bytes.
+/// Creates a nonce for each part: 12 random bytes, which must never repeat under one key.
 pub(crate) type Nonces = Box<dyn FnMut() -> [u8; NONCE] + Send>;
 
 const NONCE: usize = 12;
 const TAG: usize = 16;
 const ENTRY: usize = 8 + NONCE + TAG;
 
-/// A key made ready.
+/// A key that is ready for use.
 #[derive(Clone)]
 pub(crate) struct Cipher {
     #[cfg(feature = "encryption")]
@@ -88,7 +88,7 @@ impl Cipher {
         Ok(Self { aes: Box::new(Aes256Gcm::new(&key.0.into())) })
     }
 
-    /// Decrypts `src` into `data`, which is as long; leaves it alone if the tag is wrong.
+    /// Decrypts `src` into `data`, which has the same length; `data` is unchanged if the tag is wrong.
     fn decrypt(&self, nonce: [u8; NONCE], tag: [u8; TAG], src: &[u8], data: &mut [u8]) -> Option<()> {
         use aes_gcm::{AeadInOut, aead::inout::InOutBuf};
 
@@ -96,7 +96,7 @@ impl Cipher {
         self.aes.decrypt_inout_detached(&nonce.into(), &[], text, &tag.into()).ok()
     }
 
-    /// Encrypts `src` into `data`, which is as long.
+    /// Encrypts `src` into `data`, which has the same length.
     fn encrypt(&self, nonce: [u8; NONCE], src: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
         use aes_gcm::{AeadInOut, aead::inout::InOutBuf};
 
@@ -122,16 +122,16 @@ impl Cipher {
 
 /// The filter's chunk metadata.
 pub(crate) struct Block<'a> {
-    /// Length of the metadata that comes back.
+    /// Length of the decoded metadata.
     pub(crate) metadata_len: usize,
-    /// Length of the data that comes back.
+    /// Length of the decoded data.
     pub(crate) data_len: usize,
     metadata: &'a [[u8; ENTRY]],
     data: &'a [[u8; ENTRY]],
 }
 
 impl<'a> Block<'a> {
-    /// Reads the block, which must be all there is: earlier metadata is encrypted too.
+    /// Reads the block, which must be all of the metadata: earlier metadata is encrypted too.
     pub(crate) fn parse(mut block: Reader<'a>) -> Kind<Self> {
         let metadata_count = block.count_u32(ENTRY, "metadata part count")?;
         let data_count = block.count_u32(ENTRY, "data part count")?;
@@ -217,8 +217,8 @@ fn decrypt_parts(
     Ok(())
 }
 
-/// Appends the block, and writes the encrypted parts to the front of `out`; returns how long they are. Metadata parts
-/// come most recent first; no data is no part.
+/// Appends the block, and writes the encrypted parts to the front of `out`; returns their length. The most recent
+/// metadata part comes first; if there is no data, there is no data part.
 pub(crate) fn encode<'a>(
     cipher: &Cipher,
     nonces: Option<&mut Nonces>,

@@ -1,4 +1,4 @@
-//! What can go wrong in a pipeline: which filter, at which position, and why.
+//! The errors of a pipeline: which filter failed, at which position, and why.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ use thiserror::Error as ThisError;
 pub struct Error {
     /// Name of the filter, as in [`Filter::name`](crate::Filter::name); `"pipeline"` at position 0.
     pub filter: &'static str,
-    /// Wire code of the filter (section 1.3).
+    /// Wire code of the filter.
     pub code: u8,
     /// Position in the pipeline, counted from 1 in encoding order; 0 if no single filter is at fault.
     pub position: usize,
@@ -35,35 +35,36 @@ pub struct Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A filter this build knows by name but cannot run. None today: where filters of newer formats begin.
+    /// A filter that this build knows by name but cannot run. There is none today; it is meant for filters of newer
+    /// formats.
     #[error("is not supported yet")]
     Unsupported,
-    /// A filter code the format does not define, or no longer.
+    /// A filter code that the format does not define, or no longer defines.
     #[error("has number {code}, which the format does not define (any more)")]
     UnknownFilter {
         /// The code as read.
         code: u8,
     },
-    /// A filter whose codec was left out of this build.
+    /// A filter whose codec is not part of this build.
     #[error("needs the crate feature '{feature}', which this build leaves out")]
     FeatureMissing {
         /// Name of the feature.
         feature: &'static str,
     },
-    /// A filter that cannot take values of this type.
+    /// A filter that does not accept values of this type.
     #[error("cannot take values of type {datatype}")]
     InputType {
         /// The type it was given.
         datatype: Datatype,
     },
-    /// Strings stored with their lengths, handled as plain bytes.
-    #[error("stores strings together with their lengths, and has to be asked for strings")]
+    /// The filter stores strings with their lengths, but was called with plain bytes.
+    #[error("stores strings together with their lengths, and must be called with strings")]
     StringMode,
-    /// Plain bytes, handled as strings stored with their lengths.
-    #[error("does not store strings with their lengths, and has to be asked for bytes")]
+    /// The filter works on plain bytes, but was called with strings.
+    #[error("does not store strings with their lengths, and must be called with bytes")]
     NotStringMode,
-    /// A string filter behind another filter, which the format does not allow.
-    #[error("has to be the first filter of a string field")]
+    /// A string filter after another filter, which the format does not allow.
+    #[error("must be the first filter of a string field")]
     NotFirst,
     /// An option outside its range.
     #[error("has the option value {value}, which is out of range")]
@@ -71,7 +72,7 @@ pub enum ErrorKind {
         /// The value.
         value: i64,
     },
-    /// Options that mean nothing.
+    /// Options that make no sense.
     #[error("has a bad option: {reason}")]
     BadOption {
         /// What is wrong with them.
@@ -83,13 +84,13 @@ pub enum ErrorKind {
     /// A header inside the filter's data is wrong; offsets are relative to the start of the part.
     #[error("has bad data: {0}")]
     Data(tdb_codec::Error),
-    /// Data of a length not known beforehand, asked for in a place of a known length.
-    #[error("changes the length of data, which therefore cannot be encoded straight into its place")]
+    /// The encoded length is not known in advance, but the output has a fixed length.
+    #[error("changes the length of the data, so it cannot encode straight into an output of fixed length")]
     ChangesLength,
-    /// A length that does not match the one promised elsewhere.
-    #[error("has {found} bytes where {expected} were promised")]
+    /// A length that does not match the expected one.
+    #[error("has {found} bytes, expected {expected}")]
     WrongLength {
-        /// The promised length in bytes.
+        /// The expected length in bytes.
         expected: u64,
         /// The length found.
         found: u64,
@@ -97,13 +98,13 @@ pub enum ErrorKind {
     /// A compressed stream that its codec rejects.
     #[error("has a corrupt stream: {reason}")]
     CorruptStream {
-        /// What the codec says.
+        /// The message of the codec.
         reason: &'static str,
     },
-    /// The codec failed to compress, which is not the input's fault.
+    /// The codec failed to compress. The input is not the cause.
     #[error("cannot compress: {reason}")]
     Compress {
-        /// What the codec says.
+        /// The message of the codec.
         reason: &'static str,
     },
     /// An intermediate buffer over the operation's budget.
@@ -112,7 +113,7 @@ pub enum ErrorKind {
         /// Bytes asked for.
         size: u64,
     },
-    /// A stored checksum that differs from the bytes' own.
+    /// A stored checksum that does not match the bytes.
     #[error("found a wrong checksum over part {part} ({bytes} bytes)")]
     ChecksumMismatch {
         /// Part number from 0, metadata parts first.
@@ -126,16 +127,16 @@ pub enum ErrorKind {
         /// Index of the value in its window.
         index: usize,
     },
-    /// A part that is not a whole number of values, so that encoding it would lose its tail.
-    #[error("cannot take {bytes} bytes, which is no multiple of its {size}-byte values")]
+    /// A part that is not a whole number of values, so encoding it would lose its tail.
+    #[error("cannot take {bytes} bytes, which is not a multiple of its {size}-byte values")]
     PartialValue {
         /// Length of the part.
         bytes: u64,
         /// Size of a value.
         size: u64,
     },
-    /// A value that does not fit the integers of scale-float.
-    #[error("cannot encode value {index}, which its integers cannot hold")]
+    /// A value that does not fit the integer type of scale-float.
+    #[error("cannot encode value {index}, which does not fit its integer type")]
     OutOfRange {
         /// Index of the value in the chunk.
         index: usize,
@@ -143,7 +144,7 @@ pub enum ErrorKind {
     /// Encrypted data, and no key.
     #[error("needs a key: the data is encrypted (AES-256-GCM)")]
     KeyMissing,
-    /// Encrypted data that the key does not open.
+    /// Encrypted data that the key does not decrypt.
     #[error("cannot decrypt part {part}: the key is wrong, or the bytes were changed")]
     Decryption {
         /// Part number from 0, metadata parts first.
@@ -152,7 +153,7 @@ pub enum ErrorKind {
     /// Encryption without a source of nonces.
     #[error("needs a source of nonces to encrypt (`Scratch::with_nonces`)")]
     NonceMissing,
-    /// An image of another size than the options say.
+    /// An image whose size differs from the size in the options.
     #[error("found an image of {width} by {height} pixels, which is not the size of the tile")]
     ImageSize {
         /// Width of the image in pixels.
@@ -168,7 +169,7 @@ pub enum ErrorKind {
     },
 }
 
-/// Result of a single filter's work, before the pipeline adds where it stands.
+/// The result of a single filter, before the pipeline adds the filter's position.
 pub(crate) type Kind<T> = Result<T, ErrorKind>;
 
 impl From<tdb_codec::Error> for ErrorKind {
@@ -182,7 +183,7 @@ impl Error {
         Self { filter: "pipeline", code: 0, position: 0, count, kind }
     }
 
-    /// The message with the field's name in it.
+    /// The message, including the field's name.
     #[must_use]
     pub const fn in_field<'a>(&'a self, field: &'a str) -> impl fmt::Display + 'a {
         Located { error: self, field: Some(field) }

@@ -1,4 +1,4 @@
-//! The closed family of filters, and the options each stores in a pipeline (specification, sections 1.3, 2).
+//! All filters of the format, and the options that each stores in a pipeline (docs/format/filters.md).
 
 use tdb_codec::{Datatype, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64};
 
@@ -6,8 +6,8 @@ use crate::registry;
 
 /// A filter and its options.
 ///
-/// `level` is stored verbatim whatever its value: no decoder looks at it, and an encoder reads it as
-/// section 2.1 says.
+/// `level` is stored unchanged, whatever its value. No decoder reads it; the comment of each field says how an encoder
+/// uses it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Filter {
@@ -42,19 +42,19 @@ pub enum Filter {
     DoubleDelta {
         /// Ignored.
         level: i32,
-        /// The type to read values as, if it is not the input's.
+        /// The type to read values as, if it differs from the input type.
         reinterpret: Option<Datatype>,
     },
-    /// Integers as narrow offsets from the minimum of a window.
+    /// Stores integers as narrow offsets from the minimum of their window.
     BitWidthReduction {
         /// Largest window in bytes.
         max_window: u32,
     },
-    /// Bits of equal weight side by side.
+    /// Stores bits of equal significance next to each other.
     BitShuffle,
-    /// Bytes of equal weight side by side.
+    /// Stores bytes of equal significance next to each other.
     ByteShuffle,
-    /// Differences to the previous value, in values that never decrease.
+    /// Differences to the previous value, for values that never decrease.
     PositiveDelta {
         /// Largest window in bytes.
         max_window: u32,
@@ -65,14 +65,14 @@ pub enum Filter {
     ChecksumMd5,
     /// Adds a SHA-256 digest.
     ChecksumSha256,
-    /// Strings as numbers of dictionary entries.
+    /// Strings as indices into a dictionary.
     Dictionary {
         /// Ignored.
         level: i32,
     },
     /// Floats as scaled integers.
     ScaleFloat(ScaleFloat),
-    /// Each value exclusive-or its predecessor.
+    /// The XOR of each value and the previous value.
     Xor,
     /// Images.
     WebP(WebP),
@@ -80,10 +80,10 @@ pub enum Filter {
     Delta {
         /// Ignored.
         level: i32,
-        /// The type to read values as, if it is not the input's.
+        /// The type to read values as, if it differs from the input type.
         reinterpret: Option<Datatype>,
     },
-    /// A code the format does not define: survives parsing and writing, refused on use.
+    /// A code that the format does not define. It can be parsed and written; using it is an error.
     Unknown {
         /// The wire code.
         code: u8,
@@ -95,9 +95,9 @@ pub enum Filter {
 /// Options of [`Filter::ScaleFloat`]: the stored integer is `(value − offset) / scale`, rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScaleFloat {
-    /// Multiplier of the stored integer.
+    /// The number that the stored integer is multiplied by.
     pub scale: f64,
-    /// Added to the product.
+    /// The number that is added to the product.
     pub offset: f64,
     /// Width of the stored integer.
     pub byte_width: ByteWidth,
@@ -152,8 +152,7 @@ impl ByteWidth {
     }
 }
 
-/// Options of [`Filter::WebP`]. The extents were computed from the dimensions' tile extents when the schema
-/// was made.
+/// Options of [`Filter::WebP`]. The extents are computed from the dimensions' tile extents when the schema is created.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebP {
     /// 0 to 100; lossy encoding only.
@@ -170,7 +169,7 @@ pub struct WebP {
 
 /// Order of the channels of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say what they are")]
 pub enum PixelFormat {
     None,
     Rgb,
@@ -206,7 +205,7 @@ impl PixelFormat {
 }
 
 impl Filter {
-    /// The wire code (section 1.3).
+    /// The wire code.
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self {
@@ -233,8 +232,8 @@ impl Filter {
         }
     }
 
-    /// The lower-case name, e.g. `"double-delta"`; `"bitsort"` for the filter that was withdrawn, and `"unknown"` for codes
-    /// the format never defined.
+    /// The lower-case name, e.g. `"double-delta"`; `"bitsort"` for the filter that was removed from the format, and
+    /// `"unknown"` for codes that the format never defined.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -245,7 +244,7 @@ impl Filter {
         }
     }
 
-    /// The type the next filter sees (section 5.2), given the type this one sees.
+    /// The type that the next filter sees, given the type that this one sees.
     #[must_use]
     pub const fn output_type(&self, input: Datatype) -> Datatype {
         match self {
@@ -263,8 +262,8 @@ impl Filter {
         }
     }
 
-    /// What brought it, for values of a type: the first version that every release which wrote that version knows the filter, and
-    /// its options, in. `None` if every version has it.
+    /// The gate that introduced the filter for values of this type; `None` if every version has it. It is the first
+    /// version for which every release that wrote that version knows the filter and its options.
     #[must_use]
     pub const fn gate(&self, datatype: Datatype) -> Option<Gate> {
         match self {
@@ -282,7 +281,7 @@ impl Filter {
         }
     }
 
-    /// Whether what it does depends on the type of the values, not only on the size of cells.
+    /// Whether the filter depends on the type of the values, not only on the size of cells.
     #[must_use]
     pub const fn depends_on_type(&self) -> bool {
         match self {
@@ -309,7 +308,7 @@ impl Filter {
         }
     }
 
-    /// Reads one filter: code, option length, options. Option bytes past what the filter needs are skipped.
+    /// Reads one filter: code, option length, options. Further option bytes that the filter does not need are skipped.
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let code = reader.u8("filter type")?;
         let len = reader.u32("filter options length")?;
@@ -416,7 +415,7 @@ fn level(options: &mut Reader<'_>, code: u8) -> Result<i32> {
     options.i32("compression level")
 }
 
-/// Reads the reinterpret datatype if the options have one; `ANY` means none.
+/// Reads the reinterpret datatype if the options contain one; `ANY` means none.
 fn reinterpret(options: &mut Reader<'_>) -> Result<Option<Datatype>> {
     if options.is_empty() {
         return Ok(None);
@@ -425,7 +424,8 @@ fn reinterpret(options: &mut Reader<'_>) -> Result<Option<Datatype>> {
     Ok(Some(datatype).filter(|&datatype| datatype != Datatype::Any))
 }
 
-/// Writes the reinterpret datatype where the version has one; refuses to lose a set one.
+/// Writes the reinterpret datatype if the version stores one. If it does not and a type is set, that is an error,
+/// because the type would be lost.
 fn write_reinterpret(writer: &mut Writer, reinterpret: Option<Datatype>, stored: bool) -> Result<()> {
     let datatype = reinterpret.unwrap_or(Datatype::Any);
     if stored {

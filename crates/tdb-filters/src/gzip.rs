@@ -1,11 +1,12 @@
-//! GZIP (1): each part is a zlib stream (RFC 1950, header `78 xx`, Adler-32), not a gzip file (section 6.6).
+//! GZIP (1): each part is a zlib stream (RFC 1950, header `78 xx`, Adler-32), not a gzip file.
 //!
 //! Options: compressor = 1, level i32 (0 to 9; negative = 6). Framing of parts: [`crate::compress`].
 //!
-//! Levels are zlib's, as libtiledb's are. zlib-rs follows zlib-ng, whose level 1 is a strategy of its own that leaves up to
-//! 2.1 times as many bytes as zlib's: level 1 is therefore encoded at level 2, which is zlib's level 1 within 4 % on eight
-//! kinds of data (only then its header says `78 5e`, not `78 01`; no decoder asks). Of the others 0, 5 to 9 and the default
-//! are as small as zlib's within 3 % or smaller, and 2, 3 and 4 within 11 %.
+//! Levels are those of zlib, as in libtiledb. zlib-rs follows zlib-ng, whose level 1 is a different strategy with
+//! output up to 2.1 times as large as zlib's. Level 1 is therefore encoded at level 2, whose output is within 4 % of
+//! zlib's level 1 on eight kinds of data (the header is then `78 5e` instead of `78 01`; no decoder checks it). The
+//! output of levels 0, 5 to 9 and the default is at most 3 % larger than zlib's, and that of levels 2, 3 and 4 at most
+//! 11 %.
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;
@@ -13,7 +14,7 @@ use crate::scratch::Codecs;
 /// The level an encoder uses.
 ///
 /// # Errors
-/// Over 9, as in libtiledb.
+/// If the level is over 9, as in libtiledb.
 pub(crate) fn level(level: i32) -> Kind<u32> {
     match level {
         10.. => Err(ErrorKind::InvalidOption { value: i64::from(level) }),
@@ -21,7 +22,7 @@ pub(crate) fn level(level: i32) -> Kind<u32> {
     }
 }
 
-/// The level of zlib-rs whose output is as small as that of zlib's `level`.
+/// The level of zlib-rs whose output is about as small as that of zlib's `level`.
 #[cfg(feature = "gzip")]
 const fn strategy(level: u32) -> u32 {
     if level == 1 { 2 } else { level }
@@ -37,7 +38,7 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8], codecs: &mut Codecs) -> Kind<
     inflate.reset(true);
     match inflate.decompress(input, out, FlushDecompress::Finish) {
         Ok(Status::StreamEnd) => {}
-        // Out of input or out of room for output: the buffers are all there is.
+        // Out of input or out of space for output: there are no further buffers.
         Ok(Status::Ok | Status::BufError) => {
             return Err(ErrorKind::CorruptStream { reason: "no end of the zlib stream within its length" });
         }
@@ -48,12 +49,12 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8], codecs: &mut Codecs) -> Kind<
         return Err(ErrorKind::WrongLength { expected: to_u64(out.len()), found: written });
     }
     if read != to_u64(input.len()) {
-        return Err(ErrorKind::CorruptStream { reason: "bytes behind the end of the zlib stream" });
+        return Err(ErrorKind::CorruptStream { reason: "bytes after the end of the zlib stream" });
     }
     Ok(())
 }
 
-/// Writes one stream into `out` from `at` on, and returns where it ends.
+/// Writes one stream into `out` from `at` on, and returns its end.
 #[cfg(feature = "gzip")]
 pub(crate) fn encode(
     input: &[u8],
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn no_level_leaves_more_than_zlib_s_and_a_tenth() {
-        // zlib 1.2.13 at levels 0 to 9, of these bytes.
+        // Output lengths of zlib 1.2.13 at levels 0 to 9 for these bytes.
         const ZLIB: [usize; 10] = [65552, 24475, 24438, 21461, 22262, 21550, 18953, 18479, 18413, 18168];
         let (mut x, mut input) = (1u64, Vec::new());
         for i in 0..16_384u32 {

@@ -1,16 +1,15 @@
 //! The inner loops of filters, compiled for the vector units of the machine they run on.
 //!
-//! Every kernel is written once, in plain and safe Rust that vectorises, and compiled several times: for the
-//! target's base features, and on x86-64 for AVX2 and for AVX-512. Which one runs is chosen at run time. Where
-//! an instruction has no equivalent that the compiler finds, a level has a body of its own, tested against the
-//! plain one.
+//! Every kernel is written once, in plain and safe Rust that vectorises, and compiled several times: for the target's
+//! base features, and on x86-64 for AVX2 and for AVX-512. Which one runs is chosen at run time. If the compiler does
+//! not find the right instructions for a level, that level has a separate body, which is tested against the plain one.
 //!
-//! This is the only module of the published crates where `unsafe` is allowed, and the only unsafe thing in it is
-//! the call, in [`kernel`], of a function that needs the features [`Level::detect`] has found.
+//! This is the only module of the published crates where `unsafe` is allowed. Its only unsafe operation is in
+//! [`kernel`]: the call of a function that needs the CPU features that [`Level::detect`] has found.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// What the machine can do, best last.
+/// The instruction sets that a machine can have, the best one last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// The target's base features.
@@ -23,11 +22,11 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Every level, for tests that compare the twins.
+    /// Every level, for tests that compare the bodies of a kernel.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 3] = [Self::Plain, Self::Avx2, Self::Avx512];
 
-    /// The best level of this machine. Asked once, then remembered.
+    /// The best level of this machine. It is detected once and then stored.
     #[inline]
     pub(crate) fn detect() -> Self {
         static KNOWN: AtomicU8 = AtomicU8::new(u8::MAX);
@@ -49,7 +48,7 @@ impl Level {
         macro_rules! have {
             ($($feature:tt),*) => { true $(&& std::arch::is_x86_feature_detected!($feature))* };
         }
-        // The lists are those of `kernel!`, feature for feature: that is what makes its calls sound.
+        // These lists must contain every feature in the lists of `kernel!`: this makes its calls sound.
         let avx2 = have!("avx2", "bmi1", "bmi2", "lzcnt", "popcnt");
         let avx512 = have!(
             "avx512f",
@@ -74,7 +73,7 @@ impl Level {
     }
 }
 
-/// Defines functions that run their body at the best level of the machine.
+/// Defines functions that run their body at the best level of this machine.
 ///
 /// ```ignore
 /// kernel! {
@@ -86,9 +85,9 @@ impl Level {
 /// }
 /// ```
 ///
-/// `plain` must be an `#[inline(always)]` function with the same arguments; it is inlined into each level that
-/// has no body of its own, and so compiled with that level's features. The bodies named by `avx2` and `avx512`
-/// are safe functions marked `#[inline]` and `#[target_feature(enable = …)]` with a subset of the level's list.
+/// `plain` must be an `#[inline(always)]` function with the same arguments; it is inlined into each level that has no
+/// separate body, so it is compiled with that level's features. The bodies named by `avx2` and `avx512` are safe
+/// functions marked `#[inline]` and `#[target_feature(enable = …)]` with a subset of the level's list.
 macro_rules! kernel {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$(const $gen:ident : $ty:ty),+>)? (
         $($arg:ident : $argty:ty),* $(,)?
@@ -106,9 +105,9 @@ macro_rules! kernel {
             $name::at $(::<$($gen),+>)? ($crate::kernels::Level::detect(), $($arg),*)
         }
 
-        /// The same at a chosen level, which the machine must have: `at` falls back to what it has.
+        /// The same kernel at a given level. If the machine does not have that level, `at` uses the machine's best one.
         $vis mod $name {
-            #[allow(unused_imports, reason = "not every kernel names something of its module")]
+            #[allow(unused_imports, reason = "not every kernel uses an item of its module")]
             use super::*;
 
             /// Runs the kernel at `level`, or at the machine's best if that is less.

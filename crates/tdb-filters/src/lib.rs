@@ -8,12 +8,12 @@
 //!     let metadata = [1, 0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 100, 0, 0, 0, 16, 0, 0, 0];
 //!     let data = [0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 //!
-//!     // What the array's schema says about it.
+//!     // The pipeline and the datatype come from the array's schema.
 //!     let pipeline = Pipeline::new(vec![Filter::PositiveDelta { max_window: 1024 }, Filter::ByteShuffle]);
 //!     let context = TileContext::new(Datatype::Uint32, 4, FormatVersion::CURRENT);
 //!     let decoder = pipeline.decoder(context)?;
 //!
-//!     // The chunk's header says how long its cells are. No more than 1 MiB may be held on the way.
+//!     // The chunk's header gives the length of the cells. Intermediate buffers may hold at most 1 MiB.
 //!     let mut cells = [0; 16];
 //!     decoder.decode_chunk(&metadata, &data, &mut cells, &mut Scratch::new(), &Budget::new(1 << 20))?;
 //!     let cells: Vec<u32> = cells.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
@@ -24,13 +24,13 @@
 //! ```
 //!
 //! A writer cuts a tile into chunks and sends each through the pipeline; a reader sends it back, last filter first. A
-//! chunk has two sides: *data*, and *metadata*, where filters note what they will need to undo their work. There are
-//! two kinds of filters:
+//! chunk has two sides: *data*, and *metadata*, where filters store what they need to undo their work. There are two
+//! kinds of filters:
 //!
-//! * Most put a block in front of the metadata that is there, so that the last filter's block comes first and each can
-//!   be read from the front on the way back.
-//! * Compressors (and encryption) also transform the metadata: it becomes part of the data, and their own block is all
-//!   the metadata there is.
+//! * Most put a block in front of the existing metadata. The last filter's block therefore comes first, and decoding
+//!   reads each block from the front.
+//! * Compressors (and encryption) also transform the metadata: it becomes part of the data, and the only metadata that
+//!   remains is their own block.
 //!
 //! Three filters on the values 100, 101, 103, 106 (`u32`):
 //!
@@ -43,8 +43,8 @@
 //!                    8→14, 12→17, 16→14 bytes]              ([1 part…], [1 window…], data)
 //! ```
 //!
-//! A [`Pipeline`] is what a schema stores. It is resolved once for a kind of tile, because what a filter does depends
-//! on the type it sees, and becomes a [`Decoder`] or an [`Encoder`] for any number of chunks:
+//! A schema stores a [`Pipeline`]. What a filter does depends on the type it sees, so a pipeline is resolved once for
+//! each kind of tile. The result is a [`Decoder`] or an [`Encoder`] for any number of chunks:
 //!
 //! ```
 //! use tdb_codec::{Budget, Datatype, FormatVersion};
@@ -66,9 +66,8 @@
 //! # Ok::<(), tdb_filters::Error>(())
 //! ```
 //!
-//! Chunks are hostile until proven otherwise. Every filter decodes into a slice of exactly the size it has to fill;
-//! intermediate sizes are charged to a [`Budget`] before memory grows; nothing panics on any input; and a chunk that
-//! leaves bytes over is refused.
+//! Chunks are not trusted. Every filter decodes into a slice of exactly the size it has to fill; intermediate sizes are
+//! charged to a [`Budget`] before memory grows; no input causes a panic; and a chunk with bytes left over is rejected.
 //!
 //! A pipeline with a filter that this build does not know still parses and writes. Only resolving it fails, with the
 //! filter's name and position. The table of filters is [`registry`].
@@ -77,19 +76,19 @@
 //!
 //! [`Pipeline::decoder`] fixes the types that each filter sees, and drops filters that do nothing to that type. Running
 //! the pipeline backwards moves data between the chunk, two scratch buffers and the output. The last move goes straight
-//! into the caller's slice, and filters that keep lengths (positive delta, XOR, checksums) work where the data is. So a
-//! chunk with one compressor is decompressed into its final place and nowhere else.
+//! into the caller's slice, and filters that keep lengths (positive delta, XOR, checksums) work in place. A chunk with
+//! one compressor is therefore decompressed directly into the output.
 //!
 //! # Features
 //!
-//! Each codec that has a dependency is a feature: `gzip`, `zstd` (the C library), `lz4`, `bzip2`, `checksum`,
-//! `encryption` and `webp`, all on by default. Two are off: `zstd-rust` (Zstandard without C; with both, the C library
-//! does the work) and `webp-lossy` (writes lossy images, with C). All crates above hand these features down, so that a
-//! program without C turns off the default features of `tdb-array` or `tdb-cli` and asks for `zstd-rust` instead of
-//! `zstd`.
+//! Each codec that needs a dependency is a feature: `gzip`, `zstd` (the C library), `lz4`, `bzip2`, `checksum`,
+//! `encryption` and `webp`, all on by default. Two are off by default: `zstd-rust` (Zstandard without C; if both
+//! features are on, the C library is used) and `webp-lossy` (writes lossy images; needs C). All crates that depend on
+//! this one pass these features on. To build a program without C, turn off the default features of `tdb-array` or
+//! `tdb-cli` and enable `zstd-rust` instead of `zstd`.
 //!
 //! What this crate does not know: chunk headers, tiles, field names, nullability, files, threads, its caller.
-// `kernels` is the one module that may; everything else is safe, and the lint says so per item.
+// Only the module `kernels` may use `unsafe`, and it allows the lint item by item.
 #![deny(unsafe_code)]
 
 #[macro_use]
@@ -141,5 +140,5 @@ pub use error::{Error, ErrorKind};
 pub use filter::{ByteWidth, Filter, PixelFormat, ScaleFloat, WebP};
 pub use pipeline::Pipeline;
 pub use scratch::Scratch;
-/// What the interface of this crate takes from the one below.
+/// The types of `tdb-codec` that the interface of this crate uses.
 pub use tdb_codec::{Budget, Datatype, FormatVersion};

@@ -1,4 +1,4 @@
-//! LZ4 (3): each part is a raw LZ4 block, without frame or size (section 6.6).
+//! LZ4 (3): each part is a raw LZ4 block, without frame or size.
 //!
 //! Options: compressor = 3, level i32 (ignored). Framing of parts: [`crate::compress`]. Blocks are decoded by `lz4_flex` and
 //! written by `block`.
@@ -25,7 +25,7 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8]) -> Kind<()> {
     Ok(())
 }
 
-/// Writes one block into `out` from `at` on, and returns where it ends.
+/// Writes one block into `out` from `at` on, and returns its end.
 #[cfg(feature = "lz4")]
 pub(crate) fn encode(input: &[u8], out: &mut Vec<u8>, at: usize, codecs: &mut Codecs) -> Kind<usize> {
     use crate::scratch::room;
@@ -35,7 +35,7 @@ pub(crate) fn encode(input: &[u8], out: &mut Vec<u8>, at: usize, codecs: &mut Co
         room(out, at, block.len()).copy_from_slice(block);
         return Ok(at.saturating_add(block.len()));
     }
-    // Chunks that hold a long cell.
+    // Chunks longer than that, which contain a long cell.
     let bound = lz4_flex::block::get_maximum_output_size(input.len());
     let written = lz4_flex::block::compress_into(input, room(out, at, bound))
         .map_err(|_| ErrorKind::Compress { reason: "LZ4 output over its bound" })?;
@@ -76,7 +76,7 @@ mod tests {
         assert!(decode(&block, &mut [0; 101]).is_err());
     }
 
-    /// Bytes like those of cells: runs, steps, words, noise.
+    /// Bytes that resemble cells: runs, steps, words, noise.
     fn inputs(len: usize) -> Vec<Vec<u8>> {
         let mut noise = 1u32;
         let mut random = || {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn blocks_of_chunks_have_the_bytes_of_the_c_library() {
-        // Lengths and digests of what LZ4_compress_default of lz4 1.9.4 writes.
+        // Lengths and digests of the output of LZ4_compress_default of lz4 1.9.4.
         let known: [(usize, [(usize, u64); 5]); 3] = [
             (
                 100,

@@ -17,7 +17,7 @@ pub(crate) fn read_lengths<'a>(block: &mut Reader<'a>, total: usize) -> Kind<&'a
     Ok(lengths)
 }
 
-/// Calls `work` with each part of `src` and the bytes of `dst` at the same place.
+/// Calls `work` with each part of `src` and the bytes of `dst` at the same position.
 pub(crate) fn each_part(
     lengths: &[[u8; 4]],
     mut src: &[u8],
@@ -29,15 +29,15 @@ pub(crate) fn each_part(
         let (Some((part, src_rest)), Some((slot, dst_rest))) =
             (src.split_at_checked(length), dst.split_at_mut_checked(length))
         else {
-            return; // never: the lengths add up to both
+            return; // never happens: the lengths add up to both
         };
         work(part, slot);
         (src, dst) = (src_rest, dst_rest);
     }
 }
 
-/// Takes the first `length` bytes off `data`, and off `src` too if they are to be read from there; `None` if `data` is
-/// shorter. The two are as long as each other.
+/// Removes the first `length` bytes from the front of `data`, and of `src` if the source is separate; `None` if `data`
+/// is shorter. `src` and `data` have the same length.
 pub(crate) fn take_part<'s, 'd>(
     src: &mut Option<&'s [u8]>,
     data: &mut &'d mut [u8],

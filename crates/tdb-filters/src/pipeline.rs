@@ -1,10 +1,10 @@
-//! The list of filters as stored in schemas and generic tiles (specification, section 2).
+//! The list of filters as stored in schemas and generic tiles (docs/format/filters.md).
 
 use tdb_codec::{FormatVersion, Reader, Result, Writer};
 
 use crate::Filter;
 
-/// A list of filters in encoding order: the first one sees the cells, the last one makes the stored bytes.
+/// A list of filters in encoding order: the first one gets the cells, the last one produces the stored bytes.
 ///
 /// | Field | Type |
 /// |---|---|
@@ -30,8 +30,8 @@ use crate::Filter;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
-    /// Upper bound of a chunk in bytes. Writers since libtiledb 2.0 use 65536 whatever it says, except that
-    /// 0 means one chunk a tile (section 4.2). Readers ignore it.
+    /// Largest size of a chunk in bytes. Writers since libtiledb 2.0 use 65536 regardless of it, except that 0 means
+    /// one chunk for each tile. Readers ignore it.
     pub max_chunk_size: u32,
     /// The filters, in encoding order.
     pub filters: Vec<Filter>,
@@ -45,7 +45,7 @@ impl Default for Pipeline {
 }
 
 impl Pipeline {
-    /// What writers use for `max_chunk_size`.
+    /// The chunk size that writers use.
     pub const DEFAULT_CHUNK_SIZE: u32 = 65536;
 
     /// A pipeline of these filters with the default chunk size.
@@ -54,12 +54,12 @@ impl Pipeline {
         Self { max_chunk_size: Self::DEFAULT_CHUNK_SIZE, filters }
     }
 
-    /// Reads a pipeline. Codes the format does not define survive as [`Filter::Unknown`]. The layout differs
-    /// between versions only in a reinterpret byte, which the options' length shows too, so `version` is
-    /// taken for symmetry with [`Self::write`].
+    /// Reads a pipeline. Codes that the format does not define become [`Filter::Unknown`]. The layout differs between
+    /// versions only in a reinterpret byte, and the options' length also shows whether it is present; `version` is a
+    /// parameter only for symmetry with [`Self::write`].
     ///
     /// # Errors
-    /// With the file offset, if the bytes end early or an option is not allowed.
+    /// If the bytes end early or an option is not allowed; the error contains the file offset.
     pub fn parse(reader: &mut Reader<'_>, version: FormatVersion) -> Result<Self> {
         let _ = version;
         let max_chunk_size = reader.u32("max chunk size")?;

@@ -1,4 +1,4 @@
-//! POSITIVE_DELTA (10): differences to the previous value, in values that never decrease (section 6.4).
+//! POSITIVE_DELTA (10): differences to the previous value, for values that never decrease.
 //!
 //! Chunk metadata:
 //!
@@ -8,9 +8,9 @@
 //! | per window: base (its first value) | T |
 //! | per window: length | u32 |
 //!
-//! Data keeps its length: per window 0, then the difference of each value to the one before. A window whose
-//! length is no multiple of the value size is copied. Active for integers of every width, `BOOL`, `BLOB` and
-//! `GEOM_*` as bytes, and dates and times since [`Gate::FilterDates`].
+//! Data keeps its length: each window has a 0, then the difference of each value to the previous one. A window whose
+//! length is not a multiple of the value size is copied. The filter is active for integers of every width, `BOOL`,
+//! `BLOB` and `GEOM_*` as bytes, and dates and times since [`Gate::FilterDates`].
 //!
 //! Options: max window size u32.
 
@@ -22,7 +22,7 @@ use crate::kernels::{rising_differences, running_sums, running_sums_in_place};
 use crate::parts::take_part;
 use crate::windows::windows;
 
-/// The integers the filter works on; `None` where it does nothing.
+/// The integer type that the filter works on; `None` if the filter does nothing.
 pub(crate) fn integers(datatype: Datatype, fragment_version: FormatVersion) -> Option<Physical> {
     match datatype.class() {
         DatatypeClass::Integer | DatatypeClass::Byte => Some(datatype.physical()),
@@ -33,8 +33,8 @@ pub(crate) fn integers(datatype: Datatype, fragment_version: FormatVersion) -> O
     }
 }
 
-/// Reads the metadata block and turns differences into values: from `src` into `dst`, which is as long, or in `dst`
-/// itself.
+/// Reads the metadata block and turns differences into values: from `src` into `dst`, which has the same length, or in
+/// `dst` itself.
 pub(crate) fn decode(
     size: usize,
     block: &mut Reader<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and writes the differences of `src` to `out`, which is as long.
+/// Appends the metadata block, and writes the differences of `src` to `out`, which has the same length.
 pub(crate) fn encode(
     physical: Physical,
     max_window: usize,
@@ -97,7 +97,7 @@ pub(crate) fn encode(
 /// The base of a window without a whole value.
 const ZERO: [u8; 8] = [0; 8];
 
-/// The index of the first value that is less than the one before it.
+/// The index of the first value that is less than the previous one.
 fn first_fall(physical: Physical, window: &[u8]) -> usize {
     with_int!(physical, T, {
         let values = window.as_chunks().0;

@@ -1,4 +1,4 @@
-//! The table of filters: everything that goes through all of them (names, tests, benches) reads it.
+//! The table of filters. Code that iterates over all filters (names, tests, benches) uses this table.
 
 use crate::filter::{ByteWidth, PixelFormat, ScaleFloat, WebP};
 use crate::{Filter, Pipeline};
@@ -7,13 +7,13 @@ use crate::{Filter, Pipeline};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Row {
-    /// Wire code in pipelines (section 1.3).
+    /// Wire code in pipelines.
     pub code: u8,
     /// Name in messages.
     pub name: &'static str,
-    /// Code of the second enumeration that compressors repeat in their options.
+    /// The compressor code, from a second enumeration, which compressors store in their options.
     pub compressor: Option<u8>,
-    /// Crate feature that brings the codec, if it needs one.
+    /// Crate feature that enables the codec, if it needs one.
     pub feature: Option<&'static str>,
     /// Whether this build has that feature.
     pub available: bool,
@@ -28,7 +28,7 @@ impl Row {
         (self.sample)()
     }
 
-    /// A pipeline of the sample alone.
+    /// A pipeline with the sample as its only filter.
     #[must_use]
     pub fn pipeline(&self) -> Pipeline {
         Pipeline { filters: vec![self.sample()], ..Pipeline::default() }
@@ -63,7 +63,7 @@ const fn feature(mut row: Row, feature: &'static str, available: bool) -> Row {
     row
 }
 
-/// THE table.
+/// The table of filters.
 const TABLE: &[Row] = &[
     row(0, "none", None, || Filter::None),
     feature(row(1, "gzip", Some(1), || Filter::Gzip { level: -1 }), "gzip", cfg!(feature = "gzip")),

@@ -1,12 +1,12 @@
-//! RLE (4), fixed form: runs of equal cells (section 6.7).
+//! RLE (4), fixed form: runs of equal cells.
 //!
 //! | Field | Type |
 //! |---|---|
 //! | per run: cell | `u8[cell size]` |
 //! | per run: length | u16, **big-endian** |
 //!
-//! A cell is the whole cell, not one value of the datatype; the same size applies to metadata parts.
-//! Options: compressor = 4, level i32 (ignored). Framing of parts: [`crate::compress`].
+//! A cell here is the whole cell, not one value of the datatype; metadata parts use the same size. Options: compressor
+//! = 4, level i32 (ignored). Framing of parts: [`crate::compress`].
 
 use tdb_codec::to_u64;
 
@@ -43,7 +43,7 @@ fn decode_any(cell: usize, input: &[u8], mut out: &mut [u8]) -> Kind<()> {
     finish_runs(rest, expected, done)
 }
 
-/// Fills `run` with `value`, by copies that double.
+/// Fills `run` with `value`; each copy doubles the length.
 fn repeat(value: &[u8], run: &mut [u8]) {
     let Some((first, _)) = run.split_at_mut_checked(value.len()) else { return };
     first.copy_from_slice(value);

@@ -1,6 +1,6 @@
-//! RLE (4) on strings: runs of equal strings, lengths included (section 6.9).
+//! RLE (4) on strings: runs of equal strings, including their lengths.
 //!
-//! Chunk metadata: the head of [`crate::strings`], then:
+//! Chunk metadata: the common beginning in [`crate::strings`], then:
 //!
 //! | Field | Type |
 //! |---|---|
@@ -9,8 +9,8 @@
 //!
 //! Data, per run: run length (`a` bytes, **big-endian**), string length (`b` bytes, **big-endian**), string.
 //!
-//! libtiledb forgets the tile's last run when it computes `b`, so the last length may be cut off to its low
-//! bytes. The true length is then what is left of the data, which the decoder uses if everything else fits.
+//! libtiledb ignores the tile's last run when it computes `b`, so the last length may be truncated to its low bytes.
+//! The true length is then the rest of the data, and the decoder uses it if everything else is consistent.
 
 use tdb_codec::{Reader, Writer, to_u64, write_be_uint};
 
@@ -51,7 +51,7 @@ pub(crate) fn decode(
     strings.finish()
 }
 
-/// Whether `length` holds only the low `width` bytes of `truth`.
+/// Whether `length` is only the low `width` bytes of `truth`.
 fn is_cut(length: usize, width: usize, truth: usize) -> bool {
     let bits = u32::try_from(width.saturating_mul(8)).unwrap_or(64);
     let low = 1u64.checked_shl(bits).map_or(u64::MAX, |end| end.wrapping_sub(1));
@@ -61,7 +61,7 @@ fn is_cut(length: usize, width: usize, truth: usize) -> bool {
 /// Appends the metadata block, and the runs of the strings to `out`.
 pub(crate) fn encode(values: &[u8], offsets: &[u64], block: &mut Writer, out: &mut Vec<u8>) -> Kind<()> {
     let strings = split(values, offsets)?;
-    // Collected, because strings cost more to compare than to note.
+    // The runs are collected first, because comparing strings takes longer than storing the result.
     let runs: Vec<(&[u8], usize)> =
         strings.chunk_by(|a, b| a == b).filter_map(|run| Some((*run.first()?, run.len()))).collect();
     let longest_run = runs.iter().map(|&(_, count)| count).max().unwrap_or(0);

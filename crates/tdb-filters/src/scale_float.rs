@@ -1,4 +1,4 @@
-//! SCALE_FLOAT (15): floats as scaled integers (section 6.14).
+//! SCALE_FLOAT (15): floats as scaled integers.
 //!
 //! Chunk metadata:
 //!
@@ -7,11 +7,10 @@
 //! | part count | u32 |
 //! | per part: **encoded** length | u32 |
 //!
-//! Data: signed little-endian integers of the option's width. Encoding computes
-//! `round((value − offset) / scale)` in the input's own precision, halves away from zero; decoding computes
-//! `scale · integer + offset` in `f64`, from the integer as the input's type. Any type of 4 or 8 bytes is
-//! read as `f32` or `f64`. Values that do not fit the integer are refused (in libtiledb the result is
-//! undefined).
+//! Data: signed little-endian integers of the option's width. Encoding computes `round((value − offset) / scale)` in
+//! the input's own precision and rounds halves away from zero; decoding computes `scale · integer + offset` in `f64`,
+//! from the integer converted to the input's type. Any type of 4 or 8 bytes is read as `f32` or `f64`. Values that do
+//! not fit the integer are an error (in libtiledb the result is undefined).
 //!
 //! Options: scale f64, offset f64, byte width u64 (1, 2, 4 or 8).
 
@@ -31,7 +30,7 @@ pub(crate) enum Float {
 }
 
 impl Float {
-    /// The float behind values of `size` bytes.
+    /// The float type of values of `size` bytes.
     pub(crate) const fn of_size(size: usize) -> Option<Self> {
         match size {
             4 => Some(Self::F32),
@@ -70,13 +69,13 @@ pub(crate) fn decode(
             return Err(ErrorKind::PartialValue { bytes, size: to_u64(width) });
         }
     }
-    // Parts are whole numbers of integers, so the whole is one run of them.
+    // Each part is a whole number of integers, so all parts together are one run of integers.
     unscale_floats(float, options, src, dst);
     Ok(())
 }
 
-/// Appends the metadata block, and writes the integers for the floats in `src` to the front of `out`; returns how long
-/// they are.
+/// Appends the metadata block, and writes the integers for the floats in `src` to the front of `out`; returns their
+/// length in bytes.
 pub(crate) fn encode(
     float: Float,
     options: ScaleFloat,

@@ -1,4 +1,4 @@
-//! Working memory that a worker reuses from chunk to chunk.
+//! Working memory that a worker reuses for each chunk.
 
 use core::cell::Cell;
 
@@ -8,8 +8,8 @@ use crate::encryption::Nonces;
 use crate::error::{ErrorKind, Kind};
 use crate::kernels::Planes;
 
-/// Buffers and codec contexts, reused from chunk to chunk. Each worker owns one: it is [`Send`], and it
-/// belongs to no decoder, tile or field.
+/// Buffers and codec contexts, reused for each chunk. Each worker owns one. It is [`Send`], and it is not tied to a
+/// decoder, tile or field.
 ///
 /// ```
 /// fn is_send<T: Send>() {}
@@ -30,8 +30,8 @@ impl Scratch {
         Self::default()
     }
 
-    /// Gives an encoder its source of nonces, for pipelines that encrypt. `nonces` must never return the same
-    /// value twice under one key, in any process: 12 bytes of the system's randomness.
+    /// Gives an encoder its source of nonces, for pipelines that encrypt. `nonces` must never return the same value
+    /// twice under one key, in any process: use 12 random bytes of the operating system.
     #[must_use]
     pub fn with_nonces(mut self, nonces: impl FnMut() -> [u8; 12] + Send + 'static) -> Self {
         self.codecs.nonces = Some(Box::new(nonces));
@@ -45,7 +45,7 @@ impl Scratch {
         self.data.iter().chain(&self.metadata).chain(blocks).map(Vec::capacity).sum()
     }
 
-    /// Gives the buffers' memory back.
+    /// Frees the buffers' memory.
     pub fn clear(&mut self) {
         self.data = Default::default();
         self.metadata = Default::default();
@@ -62,7 +62,7 @@ impl core::fmt::Debug for Scratch {
 /// The metadata of a chunk that is being encoded, and the buffers of earlier ones.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    /// One a filter, oldest first.
+    /// One for each filter, oldest first.
     parts: Vec<Vec<u8>>,
     spare: Vec<Vec<u8>>,
 }
@@ -80,7 +80,7 @@ impl Blocks {
         self.parts.push(block.into_vec());
     }
 
-    /// Drops the blocks so far: they have become data, or belong to another chunk.
+    /// Drops the current blocks: they have become data, or belong to another chunk.
     pub(crate) fn clear(&mut self) {
         self.spare.append(&mut self.parts);
     }
@@ -90,13 +90,13 @@ impl Blocks {
         !self.parts.is_empty()
     }
 
-    /// The blocks as they stand on disk, the most recent first.
+    /// The blocks in their order on disk: the most recent first.
     pub(crate) fn latest_first(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.parts.iter().rev().map(Vec::as_slice)
     }
 }
 
-/// Contexts that are costly to make; each is made on first use.
+/// Codec contexts, which are expensive to create; each is created on first use.
 #[derive(Default)]
 pub(crate) struct Codecs {
     pub(crate) nonces: Option<Nonces>,
@@ -112,14 +112,14 @@ pub(crate) struct Codecs {
 }
 
 impl Codecs {
-    /// What a bit shuffle works in: zeroed once, not for each chunk.
+    /// The buffer of a bit shuffle. It is zeroed once, not for each chunk.
     pub(crate) fn planes(&mut self) -> &mut Planes {
         self.planes.get_or_insert_default()
     }
 }
 
-/// The `len` bytes of `buffer` from `at` on, which is made longer only if it is too short: what it holds is going to be
-/// overwritten, and zeroing it for each chunk would cost as much as some filters do.
+/// The `len` bytes of `buffer` from `at` on. The buffer grows only if it is too short: its contents are about to be
+/// overwritten, and zeroing it for each chunk would take as long as some filters.
 pub(crate) fn room(buffer: &mut Vec<u8>, at: usize, len: usize) -> &mut [u8] {
     let end = at.saturating_add(len);
     if buffer.len() < end {
@@ -128,7 +128,7 @@ pub(crate) fn room(buffer: &mut Vec<u8>, at: usize, len: usize) -> &mut [u8] {
     buffer.get_mut(at..end).unwrap_or_default()
 }
 
-/// What one chunk has taken out of the budget; given back at the end of the chunk.
+/// The bytes that one chunk has charged to the budget. They are released at the end of the chunk.
 pub(crate) struct Charge<'b> {
     budget: &'b Budget,
     taken: Cell<u64>,
@@ -139,7 +139,7 @@ impl<'b> Charge<'b> {
         Self { budget, taken: Cell::new(0) }
     }
 
-    /// Takes `len` bytes for the time of the chunk.
+    /// Charges `len` bytes for the time of the chunk.
     pub(crate) fn charge(&self, len: usize) -> Kind<()> {
         let size = to_u64(len);
         self.budget.charge(size).map_err(|_| ErrorKind::OverBudget { size })?;
@@ -147,7 +147,7 @@ impl<'b> Charge<'b> {
         Ok(())
     }
 
-    /// Makes `buffer` at least `len` bytes long, after charging `len`, and gives out exactly `len` bytes.
+    /// Makes `buffer` at least `len` bytes long, after charging `len`, and returns exactly `len` bytes.
     pub(crate) fn grow<'v>(&self, buffer: &'v mut Vec<u8>, len: usize) -> Kind<&'v mut [u8]> {
         self.charge(len)?;
         Ok(room(buffer, 0, len))

@@ -1,4 +1,4 @@
-//! A pipeline with every type resolved: what decoder and encoder run (section 5).
+//! A pipeline with every type resolved, which the decoder and the encoder run.
 
 use tdb_codec::{Datatype, Gate, Physical, to_usize};
 
@@ -13,7 +13,7 @@ use crate::{
     Filter, Key, Pipeline, TileContext, bit_width_reduction, double_delta, positive_delta, registry,
 };
 
-/// A filter that does something to this tile.
+/// A filter that changes the data of this tile or checks it.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) op: Op,
@@ -21,22 +21,22 @@ pub(crate) struct Step {
     code: u8,
     position: usize,
     count: usize,
-    /// Whether a filter that does nothing stands directly in front.
+    /// Whether the filter directly before this one does nothing.
     pub(crate) behind_idle: bool,
 }
 
 impl Step {
-    /// Whether the error is this step's, and the step a compressor.
+    /// Whether this step is a compressor and the error comes from it.
     pub(crate) const fn compresses(&self, error: &Error) -> bool {
         matches!(self.op, Op::Compress(_)) && self.position == error.position
     }
 
-    /// Whether libtiledb hands the data that comes to this step on as it is, so that empty data is lost on its way back.
+    /// Whether libtiledb passes the input of this step on unchanged. In that case, empty data is lost when decoding.
     pub(crate) const fn views(&self) -> bool {
         self.behind_idle || matches!(self.op, Op::Checksum(_))
     }
 
-    /// Adds where the filter stands.
+    /// Adds the filter's name and position to an error.
     pub(crate) const fn error(&self, kind: ErrorKind) -> Error {
         Error { filter: self.name, code: self.code, position: self.position, count: self.count, kind }
     }
@@ -60,12 +60,12 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Whether decoding can happen where the data is.
+    /// Whether decoding can happen in place.
     pub(crate) const fn in_place(&self) -> bool {
         matches!(self, Self::PositiveDelta { .. } | Self::Checksum(_) | Self::Xor { .. })
     }
 
-    /// Whether data is as long after the filter as before.
+    /// Whether the filter keeps the length of the data.
     pub(crate) const fn keeps_sizes(&self) -> bool {
         match self {
             Self::ByteShuffle { .. }
@@ -84,9 +84,9 @@ impl Op {
         }
     }
 
-    /// Whether empty data, which libtiledb would count as a part here, is counted. It is not where libtiledb cannot read
-    /// such a part: a value is missed (delta filters), or the list of buffers has run out (behind metadata that went into
-    /// the data, or where the next filter only looks at what it is given).
+    /// Whether empty data counts as a part here, as it does in libtiledb. It does not count where libtiledb cannot read
+    /// such a part: if a value is missing (delta filters), or if libtiledb's list of buffers has no entry left (after
+    /// metadata that became part of the data, or before a filter that passes its input on unchanged).
     pub(crate) const fn lists_nothing(&self, metadata: bool, next_views: bool) -> bool {
         match self {
             Self::Compress(Codec::Delta { .. } | Codec::DoubleDelta { .. }) => false,
@@ -100,7 +100,7 @@ impl Op {
         }
     }
 
-    /// Whether it holds the lengths of strings.
+    /// Whether it stores the lengths of strings.
     pub(crate) const fn holds_strings(&self) -> bool {
         matches!(self, Self::RleStrings | Self::Dictionary)
     }
@@ -110,15 +110,15 @@ impl Op {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
-    /// Number of filters, those that do nothing included.
+    /// Number of filters, including those that do nothing.
     pub(crate) count: usize,
     /// Whether a tile is one chunk.
     pub(crate) whole_tiles: bool,
 }
 
 impl Plan {
-    /// Resolves `pipeline` for tiles of `context`; filters that do nothing to them are left out. With a key,
-    /// encryption is the last step whether the pipeline names it or not.
+    /// Resolves `pipeline` for tiles of `context`; filters that do nothing to them are left out. With a key, encryption
+    /// is the last step whether or not the pipeline contains it.
     pub(crate) fn new(pipeline: &Pipeline, context: &TileContext, key: Option<&Key>) -> Result<Self, Error> {
         let appended =
             key.filter(|_| pipeline.filters.last() != Some(&Filter::Aes256Gcm)).map(|_| &Filter::Aes256Gcm);
@@ -131,7 +131,8 @@ impl Plan {
             let (name, code) = (filter.name(), filter.code());
             let op = resolve(filter, datatype, context, key)
                 .and_then(|op| match op {
-                    // Not even behind a filter that does nothing: libtiledb refuses to make it, and crashes on reading.
+                    // Not allowed even after a filter that does nothing: libtiledb refuses to create such a schema, and
+                    // crashes when reading one.
                     Some(op) if op.holds_strings() && index > 0 => Err(ErrorKind::NotFirst),
                     op => Ok(op),
                 })
@@ -148,12 +149,12 @@ impl Plan {
         Ok(Self { steps, count, whole_tiles })
     }
 
-    /// Whether the data of a chunk is as long as its cells.
+    /// Whether the data of a chunk has the length of its cells.
     pub(crate) fn keeps_sizes(&self) -> bool {
         self.steps.iter().all(|step| step.op.keeps_sizes())
     }
 
-    /// The step that holds the strings' lengths, and those behind it.
+    /// The step that stores the strings' lengths, and the steps after it.
     pub(crate) fn split_strings(&self) -> Option<(&Step, &[Step])> {
         self.steps.split_first().filter(|(step, _)| step.op.holds_strings())
     }
@@ -220,7 +221,7 @@ fn resolve(
             let float = Float::of_size(size).ok_or(ErrorKind::InputType { datatype })?;
             Op::ScaleFloat { float, options: *options }
         }
-        // An image is one tile of bytes: no other type, and no cells of a length of their own.
+        // An image is one tile of bytes: no other type is allowed, and no cells of variable length.
         Filter::WebP(_) if datatype != Datatype::Uint8 || context.var => {
             return Err(ErrorKind::InputType { datatype });
         }

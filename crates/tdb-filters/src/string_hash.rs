@@ -1,9 +1,10 @@
-//! The hash behind dictionaries: strings are short and many, and the standard one takes longer than all else.
+//! The hash function of dictionaries. There are many short strings, and with the standard hash function, hashing takes
+//! longer than everything else.
 
 use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
 
-/// Makes hashers with keys of their own, so that nobody can choose strings that collide.
+/// Creates hashers with random keys, so nobody can choose strings that collide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keyed {
     keys: [u64; 2],
@@ -26,8 +27,8 @@ impl BuildHasher for Keyed {
     }
 }
 
-/// Folds 16 bytes at a time into 64 bits: the two halves, mixed with key and state, are multiplied, and both
-/// halves of the product kept.
+/// Folds 16 bytes at a time into 64 bits: the two halves are mixed with key and state and multiplied, and both halves
+/// of the product are used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StringHasher {
     state: u64,
@@ -47,7 +48,7 @@ impl StringHasher {
 impl Hasher for StringHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        // The length has been written before: slices are hashed so.
+        // The length has already been hashed: slices hash their length first.
         let mut rest = bytes;
         while rest.len() > 16
             && let Some((front, later)) = rest.split_first_chunk::<16>()
@@ -56,7 +57,7 @@ impl Hasher for StringHasher {
             self.fold(u64::from_le_bytes(a), u64::from_le_bytes(b));
             rest = later;
         }
-        // Both ends of what is left; they may overlap.
+        // The first and the last bytes of the rest; they may overlap.
         if let (Some(&a), Some(&b)) = (rest.first_chunk(), rest.last_chunk()) {
             self.fold(u64::from_le_bytes(a), u64::from_le_bytes(b));
         } else if let (Some(&a), Some(&b)) = (rest.first_chunk(), rest.last_chunk()) {

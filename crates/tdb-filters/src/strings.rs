@@ -1,5 +1,5 @@
-//! What RLE and DICTIONARY share on var-length strings: the strings' lengths are in the data, and the
-//! offsets tile has no chunks (section 6.8).
+//! The common part of RLE and DICTIONARY on var-length strings: the strings' lengths are in the data, and the offsets
+//! tile has no chunks.
 //!
 //! Both begin their chunk metadata with:
 //!
@@ -11,14 +11,14 @@
 //! | encoded data bytes | u32 |
 //! | original offsets bytes (8 × cells) | u32 |
 //!
-//! All integers inside the data are **big-endian**, of 1, 2, 4 or 8 bytes as the rest of the metadata says.
+//! All integers inside the data are **big-endian**, of 1, 2, 4 or 8 bytes as given by the rest of the metadata.
 
 use tdb_codec::{ErrorKind as FormatError, Reader, Writer, read_be_uint, to_u64, to_usize};
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Charge;
 
-/// The common head of the metadata.
+/// The common beginning of the metadata.
 pub(crate) struct Head {
     /// Number of strings.
     pub(crate) cells: usize,
@@ -71,7 +71,7 @@ pub(crate) fn width(block: &mut Reader<'_>, what: &'static str) -> Kind<usize> {
     Ok(block.code(what, |width| matches!(width, 1 | 2 | 4 | 8).then_some(usize::from(width)))?)
 }
 
-/// The smallest width that holds `most`.
+/// The smallest width in which `most` fits.
 pub(crate) const fn width_for(most: u64) -> usize {
     match most {
         0..=0xff => 1,
@@ -81,16 +81,16 @@ pub(crate) const fn width_for(most: u64) -> usize {
     }
 }
 
-/// Reads a big-endian integer as a length; one that is no length of this machine cannot fit what follows.
+/// Reads a big-endian integer as a length. A value that does not fit a `usize` is longer than the bytes that follow.
 pub(crate) fn read_uint(reader: &mut Reader<'_>, width: usize, what: &'static str) -> Kind<usize> {
     let bytes = reader.take(width, what).map_err(ErrorKind::Data)?;
     Ok(read_be_uint(bytes).and_then(to_usize).unwrap_or(usize::MAX))
 }
 
-/// Bytes that are copied for a short string.
+/// Number of bytes that are copied for a short string.
 const WIDE: usize = 16;
 
-/// The decoded strings as they grow: never past what the metadata promises.
+/// The decoded strings while they grow. They never grow beyond the lengths in the metadata.
 pub(crate) struct Strings<'a> {
     values: &'a mut Vec<u8>,
     offsets: &'a mut Vec<u64>,
@@ -124,11 +124,11 @@ impl<'a> Strings<'a> {
         self.values_left =
             self.values_left.checked_sub(bytes).ok_or_else(|| wrong(self.values_left, bytes))?;
         let start = self.values.len();
-        // The sum cannot overflow: the budget has taken all of it.
+        // The sum cannot overflow: all of it was charged to the budget.
         let begins = (0..count).map(|i| to_u64(start.wrapping_add(i.wrapping_mul(string.len()))));
         self.offsets.extend(begins);
         self.values.extend_from_slice(if count > 0 { string } else { &[] });
-        // The rest by copies that double.
+        // Each further copy doubles the length.
         let end = start.saturating_add(bytes);
         while self.values.len() < end {
             let done = self.values.len().saturating_sub(start);
@@ -138,11 +138,11 @@ impl<'a> Strings<'a> {
         Ok(())
     }
 
-    /// Appends the `len` bytes in front of `source` once.
+    /// Appends the first `len` bytes of `source` once.
     #[inline]
     pub(crate) fn push_one(&mut self, source: &[u8], len: usize) -> Kind<()> {
-        // Most strings are short, and a copy of constant length costs less than a call. The room for it is
-        // there as long as so much is left of what has been promised.
+        // Most strings are short, and a copy of constant length costs less than a call. There is capacity for it as
+        // long as at least that many of the expected bytes are left.
         if let Some(wide) = source.first_chunk::<WIDE>()
             && len <= WIDE
             && self.values_left >= WIDE
@@ -159,7 +159,7 @@ impl<'a> Strings<'a> {
         self.push(source.get(..len).unwrap_or_default(), 1)
     }
 
-    /// Everything promised must have come.
+    /// Checks that all expected strings and bytes were appended.
     pub(crate) fn finish(self) -> Kind<()> {
         if self.cells_left > 0 || self.values_left > 0 {
             let found = to_u64(self.cells_left.max(self.values_left));
@@ -169,7 +169,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// The strings between consecutive offsets; offsets that decrease or go past the end are refused.
+/// The strings between consecutive offsets; offsets that decrease or are past the end are an error.
 pub(crate) fn split<'v>(values: &'v [u8], offsets: &[u64]) -> Kind<Vec<&'v [u8]>> {
     let ends = offsets.iter().copied().skip(1).chain([to_u64(values.len())]);
     let mut strings = Vec::with_capacity(offsets.len());

@@ -1,4 +1,4 @@
-//! Whole pipelines: the reference's worked examples, round trips over the registry, hostile bytes.
+//! Tests of whole pipelines: the reference's worked examples, round trips over the registry, hostile bytes.
 
 #[cfg(feature = "checksum")]
 mod in_place;
@@ -30,7 +30,7 @@ fn decode(decoder: &Decoder, metadata: &[u8], data: &[u8], len: usize) -> Result
     let mut out = vec![0xaa; len];
     let budget = Budget::new(1 << 24);
     let result = decoder.decode_chunk(metadata, data, &mut out, &mut Scratch::new(), &budget);
-    assert_eq!(budget.available(), 1 << 24, "everything charged is given back");
+    assert_eq!(budget.available(), 1 << 24, "everything charged is released");
     result.map(|()| out)
 }
 
@@ -172,7 +172,7 @@ fn double_delta_refuses_floats_unless_they_are_reinterpreted() {
 
 #[test]
 fn intermediate_buffers_over_the_budget_are_refused_before_they_grow() {
-    // RLE metadata that promises 4 GiB of metadata for a byteshuffle behind it.
+    // RLE metadata that claims 4 GiB of metadata for the byteshuffle before it.
     let pipeline = Pipeline::new(vec![Filter::ByteShuffle, Filter::Rle { level: -1 }]);
     let decoder = pipeline.decoder(context(Datatype::Uint8)).unwrap();
     let metadata = hex("01000000 01000000 ffffffff 03000000 01000000 03000000");
@@ -188,7 +188,7 @@ fn intermediate_buffers_over_the_budget_are_refused_before_they_grow() {
 fn pipelines() -> Vec<Pipeline> {
     let usable: Vec<Filter> = registry::all()
         .iter()
-        // Images have one length only, and scaled floats lose precision: they have tests of their own.
+        // Images have only one length, and scaled floats lose precision: they have separate tests.
         .filter(|row| !matches!(row.name, "webp" | "scale-float"))
         .map(registry::Row::sample)
         .filter(|filter| Pipeline::new(vec![filter.clone()]).decoder(context(Datatype::Int32)).is_ok())
@@ -218,7 +218,7 @@ fn gentle(datatype: Datatype, len: usize, step: usize) -> Vec<u8> {
     out
 }
 
-/// Whether a refusal to encode is one the format calls for.
+/// Whether the format requires that encoding fails with this error.
 fn is_legitimate_refusal(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -271,7 +271,8 @@ fn whole_numbers_survive_scaling_in_front_of_every_filter() {
                             assert!(decode(&decoder, &metadata, &data[..len], input.len()).is_err());
                         }
                     }
-                    // An 8-byte metadata part is no whole number of some values, and an image has its own size.
+                    // An 8-byte metadata part is not a whole number of values of some types, and an image has a fixed
+                    // size.
                     Err(error) => assert_eq!(error.position, 2, "{error}"),
                 }
             }
@@ -363,14 +364,14 @@ fn xor_changes_the_type_that_bit_width_reduction_sees_only_since_its_gate() {
     let (_, (_, old)) = at(19);
     let (mut context, (metadata, new)) = at(20);
     assert_eq!((old.len(), new.len()), (64, 8));
-    // A newer library that writes into an old array propagates types nevertheless.
+    // A newer library that writes into an old array still propagates types.
     context.fragment_version = FormatVersion::parse(16).unwrap();
     assert_eq!(decode(&pipeline.decoder(context).unwrap(), &metadata, &new, 64).unwrap(), input);
     context.writer_version = context.fragment_version;
     assert!(decode(&pipeline.decoder(context).unwrap(), &metadata, &new, 64).is_err());
 }
 
-/// Values tiles of every type whose strings the filter holds, and of one version before.
+/// Values tiles of every type whose strings the filter stores, and of the version before that.
 #[test]
 fn string_mode_begins_at_the_gate_of_filter_and_type() {
     let rle = Pipeline::new(vec![Filter::Rle { level: -1 }]);
@@ -415,7 +416,7 @@ fn strings_round_trip_through_pipelines_and_join_up() {
                 encoder.encode_string_chunk(values, &offsets, &mut scratch, &mut metadata, &mut data);
             match result {
                 Ok(()) => {}
-                // An image needs its own size.
+                // An image needs a fixed size.
                 Err(error) if row.name == "webp" && error.position == 2 => continue,
                 Err(error) => panic!("{pipeline:?}: {error}"),
             }

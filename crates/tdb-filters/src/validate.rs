@@ -1,5 +1,5 @@
-//! What a pipeline must pass that is made anew. Pipelines out of files need not: they parse, and write, whatever their
-//! options, and decoding refuses only what it cannot do.
+//! Checks for newly created pipelines. Pipelines from files are not checked: they can be parsed and written with any
+//! options, and decoding rejects only what it cannot do.
 
 use tdb_codec::{Datatype, DatatypeClass, to_u64};
 
@@ -9,7 +9,7 @@ use crate::step::Plan;
 use crate::webp::Image;
 use crate::{ByteWidth, Filter, Pipeline, TileContext};
 
-/// The range of a WebP image's quality.
+/// The allowed range of a WebP image's quality.
 const QUALITY: core::ops::RangeInclusive<f32> = 0.0..=100.0;
 
 impl Filter {
@@ -34,7 +34,7 @@ impl Filter {
     /// Zstandard frames. `level` is −7 to 22.
     ///
     /// # Errors
-    /// If the level is outside that range, where libtiledb would use another one than it stores.
+    /// If the level is outside that range; libtiledb would then use another level than the one it stores.
     pub fn zstd(level: i32) -> Result<Self, Error> {
         Self::Zstd { level }.checked()
     }
@@ -47,7 +47,7 @@ impl Filter {
         Self::Bzip2 { level }.checked()
     }
 
-    /// Integers as narrow offsets from the minimum of a window of so many bytes.
+    /// Integers as narrow offsets from the minimum of their window of `max_window` bytes.
     ///
     /// # Errors
     /// If the window is empty.
@@ -55,7 +55,7 @@ impl Filter {
         Self::BitWidthReduction { max_window }.checked()
     }
 
-    /// Differences in values that never decrease, in windows of so many bytes.
+    /// Differences between values that never decrease, in windows of `max_window` bytes.
     ///
     /// # Errors
     /// If the window is empty.
@@ -63,15 +63,15 @@ impl Filter {
         Self::PositiveDelta { max_window }.checked()
     }
 
-    /// Differences; of the values' own type, or of `reinterpret`.
+    /// Differences, in the values' own type or in `reinterpret`.
     ///
     /// # Errors
-    /// If `reinterpret` is a float, or `ANY`, which stands for none.
+    /// If `reinterpret` is a float, or `ANY`, which means no type.
     pub fn delta(reinterpret: Option<Datatype>) -> Result<Self, Error> {
         Self::Delta { level: -1, reinterpret }.checked()
     }
 
-    /// Differences of differences; of the values' own type, or of `reinterpret`.
+    /// Differences of differences, in the values' own type or in `reinterpret`.
     ///
     /// # Errors
     /// As [`Self::delta`].
@@ -79,26 +79,26 @@ impl Filter {
         Self::DoubleDelta { level: -1, reinterpret }.checked()
     }
 
-    /// Floats as integers of `byte_width`: `(value − offset) / scale`, rounded.
+    /// Floats as integers of `byte_width` bytes: `(value − offset) / scale`, rounded.
     ///
     /// # Errors
-    /// If the scale is zero, or either is not finite.
+    /// If the scale is zero, or the scale or the offset is not finite.
     pub fn scale_float(scale: f64, offset: f64, byte_width: ByteWidth) -> Result<Self, Error> {
         Self::ScaleFloat(ScaleFloat { scale, offset, byte_width }).checked()
     }
 
-    /// Images without loss, in tiles of `y_extent` rows of `x_extent` bytes.
+    /// Lossless images, in tiles of `y_extent` rows of `x_extent` bytes.
     ///
     /// # Errors
-    /// If a row is no whole number of pixels of `format`, or nothing.
+    /// If a row is empty or is not a whole number of pixels of `format`.
     pub fn webp_lossless(format: PixelFormat, y_extent: u16, x_extent: u16) -> Result<Self, Error> {
         Self::WebP(WebP { quality: 100.0, format, lossless: true, y_extent, x_extent }).checked()
     }
 
-    /// Images of a quality from 0 to 100, in tiles of `y_extent` rows of `x_extent` bytes.
+    /// Lossy images with a quality from 0 to 100, in tiles of `y_extent` rows of `x_extent` bytes.
     ///
     /// # Errors
-    /// If a row is no whole number of pixels of `format`, or nothing, or the quality is out of range.
+    /// If a row is empty or is not a whole number of pixels of `format`, or if the quality is out of range.
     pub fn webp_lossy(
         quality: f32,
         format: PixelFormat,
@@ -119,7 +119,7 @@ impl Filter {
         Error { filter: self.name(), code: self.code(), position, count, kind }
     }
 
-    /// Whether the options mean anything.
+    /// Checks that the options make sense.
     fn check(&self) -> Kind<()> {
         let out_of_range = |value: i32| Err(ErrorKind::InvalidOption { value: i64::from(value) });
         match self {
@@ -151,18 +151,18 @@ impl Filter {
                 Ok(())
             }
             Self::Aes256Gcm => {
-                Err(ErrorKind::BadOption { reason: "encryption is asked for with a key, not with a filter" })
+                Err(ErrorKind::BadOption { reason: "encryption is enabled by a key, not by a filter" })
             }
             Self::Unknown { code, .. } => Err(ErrorKind::UnknownFilter { code: *code }),
             _ => Ok(()),
         }
     }
 
-    /// Whether values of `datatype` are what the filter is for.
+    /// Checks that the filter is meant for values of `datatype`.
     fn check_type(&self, datatype: Datatype) -> Kind<()> {
         match self {
-            // Decoding takes any type of a float's size, as libtiledb does; whoever scales integers as if they were
-            // floats loses them.
+            // Decoding accepts any type that has the size of a float, as libtiledb does. Encoding integers as if they
+            // were floats would destroy them.
             Self::ScaleFloat(_) if !datatype.physical().is_float() => Err(ErrorKind::InputType { datatype }),
             Self::BitWidthReduction { max_window } | Self::PositiveDelta { max_window }
                 if u64::from(*max_window) < to_u64(datatype.size()) =>
@@ -175,8 +175,8 @@ impl Filter {
 }
 
 impl Pipeline {
-    /// Whether the pipeline makes sense for tiles of `context`: what someone who makes a schema should ask, because a
-    /// file that holds it may be one that libtiledb refuses, or crashes on.
+    /// Checks that the pipeline makes sense for tiles of `context`. Call it when creating a schema: libtiledb may
+    /// reject, or crash on, a file with a pipeline that fails this check.
     ///
     /// ```
     /// use tdb_filters::{Datatype, Filter, FormatVersion, Pipeline, TileContext};
@@ -191,9 +191,9 @@ impl Pipeline {
     /// ```
     ///
     /// # Errors
-    /// With the filter and its position: options out of range; types that a filter cannot take, or that it would take
-    /// for something else; a filter that holds strings anywhere but in front; encryption, which is the array's; a
-    /// filter that is unknown, or left out of this build.
+    /// If an option is out of range; if a filter does not accept its input type, or would misread it; if a filter that
+    /// stores strings is not the first; if the pipeline contains encryption, which belongs to the array; if a filter is
+    /// unknown or not part of this build. The error contains the filter and its position.
     pub fn validate(&self, context: TileContext) -> Result<(), Error> {
         let count = self.filters.len();
         let mut datatype = context.datatype;
@@ -296,7 +296,7 @@ mod tests {
         let not_first = ErrorKind::NotFirst;
         assert_eq!(refusal(vec![rle.clone(), dictionary.clone()], strings), ("dictionary", 2, not_first));
         assert_eq!(refusal(vec![Filter::ByteShuffle, rle.clone()], strings), ("rle", 2, not_first));
-        // Neither of these does anything to strings.
+        // Neither of these filters changes strings.
         for idle in [Filter::None, Filter::BitWidthReduction { max_window: 256 }] {
             assert_eq!(refusal(vec![idle, rle.clone()], strings), ("rle", 2, not_first));
         }
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn what_a_file_holds_is_decoded_even_if_no_one_should_make_it() {
-        // A window of nothing: the chunk's own metadata says how long its windows are.
+        // An empty window in the options does not matter: the chunk's metadata contains the lengths of its windows.
         let odd = Pipeline::new(vec![Filter::PositiveDelta { max_window: 0 }]);
         assert!(odd.validate(context(Datatype::Int32)).is_err());
         assert!(odd.decoder(context(Datatype::Int32)).is_ok());

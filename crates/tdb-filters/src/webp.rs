@@ -1,4 +1,4 @@
-//! WEBP (18): a tile as an image (section 6.17).
+//! WEBP (18): a tile as an image.
 //!
 //! Chunk metadata:
 //!
@@ -7,10 +7,10 @@
 //! | part count | u32 = 1 |
 //! | encoded length | u32 |
 //!
-//! Data: a RIFF/WebP file. The whole tile is one chunk; rows are the option's `y extent`, bytes of a row its
-//! `x extent`, and pixels have 3 or 4 bytes in the order of the option's format. Lossless images are read
-//! and written exactly. Lossy images are read to the pixels libtiledb reads; writing them takes the C library that
-//! libtiledb uses, behind the feature `webp-lossy`.
+//! Data: a RIFF/WebP file. The whole tile is one chunk; the option `y extent` is the number of rows, `x extent` is the
+//! number of bytes in a row, and pixels have 3 or 4 bytes in the order of the option `format`. Lossless images are read
+//! and written exactly. Reading lossy images gives the same pixels as libtiledb; writing them needs the C library that
+//! libtiledb uses, enabled by the feature `webp-lossy`.
 //!
 //! Options: quality f32, format u8, lossless u8, y extent u16, x extent u16, 2 bytes of padding.
 
@@ -20,20 +20,20 @@ use crate::error::{ErrorKind, Kind};
 use crate::filter::{PixelFormat, WebP};
 use crate::scratch::Charge;
 
-/// What the options amount to.
+/// The image that the options describe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Image {
     width: u32,
     height: u32,
     depth: usize,
     reversed: bool,
-    /// Of a lossy image, which is none without it.
+    /// The quality of a lossy image; `None` for a lossless one.
     quality: Option<f32>,
     /// Bytes of the tile.
     pub(crate) len: usize,
 }
 
-/// Pixels along a side of an image at most.
+/// The most pixels along a side of an image.
 const MOST_PIXELS: u32 = (1 << 14) - 1;
 
 impl Image {
@@ -60,7 +60,7 @@ impl Image {
         self.width > MOST_PIXELS || self.height > MOST_PIXELS
     }
 
-    /// Exchanges red and blue if the format has them the other way round.
+    /// Swaps red and blue if the format stores them in the opposite order.
     #[cfg(feature = "webp")]
     fn reorder(self, pixels: &mut [u8]) {
         if self.reversed {
@@ -73,7 +73,7 @@ impl Image {
     }
 }
 
-/// Reads the metadata block and draws the image in `src` into `out`, which has [`Image::len`] bytes.
+/// Reads the metadata block and decodes the image in `src` into `out`, which has [`Image::len`] bytes.
 #[cfg(feature = "webp")]
 pub(crate) fn decode(
     image: Image,
@@ -88,10 +88,10 @@ pub(crate) fn decode(
     if lengths.len() != 1 {
         return Err(ErrorKind::InvalidValue { value: to_u64(lengths.len()) });
     }
-    // "RIFF", then the length of what follows: the decoder does not look behind the image.
+    // "RIFF", then the length of the rest. It is checked here because the decoder does not read past the image.
     let promised = src.get(4..8).and_then(<[u8]>::first_chunk).map(|&length| u32::from_le_bytes(length));
     if promised.map(|length| u64::from(length).saturating_add(8)) != Some(to_u64(src.len())) {
-        return Err(ErrorKind::CorruptStream { reason: "a WebP file of another length" });
+        return Err(ErrorKind::CorruptStream { reason: "a WebP file of the wrong length" });
     }
     let corrupt = |_| ErrorKind::CorruptStream { reason: "not a valid WebP image" };
     let mut decoder = image_webp::WebPDecoder::new(std::io::Cursor::new(src)).map_err(corrupt)?;
@@ -103,12 +103,12 @@ pub(crate) fn decode(
         return Err(ErrorKind::ImageSize { width, height });
     }
     let stored = if decoder.has_alpha() { 4 } else { 3 };
-    // The decoder works on 4 bytes a pixel of its own.
+    // The decoder allocates 4 bytes for each pixel.
     charge.charge((image.len / image.depth).saturating_mul(4))?;
     if stored == image.depth {
         decoder.read_image(out).map_err(corrupt)?;
     } else {
-        // A file without alpha for a format with it (all pixels are opaque), or the other way round.
+        // The file has no alpha and the format has it (all pixels are opaque), or the other way round.
         let len = (image.len / image.depth).saturating_mul(stored);
         charge.charge(len)?;
         let mut pixels = vec![0; len];
@@ -122,7 +122,7 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and the image to `out`.
+/// Appends the metadata block, and appends the image to `out`.
 #[cfg(feature = "webp")]
 pub(crate) fn encode(image: Image, src: &[u8], block: &mut Writer, out: &mut Vec<u8>) -> Kind<()> {
     use image_webp::{ColorType, WebPEncoder};
@@ -147,10 +147,11 @@ pub(crate) fn encode(image: Image, src: &[u8], block: &mut Writer, out: &mut Vec
     Ok(())
 }
 
-/// Appends the image as libwebp makes it with its default settings and this quality, which is what libtiledb asks of it.
+/// Appends the image as libwebp encodes it with its default settings and this quality, which are the settings that
+/// libtiledb uses.
 #[cfg(feature = "webp-lossy")]
 fn encode_lossy(image: Image, quality: f32, pixels: &[u8], out: &mut Vec<u8>) -> Kind<()> {
-    // libwebp lets a NaN through.
+    // libwebp does not reject a NaN.
     if !(0.0..=100.0).contains(&quality) {
         #[expect(clippy::cast_possible_truncation, reason = "shown to a person")]
         return Err(ErrorKind::InvalidOption { value: quality as i64 });
@@ -161,7 +162,7 @@ fn encode_lossy(image: Image, quality: f32, pixels: &[u8], out: &mut Vec<u8>) ->
     };
     let file = encoder
         .encode_simple(false, quality)
-        .map_err(|_| ErrorKind::Compress { reason: "libwebp refuses the image" })?;
+        .map_err(|_| ErrorKind::Compress { reason: "libwebp rejects the image" })?;
     out.extend_from_slice(&file);
     Ok(())
 }
@@ -259,7 +260,7 @@ mod tests {
                 let options =
                     WebP { quality, lossless: false, y_extent: 32, x_extent: 96, ..options(format) };
                 let image = Image::new(&options).unwrap();
-                // Colours that change slowly, opaque.
+                // Opaque colours that change slowly.
                 let pixel =
                     |i: usize| (0..image.depth).map(move |c| if c == 3 { 255 } else { i / 8 + 40 * c });
                 let pixels: Vec<u8> = (0..image.len / image.depth)

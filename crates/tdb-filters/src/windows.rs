@@ -1,7 +1,7 @@
-//! How bit-width reduction and positive delta cut a part into windows (section 6.3).
+//! The windows into which bit-width reduction and positive delta cut a part.
 
-/// The windows of `part`: as many whole values as fit `max_window`, the last one shorter. At least one value
-/// each, so that options smaller than a value, and parts smaller than a value, still make progress.
+/// The windows of `part`: each has as many whole values as fit `max_window`; the last one may be shorter. Each has at
+/// least one value, so an option smaller than a value, or a part smaller than a value, still makes progress.
 pub(crate) fn windows(part: &[u8], max_window: usize, size: usize) -> core::slice::Chunks<'_, u8> {
     let most = part.len().min(max_window);
     let whole = most.saturating_sub(most.checked_rem(size).unwrap_or(0));

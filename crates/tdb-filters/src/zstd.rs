@@ -1,10 +1,11 @@
-//! ZSTD (2): each part is one Zstandard frame with its content size, no prefix (section 6.6).
+//! ZSTD (2): each part is one Zstandard frame with its content size, without a prefix.
 //!
 //! Options: compressor = 2, level i32 (−7 to 22; below −7 counts as 3; −1 is zstd's own fast level −1).
 //! Framing of parts: [`crate::compress`].
 //!
-//! Two crates can do the work: the C library (feature `zstd`), or one in safe Rust (feature `zstd-rust`), which reads
-//! every level and writes levels up to 4, greater ones as 4. With both features the C library is used.
+//! There are two implementations: the C library (feature `zstd`), and a crate in safe Rust (feature `zstd-rust`), which
+//! reads frames of every level, writes levels up to 4, and writes higher levels as 4. With both features the C library
+//! is used.
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;
@@ -95,7 +96,7 @@ mod tests {
         assert_eq!(cells, *b"0123456789");
     }
 
-    /// Runs, text, numbers and noise, from nothing to several blocks of 128 KiB.
+    /// Runs, text, numbers and noise, from no bytes to several blocks of 128 KiB.
     #[cfg(all(feature = "zstd", feature = "zstd-rust"))]
     #[expect(clippy::indexing_slicing, reason = "a helper of tests")]
     fn inputs() -> Vec<Vec<u8>> {

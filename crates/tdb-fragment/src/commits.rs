@@ -1,10 +1,10 @@
-//! Files that say which fragments count: consolidated commits, ignore and vacuum files.
+//! Files that decide which fragments are visible: consolidated commits, ignore and vacuum files.
 
 use tdb_codec::{
     Error, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64,
 };
 
-/// The table of a consolidated commits file. It is no generic tile.
+/// The table of a consolidated commits file. It is not a generic tile.
 pub(crate) static CONSOLIDATED: Structure = Structure::new(
     "consolidated commits",
     &[FieldRow::new("records", Wire::Structure(&RECORD)).each("commit, to the file's end")],
@@ -27,7 +27,7 @@ static RECORD: Structure = Structure::new(
     ],
 );
 
-/// The table of an ignore or vacuum file. It is no generic tile.
+/// The table of an ignore or vacuum file. It is not a generic tile.
 pub(crate) static PATH_LINES: Structure =
     Structure::new("ignore and vacuum files", &[FieldRow::new("lines", Wire::Structure(&LINE)).each("path")])
         .since(Gate::CommitFiles)
@@ -38,10 +38,10 @@ static LINE: Structure = Structure::new(
     &[FieldRow::new("path", Wire::Bytes), FieldRow::new("end of line", Wire::U8).when("not cut off")],
 );
 
-/// What ends a path.
+/// The byte that ends a path.
 const END_OF_LINE: &str = "end of line";
 
-/// What a file in `__commits` (or, before version 12, in the array's folder) says, by its suffix.
+/// The kind of a file in `__commits` (or, before version 12, in the array's folder), by its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CommitKind {
@@ -55,7 +55,7 @@ pub enum CommitKind {
     Update,
     /// `.con`: many commits in one file.
     Consolidated,
-    /// `.ign`: commits listed in `.con` files that no longer count.
+    /// `.ign`: commits in `.con` files that are no longer valid.
     Ignore,
     /// `.vac`: fragments that a consolidated one replaces.
     Vacuum,
@@ -91,7 +91,7 @@ impl CommitKind {
 /// One record of a consolidated commits file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRecord<'a> {
-    /// Array-relative path of the commit file it stands for, e.g. `__commits/__10_10_…_22.wrt`.
+    /// Array-relative path of the commit file that it replaces, for example `__commits/__10_10_…_22.wrt`.
     pub path: String,
     /// For deletes, the whole `.del` file (a generic tile) and its offset in this file.
     pub delete: Option<(u64, &'a [u8])>,
@@ -109,12 +109,12 @@ pub struct CommitRecord<'a> {
 /// ```
 ///
 /// # Errors
-/// A path without newline, a path that is not UTF-8, or a truncated delete.
+/// If a path has no newline, a path is not valid UTF-8, or a delete file is truncated.
 pub fn parse_consolidated_commits(bytes: &[u8]) -> Result<Vec<CommitRecord<'_>>> {
     parse_consolidated_commits_from(Reader::new(bytes))
 }
 
-/// Reads the records with a reader of the caller's, e.g. a traced one.
+/// Reads the records with a reader from the caller, for example a traced one.
 ///
 /// # Errors
 /// As [`parse_consolidated_commits`].
@@ -143,8 +143,8 @@ pub fn parse_consolidated_commits_from(mut reader: Reader<'_>) -> Result<Vec<Com
 /// The `.con` file with these records, which [`parse_consolidated_commits`] reads, for an array of `version`.
 ///
 /// # Errors
-/// [`ErrorKind::NotInVersion`] for a delete before there were delete files; a path that holds a newline, or ends in
-/// `.del` and comes without the delete file, or the other way round.
+/// [`ErrorKind::NotInVersion`] for a delete file in a version without delete files; an error if a path contains a
+/// newline, or if a path ends in `.del` and has no delete file, or the other way round.
 pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatVersion) -> Result<Vec<u8>> {
     const WHAT: &str = "consolidated commit";
     let mut writer = Writer::new();
@@ -163,7 +163,7 @@ pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatV
     Ok(writer.into_vec())
 }
 
-/// Reads an ignore or vacuum file: one path a line.
+/// Reads an ignore or vacuum file: one path per line.
 ///
 /// ```
 /// assert_eq!(tdb_fragment::parse_path_lines(b"/__fragments/a\n/__fragments/b\n")?[1], "/__fragments/b");
@@ -171,12 +171,12 @@ pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatV
 /// ```
 ///
 /// # Errors
-/// A path that is not UTF-8.
+/// If a path is not valid UTF-8.
 pub fn parse_path_lines(bytes: &[u8]) -> Result<Vec<String>> {
     parse_path_lines_from(Reader::new(bytes))
 }
 
-/// Reads the lines with a reader of the caller's, e.g. a traced one.
+/// Reads the lines with a reader from the caller, for example a traced one.
 ///
 /// # Errors
 /// As [`parse_path_lines`].
@@ -197,11 +197,11 @@ pub fn parse_path_lines_from(mut reader: Reader<'_>) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// The ignore or vacuum file with these lines, which [`parse_path_lines`] reads. An ignore file holds array-relative
-/// paths of commits in every version, a vacuum file what [`vacuum_line`] makes of them.
+/// The ignore or vacuum file with these lines, which [`parse_path_lines`] reads. An ignore file contains array-relative
+/// paths of commits in every version; a vacuum file contains lines from [`vacuum_line`].
 ///
 /// # Errors
-/// An empty path, or one that holds a newline.
+/// If a path is empty or contains a newline.
 pub fn write_path_lines(lines: &[String]) -> Result<Vec<u8>> {
     const WHAT: &str = "path";
     let mut writer = Writer::new();
@@ -214,8 +214,8 @@ pub fn write_path_lines(lines: &[String]) -> Result<Vec<u8>> {
     Ok(writer.into_vec())
 }
 
-/// The line of a vacuum file of `version` that means `path` (`__fragments/…`, `__meta/…`, or a name in the array's folder):
-/// from version 19 on the path behind a `/`, before the whole URI. Group metadata keeps whole URIs in all versions.
+/// The line for `path` (`__fragments/…`, `__meta/…`, or a name in the array's folder) in a vacuum file of `version`:
+/// from version 19 on, a `/` and the path; before that, the whole URI. Group metadata uses whole URIs in all versions.
 ///
 /// ```
 /// use tdb_codec::FormatVersion;
@@ -236,8 +236,8 @@ pub fn vacuum_line(path: &str, array_uri: &str, version: FormatVersion) -> Strin
     }
 }
 
-/// The array-relative path a vacuum file's line means. Lines are absolute URIs before version 19 and
-/// `/`-prefixed array-relative paths after; arrays move, so only the last known part counts.
+/// The array-relative path of a vacuum file's line. Lines are absolute URIs before version 19 and array-relative paths
+/// with the prefix `/` from version 19 on. Arrays can be moved, so only the part from the last known folder on is used.
 #[must_use]
 pub fn vacuum_target(line: &str) -> &str {
     let (parents, name) = line.rsplit_once('/').unwrap_or(("", line));
@@ -258,7 +258,7 @@ fn write_line(writer: &mut Writer, line: &str, what: &'static str) -> Result<()>
     Ok(())
 }
 
-/// A path that would read back as another one.
+/// The error for a path that would read back as another one.
 const fn unwritable(what: &'static str, path: &str) -> Error {
     Error::new(what, 0, ErrorKind::WrongLength { value: to_u64(path.len()) })
 }

@@ -7,7 +7,7 @@ use tdb_codec::{
 /// The table of a delete file.
 pub(crate) static TABLE: Structure = Structure::new(
     "delete condition",
-    &[FieldRow::new("condition", Wire::Structure(&NODE)).note("the negation of what was to be deleted")],
+    &[FieldRow::new("condition", Wire::Structure(&NODE)).note("the negation of the user's condition")],
 )
 .since(Gate::DeleteFiles)
 .code("Condition::parse", "Condition::to_bytes");
@@ -28,14 +28,14 @@ pub(crate) static NODE: Structure = Structure::new(
     ],
 );
 
-/// How an expression joins its children.
+/// How an expression combines its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Junction {
-    /// All children hold.
+    /// All children are true.
     And,
-    /// One child holds.
+    /// At least one child is true.
     Or,
-    /// The only child does not hold.
+    /// The only child is false.
     Not,
 }
 
@@ -53,7 +53,7 @@ impl Junction {
 
 /// How a field's value is compared with the operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say what they are")]
 pub enum Comparison {
     Less,
     LessOrEqual,
@@ -99,7 +99,7 @@ impl Comparison {
         matches!(self, Self::In | Self::NotIn)
     }
 
-    /// The comparison that holds where this one does not (for values that are not null).
+    /// The comparison that is true exactly where this one is false (for values that are not null).
     #[must_use]
     pub const fn negated(self) -> Self {
         match self {
@@ -116,7 +116,7 @@ impl Comparison {
         }
     }
 
-    /// How the comparison is written between a field and its operand.
+    /// The sign of the comparison, as written between a field and its operand.
     #[must_use]
     pub const fn sign(self) -> &'static str {
         match self {
@@ -136,10 +136,10 @@ impl Comparison {
 
 /// A condition on the cells of an array: a tree in prefix order.
 ///
-/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "condition node".
+/// The table of its fields is "condition node" in [`STRUCTURES`](crate::STRUCTURES).
 ///
-/// **Delete files hold the negation of what the user asked to delete**: a cell stays if and only if the stored
-/// condition holds. An operand of null has no data.
+/// **Delete files contain the negation of the condition that the user deleted by**: a cell stays if and only if the
+/// stored condition is true. The operand null has no data.
 ///
 /// ```
 /// use tdb_fragment::{Comparison, Condition};
@@ -154,39 +154,40 @@ impl Comparison {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Several conditions joined.
+    /// Several conditions, combined.
     Expression {
-        /// How.
+        /// How they are combined.
         junction: Junction,
-        /// Them.
+        /// The conditions.
         children: Vec<Self>,
     },
     /// A comparison.
     Value {
         /// The field's name.
         field: String,
-        /// How it is compared.
+        /// How the field's value is compared.
         comparison: Comparison,
-        /// With what: one value, or a list for IN and NOT IN. An empty one may mean null.
+        /// The operands: one value, or a list for IN and NOT IN. An empty operand may mean null.
         operands: Vec<Vec<u8>>,
     },
 }
 
-/// Deepest tree that is read: conditions are evaluated recursively, and a file must not exhaust the stack.
+/// The largest depth of a tree that is read: conditions are evaluated recursively, and a file must not exhaust the
+/// stack.
 const MAX_DEPTH: usize = 64;
-/// Bytes the smallest node takes.
+/// Number of bytes of the smallest node.
 const MIN_NODE: usize = 10;
 
 impl Condition {
     /// Reads the payload of a `.del` file.
     ///
     /// # Errors
-    /// Truncation, trailing bytes, unknown codes, or a tree over 64 levels deep.
+    /// If the payload is truncated, bytes are left over, a code is unknown, or the tree is over 64 levels deep.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
 
-    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    /// Reads the payload with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -196,7 +197,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// Reads one tree and leaves what follows it: updates have values there.
+    /// Reads one tree and does not read the bytes after it: updates have values there.
     pub(crate) fn parse_tree(reader: &mut Reader<'_>) -> Result<Self> {
         Self::node(reader, MAX_DEPTH)
     }
@@ -244,12 +245,12 @@ impl Condition {
         Ok(Self::Value { field, comparison, operands })
     }
 
-    /// The payload [`Self::parse`] reads, for a delete file of `version`.
+    /// The payload that [`Self::parse`] reads, for a delete file of `version`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] before there were delete files; what [`Self::parse`] would refuse: an expression
-    /// without children, NOT of several, a comparison that takes one operand with another number of them, or a tree over
-    /// 64 levels deep; a name of 4 GiB or more.
+    /// [`ErrorKind::NotInVersion`] if `version` has no delete files; an error for a condition that [`Self::parse`]
+    /// would reject: an expression without children, NOT with several children, a comparison with a wrong number of
+    /// operands, or a tree over 64 levels deep; and for a name of 4 GiB or more.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         let mut writer = Writer::new();
         self.write_to(&mut writer, version)?;
@@ -300,7 +301,7 @@ impl Condition {
         }
     }
 
-    /// Calls `visit` with the name of every field the condition looks at, repetitions included.
+    /// Calls `visit` with the name of every field in the condition, including repetitions.
     pub fn for_each_field(&self, visit: &mut impl FnMut(&str)) {
         match self {
             Self::Expression { children, .. } => {

@@ -11,7 +11,8 @@ pub(crate) static TABLE: Structure = Structure::new(
     &[
         FieldRow::new("consolidated footer count", Wire::U32),
         FieldRow::new("entries", Wire::Structure(&ENTRY)).each("fragment"),
-        FieldRow::new("consolidated footers", Wire::Bytes).note("back to back, without their length"),
+        FieldRow::new("consolidated footers", Wire::Bytes)
+            .note("one directly after another, without their lengths"),
     ],
 )
 .since(Gate::CommitFiles)
@@ -20,7 +21,8 @@ pub(crate) static TABLE: Structure = Structure::new(
 static ENTRY: Structure = Structure::new(
     "consolidated footer",
     &[
-        FieldRow::new("consolidated footer name", Wire::String64).note("a bare name from 9 on, before a URI"),
+        FieldRow::new("consolidated footer name", Wire::String64)
+            .note("a name without a path from 9 on, before that a URI"),
         FieldRow::new("consolidated footer offset", Wire::U64).note("in this payload"),
     ],
 );
@@ -28,19 +30,19 @@ static ENTRY: Structure = Structure::new(
 /// A footer inside a `.meta` payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsolidatedFooter<'a> {
-    /// The fragment: a bare name, or an absolute URI in files of version 8 and before.
+    /// The fragment: a name without a path, or an absolute URI in files of version 8 and before.
     pub name: String,
-    /// Where the footer begins in the payload.
+    /// The position of the footer in the payload.
     pub offset: u64,
-    /// The footer, possibly followed by the others: its length is what its fields need.
+    /// The footer, possibly followed by other footers: its length follows from its fields.
     pub bytes: &'a [u8],
 }
 
-/// Reads the payload of a `.meta` file: `u32` count; count × (`u64` length, name, `u64` offset); the footers back to
-/// back. Offsets count from the start of the payload.
+/// Reads the payload of a `.meta` file: `u32` count; count × (`u64` length, name, `u64` offset); the footers, one
+/// directly after another. Offsets are relative to the start of the payload.
 ///
 /// # Errors
-/// Truncation, or an offset past the end.
+/// If the payload is truncated, or an offset is past the end.
 pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<ConsolidatedFooter<'_>>> {
     let payload = reader.rest();
     let count = reader.count_u32(MIN_ENTRY, "consolidated footer count")?;
@@ -55,7 +57,7 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
         entries.push(ConsolidatedFooter { name, offset, bytes });
     }
     reader.take(reader.remaining(), "consolidated footers")?;
-    // Each footer ends where the next one begins; overlong ones are tolerated, as in fragment files.
+    // Each footer ends where the next one begins; footers with extra bytes are accepted, as in fragment files.
     let mut starts: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
     starts.sort_unstable();
     for entry in &mut entries {
@@ -66,8 +68,9 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
     Ok(entries)
 }
 
-/// The payload of a `.meta` file of `version` with these footers (as [`Footer::to_bytes`](crate::Footer::to_bytes) makes
-/// them), each under its fragment's name: a bare name from version 9 on, before a URI.
+/// The payload of a `.meta` file of `version` with these footers (in the form that
+/// [`Footer::to_bytes`](crate::Footer::to_bytes) returns), each with its fragment's name: a name without a path from
+/// version 9 on, before that a URI.
 ///
 /// ```
 /// use tdb_codec::{FormatVersion, Reader};
@@ -81,7 +84,8 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::NotInVersion`] for a name of the other era; more than 2³² footers.
+/// [`ErrorKind::NotInVersion`] if a name has the form of the other versions; an error if there are more than 2³²
+/// footers.
 pub fn write_consolidated_footers(footers: &[(&str, &[u8])], version: FormatVersion) -> Result<Vec<u8>> {
     const COUNT: &str = "consolidated footer count";
     let mut writer = Writer::new();
@@ -100,7 +104,7 @@ pub fn write_consolidated_footers(footers: &[(&str, &[u8])], version: FormatVers
     Ok(writer.into_vec())
 }
 
-/// Bytes an entry takes beside its name: two integers.
+/// Number of bytes of an entry without its name: two integers.
 const MIN_ENTRY: usize = 16;
 
 #[cfg(test)]
@@ -116,7 +120,7 @@ mod tests {
         let again: Vec<_> = read.iter().map(|entry| (entry.name.as_str(), entry.bytes)).collect();
         assert_eq!(again, footers);
         for len in 0..payload.len() {
-            // A footer's own length is not stored: only its parser can miss bytes of the last one.
+            // The length of a footer is not stored, so only its parser can detect missing bytes in the last one.
             let read = parse_consolidated_footers(Reader::new(&payload[..len]));
             assert_eq!(read.is_ok(), len + 3 >= payload.len(), "{len}");
         }

@@ -3,7 +3,7 @@
 use tdb_codec::{FormatVersion, Gate};
 use tdb_schema::{ArraySchema, FieldKind};
 
-/// Which of a field's files.
+/// The kind of a field's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DataFilePart {
     /// Values of a fixed-size field, or offsets of a var-length one.
@@ -23,18 +23,19 @@ pub enum DataFile {
     Coords,
     /// A timestamp for each cell.
     Timestamps,
-    /// When each cell was deleted.
+    /// The time at which each cell was deleted.
     DeleteTimestamps,
-    /// Which condition deleted each cell.
+    /// The index of the condition that deleted each cell.
     DeleteConditionIndex,
 }
 
 impl DataFile {
-    /// The file's name in a fragment of `version` written with `schema`; `None` for a field the schema does
-    /// not have.
+    /// The file's name in a fragment of `version` written with `schema`; `None` for a field that the schema does not
+    /// have.
     ///
-    /// Up to version 7 files carry the field's name as it is, in version 8 percent-encoded (with four codes that are
-    /// wrong by the rules of URLs, but are what is on disk), from 9 on its index in the fragment's own schema.
+    /// Up to version 7, files have the unchanged name of the field; in version 8, the name is percent-encoded (with
+    /// four codes that are wrong by the rules of URLs, but are used on disk); from version 9 on, files have the field's
+    /// index in the fragment's own schema.
     #[must_use]
     pub fn name(self, schema: &ArraySchema, version: FormatVersion) -> Option<String> {
         let (kind, part) = match self {
@@ -61,7 +62,7 @@ impl DataFile {
     }
 }
 
-/// Version 8's encoding of field names. The last four rows are what libtiledb 2.2.3 to 2.2.9 really write.
+/// The encoding of field names in version 8. The last four rows are what libtiledb 2.2.3 to 2.2.9 actually write.
 const ENCODED: [(char, &str); 24] = [
     ('!', "%21"),
     ('#', "%23"),

@@ -17,18 +17,19 @@ pub(crate) static TABLE: Structure = Structure::new(
         FieldRow::new("schema name", Wire::String64).since(Gate::SchemaFolder),
         FieldRow::new("dense", Wire::U8),
         FieldRow::new("null non-empty domain", Wire::U8).note("1: empty"),
-        FieldRow::new("non-empty domain", Wire::Ranges).note("one a dimension; zeros if empty"),
+        FieldRow::new("non-empty domain", Wire::Ranges).note("one for each dimension; zeros if empty"),
         FieldRow::new("sparse tile num", Wire::U64).note("0 if dense"),
         FieldRow::new("last tile cell num", Wire::U64).note("cells of every tile if dense"),
         FieldRow::new("has timestamps", Wire::U8).since(Gate::CellTimestamps),
         FieldRow::new("has delete metadata", Wire::U8).since(Gate::DeleteMetadata),
-        FieldRow::new("file sizes", Wire::Words).note("one a slot"),
-        FieldRow::new("file var sizes", Wire::Words).note("one a slot; up to 4 one an attribute"),
-        FieldRow::new("file validity sizes", Wire::Words).since(Gate::Nullable).note("one a slot"),
+        FieldRow::new("file sizes", Wire::Words).note("one for each slot"),
+        FieldRow::new("file var sizes", Wire::Words)
+            .note("one for each slot; up to version 4, one for each attribute"),
+        FieldRow::new("file validity sizes", Wire::Words).since(Gate::Nullable).note("one for each slot"),
         FieldRow::new("R-tree", Wire::U64).note("this and the following: offsets of sections"),
         FieldRow::new("tile offsets", Wire::U64).each("slot"),
-        FieldRow::new("tile var offsets", Wire::U64).each("slot; up to 4 attribute"),
-        FieldRow::new("tile var sizes", Wire::U64).each("slot; up to 4 attribute"),
+        FieldRow::new("tile var offsets", Wire::U64).each("slot; up to version 4 each attribute"),
+        FieldRow::new("tile var sizes", Wire::U64).each("slot; up to version 4 each attribute"),
         FieldRow::new("tile validity offsets", Wire::U64).each("slot").since(Gate::Nullable),
         FieldRow::new("tile mins", Wire::U64).each("slot").since(Gate::TileStatistics),
         FieldRow::new("tile maxes", Wire::U64).each("slot").since(Gate::TileStatistics),
@@ -49,16 +50,16 @@ static OPTIONAL: Structure = Structure::new(
     "optional section",
     &[
         FieldRow::new("optional section identifier", Wire::U64)
-            .note("0: offsets of global-order mins, then maxes, one a dimension"),
+            .note("0: offsets of global-order mins, then maxes, one for each dimension"),
         FieldRow::new("optional section", Wire::String32),
     ],
 );
 
-/// An optional section of a version 23 footer, kept as read: no released library writes version 23, and readers pass over
-/// identifiers they do not know.
+/// An optional section of a version 23 footer, stored unparsed: no released library writes version 23, and readers skip
+/// identifiers that they do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionalSection {
-    /// What it is: [`Self::GLOBAL_ORDER_BOUNDS`], or something newer.
+    /// The kind of section: [`Self::GLOBAL_ORDER_BOUNDS`], or a newer kind.
     pub identifier: u64,
     /// Its bytes.
     pub data: Vec<u8>,
@@ -68,7 +69,7 @@ impl OptionalSection {
     /// The section with the offsets of [`Section::GlobalOrderMins`] and [`Section::GlobalOrderMaxes`].
     pub const GLOBAL_ORDER_BOUNDS: u64 = 0;
 
-    /// The section that says where the bounds of each dimension lie: all minimums, then all maximums.
+    /// The section with the offsets of the bounds of each dimension: all minimums, then all maximums.
     #[must_use]
     pub fn global_order_bounds(mins: &[u64], maxes: &[u64]) -> Self {
         let mut writer = Writer::new();
@@ -77,26 +78,25 @@ impl OptionalSection {
     }
 }
 
-/// The footer: what the fragment covers, how large its files are, and where its sections lie.
+/// The footer: the ranges that the fragment covers, the sizes of its files, and the offsets of its sections.
 ///
-/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "footer". Only the fields around the sections' offsets are here, those are
-/// [`SectionOffsets`].
+/// The table of its fields is "footer" in [`STRUCTURES`](crate::STRUCTURES). The offsets of the sections are in
+/// [`SectionOffsets`]; all other fields are here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Footer {
-    /// Version of the fragment. Unlike the name's, it is authoritative.
+    /// Version of the fragment. This version is authoritative, unlike the one in the fragment's name.
     pub version: FormatVersion,
-    /// Name of the schema file the fragment was written with; `None` before version 10
-    /// (`__array_schema.tdb`).
+    /// Name of the schema file that the fragment was written with; `None` before version 10 (`__array_schema.tdb`).
     pub schema_name: Option<String>,
-    /// Whether the fragment holds whole space tiles without coordinates.
+    /// Whether the fragment is dense: it contains whole space tiles, without coordinates.
     pub dense: bool,
-    /// What the fragment covers: one interval a dimension; `None` if it says it is empty.
+    /// The non-empty domain: one interval for each dimension; `None` if the fragment is marked as empty.
     pub non_empty_domain: Option<Vec<Range>>,
     /// Number of data tiles of a sparse fragment; 0 for dense ones.
     pub sparse_tile_num: u64,
-    /// Cells in the last tile of a sparse fragment; cells in every tile of a dense one.
+    /// Number of cells in the last tile of a sparse fragment, or in every tile of a dense one.
     pub last_tile_cell_num: u64,
-    /// Whether each cell has a timestamp of its own (`t.tdb`).
+    /// Whether each cell has its own timestamp (`t.tdb`).
     pub has_timestamps: bool,
     /// Whether each cell has delete metadata (`dt.tdb`, `dci.tdb`).
     pub has_delete_metadata: bool,
@@ -106,28 +106,28 @@ pub struct Footer {
     pub file_var_sizes: Vec<u64>,
     /// Sizes of the `_validity` files, by slot; empty before version 7.
     pub file_validity_sizes: Vec<u64>,
-    /// Where the sections are.
+    /// The offsets of the sections.
     pub sections: SectionOffsets,
     /// Optional sections of version 23.
     pub optional: Vec<OptionalSection>,
-    /// Where each field sits in the per-field arrays.
+    /// The position of each field in the per-field lists.
     pub slots: Slots,
-    /// Where the footer itself begins: the end of the last section.
+    /// Offset of the footer itself: the end of the last section.
     pub offset: u64,
 }
 
 impl Footer {
-    /// Reads only the version and the schema name, which say what the rest must be parsed with.
+    /// Reads only the version and the schema name, which are needed to parse the rest.
     ///
     /// # Errors
-    /// Truncation, or a version this build does not read.
+    /// If the footer is truncated, or this build does not read the version.
     pub fn parse_head(bytes: &[u8], offset: u64) -> Result<(FormatVersion, Option<String>)> {
         head(&mut Reader::with_offset(bytes, offset))
     }
 
-    /// Reads the footer in `bytes`, which begin at `offset` of the file. `schema` is the one the footer
-    /// names ([`Self::parse_head`]). Bytes after the last field are tolerated: footers of version 11 written
-    /// by later libraries have 8 of them.
+    /// Reads the footer in `bytes`, which begin at `offset` of the file. `schema` is the schema whose name is in the
+    /// footer ([`Self::parse_head`]). Bytes after the last field are accepted: footers of version 11 written by later
+    /// libraries have 8 of them.
     ///
     /// ```
     /// use tdb_codec::{CellValNum, Datatype};
@@ -140,7 +140,7 @@ impl Footer {
     ///     .build()?;
     /// // version 3, dense, not empty: 0 to 9
     /// let mut bytes = vec![3, 0, 0, 0, 1, 0, 0, 9];
-    /// // no sparse tiles, 5 cells a tile; file sizes of "a" and __coords, var file size of "a"
+    /// // no sparse tiles, 5 cells per tile; file sizes of "a" and __coords, var file size of "a"
     /// let mut words = vec![0u64, 5, 50, 0, 0];
     /// // offsets of the R-tree, two lists of tile offsets, one of var offsets, one of var sizes
     /// words.extend([0, 60, 120, 180, 240]);
@@ -153,12 +153,12 @@ impl Footer {
     /// ```
     ///
     /// # Errors
-    /// Truncation, an unsupported version, or flags other than 0 and 1.
+    /// If the footer is truncated, the version is not supported, or a flag is neither 0 nor 1.
     pub fn parse(bytes: &[u8], offset: u64, schema: &ArraySchema) -> Result<Self> {
         Self::parse_from(Reader::with_offset(bytes, offset), schema)
     }
 
-    /// Reads the footer with a reader of the caller's, e.g. a traced one.
+    /// Reads the footer with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -234,7 +234,7 @@ impl Footer {
     /// `None` if this version does not have the section.
     ///
     /// # Errors
-    /// An offset at or past the footer.
+    /// If the offset is at or past the footer.
     pub fn section(&self, section: Section) -> Result<Option<ByteRange<u64>>> {
         let Some(start) = self.sections.get(section) else { return Ok(None) };
         if start >= self.offset {
@@ -245,12 +245,11 @@ impl Footer {
         Ok(Some(start..end))
     }
 
-    /// Number of data tiles: as the footer says for sparse fragments; for dense ones the number of space
-    /// tiles the non-empty domain touches.
+    /// Number of data tiles: for sparse fragments, the number in the footer; for dense ones, the number of space tiles
+    /// that the non-empty domain overlaps.
     ///
     /// # Errors
-    /// A dense fragment whose non-empty domain lies outside the array's domain, or has more tiles than fit
-    /// a `u64`.
+    /// If the non-empty domain of a dense fragment is outside the array's domain, or has more tiles than fit a `u64`.
     pub fn tile_count(&self, schema: &ArraySchema) -> Result<u64> {
         if !self.dense {
             return Ok(self.sparse_tile_num);
@@ -264,11 +263,11 @@ impl Footer {
         Ok(count)
     }
 
-    /// For each dimension the first and last space tile index a dense fragment covers. Data tile `i` is the
-    /// `i`-th of this grid in the schema's tile order.
+    /// For each dimension, the first and last index of the space tiles that a dense fragment covers. Data tile `i` is
+    /// the `i`-th of this grid in the schema's tile order.
     ///
     /// # Errors
-    /// A non-empty domain outside the array's domain, or dimensions that are not integral.
+    /// If the non-empty domain is outside the array's domain, or a dimension is not integral.
     pub fn tile_grid(&self, schema: &ArraySchema) -> Result<Vec<(u64, u64)>> {
         let bad = |value| Error::new("non-empty domain", self.offset, ErrorKind::InvalidValue { value });
         let Some(domain) = &self.non_empty_domain else { return Err(bad(0)) };
@@ -280,7 +279,7 @@ impl Footer {
             if low > high || high > last {
                 return Err(bad(high));
             }
-            // Without an extent the whole domain is one tile.
+            // Without an extent, the whole domain is one tile.
             let tile = |ordinal: u64| match dimension.extent_cells() {
                 Some(extent) => ordinal.checked_div(extent).ok_or_else(|| bad(extent)),
                 None => Ok(0),
@@ -326,7 +325,7 @@ impl Footer {
         }
     }
 
-    /// Cells in data tile `tile` of a sparse fragment.
+    /// Number of cells in data tile `tile` of a sparse fragment.
     #[must_use]
     pub fn sparse_tile_cells(&self, tile: u64, capacity: u64) -> u64 {
         if tile.saturating_add(1) >= self.sparse_tile_num { self.last_tile_cell_num } else { capacity }

@@ -11,17 +11,17 @@ pub(crate) static TABLE: Structure = Structure::new(
     &[
         FieldRow::new("fragment version", Wire::U32),
         FieldRow::new("non-empty domain size", Wire::U64).note("bytes; 0 if empty"),
-        FieldRow::new("non-empty domain", Wire::Ranges).when("not empty").note("one a dimension"),
+        FieldRow::new("non-empty domain", Wire::Ranges).when("not empty").note("one for each dimension"),
         FieldRow::new("MBR count", Wire::U64).note("0 if dense"),
-        FieldRow::new("MBR", Wire::Ranges).when("sparse").note("one a dimension, for each data tile"),
+        FieldRow::new("MBR", Wire::Ranges).when("sparse").note("for each data tile, one for each dimension"),
         FieldRow::new("bounding coords count", Wire::U64),
         FieldRow::new("bounding coords", Wire::Bytes).each("tile").note("first cell's and last cell's tuple"),
         FieldRow::new("tile offsets", Wire::List).each("attribute, then of `__coords`"),
         FieldRow::new("tile var offsets", Wire::List).each("attribute"),
         FieldRow::new("tile var sizes", Wire::List).each("attribute"),
         FieldRow::new("last tile cell num", Wire::U64),
-        FieldRow::new("file sizes", Wire::Words).note("one an attribute, then of `__coords.tdb`"),
-        FieldRow::new("file var sizes", Wire::Words).note("one an attribute"),
+        FieldRow::new("file sizes", Wire::Words).note("one for each attribute, then that of `__coords.tdb`"),
+        FieldRow::new("file var sizes", Wire::Words).note("one for each attribute"),
     ],
 )
 .until(Gate::FragmentFooter)
@@ -29,18 +29,18 @@ pub(crate) static TABLE: Structure = Structure::new(
 
 /// The payload of a version 1 or 2 metadata file.
 ///
-/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "legacy fragment metadata".
+/// The table of its fields is "legacy fragment metadata" in [`STRUCTURES`](crate::STRUCTURES).
 ///
 /// There is no dense flag: the fragment is sparse if and only if `__coords.tdb` exists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LegacyMetadata {
     /// 1 or 2.
     pub version: FormatVersion,
-    /// What the fragment covers; `None` if it says it is empty.
+    /// The non-empty domain; `None` if the fragment is marked as empty.
     pub non_empty_domain: Option<Vec<Range>>,
     /// MBR of each data tile; empty for dense fragments.
     pub mbrs: Vec<Vec<Range>>,
-    /// First and last cell's coordinates of each data tile, as raw tuples.
+    /// Coordinates of the first and the last cell of each data tile, as raw tuples.
     pub bounding_coords: Vec<Vec<u8>>,
     /// Offsets of each attribute's tiles, then of the coordinates' tiles.
     pub tile_offsets: Vec<Vec<u64>>,
@@ -48,7 +48,7 @@ pub struct LegacyMetadata {
     pub var_offsets: Vec<Vec<u64>>,
     /// Unfiltered sizes of each attribute's value tiles.
     pub var_sizes: Vec<Vec<u64>>,
-    /// Cells in the last tile.
+    /// Number of cells in the last tile.
     pub last_tile_cell_num: u64,
     /// Sizes of the attributes' files, then of `__coords.tdb`.
     pub file_sizes: Vec<u64>,
@@ -76,12 +76,13 @@ impl LegacyMetadata {
     /// ```
     ///
     /// # Errors
-    /// Truncation, trailing bytes, counts the payload cannot hold, or another version.
+    /// If the payload is truncated, bytes are left over, a count is more than the payload can contain, or the version
+    /// is another one.
     pub fn parse(payload: &[u8], schema: &ArraySchema) -> Result<Self> {
         Self::parse_from(Reader::new(payload), schema)
     }
 
-    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    /// Reads the payload with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -145,11 +146,13 @@ impl LegacyMetadata {
         })
     }
 
-    /// The payload [`Self::parse`] reads, for a fragment of `version` written with `schema`. The layouts of versions 1 and
-    /// 2 differ in the number only: how `__coords.tdb` is cut is another matter.
+    /// The payload that [`Self::parse`] reads, for a fragment of `version` written with `schema`. The layouts of
+    /// versions 1 and 2 differ only in the version number; how `__coords.tdb` is cut also differs, but is not part of
+    /// this payload.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] for a version that has a footer instead; lists whose number does not fit the schema.
+    /// [`ErrorKind::NotInVersion`] for a version that has a footer instead; an error if the number of lists does not
+    /// match the schema.
     pub fn to_bytes(&self, version: FormatVersion, schema: &ArraySchema) -> Result<Vec<u8>> {
         const WHAT: &str = "fragment metadata";
         if version.has(Gate::FragmentFooter) {
@@ -201,7 +204,7 @@ impl LegacyMetadata {
     }
 }
 
-/// Refuses a list that is not as long as the schema says.
+/// Returns an error if a list does not have the length that follows from the schema.
 pub(crate) const fn check_len(what: &'static str, len: usize, expected: usize) -> Result<()> {
     if len == expected {
         Ok(())

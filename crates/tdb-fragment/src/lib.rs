@@ -1,8 +1,8 @@
-//! What a TileDB fragment says about its data: its name, whether it is committed, and its metadata file.
+//! The description of a TileDB fragment: its name, whether it is committed, and its metadata file.
 //!
-//! Every write makes one immutable *fragment*: a folder of data files (one a field) and a file
-//! `__fragment_metadata.tdb` that says where each tile lies and what it covers. Since format version 3 that
-//! file is a run of generic tiles (crate `tdb-tile`), then a plain footer that points back at them:
+//! Every write creates one immutable *fragment*: a folder of data files (one for each field) and a file
+//! `__fragment_metadata.tdb`, which contains the position of each tile and the ranges it covers. Since format version
+//! 3, that file is a list of generic tiles (crate `tdb-tile`) followed by a plain footer with their offsets:
 //!
 //! ```text
 //! +--------+--------------+-----+-----------------+--------+---------------+
@@ -12,11 +12,11 @@
 //! +--------+--------------------------------------+  offsets of every section
 //! ```
 //!
-//! Read the footer first ([`FooterLocation`], [`Footer::parse`]), then whichever sections a query needs:
-//! [`Footer::section`] tells where each begins and ends, and a parser exists for each payload ([`RTree`],
+//! Read the footer first ([`FooterLocation`], [`Footer::parse`]), then the sections that a query needs:
+//! [`Footer::section`] returns the range of each, and there is a parser for each payload ([`RTree`],
 //! [`parse_u64_list`], [`TileValues`], …).
 //!
-//! Names carry the time range a fragment covers:
+//! Names contain the time range that a fragment covers:
 //!
 //! ```
 //! use tdb_fragment::TimestampedName;
@@ -67,7 +67,8 @@ pub use stats::{
 };
 pub use update::Update;
 
-/// The tables of this crate's structures, one for each parser, with those of their parts; as pages: `docs/format`.
+/// The tables of this crate's structures, one for each parser, including those of their parts. The pages in
+/// `docs/format` show them.
 pub static STRUCTURES: [&Structure; 20] = [
     &legacy::TABLE,
     &footer::TABLE,

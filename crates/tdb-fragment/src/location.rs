@@ -1,4 +1,4 @@
-//! Where a metadata file's footer is.
+//! Finds the footer in a metadata file.
 
 use core::ops::Range;
 
@@ -9,8 +9,8 @@ use crate::Slots;
 
 /// How to find the footer of a metadata file.
 ///
-/// From version 10 on, and before that where a dimension is of variable length, the file's last 8 bytes are
-/// the footer's length. Otherwise the length follows from the schema and the version.
+/// From version 10 on, and before that if a dimension is of variable length, the file's last 8 bytes are the footer's
+/// length. Otherwise, the length follows from the schema and the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FooterLocation {
     /// The footer is this many bytes long and ends with the file.
@@ -20,12 +20,12 @@ pub enum FooterLocation {
 }
 
 impl FooterLocation {
-    /// How to find the footer of a fragment of `version` (as its name says). `schema` is the array's
+    /// How to find the footer of a fragment of `version`, which is the version in its name. `schema` is the array's
     /// `__array_schema.tdb`, which versions before 10 always use.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedVersion`] for versions 1 and 2, which have no footer, and if the schema is
-    /// needed but absent.
+    /// [`ErrorKind::UnsupportedVersion`] for versions 1 and 2, which have no footer, and if the schema is needed but is
+    /// `None`.
     pub fn of(version: FormatVersion, schema: Option<&ArraySchema>) -> Result<Self> {
         if version.has(Gate::SchemaFolder) {
             return Ok(Self::LengthAtEnd);
@@ -52,10 +52,10 @@ impl FooterLocation {
         Ok(Self::Length(length))
     }
 
-    /// What stands at the end of the file: the footer, and its length where that is stored.
+    /// The end of the file: the footer, followed by its length if that is stored.
     ///
     /// # Errors
-    /// A footer that is not as long as it would have to be to be found.
+    /// If the footer does not have the length at which a reader would look for it.
     pub fn end(self, mut footer: Vec<u8>) -> Result<Vec<u8>> {
         let length = to_u64(footer.len());
         match self {
@@ -71,7 +71,7 @@ impl FooterLocation {
     /// The footer's byte range in a file of `file_size` bytes, of which `tail` are the last ones.
     ///
     /// # Errors
-    /// A file shorter than its footer, or fewer than 8 bytes of tail.
+    /// If the file is shorter than its footer, or `tail` has fewer than 8 bytes.
     pub fn range(self, file_size: u64, tail: &[u8]) -> Result<Range<u64>> {
         let short = |length| {
             let kind = ErrorKind::WrongLength { value: length };
@@ -93,8 +93,8 @@ impl FooterLocation {
         }
     }
 
-    /// The footer's bytes, if `tail` (the last bytes of the file) holds all of them; otherwise the range
-    /// that must be read.
+    /// The footer's range, and its bytes if `tail` (the last bytes of the file) contains all of them; otherwise `None`,
+    /// and the range must be read.
     ///
     /// # Errors
     /// As [`Self::range`].

@@ -5,57 +5,59 @@ use core::fmt;
 use tdb_codec::{FormatVersion, Gate};
 use thiserror::Error as ThisError;
 
-/// Version assumed for names of the first era, which do not say: the metadata file tells 1 from 2.
+/// Version assumed for names of the first era, which do not contain it: the metadata file distinguishes 1 from 2.
 const FIRST_ERA: u32 = 2;
-/// Version assumed for names of the second era: the footer tells 3 from 4.
+/// Version assumed for names of the second era: the footer distinguishes 3 from 4.
 const SECOND_ERA: u32 = 4;
-/// Hex digits of a uuid.
+/// Number of hex digits of a uuid.
 const UUID_DIGITS: usize = 32;
 
-/// A name that is not of any known shape.
+/// A name that does not have a known form.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[error("\"{0}\" is not a timestamped name")]
 pub struct NameError(pub String);
 
-/// Whether a name read from a file can only mean a file in the folder it is looked for: it has no separators, and is none
-/// of the names that lead elsewhere. Schema, enumeration and data file names come from files that need not be trusted.
+/// Whether a name read from a file can only refer to a file in the folder where it is looked up: it has no separators,
+/// and it is not a name such as `..` that refers to another folder. Names of schemas, enumerations and data files come
+/// from files that are not trusted.
 #[must_use]
 pub fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }
 
-/// A timestamped name, taken apart.
+/// The parts of a timestamped name.
 ///
-/// | era | shape |
+/// | era | form |
 /// |---|---|
 /// | versions 1–2 | `__uuid_t`, consolidated `__uuid_tnow_t` (only the last number counts) |
 /// | versions 3–4, and schemas and metadata of every version | `__t1_t2_uuid` |
 /// | version 5 on | `__t1_t2_uuid_v` |
 ///
-/// Times are milliseconds since 1970-01-01 UTC, decimal, not zero-padded. A suffix (`.wrt`, …) is ignored.
+/// Times are milliseconds since 1970-01-01 UTC, in decimal and without leading zeros. A suffix (`.wrt`, …) is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimestampedName {
-    /// First and last millisecond the object covers, inclusive.
+    /// The first and the last millisecond that the object covers, inclusive.
     pub timestamps: (u64, u64),
     /// The unique part.
     pub uuid: String,
-    /// The version the name states (era 3), or the newest one of its era (a guess); `None` if the stated
-    /// number is not a version this build reads.
+    /// The version in the name (era 3), or the newest one of its era (a guess); `None` if this build does not read the
+    /// version in the name.
     pub version: Option<FormatVersion>,
-    /// Whether the name itself states the version.
+    /// Whether the name itself contains the version.
     pub states_version: bool,
-    /// When a fragment of versions 1 and 2 was consolidated, by the clock; says nothing about its cells.
+    /// The wall-clock time at which a fragment of versions 1 and 2 was consolidated; it is not related to the times of
+    /// its cells.
     pub consolidated_at: Option<u64>,
 }
 
 impl TimestampedName {
-    /// A name of today's shape: with a version for fragments and commits, without one for schemas and metadata.
+    /// A name in the current form: with a version for fragments and commits, without one for schemas and metadata.
     pub fn new(timestamps: (u64, u64), uuid: impl Into<String>, version: Option<FormatVersion>) -> Self {
         let (uuid, states_version) = (uuid.into(), version.is_some());
         Self { timestamps, uuid, version, states_version, consolidated_at: None }
     }
 
-    /// The name of a fragment or commit in the shape of its version's era.
+    /// The name of a fragment or commit in the form of its version's era.
     ///
     /// ```
     /// use tdb_codec::FormatVersion;
@@ -71,16 +73,16 @@ impl TimestampedName {
         Self { states_version, ..Self::new(timestamps, uuid, Some(version)) }
     }
 
-    /// Takes a file or folder name apart.
+    /// Parses a file or folder name.
     ///
     /// # Errors
-    /// A name of another shape, or one whose first time is after its last.
+    /// If the name has another form, or its first time is after its last.
     pub fn parse(name: &str) -> Result<Self, NameError> {
         let bad = || NameError(name.to_owned());
         let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
         let parts: Vec<&str> = stem.strip_prefix("__").ok_or_else(bad)?.split('_').collect();
         let time = |text: &str| -> Result<u64, NameError> {
-            // Digits only: `parse` alone would also take a plus sign.
+            // Only digits are allowed: `parse` alone would also accept a plus sign.
             if text.bytes().all(|byte| byte.is_ascii_digit()) {
                 text.parse().map_err(|_| bad())
             } else {
@@ -109,7 +111,7 @@ impl TimestampedName {
     }
 }
 
-/// The name in the shape of its era. Of the times of a name of versions 1 and 2 only the last one can be said.
+/// The name in the form of its era. A name of versions 1 and 2 contains only the last of the two times.
 impl fmt::Display for TimestampedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, last) = self.timestamps;

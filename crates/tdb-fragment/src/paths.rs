@@ -14,7 +14,7 @@ pub const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
 pub const FRAGMENT_META: &str = "__fragment_meta";
 /// The folder of commit files.
 pub const COMMITS: &str = "__commits";
-/// The folder of the arrays that dimension labels keep their values in.
+/// The folder of the arrays that contain the values of dimension labels.
 pub const LABELS: &str = "__labels";
 /// The folder of key-value metadata.
 pub const METADATA: &str = "__meta";

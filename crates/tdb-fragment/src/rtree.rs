@@ -23,18 +23,18 @@ static LEVEL: Structure = Structure::new(
     "R-tree level",
     &[
         FieldRow::new("MBR count", Wire::U64),
-        FieldRow::new("MBRs", Wire::Bytes).note("one range a dimension each"),
+        FieldRow::new("MBRs", Wire::Bytes).note("for each MBR, one range for each dimension"),
     ],
 );
 
-/// Children a node has in every tree libtiledb writes.
+/// Number of children of a node in every tree that libtiledb writes.
 const FANOUT: u32 = 10;
 
-/// The MBRs of one level, as the bytes of the file.
+/// The MBRs of one level, as bytes of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     bytes: Vec<u8>,
-    /// Start of each MBR's interval of each dimension; empty if all dimensions are of fixed size.
+    /// Start of each interval (for each MBR and dimension); empty if all dimensions are of fixed size.
     starts: Vec<usize>,
     count: usize,
 }
@@ -44,8 +44,8 @@ type Sizes = Vec<Option<usize>>;
 
 /// An R-tree over the data tiles of a sparse fragment. Leaf `i` is the MBR of data tile `i`.
 ///
-/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "R-tree". The root is the first level. Dense fragments have a tree without
-/// levels.
+/// The table of its fields is "R-tree" in [`STRUCTURES`](crate::STRUCTURES). The root is the first level. Dense
+/// fragments have a tree without levels.
 ///
 /// ```
 /// use tdb_codec::{Datatype, FormatVersion};
@@ -54,7 +54,7 @@ type Sizes = Vec<Option<usize>>;
 ///
 /// let low = 0u8.to_le_bytes();
 /// let domain = Domain::new(vec![Dimension::fixed("x", Datatype::Uint8, low, 99u8.to_le_bytes())]);
-/// // fanout 10, 1 level, 1 MBR: 3..7
+/// // fanout 10, 1 level, 1 MBR: 3 to 7
 /// let payload = [10, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 7];
 /// let tree = RTree::parse(&payload, FormatVersion::CURRENT, &domain)?;
 /// assert_eq!(tree.leaf_count(), 1);
@@ -68,7 +68,7 @@ pub struct RTree {
     sizes: Sizes,
 }
 
-/// One MBR: an interval a dimension.
+/// One MBR: an interval for each dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct Mbr<'a> {
     level: &'a Level,
@@ -77,7 +77,7 @@ pub struct Mbr<'a> {
 }
 
 impl<'a> Mbr<'a> {
-    /// Low and high end in dimension `dimension`.
+    /// The low and the high end in dimension `dimension`.
     #[must_use]
     pub fn range(&self, dimension: usize) -> Option<(&'a [u8], &'a [u8])> {
         self.level.range(self.sizes, self.index, dimension)
@@ -103,7 +103,7 @@ impl Level {
             None => {
                 let least = sizes.iter().map(|size| size.map_or(16, |size| size.saturating_mul(2))).sum();
                 let count = reader.count_u64(least, "MBR count")?;
-                // A trace gets all MBRs of a level as one field, as it does for dimensions of fixed size.
+                // A trace records all MBRs of a level as one field, as for dimensions of fixed size.
                 let mut walk = reader.untraced();
                 let mut starts = Vec::with_capacity(count.saturating_mul(sizes.len()));
                 let base = walk.remaining();
@@ -139,7 +139,7 @@ impl Level {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no MBRs.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
@@ -177,12 +177,13 @@ impl RTree {
     /// Reads the payload of the R-tree section of a fragment of `version`.
     ///
     /// # Errors
-    /// Truncation, trailing bytes, a fanout below 2, or levels whose counts do not fit each other.
+    /// If the payload is truncated, bytes are left over, the fanout is below 2, or the counts of the levels do not
+    /// match each other.
     pub fn parse(payload: &[u8], version: FormatVersion, domain: &Domain) -> Result<Self> {
         Self::parse_from(Reader::new(payload), version, domain)
     }
 
-    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    /// Reads the payload with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -192,7 +193,7 @@ impl RTree {
         let len = reader.remaining();
         if !version.has(Gate::DimensionFiles) {
             let count = reader.u32("R-tree dimension count")?;
-            // Trees without levels may say anything here.
+            // Trees without levels may have any value here.
             if to_u64(sizes.len()) != u64::from(count) && len > 13 {
                 let kind = ErrorKind::InvalidValue { value: u64::from(count) };
                 return Err(start.error("R-tree dimension count", kind));
@@ -227,11 +228,11 @@ impl RTree {
         Ok(Self { levels, fanout, sizes })
     }
 
-    /// A tree over the MBRs of all data tiles in order (one [`Range`] a dimension each), built the way
-    /// libtiledb does: fanout 10, each parent the union of up to 10 consecutive children.
+    /// Builds a tree over the MBRs of all data tiles in order (each has one [`Range`] for each dimension), as libtiledb
+    /// does: the fanout is 10, and each parent is the union of up to 10 consecutive children.
     ///
     /// # Errors
-    /// A leaf whose ranges do not match the domain.
+    /// If the ranges of a leaf do not match the domain.
     pub fn build(leaves: &[Vec<Range>], domain: &Domain) -> Result<Self> {
         let sizes = sizes_of(domain);
         let mut levels = Vec::new();
@@ -254,10 +255,10 @@ impl RTree {
         Ok(Self { levels, fanout: usize::try_from(FANOUT).unwrap_or(usize::MAX), sizes })
     }
 
-    /// The payload [`Self::parse`] reads.
+    /// The payload that [`Self::parse`] reads.
     ///
     /// # Errors
-    /// A count over 32 bits.
+    /// If a count does not fit 32 bits.
     pub fn to_bytes(&self, version: FormatVersion, domain: &Domain) -> Result<Vec<u8>> {
         let mut writer = Writer::new();
         let old = !version.has(Gate::DimensionFiles);
@@ -293,7 +294,7 @@ impl RTree {
         &self.levels
     }
 
-    /// Children of a node, except the last of a level.
+    /// Number of children of a node; the last node of a level may have fewer.
     #[must_use]
     pub const fn fanout(&self) -> usize {
         self.fanout
@@ -312,8 +313,8 @@ impl RTree {
         self.node(self.levels.len().checked_sub(1)?, tile)
     }
 
-    /// Data tiles whose MBR satisfies `overlaps(dimension, low, high)` in every dimension, ascending. The
-    /// tree is descended from the root, so whole subtrees are passed over.
+    /// Data tiles whose MBR satisfies `overlaps(dimension, low, high)` in every dimension, in ascending order. The
+    /// search starts at the root, so it skips whole subtrees.
     pub fn search(&self, overlaps: impl Fn(usize, &[u8], &[u8]) -> bool) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         for (depth, level) in self.levels.iter().enumerate() {

@@ -4,7 +4,7 @@ use tdb_codec::{FormatVersion, Gate, Reader, Result};
 
 use crate::Slots;
 
-/// One section of the metadata file: a generic tile of its own.
+/// One section of the metadata file: a separate generic tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Section {
@@ -32,7 +32,7 @@ pub enum Section {
     ProcessedConditions,
     /// A dimension's coordinate of each tile's first cell in global order (version 23, unreleased).
     GlobalOrderMins(usize),
-    /// The same of each tile's last cell.
+    /// A dimension's coordinate of each tile's last cell in global order (version 23, unreleased).
     GlobalOrderMaxes(usize),
 }
 
@@ -57,7 +57,7 @@ impl Section {
         }
     }
 
-    /// The field slot the section is about, if any.
+    /// The field slot that the section belongs to, if any.
     #[must_use]
     pub const fn slot(self) -> Option<usize> {
         match self {
@@ -88,7 +88,7 @@ enum Count {
 
 type Row = (fn(usize) -> Section, Gate, Count);
 
-/// THE table: the footer's offsets in wire order, with the gate each came in through.
+/// The table of sections: the footer's offsets in wire order, each with the gate that introduced it.
 const TABLE: [Row; 11] = [
     (|_| Section::RTree, Gate::FragmentFooter, Count::Once),
     (Section::TileOffsets, Gate::FragmentFooter, Count::PerField),
@@ -103,8 +103,8 @@ const TABLE: [Row; 11] = [
     (|_| Section::ProcessedConditions, Gate::DeleteFiles, Count::Once),
 ];
 
-/// Whether metadata files of a version end in the section of processed conditions without a field in the footer that says
-/// where it is: it follows all other sections.
+/// Whether metadata files of a version end in the section of processed conditions although the footer has no offset for
+/// it: it follows all other sections.
 #[must_use]
 pub const fn has_unlisted_conditions(version: FormatVersion) -> bool {
     version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles)
@@ -113,13 +113,13 @@ pub const fn has_unlisted_conditions(version: FormatVersion) -> bool {
 /// Every section of a file with its offset, in the footer's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionOffsets {
-    /// Offsets in wire order; `sections` gives the meaning of each.
+    /// Offsets in wire order; `sections` contains the meaning of each.
     offsets: Vec<u64>,
-    /// The same offsets ascending, to find where a section ends.
+    /// The same offsets in ascending order, to find the end of a section.
     ascending: Vec<u64>,
     /// Index in `offsets` of the first slot of each table row, and its slot count.
     rows: Vec<(usize, usize)>,
-    /// Offsets of the global-order bounds, which an optional section tells: minimums, then maximums.
+    /// Offsets of the global-order bounds, from an optional section: minimums, then maximums.
     bounds: (Vec<u64>, Vec<u64>),
 }
 
@@ -135,11 +135,11 @@ impl Count {
 }
 
 impl SectionOffsets {
-    /// The offset of every section that a fragment of `version` has, as `offset` tells it. It is asked in the footer's
-    /// order, which is also the order in which libtiledb writes the sections.
+    /// Collects the offset of every section that a fragment of `version` has, by calling `offset` for each. The calls
+    /// are in the footer's order, which is also the order in which libtiledb writes the sections.
     ///
     /// # Errors
-    /// The first error of `offset`.
+    /// The first error that `offset` returns.
     pub fn build<E>(
         version: FormatVersion,
         slots: Slots,
@@ -167,14 +167,14 @@ impl SectionOffsets {
         Self { offsets, ascending, rows, bounds: Default::default() }
     }
 
-    /// Notes what the footer's optional section says.
+    /// Stores the offsets from the footer's optional section.
     pub(crate) fn set_global_order_bounds(&mut self, mins: &[u64], maxes: &[u64]) {
         self.bounds = (mins.to_vec(), maxes.to_vec());
         self.ascending.extend(mins.iter().chain(maxes));
         self.ascending.sort_unstable();
     }
 
-    /// How many offsets there are, and how many a footer of `version` has.
+    /// The number of offsets here, and the number in a footer of `version`.
     pub(crate) fn counts(&self, version: FormatVersion, slots: Slots) -> (usize, usize) {
         let expected = TABLE.iter().map(|(_, gate, count)| count.number(*gate, version, slots)).sum();
         (self.offsets.len(), expected)

@@ -1,9 +1,9 @@
-//! The order of fields in every per-field array of fragment metadata.
+//! The order of fields in all per-field lists of fragment metadata.
 
 use tdb_codec::{FormatVersion, Gate};
 use tdb_schema::{ArraySchema, FieldKind};
 
-/// Where each field sits in the per-field arrays of a fragment's metadata.
+/// The position of each field in the per-field lists of a fragment's metadata.
 ///
 /// | slot | versions 3–4 | 5 on |
 /// |---|---|---|
@@ -36,13 +36,13 @@ impl Slots {
         self.attributes.saturating_add(1).saturating_add(self.dimensions).saturating_add(extra)
     }
 
-    /// Never: there is always the coordinates slot.
+    /// Always false: there is always the coordinates slot.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// Number of slots of the arrays about variable-length data: up to version 4 only attributes have them.
+    /// Number of slots in the lists about variable-length data: up to version 4, only attributes have such slots.
     #[must_use]
     pub fn var_len(&self, version: FormatVersion) -> usize {
         if version.has(Gate::DimensionFiles) { self.len() } else { self.attributes }

@@ -1,17 +1,17 @@
-//! Payloads of the list-shaped sections: offsets, statistics, processed conditions.
+//! Payloads of the sections that are lists: offsets, statistics, processed conditions.
 
 use tdb_codec::{ErrorKind, FieldRow, Gate, Reader, Result, Structure, Wire, Writer, to_u64, to_usize};
 
 /// The table of a section that is a list of 64-bit integers.
 macro_rules! list {
     ($name:literal, $gate:ident) => {
-        Structure::new($name, &[FieldRow::new($name, Wire::List).note("one a tile")])
+        Structure::new($name, &[FieldRow::new($name, Wire::List).note("one for each tile")])
             .since(Gate::$gate)
             .code("parse_u64_list", "write_u64_list")
     };
 }
 
-/// The table of a section with a value a tile.
+/// The table of a section with a value for each tile.
 macro_rules! values {
     ($name:literal, $gate:ident) => {
         Structure::new(
@@ -20,7 +20,7 @@ macro_rules! values {
                 FieldRow::new($name, Wire::U64).note("size of the fixed part, in bytes"),
                 FieldRow::new($name, Wire::U64).note("size of the var part"),
                 FieldRow::new($name, Wire::Bytes)
-                    .note("fixed part: a value a tile, or u64 starts into the var part"),
+                    .note("fixed part: a value for each tile, or u64 starts into the var part"),
                 FieldRow::new($name, Wire::Bytes).note("var part"),
             ],
         )
@@ -37,7 +37,7 @@ pub(crate) static NULL_COUNTS: Structure = list!("tile null counts", TileStatist
 pub(crate) static SUMS: Structure = Structure::new(
     "tile sums",
     &[FieldRow::new("tile sums", Wire::List)
-        .note("one a tile: i64, u64 or f64; none if the field has no sum")],
+        .note("one for each tile: i64, u64 or f64; none if the field has no sum")],
 )
 .since(Gate::TileStatistics)
 .code("parse_words", "write_words");
@@ -64,7 +64,7 @@ static FIELD_STATISTICS: Structure = Structure::new(
     ],
 );
 
-/// The table of the delete conditions that were applied.
+/// The table of the list of delete conditions that were applied.
 pub(crate) static PROCESSED_CONDITIONS: Structure = Structure::new(
     "processed conditions",
     &[
@@ -86,7 +86,7 @@ pub(crate) static PROCESSED_CONDITIONS: Structure = Structure::new(
 /// ```
 ///
 /// # Errors
-/// Truncation, trailing bytes, or a count the payload cannot hold.
+/// If the payload is truncated, bytes are left over, or a count is more than the payload can contain.
 pub fn parse_u64_list(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<u64>> {
     let count = reader.count_u64(8, what)?;
     let values = reader.u64s(count, what)?;
@@ -94,7 +94,7 @@ pub fn parse_u64_list(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<
     Ok(values)
 }
 
-/// The payload [`parse_u64_list`] reads.
+/// The payload that [`parse_u64_list`] reads.
 #[must_use]
 pub fn write_u64_list(values: &[u64]) -> Vec<u8> {
     let mut writer = Writer::new();
@@ -103,7 +103,7 @@ pub fn write_u64_list(values: &[u64]) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// Reads `u64 n` and `n` × 8 raw bytes: tile sums, whose type follows from the field's.
+/// Reads `u64 n` and `n` × 8 raw bytes: tile sums, whose type follows from the field's type.
 ///
 /// # Errors
 /// As [`parse_u64_list`].
@@ -111,7 +111,7 @@ pub fn parse_words(reader: Reader<'_>, what: &'static str) -> Result<Vec<[u8; 8]
     Ok(parse_u64_list(reader, what)?.into_iter().map(u64::to_le_bytes).collect())
 }
 
-/// The payload [`parse_words`] reads.
+/// The payload that [`parse_words`] reads.
 #[must_use]
 pub fn write_words(words: &[[u8; 8]]) -> Vec<u8> {
     let mut writer = Writer::new();
@@ -120,7 +120,7 @@ pub fn write_words(words: &[[u8; 8]]) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// The payload [`parse_names`] reads.
+/// The payload that [`parse_names`] reads.
 #[must_use]
 pub fn write_names(names: &[String]) -> Vec<u8> {
     let mut writer = Writer::new();
@@ -140,7 +140,7 @@ pub fn write_names(names: &[String]) -> Vec<u8> {
 /// ```
 ///
 /// # Errors
-/// Truncation, trailing bytes, or a name that is not UTF-8.
+/// If the payload is truncated, bytes are left over, or a name is not valid UTF-8.
 pub fn parse_names(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<String>> {
     let count = reader.count_u64(8, what)?;
     let names = (0..count).map(|_| reader.string_u64(what)).collect::<Result<_>>()?;
@@ -148,10 +148,12 @@ pub fn parse_names(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<Str
     Ok(names)
 }
 
-/// Minimum or maximum values of a field's tiles: `u64` fixed bytes, `u64` var bytes, both parts.
+/// Minimum or maximum values of a field's tiles: the `u64` length of the fixed part, the `u64` length of the var part,
+/// and both parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TileValues {
-    /// For fixed-size fields the values back to back; for var-length ones `u64` starts into `var`.
+    /// For fixed-size fields, the values one directly after another; for var-length fields, `u64` starts of the values
+    /// in `var`.
     pub fixed: Vec<u8>,
     /// The values of a var-length field.
     pub var: Vec<u8>,
@@ -172,7 +174,7 @@ impl TileValues {
     /// ```
     ///
     /// # Errors
-    /// Truncation or trailing bytes.
+    /// If the payload is truncated or bytes are left over.
     pub fn parse(mut reader: Reader<'_>, what: &'static str) -> Result<Self> {
         let fixed = reader.u64(what)?;
         let var = reader.u64(what)?;
@@ -182,7 +184,7 @@ impl TileValues {
         Ok(Self { fixed, var })
     }
 
-    /// The payload [`Self::parse`] reads.
+    /// The payload that [`Self::parse`] reads.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new();
@@ -193,7 +195,7 @@ impl TileValues {
         writer.into_vec()
     }
 
-    /// The value of tile `tile`: of `cell_size` bytes, or var-length if that is `None`.
+    /// The value of tile `tile`: with `cell_size` bytes, or var-length if `cell_size` is `None`.
     #[must_use]
     pub fn value(&self, tile: usize, cell_size: Option<usize>) -> Option<&[u8]> {
         match cell_size {
@@ -238,7 +240,7 @@ pub struct FieldStatistics {
 /// ```
 ///
 /// # Errors
-/// Truncation or trailing bytes.
+/// If the payload is truncated or bytes are left over.
 pub fn parse_fragment_statistics(mut reader: Reader<'_>, slots: usize) -> Result<Vec<FieldStatistics>> {
     const WHAT: &str = "fragment statistics";
     if reader.remaining().checked_div(32).is_none_or(|most| slots > most) {
@@ -256,7 +258,7 @@ pub fn parse_fragment_statistics(mut reader: Reader<'_>, slots: usize) -> Result
     Ok(statistics)
 }
 
-/// The payload [`parse_fragment_statistics`] reads.
+/// The payload that [`parse_fragment_statistics`] reads.
 #[must_use]
 pub fn write_fragment_statistics(statistics: &[FieldStatistics]) -> Vec<u8> {
     let mut writer = Writer::new();

@@ -1,4 +1,4 @@
-//! Updates: a condition and the values that its cells were to get (`.upd` files, version 16 on, experimental).
+//! Updates: a condition and the new values for its cells (`.upd` files, version 16 on, experimental).
 
 use tdb_codec::{FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64};
 
@@ -19,16 +19,16 @@ pub(crate) static TABLE: Structure = Structure::new(
 static VALUE: Structure = Structure::new(
     "update value",
     &[
-        FieldRow::new("update field name", Wire::String64).note("u32 lengths are for conditions"),
+        FieldRow::new("update field name", Wire::String64).note("in conditions, names have u32 lengths"),
         FieldRow::new("update value", Wire::String64),
     ],
 );
 
 /// The payload of a `.upd` file.
 ///
-/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "update".
+/// The table of its fields is "update" in [`STRUCTURES`](crate::STRUCTURES).
 ///
-/// No released library gives cells the new values: libtiledb 2.30 makes the cells of an update vanish like those of a
+/// No released library returns the new values: in libtiledb 2.30, the cells of an update disappear like those of a
 /// delete. A name has a `u64` length here and a `u32` length inside the condition.
 ///
 /// ```
@@ -46,25 +46,25 @@ static VALUE: Structure = Structure::new(
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// Which cells stay as they are.
+    /// The condition for cells that stay unchanged.
     pub condition: Condition,
     /// Fields and the bytes of their new value.
     pub values: Vec<(String, Vec<u8>)>,
 }
 
-/// Bytes the smallest value takes: two lengths.
+/// Number of bytes of the smallest value: two lengths.
 const MIN_VALUE: usize = 16;
 
 impl Update {
     /// Reads the payload of a `.upd` file.
     ///
     /// # Errors
-    /// As [`Condition::parse`], and a count of values that the payload cannot hold.
+    /// As [`Condition::parse`], and if the count of values is more than the payload can contain.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
 
-    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    /// Reads the payload with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -80,7 +80,7 @@ impl Update {
         Ok(Self { condition, values })
     }
 
-    /// The payload [`Self::parse`] reads, for a file of `version`.
+    /// The payload that [`Self::parse`] reads, for a file of `version`.
     ///
     /// # Errors
     /// As [`Condition::to_bytes`].
@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn the_update_that_libtiledb_writes_reads_back() {
-        // 2.30.0 with `sm.allow_updates_experimental`: set a to 9 where a < 7. The condition is stored negated.
+        // Written by libtiledb 2.30.0 with `sm.allow_updates_experimental`: set a to 9 where a < 7. The condition is
+        // stored negated.
         let bytes = b"\x01\x03\x01\0\0\0a\x04\0\0\0\0\0\0\0\x07\0\0\0\
             \x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0a\x04\0\0\0\0\0\0\0\x09\0\0\0";
         let update = Update::parse(bytes).unwrap();

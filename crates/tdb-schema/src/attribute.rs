@@ -1,4 +1,4 @@
-//! An attribute: what each cell holds (specification, "Array schema": attribute).
+//! An attribute: the values of each cell (specification, "Array schema": attribute).
 
 use tdb_codec::{
     CellValNum, DataOrder, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure,
@@ -28,33 +28,34 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// What libtiledb 1.x called an attribute without a name, and its file: the name is reserved since.
+/// The name that libtiledb 1.x used for an attribute without a name, and for its file. Later versions reserve this
+/// name.
 pub const OLD_ANONYMOUS: &str = "__attr";
 
-/// Largest number of values a fixed-size cell may hold: such a cell is buffered whole, so a hostile count must
-/// not become an allocation (the fill value of old schemas is built from it).
+/// Largest number of values in a fixed-size cell. Such a cell is buffered whole (the fill value of old schemas is built
+/// from the count), so a hostile count must not determine an allocation.
 const MAX_VALUES_PER_CELL: u32 = 1 << 24;
 
-/// One attribute of an array. Its fields: [`STRUCTURES`](crate::STRUCTURES), "attribute".
+/// One attribute of an array. The table of its fields is "attribute" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
     /// Name; empty (or `__attr` in arrays of libtiledb 1.x) for the anonymous attribute.
     pub name: String,
     /// Type of the values.
     pub datatype: Datatype,
-    /// Values a cell.
+    /// Number of values in a cell.
     pub cell_val_num: CellValNum,
     /// Filters of the attribute's values.
     pub filters: Pipeline,
-    /// Little-endian value of cells never written: a whole cell, or one element for var-length attributes.
+    /// Little-endian value of cells that were never written: a whole cell, or one element for var-length attributes.
     pub fill_value: Vec<u8>,
     /// Whether cells may be null.
     pub nullable: bool,
-    /// Validity of cells never written, for nullable attributes: 0 is null.
+    /// Validity of cells that were never written, for nullable attributes: 0 is null.
     pub fill_validity: u8,
-    /// Promised order of the values along a dense 1-D array.
+    /// Guaranteed order of the values in a dense 1-D array.
     pub order: DataOrder,
-    /// The enumeration whose values the cells index.
+    /// The enumeration into which the cells are indices.
     pub enumeration: Option<String>,
 }
 
@@ -81,28 +82,28 @@ impl Attribute {
         self
     }
 
-    /// The same attribute with cells that may be null, and are where nothing was written.
+    /// The same attribute, with cells that may be null. Cells that were never written are null.
     #[must_use]
     pub const fn with_nulls(mut self) -> Self {
         self.nullable = true;
         self
     }
 
-    /// The same attribute with another value where nothing was written: the little-endian bytes of a cell.
+    /// The same attribute with another value for cells that were never written: the little-endian bytes of a cell.
     #[must_use]
     pub fn with_fill(mut self, value: impl Into<Vec<u8>>) -> Self {
         self.fill_value = value.into();
         self
     }
 
-    /// The same attribute with cells that index an enumeration.
+    /// The same attribute, with cells that are indices into an enumeration.
     #[must_use]
     pub fn with_enumeration(mut self, name: impl Into<String>) -> Self {
         self.enumeration = Some(name.into());
         self
     }
 
-    /// The same attribute with the promise of an order.
+    /// The same attribute with a guaranteed order of its values.
     #[must_use]
     pub const fn with_order(mut self, order: DataOrder) -> Self {
         self.order = order;
@@ -123,7 +124,7 @@ impl Attribute {
         let cell_val_num = CellValNum::from_code(code).ok_or_else(|| {
             start.error("attribute cell val num", ErrorKind::InvalidValue { value: u64::from(code) })
         })?;
-        // A cell is buffered whole, so its size is bounded before anything is multiplied by it.
+        // A cell is buffered whole, so its size is bounded before it is used in a multiplication.
         if let CellValNum::Fixed(count) = cell_val_num
             && count.get() > MAX_VALUES_PER_CELL
         {
@@ -205,7 +206,7 @@ pub(crate) fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: Ce
     }
 }
 
-/// The default fill of a whole cell: repeated for multi-value cells, one element for var-length ones.
+/// The default fill value of a whole cell: repeated for multi-value cells, one element for var-length cells.
 fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
     let one = datatype.default_fill();
     match cell_val_num {

@@ -1,4 +1,4 @@
-//! Making a schema.
+//! Builds schemas.
 
 use tdb_codec::{ArrayType, FormatVersion, Layout, to_u64};
 use tdb_filters::{Filter, Pipeline};
@@ -8,9 +8,9 @@ use crate::{
     Range, SchemaProblem,
 };
 
-/// Makes an [`ArraySchema`] and refuses an invalid one with a reason.
+/// Builds an [`ArraySchema`], or returns an error with the reason if it is invalid.
 ///
-/// What is not said is what libtiledb takes: row-major orders, a capacity of 10,000, Zstandard for coordinates and offsets,
+/// The defaults are those of libtiledb: row-major orders, a capacity of 10,000, Zstandard for coordinates and offsets,
 /// RLE for validity, and the whole domain as the tile extent of a dimension without one (not in Hilbert order).
 ///
 /// ```
@@ -60,7 +60,7 @@ impl SchemaBuilder {
         Self { schema, enumerations: Vec::new() }
     }
 
-    /// Adds a dimension; the first one is the slowest in row-major order.
+    /// Adds a dimension; in row-major order, the first one changes slowest.
     pub fn dimension(mut self, dimension: Dimension) -> Self {
         self.schema.domain.dimensions.push(dimension);
         self
@@ -72,7 +72,7 @@ impl SchemaBuilder {
         self
     }
 
-    /// Adds an enumeration. Its file has to be written beside the schema's.
+    /// Adds an enumeration. Its file must be written in addition to the schema's file.
     pub fn enumeration(mut self, enumeration: &Enumeration) -> Self {
         let (name, file_name) = (enumeration.name.clone(), enumeration.file_name.clone());
         self.schema.enumerations.push(EnumerationName { name, file_name });
@@ -80,13 +80,13 @@ impl SchemaBuilder {
         self
     }
 
-    /// Adds a dimension label. Its array has to be made below the array's folder.
+    /// Adds a dimension label. Its array must be created below the array's folder.
     pub fn label(mut self, label: DimensionLabel) -> Self {
         self.schema.labels.push(label);
         self
     }
 
-    /// Sets the part of the domain that may be written: one interval a dimension.
+    /// Sets the part of the domain that may be written: one interval for each dimension.
     pub fn current_domain(mut self, ranges: Vec<Range>) -> Self {
         self.schema.current_domain = Some(CurrentDomain { ranges });
         self
@@ -104,13 +104,13 @@ impl SchemaBuilder {
         self
     }
 
-    /// Sets how many cells a sparse data tile holds.
+    /// Sets the number of cells in a sparse data tile.
     pub fn capacity(mut self, cells: u64) -> Self {
         self.schema.capacity = cells;
         self
     }
 
-    /// Lets several cells have the same coordinates.
+    /// Allows several cells to have the same coordinates.
     pub fn allow_duplicates(mut self) -> Self {
         self.schema.allows_duplicates = true;
         self
@@ -134,13 +134,13 @@ impl SchemaBuilder {
         self
     }
 
-    /// Sets the format version, for deployments that stayed behind.
+    /// Sets the format version, for deployments with older libraries.
     pub fn version(mut self, version: FormatVersion) -> Self {
         self.schema.version = version;
         self
     }
 
-    /// The schema, with the extents that were left open.
+    /// Returns the schema, after filling in the tile extents that were not set.
     ///
     /// # Errors
     /// The first rule that is broken ([`ArraySchema::check_new`]).
@@ -158,7 +158,8 @@ impl SchemaBuilder {
     }
 }
 
-/// Makes the whole domain the tile extent of a dimension that has none: its number of cells, or the difference of real ends.
+/// Sets the tile extent of a dimension that has none to the whole domain: its number of cells, or the difference of the
+/// ends of a real domain.
 fn fill_extent(dimension: &mut Dimension) -> Result<(), SchemaProblem> {
     if dimension.tile_extent.is_some() {
         return Ok(());
@@ -172,7 +173,7 @@ fn fill_extent(dimension: &mut Dimension) -> Result<(), SchemaProblem> {
     if cells >> to_u64(size).saturating_mul(8) != 0 {
         return Err(SchemaProblem::WholeType(dimension.name.clone()));
     }
-    // Without a sign, in signed types too, as libtiledb stores it.
+    // Unsigned even in signed types, as libtiledb stores it.
     dimension.tile_extent = cells.to_le_bytes().get(..size).map(<[u8]>::to_vec);
     Ok(())
 }

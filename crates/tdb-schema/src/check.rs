@@ -1,4 +1,4 @@
-//! Rules across fields: a schema that passes can be computed with.
+//! Rules across fields: code can safely compute with a schema that passes them.
 
 use core::cmp::Ordering;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use crate::{ArraySchema, Attribute, CurrentDomain, Dimension, Range};
 
 mod new;
 
-/// Largest number of dimensions a Hilbert order can have.
+/// Largest number of dimensions in Hilbert order.
 pub const MAX_HILBERT_DIMENSIONS: usize = 16;
 
 /// Why a schema is invalid.
@@ -31,15 +31,15 @@ pub enum SchemaProblem {
     DuplicateName(String),
     #[error("dimension \"{dimension}\" cannot be of type {datatype}")]
     DimensionType { dimension: String, datatype: Datatype },
-    #[error("dimension \"{0}\" has a wrong number of values a cell")]
+    #[error("dimension \"{0}\" has a wrong number of values per cell")]
     DimensionCellValNum(String),
     #[error("dimension \"{dimension}\" has the inverted or undefined domain [{low}, {high}]")]
     DimensionDomain { dimension: String, low: String, high: String },
     #[error(
-        "dimension \"{dimension}\" has the tile extent {extent}, which is not positive, exceeds the domain or its type, or makes the last tile end past the largest number of 64 bits"
+        "dimension \"{dimension}\" has the tile extent {extent}, which is not positive, exceeds the domain or its type, or makes the last tile end past the largest 64-bit number"
     )]
     TileExtent { dimension: String, extent: String },
-    #[error("dimension \"{0}\" of a dense array has another type than the first one")]
+    #[error("dimension \"{0}\" of a dense array has another type than the first dimension")]
     MixedDenseDimensions(String),
     #[error("a dense array cannot allow duplicates")]
     DenseDuplicates,
@@ -59,15 +59,15 @@ pub enum SchemaProblem {
     UnknownEnumeration { attribute: String, enumeration: String },
     #[error("label \"{label}\" names dimension {dimension}, which does not exist")]
     LabelDimension { label: String, dimension: u32 },
-    #[error("attribute \"{0}\" has a fill value of another size than its cells")]
+    #[error("attribute \"{0}\" has a fill value whose size is not that of its cells")]
     FillValue(String),
     #[error("attribute \"{0}\" is ordered, which only attributes of dense arrays with one dimension can be")]
     OrderedArray(String),
     #[error(
-        "the current domain of dimension \"{dimension}\", [{low}, {high}], is no interval inside its domain"
+        "the current domain of dimension \"{dimension}\", [{low}, {high}], is not an interval inside its domain"
     )]
     CurrentDomain { dimension: String, low: String, high: String },
-    #[error("the current domain has {count} intervals, which is not one a dimension")]
+    #[error("the current domain has {count} intervals, but needs one for each dimension")]
     CurrentDomainCount { count: usize },
     #[error(
         "dimension \"{0}\" is real and inherits coords filters with double delta, which is for integers only"
@@ -75,18 +75,18 @@ pub enum SchemaProblem {
     RealDoubleDelta(String),
     #[error("the name \"{0}\" begins with \"__\", which is reserved")]
     ReservedName(String),
-    #[error("dimension \"{0}\" has all values of its type as its domain: one has to be left out")]
+    #[error("the domain of dimension \"{0}\" contains all values of its type; at least one must be left out")]
     WholeType(String),
     #[error("dimension \"{0}\" is a string and cannot have a domain or a tile extent")]
     StringDimension(String),
     #[error("attribute \"{0}\" has a fill validity that is neither null nor valid, or is not nullable")]
     FillValidity(String),
     #[error(
-        "attribute \"{0}\" is ordered and must have one value a cell, or be an ASCII string, and no nulls"
+        "attribute \"{0}\" is ordered and must have one value per cell, or be an ASCII string, and no nulls"
     )]
     OrderedAttribute(String),
     #[error(
-        "attribute \"{attribute}\" indexes the enumeration \"{enumeration}\" and must have one integer a cell"
+        "attribute \"{attribute}\" indexes the enumeration \"{enumeration}\" and must have one integer per cell"
     )]
     EnumerationType { attribute: String, enumeration: String },
     #[error("attribute \"{attribute}\" cannot index the {count} values of the enumeration \"{enumeration}\"")]
@@ -106,7 +106,7 @@ pub enum SchemaProblem {
 }
 
 impl ArraySchema {
-    /// Checks the rules that code above relies on; parsing runs it too.
+    /// Checks the rules that code using the schema relies on; parsing calls it too.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -210,7 +210,7 @@ impl ArraySchema {
                         && domain.covers(datatype, range)
                         && ordered
                 }
-                // An empty end of a string interval is an open one.
+                // An empty end of a string interval means that the interval is open there.
                 None => ordered || range.high.is_empty(),
             };
             if !fits {
@@ -225,15 +225,15 @@ impl ArraySchema {
     }
 
     fn check_names(&self) -> Result<(), SchemaProblem> {
-        // An attribute and a dimension may share a name in old arrays (the attribute wins the lookup), and
-        // anonymous fields share the empty one; within a kind names are unique.
+        // An attribute and a dimension may have the same name in old arrays (lookup finds the attribute), and anonymous
+        // fields all have the empty name; within each kind, names are unique.
         let mut seen = HashSet::new();
         for name in self.domain.dimensions.iter().map(|dimension| &dimension.name) {
             if !seen.insert(name) {
                 return Err(SchemaProblem::DuplicateName(name.clone()));
             }
         }
-        // Labels came late and share names with nothing.
+        // Labels came later, and their names are unique among all fields.
         for name in self.labels.iter().map(|label| &label.name) {
             if self.attribute(name).is_some() || !seen.insert(name) {
                 return Err(SchemaProblem::DuplicateName(name.clone()));
@@ -281,9 +281,9 @@ fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
     }
     if let Some(extent) = &dimension.tile_extent {
         let fits = match (dimension.extent_cells(), dimension.last_ordinal()) {
-            // An extent may be one more than the distance between the ends.
+            // An extent may be at most one more than the distance between the ends.
             (Some(cells), Some(last)) => cells > 0 && cells.wrapping_sub(1) <= last,
-            // Of reals it may be infinite, 0 or no number: all cells are then in few tiles, or in one.
+            // For reals, it may be infinite, 0 or NaN: all cells are then in a few tiles, or in one.
             _ => Range::compare(dimension.datatype, extent, &vec![0; size]) != Ordering::Less,
         };
         if extent.len() != size || !fits {

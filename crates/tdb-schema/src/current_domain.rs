@@ -10,22 +10,24 @@ pub(crate) static TABLE: Structure = Structure::new(
     &[
         FieldRow::new("current domain version", Wire::U32).note("of this structure: 0"),
         FieldRow::new("current domain is empty", Wire::U8).note("**1: there is none, nothing follows**"),
-        FieldRow::new("current domain type", Wire::U8).when("not empty").note("0: one range a dimension"),
+        FieldRow::new("current domain type", Wire::U8)
+            .when("not empty")
+            .note("0: one range for each dimension"),
         FieldRow::new("current domain range", Wire::Ranges)
             .when("not empty")
-            .note("one a dimension, no count"),
+            .note("one for each dimension, no count"),
     ],
 )
 .since(Gate::CurrentDomain);
 
 /// The format version of this structure itself; only 0 exists.
 const STRUCTURE_VERSION: u32 = 0;
-/// The only current-domain type: one interval a dimension.
+/// The only current-domain type: one interval for each dimension.
 const ND_RECTANGLE: u8 = 0;
 
-/// One interval a dimension, in schema order.
+/// One interval for each dimension, in schema order.
 ///
-/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "current domain".
+/// The table of its fields is "current domain" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurrentDomain {
     /// The intervals.
@@ -48,7 +50,7 @@ impl CurrentDomain {
     /// ```
     ///
     /// # Errors
-    /// A structure version or type this build does not know, or truncated ranges.
+    /// If this build does not know the structure version or type, or if ranges are truncated.
     pub fn parse(reader: &mut Reader<'_>, domain: &Domain) -> Result<Option<Self>> {
         let start = *reader;
         let version = reader.u32("current domain version")?;
@@ -89,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_bytes_libtiledb_writes_read_back() {
-        // INT32 2..50 and ASCII "aa".."zzz", as written by 2.30.
+        // INT32 2 to 50 and ASCII "aa" to "zzz", as written by libtiledb 2.30.
         let bytes = b"\0\0\0\0\0\0\x02\0\0\0\x32\0\0\0\x05\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0aazzz";
         let low = 0i32.to_le_bytes();
         let domain = Domain::new(vec![

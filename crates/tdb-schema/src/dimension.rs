@@ -31,27 +31,28 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// One dimension of an array's domain. Its fields: [`STRUCTURES`](crate::STRUCTURES), "dimension".
+/// One dimension of an array's domain. The table of its fields is "dimension" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
     /// Name, unique among dimensions and attributes.
     pub name: String,
     /// Type of the coordinates.
     pub datatype: Datatype,
-    /// [`CellValNum::Var`] for strings, else one.
+    /// [`CellValNum::Var`] for strings, otherwise one.
     pub cell_val_num: CellValNum,
     /// Filters of the dimension's data files; empty means the schema's coords filters (from version 5).
     pub filters: Pipeline,
     /// Little-endian `low, high`, inclusive; `None` for strings.
     pub domain: Option<(Vec<u8>, Vec<u8>)>,
-    /// Little-endian tile extent; `None` if the array has none in this dimension. That of reals may be infinite, 0 or no number:
-    /// libtiledb takes the length of the domain for one that is not given, and that overflows, or is 0 for a single point.
+    /// Little-endian tile extent; `None` if the array has none in this dimension. The extent of a real dimension may be
+    /// infinite, 0 or NaN: if no extent is given, libtiledb uses the length of the domain, which can overflow, and is 0
+    /// for a single point.
     pub tile_extent: Option<Vec<u8>>,
 }
 
 impl Dimension {
-    /// A dimension of numbers with an inclusive domain and no tile extent. For dates and times, which are 64-bit numbers, say
-    /// so with [`Self::with_datatype`].
+    /// A dimension of numbers with an inclusive domain and no tile extent. Dates and times are 64-bit numbers; set
+    /// their type with [`Self::with_datatype`].
     ///
     /// ```
     /// use tdb_codec::Datatype;
@@ -113,7 +114,7 @@ impl Dimension {
         self
     }
 
-    /// The same dimension with a tile extent of its type.
+    /// The same dimension with a tile extent, given as a value of the dimension's type.
     #[must_use]
     pub fn with_tile<T: Native>(self, extent: T) -> Self {
         self.with_extent(le_bytes(extent))
@@ -126,7 +127,7 @@ impl Dimension {
         self
     }
 
-    /// The same dimension with filters of its own.
+    /// The same dimension with its own filters.
     #[must_use]
     pub fn with_filters(mut self, filters: Pipeline) -> Self {
         self.filters = filters;
@@ -203,9 +204,9 @@ impl Dimension {
         Ok(())
     }
 
-    /// The coordinate as its distance from the domain's low end, for integral types (dates and times
-    /// included); `None` for reals and strings, or if `value` has the wrong length. Coordinates below the
-    /// low end wrap around to large distances.
+    /// The distance of a coordinate from the domain's low end, for integral types (including dates and times); `None`
+    /// for reals and strings, or if `value` has the wrong length. For coordinates below the low end, the distance wraps
+    /// around to a large number.
     #[must_use]
     pub fn ordinal(&self, value: &[u8]) -> Option<u64> {
         let (low, _) = self.domain.as_ref()?;
@@ -223,8 +224,8 @@ impl Dimension {
         Some(bits.to_le_bytes().get(..self.datatype.size())?.to_vec())
     }
 
-    /// Distance between the ends of a real domain, in the dimension's own precision: infinite where it is more than the largest
-    /// number. `None` for other types.
+    /// Distance between the ends of a real domain, in the dimension's own precision: infinite if it is more than the
+    /// largest finite number. `None` for other types.
     #[must_use]
     pub(crate) fn real_length(&self) -> Option<Vec<u8>> {
         let (low, high) = self.domain.as_ref()?;
@@ -235,20 +236,20 @@ impl Dimension {
         }
     }
 
-    /// Distance between the ends of an integral domain: its number of cells less one.
+    /// Distance between the ends of an integral domain: its number of cells minus one.
     #[must_use]
     pub fn last_ordinal(&self) -> Option<u64> {
         self.ordinal(&self.domain.as_ref()?.1)
     }
 
-    /// The tile extent of an integral dimension as a cell count; `None` if there is none.
+    /// The tile extent of an integral dimension as a number of cells; `None` if there is none.
     #[must_use]
     pub fn extent_cells(&self) -> Option<u64> {
         if self.datatype.physical().is_float() {
             return None;
         }
         let extent = integer_bits(self, self.tile_extent.as_ref()?)?;
-        // Extents are stored in the dimension's type: drop the sign extension of narrow types.
+        // Extents are stored in the dimension's type, so the sign extension of narrow types is removed.
         let bits = u32::try_from(self.datatype.size().saturating_mul(8)).ok()?;
         Some(if bits >= 64 { extent } else { extent & ((1u64 << bits) - 1) })
     }
@@ -272,7 +273,7 @@ fn integer_bits(dimension: &Dimension, value: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// A coordinate or cell value as text, in the type's own notation.
+/// A coordinate or cell value as text, in the notation of its type.
 pub(crate) fn show(datatype: Datatype, value: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl PhysicalVisitor for Show<'_> {

@@ -14,10 +14,10 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// The dimensions of an array, in order. Its fields: [`STRUCTURES`](crate::STRUCTURES), "domain".
+/// The dimensions of an array, in order. The table of its fields is "domain" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Domain {
-    /// The dimensions; the first one is the slowest in row-major order.
+    /// The dimensions; in row-major order, the first one changes slowest.
     pub dimensions: Vec<Dimension>,
 }
 

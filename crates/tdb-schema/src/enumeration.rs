@@ -1,4 +1,4 @@
-//! Enumerations: the named values that an integer attribute indexes (version 20 on).
+//! Enumerations: lists of named values; an integer attribute contains indices into one (version 20 on).
 
 use std::collections::HashSet;
 
@@ -30,20 +30,21 @@ pub(crate) static TABLE: Structure = Structure::new(
 /// The format version of this structure itself; only 0 exists.
 const STRUCTURE_VERSION: u32 = 0;
 
-/// An enumeration: the payload of a file in `__schema/__enumerations`. Its fields: [`STRUCTURES`](crate::STRUCTURES).
+/// An enumeration: the payload of a file in `__schema/__enumerations`. The table of its fields is in
+/// [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Enumeration {
-    /// The name attributes refer to.
+    /// The name by which attributes refer to the enumeration.
     pub name: String,
-    /// The name of its own file.
+    /// The name of the enumeration's file.
     pub file_name: String,
     /// Type of the values.
     pub datatype: Datatype,
-    /// Values an entry.
+    /// Number of values in an entry.
     pub cell_val_num: CellValNum,
-    /// Whether the order of the entries means something.
+    /// Whether the order of the entries has a meaning.
     pub ordered: bool,
-    /// The entries back to back.
+    /// The entries, one directly after another.
     pub data: Vec<u8>,
     /// Start of each entry in `data`; `None` for fixed-size entries.
     pub offsets: Option<Vec<u64>>,
@@ -59,7 +60,7 @@ impl Enumeration {
     ///     &[0, 0, 0, 0][..],            // structure version
     ///     &[1, 0, 0, 0, b'e'],          // name
     ///     &[1, 0, 0, 0, b'f'],          // file name
-    ///     &[6, 1, 0, 0, 0, 1],          // UINT8, 1 value an entry, ordered
+    ///     &[6, 1, 0, 0, 0, 1],          // UINT8, 1 value per entry, ordered
     ///     &[2, 0, 0, 0, 0, 0, 0, 0, 7, 9], // 2 bytes of data
     /// ]
     /// .concat();
@@ -69,13 +70,13 @@ impl Enumeration {
     /// ```
     ///
     /// # Errors
-    /// A structure version this build does not know, truncation, trailing bytes, or offsets that decrease or
-    /// point past the data.
+    /// If this build does not know the structure version, the payload is truncated, bytes are left over, or offsets
+    /// decrease or are past the end of the data.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
 
-    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    /// Reads the payload with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -119,11 +120,11 @@ impl Enumeration {
         Ok(Self { name, file_name, datatype, cell_val_num, ordered, data, offsets })
     }
 
-    /// The payload [`Self::parse`] reads, for an array of `version`.
+    /// The payload that [`Self::parse`] reads, for an array of `version`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] before there were enumerations; offsets that do not go with the cell val num; a name of 4
-    /// GiB or more.
+    /// [`ErrorKind::NotInVersion`] if `version` has no enumerations; an error if the offsets do not match the cell val
+    /// num, or if a name is 4 GiB or more.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         if !version.has(Gate::Enumerations) {
             return Err(Error::not_in_version("enumeration", version));
@@ -147,7 +148,7 @@ impl Enumeration {
         Ok(writer.into_vec())
     }
 
-    /// An enumeration of values of fixed size (`size` bytes each, back to back) or, with [`CellValNum::Var`], of any size.
+    /// An enumeration of values of fixed size or, with [`CellValNum::Var`], of any size.
     ///
     /// ```
     /// use tdb_codec::{CellValNum, Datatype};
@@ -160,7 +161,7 @@ impl Enumeration {
     /// ```
     ///
     /// # Errors
-    /// A value that occurs twice, or that has another size than the type says.
+    /// If a value occurs twice, or its size is not that of the type.
     pub fn new<T: AsRef<[u8]>>(
         name: impl Into<String>,
         file_name: impl Into<String>,
@@ -174,7 +175,7 @@ impl Enumeration {
         for value in values {
             let value = value.as_ref();
             if size.is_some_and(|size| size != value.len()) {
-                return Err(problem(&name, "has a value of another size than its type says"));
+                return Err(problem(&name, "has a value whose size is not that of its type"));
             }
             offsets.push(to_u64(data.len()));
             data.extend_from_slice(value);
@@ -186,7 +187,7 @@ impl Enumeration {
         Ok(enumeration)
     }
 
-    /// Checks what a new enumeration must be: its values differ. Reading one does not need that.
+    /// Checks that all values are different, as a new enumeration requires. Reading one does not require it.
     ///
     /// # Errors
     /// [`SchemaProblem::EnumerationValues`].
@@ -199,8 +200,8 @@ impl Enumeration {
         }
     }
 
-    /// Whether this enumeration may replace `old`: it begins with the same values, and says the same of them. The extended
-    /// one gets a file of its own.
+    /// Checks that this enumeration may replace `old`: it must have the same properties and begin with the same values.
+    /// The extended enumeration is stored in a separate file.
     ///
     /// # Errors
     /// [`SchemaProblem::EnumerationValues`].
@@ -210,13 +211,16 @@ impl Enumeration {
             && self.cell_val_num == old.cell_val_num
             && self.ordered == old.ordered;
         if !same {
-            return Err(problem(&self.name, "has another name, type or order than the one it extends"));
+            return Err(problem(
+                &self.name,
+                "has another name, type or order than the enumeration it extends",
+            ));
         }
         if (0..old.len()).any(|index| self.value(index) != old.value(index)) {
-            return Err(problem(&self.name, "does not begin with the values of the one it extends"));
+            return Err(problem(&self.name, "does not begin with the values of the enumeration it extends"));
         }
         if self.file_name == old.file_name {
-            return Err(problem(&self.name, "has the file name of the one it extends"));
+            return Err(problem(&self.name, "has the same file name as the enumeration it extends"));
         }
         Ok(())
     }
@@ -313,7 +317,7 @@ mod tests {
         };
         assert_eq!(reason(colours(&["red", "", "red"]).unwrap_err()), "has a value twice");
         let odd = Enumeration::new("e", "f", Datatype::Int32, CellValNum::ONE, [[1u8, 2, 3]]);
-        assert_eq!(reason(odd.unwrap_err()), "has a value of another size than its type says");
+        assert_eq!(reason(odd.unwrap_err()), "has a value whose size is not that of its type");
         assert_eq!(colours(&["red", ""]).unwrap().len(), 2);
         let bytes = colours(&[]).unwrap().to_bytes(FormatVersion::CURRENT).unwrap();
         assert_eq!(Enumeration::parse(&bytes).unwrap().len(), 0, "an enumeration may be empty");

@@ -1,4 +1,4 @@
-//! The crate's error.
+//! The error of this crate.
 
 use thiserror::Error as ThisError;
 
@@ -11,10 +11,10 @@ pub type Result<T> = core::result::Result<T, Error>;
 #[derive(Clone, Debug, PartialEq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes are not what the format says.
+    /// The bytes do not follow the format.
     #[error(transparent)]
     Parse(#[from] tdb_codec::Error),
-    /// The fields are well-formed but contradict each other.
+    /// Each field is well-formed, but the fields contradict each other.
     #[error("invalid schema: {0}")]
     Invalid(#[from] SchemaProblem),
 }

@@ -1,4 +1,4 @@
-//! What a schema says that an older format version cannot, and what libraries of its age do not know.
+//! Features of a schema that an older format version cannot store, or that libraries of that version do not know.
 
 use tdb_codec::{ArrayType, DataOrder, Datatype, FormatVersion, Gate, Layout};
 use tdb_filters::{Filter, Pipeline};
@@ -6,11 +6,11 @@ use tdb_filters::{Filter, Pipeline};
 use crate::{ArraySchema, Attribute, Dimension, SchemaProblem};
 
 impl ArraySchema {
-    /// Whether a schema file of `version` can say all of this. What has no effect does not count: the validity filters of an
-    /// array without nullable attributes, for instance.
+    /// Checks that a schema file of `version` can store this schema. Properties without effect are ignored, for example
+    /// the validity filters of an array without nullable attributes.
     ///
     /// # Errors
-    /// [`SchemaProblem::NotInVersion`] with the first field that would be lost.
+    /// [`SchemaProblem::NotInVersion`] with the first property that would be lost.
     pub fn check_version(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
         if self.allows_duplicates {
             require(version, Gate::AllowsDuplicates, "allows duplicates", "")?;
@@ -31,11 +31,11 @@ impl ArraySchema {
         Ok(())
     }
 
-    /// Whether every release that wrote arrays of `version` knows the datatypes, filters, orders and domains that this is
-    /// made of: of what came later some die, and others read nonsense.
+    /// Checks that every release that wrote arrays of `version` knows the datatypes, filters, orders and domains of
+    /// this schema. Given later features, some releases crash, and others read wrong values.
     ///
     /// # Errors
-    /// [`SchemaProblem::DatatypeNotInVersion`] and its like with the first thing that came later.
+    /// [`SchemaProblem::DatatypeNotInVersion`] and similar errors, with the first feature that came later.
     pub fn check_known(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
         if self.cell_order == Layout::Hilbert {
             require(version, Gate::HilbertOrder, "order of cells", "hilbert")?;
@@ -45,7 +45,7 @@ impl ArraySchema {
                 check_domain_known(dimension, version)?;
             }
             if is_past_sign(dimension, dimension.extent_cells()) {
-                let what = "tile extent, longer than the largest number of its type, of dimension";
+                let what = "tile extent (longer than the maximum of its type) of dimension";
                 require(version, Gate::WideTiles, what, &dimension.name)?;
             }
             require_datatype(version, dimension.datatype, &dimension.name)?;
@@ -67,7 +67,7 @@ impl ArraySchema {
         self.labels.iter().try_for_each(|label| require_datatype(version, label.datatype, &label.name))
     }
 
-    /// Whether libraries can count the cells of a dense tile.
+    /// Checks that libraries of this version can count the cells of a dense tile.
     fn check_tile_cells(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
         let Some(first) = self.domain.dimensions.first().filter(|_| self.array_type == ArrayType::Dense)
         else {
@@ -85,7 +85,7 @@ impl ArraySchema {
         Ok(())
     }
 
-    /// Whether fields can have files named after them.
+    /// Checks that fields can have files named after them.
     fn check_file_names(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
         let sparse = self.array_type == ArrayType::Sparse && version.has(Gate::DimensionFiles);
         let dimensions = self.domain.dimensions.iter().filter(|_| sparse).map(|dimension| &dimension.name);
@@ -106,7 +106,7 @@ impl ArraySchema {
         let own_type = first.is_some_and(|first| first.datatype != dimension.datatype);
         for (what, said) in [
             ("dimension of variable length", dimension.is_var()),
-            ("dimension of a type of its own", own_type),
+            ("dimension with a different type", own_type),
             ("dimension filters", !dimension.filters.filters.is_empty()),
         ] {
             if said {
@@ -118,7 +118,7 @@ impl ArraySchema {
 }
 
 impl Attribute {
-    /// As [`ArraySchema::check_version`], of an attribute alone.
+    /// As [`ArraySchema::check_version`], for a single attribute.
     ///
     /// # Errors
     /// [`SchemaProblem::NotInVersion`].
@@ -138,7 +138,7 @@ impl Attribute {
         Ok(())
     }
 
-    /// As [`ArraySchema::check_known`], of an attribute alone.
+    /// As [`ArraySchema::check_known`], for a single attribute.
     ///
     /// # Errors
     /// As [`ArraySchema::check_known`].
@@ -148,10 +148,10 @@ impl Attribute {
     }
 }
 
-/// Whether libraries can compute with the domain of a dense dimension.
+/// Checks that libraries of this version can compute with the domain of a dense dimension.
 fn check_domain_known(dimension: &Dimension, version: FormatVersion) -> Result<(), SchemaProblem> {
     if is_past_sign(dimension, dimension.last_ordinal()) {
-        let what = "domain, longer than the largest number of its type, of dimension";
+        let what = "domain (longer than the maximum of its type) of dimension";
         require(version, Gate::WideDomains, what, &dimension.name)?;
     }
     let negative = |(low, _): &(Vec<u8>, Vec<u8>)| low.last().is_some_and(|low| low & 0x80 != 0);
@@ -162,7 +162,7 @@ fn check_domain_known(dimension: &Dimension, version: FormatVersion) -> Result<(
     Ok(())
 }
 
-/// Whether a number of cells is more than the signed type of a dimension holds.
+/// Whether a number of cells is more than the maximum of a dimension's signed type.
 fn is_past_sign(dimension: &Dimension, cells: Option<u64>) -> bool {
     let bits = dimension.datatype.size().saturating_mul(8).saturating_sub(1);
     let past = u32::try_from(bits).ok().and_then(|bits| 1u64.checked_shl(bits));
@@ -177,7 +177,7 @@ fn require(version: FormatVersion, gate: Gate, what: &'static str, name: &str) -
     }
 }
 
-/// Refuses a datatype of something that came after a version.
+/// Returns an error if a datatype came after a version.
 pub(crate) fn require_datatype(
     version: FormatVersion,
     datatype: Datatype,

@@ -1,4 +1,4 @@
-//! Groups: which arrays and groups belong together (specification, "Group file").
+//! Groups: lists of arrays and other groups that belong together (specification, "Group file").
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub(crate) static TABLE: Structure = Structure::new(
     &[
         FieldRow::new("group version", Wire::U32).note("of this structure: 1 or 2"),
         FieldRow::new("member count", Wire::U64),
-        FieldRow::new("members", Wire::Structure(&MEMBER)).each("member, in no order that means anything"),
+        FieldRow::new("members", Wire::Structure(&MEMBER)).each("member, in no particular order"),
     ],
 )
 .since(Gate::Groups)
@@ -22,7 +22,8 @@ static MEMBER: Structure = Structure::new(
     &[
         FieldRow::new("member version", Wire::U32).note("of this structure: 1 or 2"),
         FieldRow::new("member object type", Wire::U8).note("0 invalid, 1 group, 2 array"),
-        FieldRow::new("member is relative", Wire::U8).note("whether the URI counts from the group's folder"),
+        FieldRow::new("member is relative", Wire::U8)
+            .note("whether the URI is relative to the group's folder"),
         FieldRow::new("member URI", Wire::String64),
         FieldRow::new("member has a name", Wire::U8),
         FieldRow::new("member name", Wire::String64).when("it has one"),
@@ -30,12 +31,12 @@ static MEMBER: Structure = Structure::new(
     ],
 );
 
-/// How a group's file, or one member in it, is laid out. Counts on its own: it is no format version.
+/// The layout of a group's file, or of one member in it. This number is separate from the format version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupVersion {
-    /// 1: the newest file alone is the list of members.
+    /// 1: only the newest file is used; it contains all members.
     V1,
-    /// 2: members may be deleted; all files are applied one after another.
+    /// 2: members may be deleted; all files are applied, one after another.
     V2,
 }
 
@@ -48,8 +49,8 @@ impl GroupVersion {
         Self::TABLE.iter().find(|row| row.1 == self).map_or(0, |row| row.0)
     }
 
-    /// The version that the name of a file in `__group` states: `__t1_t2_uuid` and `__t1_t2_uuid_1` are version 1,
-    /// every other name is taken for version 2, as libtiledb does.
+    /// The version according to the name of a file in `__group`: `__t1_t2_uuid` and `__t1_t2_uuid_1` are version 1,
+    /// every other name counts as version 2, as in libtiledb.
     ///
     /// ```
     /// use tdb_schema::GroupVersion;
@@ -82,7 +83,7 @@ impl fmt::Display for GroupVersion {
     }
 }
 
-/// What a member of a group is, or a folder.
+/// The kind of object of a group's member or of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectType {
     /// Neither a group nor an array.
@@ -131,29 +132,29 @@ impl ObjectType {
 pub struct GroupMember {
     /// The layout of this entry.
     pub version: GroupVersion,
-    /// What the writer found there.
+    /// The kind of object that the writer found at the URI.
     pub object: ObjectType,
-    /// Whether the URI counts from the group's folder.
+    /// Whether the URI is relative to the group's folder.
     pub relative: bool,
-    /// Where it is.
+    /// The URI of the member.
     pub uri: String,
-    /// What it is called in the group, if not by its URI.
+    /// The member's name in the group; `None` if its URI identifies it.
     pub name: Option<String>,
-    /// Whether the entry removes the member. Version 1 cannot say so.
+    /// Whether the entry removes the member. Version 1 cannot store this.
     pub deleted: bool,
 }
 
-/// The smallest member's bytes.
+/// Number of bytes of the smallest member.
 const MEMBER_BYTES: usize = 15;
 
 impl GroupMember {
-    /// A member, in the layout of today.
+    /// A member in the current layout.
     pub fn new(object: ObjectType, uri: impl Into<String>) -> Self {
         let (uri, name) = (uri.into(), None);
         Self { version: GroupVersion::V2, object, relative: false, uri, name, deleted: false }
     }
 
-    /// Its identity in the group: the name, or the URI as stored where it has none.
+    /// The key of the member in the group: its name, or the stored URI if it has no name.
     #[must_use]
     pub fn key(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.uri)
@@ -196,12 +197,12 @@ impl GroupMember {
 /// |---|---|
 /// | group version | `u32`, [`GroupVersion`] |
 /// | member count | `u64` |
-/// | members | [`GroupMember`] each, in no order that means anything |
+/// | members | [`GroupMember`] each, in no particular order |
 ///
 /// ```
 /// use tdb_schema::{GroupDetails, GroupVersion, ObjectType};
 ///
-/// // What libtiledb 2.30.0 writes for one relative member, the group "deep" under its own name.
+/// // What libtiledb 2.30.0 writes for one relative member: the group "deep", which also has the name "deep".
 /// let payload = [
 ///     2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, // version, count
 ///     2, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0, 0, 0, 0, b'd', b'e', b'e', b'p', // version, group, relative, URI
@@ -217,7 +218,7 @@ impl GroupMember {
 pub struct GroupDetails {
     /// The layout of the file.
     pub version: GroupVersion,
-    /// The members, and in version 2 those that were removed.
+    /// The members; in version 2 also the removed ones.
     pub members: Vec<GroupMember>,
 }
 
@@ -225,13 +226,13 @@ impl GroupDetails {
     /// Reads the payload of a file in `__group`.
     ///
     /// # Errors
-    /// Truncation, trailing bytes, a version, an object type or a flag the format does not have, or a count the payload
-    /// cannot hold.
+    /// If the payload is truncated, bytes are left over, a version, an object type or a flag is not defined by the
+    /// format, or a count is more than the payload can contain.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
 
-    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    /// Reads the payload with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -243,10 +244,10 @@ impl GroupDetails {
         Ok(Self { version, members })
     }
 
-    /// The payload [`Self::parse`] reads.
+    /// The payload that [`Self::parse`] reads.
     ///
     /// # Errors
-    /// A deleted member of version 1, which has no way to say so.
+    /// If a member of version 1 is deleted, because version 1 cannot store this.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut writer = Writer::new();
         writer.u32(self.version.number());
@@ -256,14 +257,14 @@ impl GroupDetails {
     }
 }
 
-/// The members of a group by their keys: what is left after its files have been applied in time order.
+/// The members of a group by their keys: the result of applying its files in time order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupMembers {
     members: BTreeMap<String, GroupMember>,
 }
 
 impl GroupMembers {
-    /// Applies one file: members replace those of the same key, deleted ones remove them.
+    /// Applies one file: members replace earlier members with the same key, and deleted members remove them.
     pub fn apply(&mut self, details: GroupDetails) {
         for member in details.members {
             if member.deleted {

@@ -1,4 +1,4 @@
-//! Dimension labels: names for the positions of a dimension, kept in an array of their own.
+//! Dimension labels: names for the positions of a dimension, stored in a separate array.
 
 use tdb_codec::{
     CellValNum, DataOrder, Datatype, ErrorKind, FieldRow, Gate, Reader, Result, Structure, Wire, Writer,
@@ -22,27 +22,27 @@ pub(crate) static TABLE: Structure = Structure::new(
 )
 .since(Gate::DimensionLabels);
 
-/// A dimension label (version 18 on). The label's values live in a 1-D dense array below the array's folder.
-/// Its fields: [`STRUCTURES`](crate::STRUCTURES), "dimension label".
+/// A dimension label (version 18 on). The label's values are in a 1-D dense array below the array's folder. The table
+/// of its fields is "dimension label" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct DimensionLabel {
-    /// Index of the dimension it labels.
+    /// Index of the dimension that it labels.
     pub dimension: u32,
     /// Name, unique among dimensions, attributes and labels.
     pub name: String,
     /// Whether `uri` is relative to the array.
     pub relative: bool,
-    /// Where the label's array is.
+    /// The URI of the label's array.
     pub uri: String,
-    /// The attribute of that array that holds the values.
+    /// The attribute of that array that contains the values.
     pub attribute: String,
     /// Order of the values along the dimension.
     pub order: DataOrder,
     /// Type of the values.
     pub datatype: Datatype,
-    /// Values a cell.
+    /// Number of values in a cell.
     pub cell_val_num: CellValNum,
-    /// Whether the label's array is somebody else's.
+    /// Whether the label's array is external: it does not belong to this array.
     pub external: bool,
 }
 

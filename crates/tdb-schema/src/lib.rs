@@ -1,17 +1,18 @@
-//! What a TileDB array is: its schema, enumerations, current domain and key-value metadata; and what a group is.
+//! The structures that describe a TileDB array: schema, enumerations, current domain and key-value metadata; and those
+//! of a group.
 //!
-//! A schema file is one generic tile (crate `tdb-tile`); its unfiltered payload is what [`ArraySchema::parse`] reads.
-//! In the order of the bytes (specification, "Array schema"):
+//! A schema file is one generic tile (crate `tdb-tile`); [`ArraySchema::parse`] reads its unfiltered payload. The
+//! payload contains, in this order (specification, "Array schema"):
 //!
 //! ```text
 //! u32  format version          decides which of the fields below exist
 //! u8   allows duplicates       version 5 on
 //! u8   array type              0 dense, 1 sparse
 //! u8   tile order, u8 cell order
-//! u64  capacity                cells a sparse data tile holds
+//! u64  capacity                cells in a sparse data tile
 //!      coords filters, offsets filters, validity filters (7 on)
 //!      domain                  dimensions: name, type, domain, tile extent, filters
-//!      attributes              name, type, values a cell, filters, fill value, nullability, order, enumeration
+//!      attributes              name, type, values per cell, filters, fill value, nullability, order, enumeration
 //!      dimension labels        18 on
 //!      enumeration names       20 on
 //!      current domain          22 on
@@ -35,10 +36,10 @@
 //! ```
 //!
 //! A [`schema`](ArraySchema) that was parsed has passed [`ArraySchema::check`]: extents are positive, domains are not
-//! inverted, names are unique, and dense arrays have integral dimensions of one type, so that code above can do
-//! arithmetic on them.
+//! inverted, names are unique, and dense arrays have integral dimensions of one type. Code that uses the schema can
+//! therefore do arithmetic on them.
 //!
-//! What this crate does not know: fragments, where tiles lie, timestamps of schemas, files.
+//! What this crate does not know: fragments, positions of tiles, timestamps of schemas, files.
 #![forbid(unsafe_code)]
 
 use tdb_codec::Structure;
@@ -73,6 +74,7 @@ pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
 pub use range::Range;
 pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};
 
-/// The tables of this crate's structures, one for each parser, with those of their parts; as pages: `docs/format`.
+/// The tables of this crate's structures, one for each parser, including those of their parts. The pages in
+/// `docs/format` show them.
 pub static STRUCTURES: [&Structure; 4] =
     [&schema::TABLE, &enumeration::TABLE, &metadata::TABLE, &group::TABLE];

@@ -1,4 +1,4 @@
-//! Array metadata: key-value pairs beside the cells (specification, "Metadata"). Groups use the same files.
+//! Array metadata: key-value pairs in addition to the cells (specification, "Metadata"). Groups use the same files.
 
 use std::collections::BTreeMap;
 
@@ -42,12 +42,12 @@ impl MetadataValue {
     }
 }
 
-/// One record of a metadata file. Its fields: [`STRUCTURES`](crate::STRUCTURES), "metadata record".
+/// One record of a metadata file. The table of its fields is "metadata record" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataEntry {
-    /// The key; any bytes.
+    /// The key; it can be any bytes.
     pub key: Vec<u8>,
-    /// The value, or `None` where the record deletes the key.
+    /// The value, or `None` if the record deletes the key.
     pub value: Option<MetadataValue>,
 }
 
@@ -55,7 +55,7 @@ impl MetadataEntry {
     /// Reads the records of one metadata file's payload, in file order.
     ///
     /// # Errors
-    /// Truncation or an unknown datatype.
+    /// If the payload is truncated or a datatype is unknown.
     ///
     /// ```
     /// use tdb_schema::MetadataEntry;
@@ -71,7 +71,7 @@ impl MetadataEntry {
         Self::parse_all_from(Reader::new(payload))
     }
 
-    /// Reads the records with a reader of the caller's, e.g. a traced one.
+    /// Reads the records with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse_all`].
@@ -99,7 +99,7 @@ impl MetadataEntry {
     /// The payload of a metadata file with these records, in this order.
     ///
     /// # Errors
-    /// A key or value of 4 GiB or more.
+    /// If a key or value is 4 GiB or more.
     pub fn write_all(entries: &[Self]) -> Result<Vec<u8>> {
         let mut writer = Writer::new();
         for entry in entries {
@@ -119,7 +119,7 @@ impl MetadataEntry {
     }
 }
 
-/// The metadata of an array or group: what is left after all its files have been applied in time order.
+/// The metadata of an array or group: the result of applying all its files in time order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrayMetadata {
     entries: BTreeMap<Vec<u8>, MetadataValue>,

@@ -1,4 +1,4 @@
-//! One dimension's interval, as bytes: used by current domains, non-empty domains and MBRs.
+//! The interval of one dimension, as bytes. Current domains, non-empty domains and MBRs use it.
 
 use core::cmp::Ordering;
 
@@ -25,7 +25,7 @@ impl Range {
     /// `u64 total length, u64 length of low, low, high` (specification, "MBR").
     ///
     /// # Errors
-    /// The input ends too early, or the string's inner length exceeds the total.
+    /// If the input ends too early, or the length of a string's low end is more than the total length.
     pub fn parse(reader: &mut Reader<'_>, dimension: &Dimension, what: &'static str) -> Result<Self> {
         if dimension.is_var() {
             let start = *reader;
@@ -54,8 +54,8 @@ impl Range {
         writer.bytes(&self.high);
     }
 
-    /// Orders two coordinates of a dimension: numerically, or bytewise (unsigned, shorter prefix first) for
-    /// strings. Unequal lengths of a fixed-size type count as equal.
+    /// Orders two coordinates of a dimension: numerically, or bytewise (unsigned, shorter prefix first) for strings.
+    /// Values of a fixed-size type with different lengths compare equal.
     #[must_use]
     pub fn compare(datatype: Datatype, a: &[u8], b: &[u8]) -> Ordering {
         struct Compare<'a>(&'a [u8], &'a [u8]);
@@ -71,7 +71,7 @@ impl Range {
         if datatype.is_string() { a.cmp(b) } else { datatype.physical().visit(Compare(a, b)) }
     }
 
-    /// Whether a coordinate lies inside.
+    /// Whether a coordinate is inside the interval.
     #[must_use]
     pub fn contains(&self, datatype: Datatype, value: &[u8]) -> bool {
         Self::compare(datatype, &self.low, value) != Ordering::Greater
@@ -85,13 +85,13 @@ impl Range {
             && Self::compare(datatype, &other.low, &self.high) != Ordering::Greater
     }
 
-    /// Whether another interval lies wholly inside this one.
+    /// Whether another interval is completely inside this one.
     #[must_use]
     pub fn covers(&self, datatype: Datatype, other: &Self) -> bool {
         self.contains(datatype, &other.low) && self.contains(datatype, &other.high)
     }
 
-    /// Grows this interval to cover another one too.
+    /// Extends this interval so that it also covers another one.
     pub fn unite(&mut self, datatype: Datatype, other: &Self) {
         if Self::compare(datatype, &other.low, &self.low) == Ordering::Less {
             self.low.clone_from(&other.low);

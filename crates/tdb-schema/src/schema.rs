@@ -48,19 +48,20 @@ static ENUMERATION_NAME: Structure = Structure::new(
     ],
 );
 
-/// Capacity libtiledb gives schemas that do not set one.
+/// The capacity that libtiledb uses for schemas that do not set one.
 const DEFAULT_CAPACITY: u64 = 10_000;
 
-/// An enumeration's name and the file in `__schema/__enumerations` that holds it.
+/// An enumeration's name and its file in `__schema/__enumerations`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnumerationName {
-    /// The name attributes refer to.
+    /// The name by which attributes refer to the enumeration.
     pub name: String,
     /// The file's name.
     pub file_name: String,
 }
 
-/// An array schema, as one schema file holds it. The wire order is on the crate's front page.
+/// An array schema: the contents of one schema file. The front page of the crate shows the order of the fields in the
+/// file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArraySchema {
     /// Format version of the schema, which decides the version of fragments written with it.
@@ -73,9 +74,9 @@ pub struct ArraySchema {
     pub tile_order: Layout,
     /// Order of cells in a space tile, or [`Layout::Hilbert`].
     pub cell_order: Layout,
-    /// Cells a sparse data tile holds.
+    /// Number of cells in a sparse data tile.
     pub capacity: u64,
-    /// Filters of coordinates: of `__coords` before version 5, of dimensions without filters after.
+    /// Filters of coordinates: of `__coords` before version 5, and of dimensions without filters from version 5 on.
     pub coords_filters: Pipeline,
     /// Filters of the offsets of var-length fields.
     pub offsets_filters: Pipeline,
@@ -87,13 +88,13 @@ pub struct ArraySchema {
     pub attributes: Vec<Attribute>,
     /// Dimension labels.
     pub labels: Vec<DimensionLabel>,
-    /// Enumerations by name.
+    /// The names and files of the enumerations.
     pub enumerations: Vec<EnumerationName>,
     /// The part of the domain that may be written; `None` for all of it.
     pub current_domain: Option<CurrentDomain>,
 }
 
-/// Which field of a schema.
+/// Identifies a field of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldKind {
     /// The attribute of this index.
@@ -102,16 +103,16 @@ pub enum FieldKind {
     Dimension(usize),
 }
 
-/// What attributes and dimensions have in common: enough to read their cells.
+/// The common properties of attributes and dimensions that are needed to read their cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
-    /// Which one it is.
+    /// Which field of the schema this is.
     pub kind: FieldKind,
     /// Name.
     pub name: &'a str,
     /// Type of the values.
     pub datatype: Datatype,
-    /// Values a cell.
+    /// Number of values in a cell.
     pub cell_val_num: CellValNum,
     /// Whether cells may be null.
     pub nullable: bool,
@@ -120,7 +121,7 @@ pub struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Bytes of a cell; `None` for var-length fields.
+    /// Number of bytes in a cell; `None` for var-length fields.
     #[must_use]
     pub fn cell_size(&self) -> Option<usize> {
         match self.cell_val_num {
@@ -178,9 +179,9 @@ impl ArraySchema {
     ///     &no_filters,                // coords
     ///     &no_filters,                // offsets
     ///     &[6, 1, 0, 0, 0],           // UINT8, 1 dimension
-    ///     &[1, 0, 0, 0, b'x', 1, 9, 0, 3], // "x", 1 to 9, an extent: 3
+    ///     &[1, 0, 0, 0, b'x', 1, 9, 0, 3], // "x", 1 to 9, has an extent: 3
     ///     &[1, 0, 0, 0],              // 1 attribute
-    ///     &[1, 0, 0, 0, b'a', 0, 1, 0, 0, 0], // "a", INT32, 1 value a cell
+    ///     &[1, 0, 0, 0, b'a', 0, 1, 0, 0, 0], // "a", INT32, 1 value per cell
     ///     &no_filters,
     /// ]
     /// .concat();
@@ -193,13 +194,13 @@ impl ArraySchema {
     /// ```
     ///
     /// # Errors
-    /// A version this build does not read, truncation, trailing bytes, unknown codes, or a schema that
-    /// contradicts itself ([`Self::check`]).
+    /// If this build does not read the version, the payload is truncated, bytes are left over, a code is unknown, or
+    /// the schema contradicts itself ([`Self::check`]).
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
 
-    /// Reads the payload with a reader of the caller's, e.g. a traced one.
+    /// Reads the payload with a reader from the caller, for example a traced one.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -265,11 +266,12 @@ impl ArraySchema {
         Ok(schema)
     }
 
-    /// The payload of a schema file at `version`.
+    /// The payload of a schema file of `version`.
     ///
     /// # Errors
-    /// A schema that breaks a rule ([`Self::check`]) or says what `version` cannot ([`Self::check_version`]), filter options
-    /// that `version` cannot store, or a name or list too long for its length field.
+    /// If the schema breaks a rule ([`Self::check`]) or uses a feature that `version` does not have
+    /// ([`Self::check_version`]), if `version` cannot store a filter option, or if a name or list is too long for its
+    /// length field.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         self.check()?;
         self.check_version(version)?;
@@ -308,26 +310,26 @@ impl ArraySchema {
         Ok(writer.into_vec())
     }
 
-    /// The attribute of this name.
+    /// The attribute with this name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// The dimension of this name.
+    /// The dimension with this name.
     #[must_use]
     pub fn dimension(&self, name: &str) -> Option<&Dimension> {
         self.domain.dimensions.iter().find(|dimension| dimension.name == name)
     }
 
-    /// The index of the dimension of this name.
+    /// The index of the dimension with this name.
     #[must_use]
     pub fn dimension_index(&self, name: &str) -> Option<usize> {
         self.domain.dimensions.iter().position(|dimension| dimension.name == name)
     }
 
-    /// The field of this name; an attribute wins over a dimension of the same name. The attribute without a name has none in
-    /// arrays of 1.x either, although their schemas call it [`OLD_ANONYMOUS`].
+    /// The field with this name; an attribute takes precedence over a dimension with the same name. The anonymous
+    /// attribute is found by the empty name, also in arrays of 1.x, whose schemas call it [`OLD_ANONYMOUS`].
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Field<'_>> {
         let named = |name: &str| self.attributes.iter().position(|attribute| attribute.name == name);
@@ -339,9 +341,9 @@ impl ArraySchema {
         }
     }
 
-    /// The filters of a field's values in a fragment of `version`. Before
-    /// [`Gate::UnfilteredOldDimensions`] they are not always the field's own: schemas that know no dimension files say
-    /// nothing of their filters, and who wrote the fragment decides.
+    /// The filters of a field's values in a fragment of `version`. Before [`Gate::UnfilteredOldDimensions`] these are
+    /// not always the field's own filters: schemas from before dimension files do not contain filters for dimensions,
+    /// and the library that wrote the fragment decides which filters are used.
     #[must_use]
     pub fn filters_in<'a>(&'a self, field: &Field<'a>, version: FormatVersion) -> &'a Pipeline {
         let inherits = matches!(field.kind, FieldKind::Dimension(_))
@@ -350,7 +352,7 @@ impl ArraySchema {
         if inherits { &self.coords_filters } else { field.filters }
     }
 
-    /// The field of this kind and index.
+    /// The field with this kind and index.
     #[must_use]
     pub fn field_of(&self, kind: FieldKind) -> Option<Field<'_>> {
         Some(match kind {
@@ -367,8 +369,8 @@ impl ArraySchema {
             }
             FieldKind::Dimension(index) => {
                 let dimension = self.domain.dimensions.get(index)?;
-                // Schemas before version 5 give dimensions no pipeline at all, not even by inheritance: the newest
-                // fragments in such arrays hold unfiltered coordinates (`Gate::UnfilteredOldDimensions`).
+                // Dimensions in schemas before version 5 have no pipeline, not even an inherited one: the newest
+                // fragments in such arrays contain unfiltered coordinates (`Gate::UnfilteredOldDimensions`).
                 let inherits = dimension.filters.filters.is_empty() && self.version.has(Gate::DimensionFiles);
                 Field {
                     kind,
@@ -382,7 +384,7 @@ impl ArraySchema {
         })
     }
 
-    /// Dimensions, then attributes, in schema order.
+    /// The dimensions, then the attributes, in schema order.
     pub fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         let dimensions = (0..self.domain.dimensions.len()).map(FieldKind::Dimension);
         let attributes = (0..self.attributes.len()).map(FieldKind::Attribute);

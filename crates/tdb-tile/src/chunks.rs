@@ -1,4 +1,4 @@
-//! The framing of a filtered tile: a run of chunks (specification, section 4).
+//! The framing of a filtered tile: a list of chunks (docs/format/tiles-and-chunks.md).
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use tdb_filters::{Decoder, Scratch};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes before a chunk's metadata.
+/// Number of bytes before a chunk's metadata.
 pub const CHUNK_HEADER_LEN: usize = 12;
 
 /// A filtered tile whose framing has been checked from end to end.
@@ -20,7 +20,7 @@ pub const CHUNK_HEADER_LEN: usize = 12;
 /// | … metadata length | u32 |
 /// | … metadata, data | bytes |
 ///
-/// No chunk at all, chunks without bytes and chunks over 64 KiB are all ordinary. Parsing allocates nothing.
+/// Tiles without chunks, chunks without bytes and chunks over 64 KiB are all normal. Parsing allocates nothing.
 ///
 /// ```
 /// use tdb_tile::TileChunks;
@@ -34,7 +34,7 @@ pub const CHUNK_HEADER_LEN: usize = 12;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TileChunks<'a> {
-    /// At the first chunk header.
+    /// The reader, at the first chunk header.
     chunks: Reader<'a>,
     base_offset: u64,
     count: usize,
@@ -50,9 +50,9 @@ pub struct Chunk<'a> {
     pub offset: u64,
     /// Length of its cells in bytes.
     pub original_len: u32,
-    /// Where its cells begin in the unfiltered tile.
+    /// Position of its cells in the unfiltered tile.
     pub output_start: u64,
-    /// What the filters noted, the last filter first.
+    /// The metadata of the filters, the last filter first.
     pub metadata: &'a [u8],
     /// The filtered cells.
     pub data: &'a [u8],
@@ -66,10 +66,10 @@ impl Chunk<'_> {
         start..start.saturating_add(to_usize(u64::from(self.original_len)).unwrap_or(usize::MAX))
     }
 
-    /// Decodes it into `out`, which is as long as its cells.
+    /// Decodes the chunk into `out`, which has the length of its cells.
     ///
     /// # Errors
-    /// If a filter refuses it.
+    /// If a filter fails on it.
     pub fn decode(
         &self,
         decoder: &Decoder,
@@ -84,15 +84,15 @@ impl Chunk<'_> {
 }
 
 impl<'a> TileChunks<'a> {
-    /// Checks the framing of `bytes`, which are the whole tile and begin at file offset `base_offset`.
+    /// Checks the framing of `bytes`, which are the whole tile, at file offset `base_offset`.
     ///
     /// # Errors
-    /// If the headers promise more bytes than there are, or bytes are left behind the last chunk.
+    /// If the headers describe more bytes than there are, or if bytes are left after the last chunk.
     pub fn parse(bytes: &'a [u8], base_offset: u64) -> Result<Self> {
         Self::parse_from(Reader::with_offset(bytes, base_offset))
     }
 
-    /// Checks the framing with a reader of the caller's, e.g. a traced one, which must end with the tile.
+    /// Checks the framing with a reader from the caller, for example a traced one, which must end with the tile.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -102,11 +102,11 @@ impl<'a> TileChunks<'a> {
         Ok(tile)
     }
 
-    /// Reads the tile that `reader` is at and leaves the reader behind it: for tiles back to back whose offsets are
-    /// not known.
+    /// Reads the tile at the position of `reader`, and leaves the reader at the end of the tile: for consecutive tiles
+    /// whose offsets are not known.
     ///
     /// # Errors
-    /// If the headers promise more bytes than there are.
+    /// If the headers describe more bytes than there are.
     pub fn parse_next(reader: &mut Reader<'a>) -> Result<Self> {
         let base_offset = reader.offset();
         let count = reader.count_u64(CHUNK_HEADER_LEN, "chunk count")?;
@@ -114,7 +114,7 @@ impl<'a> TileChunks<'a> {
         let mut original_len = 0u64;
         for _ in 0..count {
             let (chunk_len, ..) = read_chunk(reader)?;
-            // At most 2^32 a chunk and 2^60 chunks: fits.
+            // Cannot overflow: at most 2^32 bytes in each chunk and 2^60 chunks.
             original_len = original_len.saturating_add(u64::from(chunk_len));
         }
         Ok(Self { chunks, base_offset, count, original_len })
@@ -126,14 +126,14 @@ impl<'a> TileChunks<'a> {
         self.count
     }
 
-    /// Whether there are no chunks: so are the offsets tiles of string-mode fields.
+    /// Whether there are no chunks, as in the offsets tiles of fields whose filters store the strings' lengths.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Length of the unfiltered tile in bytes, as the chunk headers promise it. Untrusted until it has been
-    /// compared with what the schema or the fragment says.
+    /// Length of the unfiltered tile in bytes, according to the chunk headers. Not trusted until it has been compared
+    /// with the length that follows from the schema or the fragment.
     #[must_use]
     pub const fn original_len(&self) -> u64 {
         self.original_len
@@ -151,7 +151,7 @@ impl<'a> TileChunks<'a> {
         let mut output_start = 0u64;
         (0u64..to_u64(self.count)).map_while(move |index| {
             let offset = reader.offset();
-            // Cannot fail: `parse` has walked the same bytes.
+            // Cannot fail: `parse` has read the same bytes.
             let (original_len, metadata, data) = read_chunk(&mut reader).ok()?;
             let chunk = Chunk { index, offset, original_len, output_start, metadata, data };
             output_start = output_start.saturating_add(u64::from(original_len));
@@ -180,7 +180,7 @@ impl<'a> TileChunks<'a> {
     /// Decodes the whole tile into `out`.
     ///
     /// # Errors
-    /// If `out` is not [`Self::original_len`] bytes long, or a filter refuses a chunk.
+    /// If `out` is not [`Self::original_len`] bytes long, or a filter fails on a chunk.
     pub fn decode(
         &self,
         decoder: &Decoder,
@@ -191,7 +191,7 @@ impl<'a> TileChunks<'a> {
         self.jobs(out)?.try_for_each(|job| job.run(decoder, scratch, budget))
     }
 
-    /// Decodes the chunks whose byte range in the tile `wanted` accepts, and leaves the rest of `out` as it is.
+    /// Decodes the chunks whose byte range in the tile `wanted` accepts, and leaves the rest of `out` unchanged.
     ///
     /// # Errors
     /// As [`Self::decode`].
@@ -208,8 +208,8 @@ impl<'a> TileChunks<'a> {
             .try_for_each(|job| job.run(decoder, scratch, budget))
     }
 
-    /// Decodes a tile of strings whose pipeline [holds their lengths](Decoder::decodes_strings): all strings'
-    /// bytes, and where each begins.
+    /// Decodes a tile of strings whose pipeline [stores their lengths](Decoder::decodes_strings). Returns the bytes of
+    /// all strings and the start of each.
     ///
     /// # Errors
     /// As [`Self::decode_strings_into`].
@@ -224,11 +224,11 @@ impl<'a> TileChunks<'a> {
         Ok((values, offsets))
     }
 
-    /// As [`Self::decode_strings`], appending: offsets are positions in `values`, so that tiles decoded one
-    /// after another into the same vectors join up.
+    /// As [`Self::decode_strings`], but appends to the vectors. Offsets are positions in `values`, so several tiles can
+    /// be decoded one after another into the same vectors.
     ///
     /// # Errors
-    /// If the pipeline does not hold strings, or a filter refuses a chunk.
+    /// If the pipeline does not store strings, or a filter fails on a chunk.
     pub fn decode_strings_into(
         &self,
         decoder: &Decoder,
@@ -252,10 +252,10 @@ impl<'a> TileChunks<'a> {
         Ok(())
     }
 
-    /// Checks a length that the tile should have.
+    /// Checks that the tile has the expected length.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongLength`] if the chunks add up to another one.
+    /// [`ErrorKind::WrongLength`] if the chunks add up to another length.
     pub fn expect_len(&self, expected: usize) -> Result<()> {
         let (expected, found) = (to_u64(expected), self.original_len);
         if expected != found {
@@ -265,7 +265,7 @@ impl<'a> TileChunks<'a> {
     }
 }
 
-/// A chunk together with the place its cells go.
+/// A chunk together with the output for its cells.
 #[derive(Debug)]
 pub struct ChunkJob<'a, 'o> {
     chunk: Chunk<'a>,
@@ -289,7 +289,7 @@ impl<'a> ChunkJob<'a, '_> {
     /// Decodes the chunk.
     ///
     /// # Errors
-    /// If a filter refuses it.
+    /// If a filter fails on it.
     pub fn run(self, decoder: &Decoder, scratch: &mut Scratch, budget: &Budget) -> Result<()> {
         self.chunk.decode(decoder, self.out, scratch, budget)
     }
@@ -301,7 +301,7 @@ fn read_chunk<'a>(reader: &mut Reader<'a>) -> tdb_codec::Result<(u32, &'a [u8], 
     let original_len = reader.u32("chunk original length")?;
     let data_len = reader.u32("chunk filtered length")?;
     let metadata_len = reader.u32("chunk metadata length")?;
-    // Compare both at once, so that the error points at the header rather than past it.
+    // Both lengths are compared together, so the error has the offset of the header and not one past it.
     let promised = u64::from(data_len).saturating_add(u64::from(metadata_len));
     if let Some(missing) = promised.checked_sub(to_u64(reader.remaining()))
         && missing > 0

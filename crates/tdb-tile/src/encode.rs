@@ -1,4 +1,4 @@
-//! Writing a tile: cut, filter each chunk, frame. Chunks are independent jobs, as they are for a reader.
+//! Writes a tile: cuts it into chunks, filters each chunk, and frames it. Chunks are independent jobs, as in reading.
 
 use tdb_codec::{to_u32, to_u64};
 use tdb_filters::{Encoder, Scratch};
@@ -27,7 +27,7 @@ use crate::split::{Cells, chunk_lengths};
 /// ```
 ///
 /// # Errors
-/// If a filter refuses a chunk, a chunk is over 4 GiB, or cell offsets are out of order.
+/// If a filter fails on a chunk, a chunk is over 4 GiB, or cell offsets are out of order.
 pub fn encode_tile(
     encoder: &Encoder,
     input: &[u8],
@@ -39,8 +39,8 @@ pub fn encode_tile(
     Ok(out)
 }
 
-/// As [`encode_tile`], into a buffer of the caller's: fresh memory for each tile costs as much as some filters do. What the
-/// buffer holds before is dropped.
+/// As [`encode_tile`], into a buffer of the caller: allocating fresh memory for each tile takes as long as some
+/// filters. The old contents of the buffer are dropped.
 ///
 /// # Errors
 /// As [`encode_tile`].
@@ -54,7 +54,8 @@ pub fn encode_tile_into(
 ) -> Result<()> {
     let jobs = encode_jobs(encoder, input, cells)?;
     let framing = CHUNK_HEADER_LEN.saturating_mul(jobs.len()).saturating_add(size_of::<u64>());
-    // Room for chunks that stay as long; a tile that filters shrink takes what it needs as it grows.
+    // Reserves memory for chunks whose length does not change; for a tile that filters shrink, the buffer grows as
+    // needed.
     let body = if encoder.keeps_sizes() { input.len() } else { 0 };
     out.clear();
     out.reserve(framing.saturating_add(body));
@@ -63,7 +64,7 @@ pub fn encode_tile_into(
 }
 
 /// The jobs of a tile, in order: one for each chunk that the tile is cut into, at least one. They can run in any order
-/// and on any thread; the tile is their count, as a u64, and behind it what each of them appends.
+/// and on any thread. The tile is their count as a u64, followed by the output of each job.
 ///
 /// ```
 /// use tdb_codec::{Datatype, FormatVersion};
@@ -77,7 +78,7 @@ pub fn encode_tile_into(
 /// let jobs = encode_jobs(&encoder, &cells, fixed)?;
 /// let mut tile = (jobs.len() as u64).to_le_bytes().to_vec();
 /// for job in jobs {
-///     // Here each job could be on a thread of its own, with that thread's scratch and buffers.
+///     // Each job could run on a separate thread here, with that thread's scratch and buffers.
 ///     job.run(&encoder, &mut Scratch::new(), &mut ChunkBuffers::default(), &mut tile)?;
 /// }
 /// assert_eq!(tile, encode_tile(&encoder, &cells, fixed, &mut Scratch::new())?);
@@ -94,7 +95,7 @@ pub fn encode_jobs<'a>(
     let cells = if encoder.needs_whole_tiles() { Cells::Whole } else { cells };
     let mut rest = input;
     Ok(chunk_lengths(input.len(), cells)?.into_iter().enumerate().map(move |(index, length)| {
-        // The lengths add up to the input's.
+        // The lengths add up to the length of the input.
         let (cells, later) = rest.split_at_checked(length).unwrap_or((rest, &[]));
         rest = later;
         EncodeJob { index: to_u64(index), cells }
@@ -108,7 +109,7 @@ pub struct EncodeJob<'a> {
     cells: &'a [u8],
 }
 
-/// The two sides of a chunk between filtering and framing; a worker keeps them from chunk to chunk.
+/// The metadata and data of a chunk between filtering and framing; a worker reuses the buffers for each chunk.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkBuffers {
     metadata: Vec<u8>,
@@ -131,7 +132,7 @@ impl<'a> EncodeJob<'a> {
     /// Filters the chunk and appends it with its header to `out`. Offsets in errors count from the start of `out`.
     ///
     /// # Errors
-    /// If a filter refuses the chunk, or it is over 4 GiB.
+    /// If a filter fails on the chunk, or it is over 4 GiB.
     pub fn run(
         self,
         encoder: &Encoder,
@@ -162,10 +163,11 @@ impl<'a> EncodeJob<'a> {
         Ok(())
     }
 
-    /// Filters the chunk to where it stays, behind room for a header and for the metadata, which is left in `metadata`.
+    /// Filters the chunk into its final place, after the space for a header and for the metadata. The metadata is
+    /// returned in `metadata`.
     ///
-    /// The metadata is mostly as long as the last chunk's, so the room for it is known beforehand; data that turns out to
-    /// have been put in the wrong place is moved.
+    /// The metadata usually has the same length as that of the previous chunk, so this length is used for the space. If
+    /// it turns out to be wrong, the data is moved.
     fn run_in_place(
         self,
         encoder: &Encoder,
@@ -189,11 +191,11 @@ impl<'a> EncodeJob<'a> {
     }
 }
 
-/// Filters and frames a tile of strings whose pipeline holds their lengths: always one chunk. `offsets` tells
-/// where each string begins in `values`. The offsets tile beside it is [`EMPTY_TILE`].
+/// Filters and frames a tile of strings whose pipeline stores their lengths: always one chunk. `offsets` contains the
+/// start of each string in `values`. The offsets tile that belongs to it is [`EMPTY_TILE`].
 ///
 /// # Errors
-/// If the pipeline does not hold strings, offsets are out of order, or the chunk is over 4 GiB.
+/// If the pipeline does not store strings, offsets are out of order, or the chunk is over 4 GiB.
 pub fn encode_string_tile(
     encoder: &Encoder,
     values: &[u8],
@@ -212,7 +214,7 @@ pub fn encode_string_tile(
 /// A tile without chunks, which is how the offsets of such strings are stored. Never encrypted.
 pub const EMPTY_TILE: [u8; 8] = [0; 8];
 
-/// The header of a chunk at `offset`: three lengths in bytes, of its cells, of its data, of its metadata.
+/// The header of a chunk at `offset`: the lengths in bytes of its cells, its data and its metadata.
 fn header_of(offset: u64, original: usize, data: usize, metadata: usize) -> Result<[u8; CHUNK_HEADER_LEN]> {
     let mut header = [0; CHUNK_HEADER_LEN];
     for (field, length) in header.as_chunks_mut::<4>().0.iter_mut().zip([original, data, metadata]) {

@@ -1,4 +1,4 @@
-//! What can be wrong with a tile: where in the file, in which chunk, and why.
+//! The errors of tiles: where in the file, in which chunk, and why.
 
 use core::fmt;
 
@@ -7,39 +7,39 @@ use thiserror::Error as ThisError;
 /// A failure while reading or writing a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Absolute file offset of the structure at fault: the field, or the header of the chunk.
+    /// Absolute file offset of the wrong structure: the field, or the header of the chunk.
     pub offset: u64,
-    /// Number of the chunk at fault, from 0.
+    /// Number of the wrong chunk, from 0.
     pub chunk: Option<u64>,
     /// The cause.
     pub kind: ErrorKind,
 }
 
-/// Why a tile is refused.
+/// Why a tile is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The framing is wrong; the error inside holds the absolute offset of the field.
+    /// The framing is wrong; the error inside contains the absolute offset of the field.
     #[error("{0}")]
     Format(tdb_codec::Error),
-    /// A filter refused a chunk, or cannot be used at all.
+    /// A filter failed on a chunk, or cannot be used at all.
     #[error("{0}")]
     Filter(tdb_filters::Error),
-    /// A tile larger than the limits or the budget allow.
+    /// A tile that is larger than the limits or the budget allow.
     #[error("the tile needs {size} bytes, which is over the limit")]
     OverLimit {
         /// Bytes asked for.
         size: u64,
     },
-    /// The chunks add up to another length than promised.
-    #[error("the tile has {found} bytes where {expected} were promised")]
+    /// The chunks add up to another length than expected.
+    #[error("the tile has {found} bytes, expected {expected}")]
     WrongLength {
-        /// The promised length.
+        /// The expected length.
         expected: u64,
         /// The length of the chunks together.
         found: u64,
     },
-    /// An encrypted tile, and no key.
+    /// An encrypted tile, but no key.
     #[error("the tile is encrypted (AES-256-GCM), and no key was given")]
     Encrypted,
     /// A key for a tile that is not encrypted.
@@ -51,7 +51,7 @@ pub enum ErrorKind {
         /// The length.
         size: u64,
     },
-    /// Offsets of cells that decrease or go past the values.
+    /// Offsets of cells that decrease or are past the end of the values.
     #[error("the offset of cell {cell} is {value}, which is out of order or past the end")]
     BadOffset {
         /// Number of the cell.

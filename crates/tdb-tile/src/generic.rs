@@ -1,4 +1,4 @@
-//! The generic tile: a tile that says itself how it was filtered (specification, section 3).
+//! The generic tile: a tile whose header describes its filters (docs/format/generic-tile.md).
 
 use tdb_codec::{
     Budget, Datatype, ErrorKind as FormatError, FormatVersion, Limits, Reader, Writer, to_u64, to_usize,
@@ -10,13 +10,13 @@ use crate::encode::encode_tile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::split::Cells;
 
-/// Bytes before the pipeline.
+/// Number of bytes before the pipeline.
 pub const GENERIC_HEADER_LEN: usize = 34;
 
 /// How a generic tile is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// Not at all (0).
+    /// Not encrypted (0).
     None,
     /// AES-256-GCM (1); the pipeline then ends in that filter.
     Aes256Gcm,
@@ -52,8 +52,8 @@ impl Encryption {
 /// | 21 | cell size | u64 |
 /// | 29 | encryption | u8 |
 /// | 30 | pipeline length | u32 |
-/// | 34 | pipeline | section 2 |
-/// | 34 + pipeline length | chunks | section 4 |
+/// | 34 | pipeline | docs/format/filters.md |
+/// | 34 + pipeline length | chunks | docs/format/tiles-and-chunks.md |
 ///
 /// The header is never encrypted. The version is that of the library that wrote the tile, not that of the
 /// payload inside.
@@ -64,7 +64,7 @@ pub struct GenericTile<'a> {
     pub version: FormatVersion,
     /// Length of the chunks in bytes.
     pub persisted_size: u64,
-    /// Length of the payload in bytes, as promised.
+    /// Length of the payload in bytes, according to the header.
     pub tile_size: u64,
     /// Type of the payload's values; always `CHAR`.
     pub datatype: Datatype,
@@ -80,17 +80,17 @@ pub struct GenericTile<'a> {
 }
 
 impl<'a> GenericTile<'a> {
-    /// Reads the tile at the start of `bytes`, which lies at file offset `base_offset`. More bytes may follow:
-    /// see [`Self::total_len`].
+    /// Reads the tile at the start of `bytes`, which is at file offset `base_offset`. More bytes may follow: see
+    /// [`Self::total_len`].
     ///
     /// # Errors
-    /// If the header is cut off or wrong, its version unsupported, or the chunks are cut off.
+    /// If the header is cut off or wrong, its version is not supported, or the chunks are cut off.
     pub fn parse(bytes: &'a [u8], base_offset: u64) -> Result<Self> {
         Self::parse_from(Reader::with_offset(bytes, base_offset))
     }
 
-    /// Reads the tile with a reader of the caller's, e.g. a traced one: [`Self::chunks`] then notes the chunks in the
-    /// same trace.
+    /// Reads the tile with a reader from the caller, for example a traced one: [`Self::chunks`] then records the chunks
+    /// in the same trace.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -125,7 +125,7 @@ impl<'a> GenericTile<'a> {
         })
     }
 
-    /// Bytes of the whole tile, header included: where the next one begins.
+    /// Number of bytes of the whole tile, including the header: the next tile begins there.
     #[must_use]
     pub const fn total_len(&self) -> u64 {
         self.total_len
@@ -156,11 +156,11 @@ impl<'a> GenericTile<'a> {
         Ok(chunks)
     }
 
-    /// Decodes the payload. Its size is compared with `limits.metadata_bytes` and charged to `budget` for the
-    /// time of the call; the result is the caller's.
+    /// Decodes the payload. Its size is compared with `limits.metadata_bytes` and charged to `budget` for the time of
+    /// the call; the result belongs to the caller.
     ///
     /// # Errors
-    /// If the tile is encrypted and there is no key (or the other way round), too large, or wrong.
+    /// If the tile is encrypted and there is no key (or the other way round), or if the tile is too large or invalid.
     pub fn decode(&self, key: Option<&Key>, limits: &Limits, budget: &Budget) -> Result<Vec<u8>> {
         match (self.encryption, key) {
             (Encryption::Aes256Gcm, None) => return Err(self.error(ErrorKind::Encrypted)),
@@ -217,8 +217,8 @@ impl<'a> GenericTile<'a> {
         encode(payload, version, Some(key), scratch)
     }
 
-    /// As [`Self::encode`], or [`Self::encode_encrypted`] if there is a key, with working memory of the caller's: setting up
-    /// gzip takes longer than most payloads do.
+    /// As [`Self::encode`], or [`Self::encode_encrypted`] if there is a key, with working memory of the caller: setting
+    /// up gzip takes longer than compressing most payloads.
     ///
     /// # Errors
     /// As [`Self::encode_encrypted`].

@@ -1,12 +1,12 @@
-//! Where a tile is cut into chunks when it is written (specification, sections 4.2 and 4.3).
+//! How a writer cuts a tile into chunks (docs/format/tiles-and-chunks.md).
 //!
-//! A reader trusts the chunk headers and needs none of this.
+//! A reader uses the chunk headers and does not need this module.
 
 use tdb_codec::{to_u64, to_usize};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a writer must know about the cells of a tile to cut it.
+/// The facts about the cells of a tile that a writer needs to cut it.
 #[derive(Clone, Copy, Debug)]
 pub enum Cells<'a> {
     /// Cells of this many bytes; never split.
@@ -14,21 +14,21 @@ pub enum Cells<'a> {
         /// Size of a cell in bytes.
         size: u64,
     },
-    /// Cells of any length; chunks begin at a cell.
+    /// Cells of any length; chunks begin at the start of a cell.
     Var {
-        /// Where each cell begins, in bytes from the start of the tile.
+        /// The start of each cell, in bytes from the start of the tile.
         offsets: &'a [u64],
         /// Size of one value in bytes.
         value_size: u64,
     },
-    /// Chunks of so many bytes, wherever that cuts cells: values of variable length before
+    /// Chunks of a fixed number of bytes, which may split cells: values of variable length before
     /// [`Gate::WholeCellChunks`](tdb_codec::Gate::WholeCellChunks).
     Slices {
         /// Length of a chunk in bytes.
         len: u64,
     },
-    /// Coordinates in one file, before [`Gate::DimensionFiles`](tdb_codec::Gate::DimensionFiles): an equal share of
-    /// the tile a dimension, each cut for itself.
+    /// Coordinates in one file, before [`Gate::DimensionFiles`](tdb_codec::Gate::DimensionFiles): each dimension has an
+    /// equal share of the tile, and each share is cut separately.
     Coordinates {
         /// Number of dimensions.
         dimensions: u64,
@@ -39,7 +39,7 @@ pub enum Cells<'a> {
     Whole,
 }
 
-/// The length of chunks that writers aim at, in bytes.
+/// The target length of chunks in bytes.
 pub const TARGET_CHUNK_LEN: u64 = 65536;
 
 /// The lengths of the chunks that a tile of `tile_len` bytes is cut into. There is at least one; the last may
@@ -58,7 +58,7 @@ pub const TARGET_CHUNK_LEN: u64 = 65536;
 /// ```
 ///
 /// # Errors
-/// If offsets decrease or lie past the end.
+/// If offsets decrease or are past the end.
 pub fn chunk_lengths(tile_len: usize, cells: Cells<'_>) -> Result<Vec<usize>> {
     match cells {
         Cells::Whole => Ok(vec![tile_len]),
@@ -88,8 +88,8 @@ fn fixed(tile_len: usize, chunk_len: u64) -> Vec<usize> {
     lengths
 }
 
-/// The chunks of each dimension, one dimension after the other. Bytes that no dimension has a share of, which no
-/// writer leaves, go into a chunk of their own.
+/// The chunks of each dimension, one dimension after the other. Bytes that are not part of any dimension's share, which
+/// no writer produces, become a separate chunk.
 fn coordinates(tile_len: usize, dimensions: u64, size: u64) -> Vec<usize> {
     let dimensions = to_usize(dimensions).unwrap_or(usize::MAX).max(1);
     let share = tile_len.checked_div(dimensions).unwrap_or(0);
@@ -103,7 +103,7 @@ fn coordinates(tile_len: usize, dimensions: u64, size: u64) -> Vec<usize> {
     lengths
 }
 
-/// `FilterPipeline::get_var_chunk_sizes` of libtiledb 2.7 and later.
+/// The same rule as `FilterPipeline::get_var_chunk_sizes` of libtiledb 2.7 and later.
 fn var(tile_len: usize, offsets: &[u64], value_size: u64) -> Result<Vec<usize>> {
     let target = chunk_len(tile_len, value_size);
     let total = to_u64(tile_len);

@@ -1,4 +1,4 @@
-//! Whole tiles: peers' bytes, truncation, hostile counts, partial and parallel decoding.
+//! Tests of whole tiles: peers' bytes, truncation, hostile counts, partial and parallel decoding.
 
 mod peer;
 
@@ -49,7 +49,7 @@ fn generic_tiles_of_three_format_versions_decode_to_their_schemas() {
         assert_eq!(tile.encryption, Encryption::None);
         assert_eq!(tile.pipeline, Pipeline::new(vec![Filter::Gzip { level: 1 }]));
         assert_eq!(tile.decode(None, &Limits::default(), &Budget::unlimited()).unwrap(), payload);
-        // Ours is the same but for the zlib encoder's choices.
+        // The tile that tdb writes is the same, except for the choices of the zlib encoder.
         let ours = GenericTile::encode(&payload, tile.version).unwrap();
         assert_eq!(ours[..4], bytes[..4]);
         assert_eq!(ours[12..52], bytes[12..52]);
@@ -67,7 +67,7 @@ fn a_peer_s_encrypted_tile_is_refused_by_name_without_its_key() {
     let error = tile.decode(None, &Limits::default(), &Budget::unlimited()).unwrap_err();
     assert_eq!((error.offset, error.kind), (7, ErrorKind::Encrypted));
     assert!(error.to_string().contains("encrypted (AES-256-GCM)"));
-    // With its key it opens, and holds a schema of version 1.
+    // With its key it can be decoded, and contains a schema of version 1.
     let key = Key::new(*b"0123456789abcdeF0123456789abcdeF");
     let payload = tile.decode(Some(&key), &Limits::default(), &Budget::unlimited()).unwrap();
     assert_eq!((payload.len(), &payload[..5]), (0xaf, &[1, 0, 0, 0, 0][..]));
@@ -104,7 +104,7 @@ fn generic_tiles_over_the_limit_or_the_budget_are_refused_before_allocation() {
     limits.metadata_bytes = 6;
     assert_eq!(decode(&bytes, &limits, &Budget::unlimited()), ErrorKind::OverLimit { size: 7 });
     assert_eq!(decode(&bytes, &Limits::default(), &Budget::new(6)), ErrorKind::OverLimit { size: 7 });
-    // A header that promises more than its chunks.
+    // A header with a larger length than that of its chunks.
     bytes[19] = 0x7f;
     let kind = decode(&bytes, &Limits::default(), &Budget::unlimited());
     assert!(matches!(kind, ErrorKind::WrongLength { found: 7, .. }));

@@ -1,4 +1,4 @@
-//! Finding chunks without reading the tile: header by header.
+//! Finds chunks header by header, without reading the whole tile.
 
 use core::ops::Range;
 
@@ -8,13 +8,13 @@ use tdb_filters::{Decoder, Scratch};
 use crate::chunks::CHUNK_HEADER_LEN;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes of the chunk count before the first header.
+/// Number of bytes of the chunk count before the first header.
 const COUNT_LEN: usize = 8;
 
-/// Walks a tile's chunk headers, for callers who want few of its chunks and can read small ranges cheaply: chunk
-/// positions are only known from the headers before them.
+/// Walks a tile's chunk headers, for callers that need few of its chunks and can read small ranges cheaply. The
+/// position of a chunk is known only from the headers before it.
 ///
-/// The walk does no I/O. It says which bytes it needs next, and is fed them:
+/// The walk does no I/O. It returns which bytes it needs next, and the caller passes them in:
 ///
 /// ```
 /// use tdb_tile::ChunkWalk;
@@ -37,17 +37,17 @@ const COUNT_LEN: usize = 8;
 #[derive(Clone, Debug)]
 pub struct ChunkWalk {
     tile: Range<u64>,
-    /// Length the chunks must add up to.
+    /// The length that the chunks must add up to.
     original_len: usize,
     /// File offset of the next field.
     next: u64,
-    /// Chunks not yet seen; `None` before the count was read.
+    /// Number of chunks not read yet; `None` before the count was read.
     left: Option<u64>,
     index: u64,
     output: usize,
 }
 
-/// Where a chunk is, and where its cells go.
+/// The position of a chunk, and of its cells in the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkPlace {
     /// Number of the chunk in its tile, from 0.
@@ -62,7 +62,7 @@ pub struct ChunkPlace {
 }
 
 impl ChunkWalk {
-    /// A walk over the tile at `tile` of a file, whose chunks must add up to `original_len` bytes.
+    /// A walk over the tile at the file range `tile`, whose chunks must add up to `original_len` bytes.
     #[must_use]
     pub const fn new(tile: Range<u64>, original_len: usize) -> Self {
         let next = tile.start;
@@ -80,10 +80,10 @@ impl ChunkWalk {
         Some(self.next..self.next.saturating_add(to_u64(len)))
     }
 
-    /// Takes the bytes [`Self::needs`] asked for; returns the chunk they announce, if they are a header.
+    /// Takes the bytes that [`Self::needs`] returned; if they are a header, returns the chunk it describes.
     ///
     /// # Errors
-    /// If a chunk leaves the tile, or the chunks do not add up to the tile and its length.
+    /// If a chunk ends after the tile, or the chunks do not add up to the tile and its length.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<ChunkPlace>> {
         let mut reader = Reader::with_offset(bytes, self.next);
         let start = reader;
@@ -143,10 +143,10 @@ impl ChunkWalk {
 }
 
 impl ChunkPlace {
-    /// Decodes the chunk from its `body` into `out`, which is as long as [`Self::output`].
+    /// Decodes the chunk from its `body` into `out`, which has the length of [`Self::output`].
     ///
     /// # Errors
-    /// If a filter refuses it.
+    /// If a filter fails on it.
     pub fn decode(
         &self,
         body: &[u8],

@@ -1,6 +1,6 @@
 //! Chains of two, three and four filters: every pair and every triple of the registry, compressors, checksums and
-//! encryption in every position, and a sample of fours. What a chain refuses is compared with the types that the
-//! reference hands from filter to filter, and with what the filters in front really made.
+//! encryption in every position, and a sample of fours. If a chain fails, the error is compared with the types that the
+//! reference passes from filter to filter, and with the actual output of the filters before it.
 
 #![cfg(all(
     feature = "gzip",
@@ -29,17 +29,17 @@ use common::{Random, Tile, key_for, registry_filters, scratch, there_and_back, v
 use tdb_codec::{Datatype, FormatVersion};
 use tdb_filters::{Error, ErrorKind, Filter, Pipeline, Scratch, TileContext};
 
-/// What became of chains, and how many.
+/// The outcomes of chains, and the number of each.
 type Counts = BTreeMap<&'static str, usize>;
 
-/// A chain at work on one kind of tile.
+/// A chain that runs on one kind of tile.
 struct Chain<'a> {
     filters: &'a [Filter],
     context: TileContext,
 }
 
 impl Chain<'_> {
-    /// The type each filter sees, by the reference.
+    /// The type that each filter sees according to the reference.
     fn types(&self) -> Vec<Datatype> {
         let mut datatype = self.context.datatype;
         self.filters
@@ -52,7 +52,7 @@ impl Chain<'_> {
             .collect()
     }
 
-    /// The position and the kind of the refusal that the types alone call for.
+    /// The position and the kind of the error that follows from the types alone.
     fn refusal_by_type(&self) -> Option<(usize, ErrorKind)> {
         for (position, (filter, datatype)) in self.filters.iter().zip(self.types()).enumerate() {
             if refuses_type(filter, datatype, &self.context) {
@@ -69,7 +69,7 @@ impl Chain<'_> {
         Pipeline::new(self.filters.to_vec())
     }
 
-    /// What the first `count` filters make of a tile that is one chunk: metadata and data.
+    /// The output of the first `count` filters for a tile that is one chunk: metadata and data.
     fn front(&self, count: usize, tile: &Tile<'_>, scratch: &mut Scratch) -> (Vec<u8>, Vec<u8>) {
         let pipeline = Pipeline::new(self.filters[..count].to_vec());
         let key = key_for(&pipeline.filters);
@@ -84,12 +84,12 @@ impl Chain<'_> {
         (metadata, data)
     }
 
-    /// Whether a refusal to encode is true of what the filters in front of it made.
+    /// Checks that an encoding error matches the output of the filters before it.
     fn check_refusal(&self, error: &Error, tile: &Tile<'_>, scratch: &mut Scratch) {
         let what = || format!("{:?} of {:?}: {error}", self.filters, self.context);
         let front = error.position - 1;
         let (metadata, data) = self.front(front, tile, scratch);
-        // Encryption in the middle: the front alone would be encrypted once more at its end, metadata and all.
+        // Encryption in the middle: the front alone would be encrypted again at its end, including the metadata.
         let encrypted = key_for(&self.filters[..front]).is_some();
         let datatype = self.types()[front];
         match (&self.filters[front], error.kind) {
@@ -117,11 +117,11 @@ impl Chain<'_> {
                 assert_eq!(expected, u64::from(options.x_extent) * u64::from(options.y_extent));
                 assert!(encrypted || data.len() as u64 != expected, "{}", what());
             }
-            _ => panic!("not a refusal that the documents know: {}", what()),
+            _ => panic!("not an error that the documents describe: {}", what()),
         }
     }
 
-    /// Whether scaled floats in the chain come back as they went in, as far as that can be told.
+    /// Whether scaled floats in the chain are unchanged after decoding, if this can be determined.
     fn keeps_bits(&self, tile: &Tile<'_>, scratch: &mut Scratch) -> Option<bool> {
         let scaling = |filter: &Filter| matches!(filter, Filter::ScaleFloat(_));
         let Some(at) = self.filters.iter().position(scaling) else { return Some(true) };
@@ -134,7 +134,7 @@ impl Chain<'_> {
         rescaled(options, self.types()[at].size(), &data).map(|rounded| rounded == data)
     }
 
-    /// Sends a tile through the chain and back.
+    /// Encodes and decodes a tile with the chain.
     fn check(&self, tile: &Tile<'_>, scratch: &mut Scratch, counts: &mut Counts) {
         let what = || format!("{:?} of {:?}", self.filters, self.context);
         let found = there_and_back(&self.pipeline(), tile, scratch);
@@ -159,7 +159,8 @@ impl Chain<'_> {
                     "came back"
                 }
                 (Some(true), Err(error)) => panic!("{}: {error}", what()),
-                // Rounding changes bytes that a filter in front reads back: other cells, or an error of its own.
+                // Rounding changes bytes that an earlier filter decodes: the result is other cells, or an error of that
+                // filter.
                 (Some(false), Ok(back)) => {
                     assert_ne!(back.cells, tile.input, "{}", what());
                     "rounded"
@@ -276,6 +277,6 @@ fn encryption_and_checksums_stand_anywhere_between_compressors() {
     let datatypes = [Datatype::Int32, Datatype::Float64, Datatype::StringAscii];
     let counts =
         check_all(chains.into_iter(), datatypes.into_iter(), FormatVersion::CURRENT, Values::FullRange);
-    // None of these looks at types or values: none may refuse.
+    // None of these filters depends on types or values, so none may fail.
     assert_eq!(counts, Counts::from([("came back", 16 * 9 * 4 * 3)]));
 }

@@ -1,5 +1,5 @@
-//! Every filter × every datatype × every shape of field × kinds of data × sizes around the chunk's: what we encode we
-//! decode to the same bits, and where the format cannot keep a value, the refusal is the documented one.
+//! Every filter × every datatype × every shape of field × kinds of data × sizes around the chunk's: encoded data is
+//! decoded to the same bits, and if the format cannot represent a value, the error is the documented one.
 
 #![cfg(all(
     feature = "gzip",
@@ -31,7 +31,7 @@ use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat, ScaleFloat, Scratch,
 /// Shapes of a field's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// So many values a cell.
+    /// This many values in each cell.
     Fixed(usize),
     Var,
     NullableFixed,
@@ -41,7 +41,7 @@ enum Shape {
 const SHAPES: [Shape; 5] =
     [Shape::Fixed(1), Shape::Fixed(3), Shape::Var, Shape::NullableFixed, Shape::NullableVar];
 
-/// How many cases went which way, by filter.
+/// The number of cases with each outcome, by filter.
 #[derive(Debug, Default)]
 struct Counts(BTreeMap<(&'static str, &'static str), usize>);
 
@@ -64,7 +64,7 @@ impl Counts {
     }
 }
 
-/// Sends one tile through each filter and compares what happens with what the documents say.
+/// Encodes and decodes one tile with each filter, and compares the outcome with the documented one.
 fn check(filters: &[Filter], tile: &Tile<'_>, what: &str, scratch: &mut Scratch, counts: &mut Counts) {
     filters.iter().for_each(|filter| check_one(filter, tile, what, scratch, counts));
 }
@@ -86,7 +86,7 @@ fn check_one(filter: &Filter, tile: &Tile<'_>, what: &str, scratch: &mut Scratch
         }
         Ok(Ok(back)) => Outcome::Becomes(back.cells),
     };
-    assert!(found == expected, "{}: {found:?}, where the documents say {expected:?}", what());
+    assert!(found == expected, "{}: {found:?}, but the documents say {expected:?}", what());
     counts.note(filter, &found);
 }
 
@@ -110,7 +110,7 @@ fn check_field(
         let context = TileContext::values(datatype, version);
         let tile = Tile { context, input: &bytes, starts: Some(&starts) };
         check(filters, &tile, &what, scratch, counts);
-        // Also for filters that hold the strings' lengths: a field's offsets have filters of their own.
+        // Also for filters that store the strings' lengths: a field's offsets have separate filters.
         let offsets: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
         let tile = Tile { context: TileContext::offsets(version), input: &offsets, starts: None };
         check(filters, &tile, &format!("offsets of {what}"), scratch, counts);
@@ -130,7 +130,7 @@ fn check_field(
 fn every_filter_keeps_every_kind_of_value_of_every_type_or_refuses_as_documented() {
     let (mut counts, mut scratch) = (Counts::default(), scratch());
     let filters = registry_filters();
-    // Before string modes, before types are handed on, and now.
+    // Versions before string modes, before type propagation, and the current one.
     for version in [version(1), version(11), version(19), FormatVersion::CURRENT] {
         for datatype in Datatype::all() {
             // An image of the sample's size, as bytes.
@@ -146,7 +146,7 @@ fn every_filter_keeps_every_kind_of_value_of_every_type_or_refuses_as_documented
     println!("{} tiles: {:#?}", counts.all(), counts.0);
     assert!(counts.all() > 120_000, "only {} tiles", counts.all());
     for filter in &filters {
-        assert!(counts.of(filter.name(), "same") > 10, "{} took next to nothing", filter.name());
+        assert!(counts.of(filter.name(), "same") > 10, "{} accepted almost nothing", filter.name());
     }
 }
 
@@ -155,8 +155,8 @@ fn tiles_of_nothing_of_one_cell_and_around_the_size_of_a_chunk_come_back() {
     let (mut counts, mut scratch) = (Counts::default(), scratch());
     let filters = registry_filters();
     for datatype in Datatype::all() {
-        // Types of one machine type differ in what filters do to them, which the other tests look at: large tiles of
-        // one of each class are enough.
+        // Filters treat types of one machine type differently, which the other tests cover: here, large tiles of one
+        // type of each class are enough.
         let large = matches!(
             datatype,
             Datatype::Int8

@@ -1,11 +1,12 @@
-//! Inside a crate, imports point down its layers, as dependencies between crates point down the stack.
+//! Inside a crate, a module may only import from lower layers, just as a crate may only depend on lower crates of the
+//! stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens::{Token, first_segments};
 use super::{Violation, matches};
 
-/// Where this table stands.
+/// The file that contains this table.
 const FILE: &str = "xtask/src/check/layers.rs";
 
 /// The modules of a crate that has layers, lowest first: a module may use those before it, and none after it.
@@ -15,12 +16,12 @@ pub(super) struct Layers {
     package: &'static str,
     /// Its top-level modules.
     modules: &'static [&'static str],
-    /// Imports that still point up: the module, and the one above that it uses. None may be added, and those that are gone go
-    /// from this list.
+    /// Imports that still point up: the module, and the higher module that it uses. None may be added; remove those
+    /// that no longer exist from this list.
     upward: &'static [Upward],
 }
 
-/// An import that points up: the module that has it, and the one that it uses.
+/// An import that points up: the importing module, and the module that it uses.
 pub(super) type Upward = (&'static str, &'static str);
 
 /// The crates with layers. (`tdb-write` has one module.)
@@ -28,7 +29,7 @@ const LAYERS: [Layers; 5] = [
     Layers {
         package: "tdb-cells",
         modules: &[
-            // What callers say, errors, threads: anything may use them.
+            // Options of callers, errors, threads: every module may use them.
             "coordinate",
             "expression",
             "budget",
@@ -56,17 +57,17 @@ const LAYERS: [Layers; 5] = [
     Layers {
         package: "tdb-snapshot",
         modules: &[
-            // What an open array and its threads keep.
+            // Data that an open array and its threads keep.
             "context",
             "worker",
-            // Which files there are, and which of them count.
+            // Which files exist, and which of them are visible.
             "object",
             "timed",
             "directory",
             "schemas",
             "deletes",
             "consolidated",
-            // What a fragment says of itself, and one tile of one field of it.
+            // A fragment's metadata, and one tile of one of its fields.
             "fragment",
             "statistics",
             "tiles",
@@ -80,10 +81,10 @@ const LAYERS: [Layers; 5] = [
     Layers {
         package: "tdb-query",
         modules: &[
-            // What all engines run.
+            // Code that all engines run.
             "condition",
             "plan",
-            // The engines, what they would read, and which of them answers.
+            // The engines, what they would read, and which of them is used.
             "dense",
             "sparse",
             "explain",
@@ -91,7 +92,7 @@ const LAYERS: [Layers; 5] = [
             "stream",
             "partition",
             "aggregate",
-            // What callers hold.
+            // The types that callers use.
             "awaited",
             "array",
             "enumerations",
@@ -102,15 +103,15 @@ const LAYERS: [Layers; 5] = [
     Layers { package: "tdb-maintain", modules: &["verify", "maintain"], upward: &[] },
 ];
 
-/// The layers of a crate, if it has some.
+/// The layers of a crate; `None` if it has no layers.
 pub(super) fn of(package: &str) -> Option<&'static Layers> {
     LAYERS.iter().find(|layers| layers.package == package)
 }
 
-/// What `lib.rs` re-exports at its root, and of which module it is.
+/// The names that `lib.rs` re-exports at its root, and the module of each.
 pub(super) type Exports = BTreeMap<String, String>;
 
-/// The names that `pub use module::…` puts at a crate's root.
+/// The names that `pub use module::…` adds to a crate's root.
 pub(super) fn exports(library: &[Token<'_>]) -> Exports {
     let mut exports = Exports::new();
     for (at, token) in library.iter().enumerate() {
@@ -132,7 +133,7 @@ impl Layers {
         self.modules.iter().position(|known| *known == module)
     }
 
-    /// Modules that `lib.rs` declares and the table does not have, and the other way round.
+    /// Modules that `lib.rs` declares and the table does not list, and the other way round.
     pub(super) fn unlisted(&self, file: &str, library: &[Token<'_>]) -> Vec<Violation> {
         let declared: Vec<&Token<'_>> = library
             .iter()
@@ -156,8 +157,8 @@ impl Layers {
         unknown.chain(gone).collect()
     }
 
-    /// Looks at the tokens of one source file of the crate, tests left out. `inside` is its path below `src`; `seen` collects
-    /// the imports that are still allowed to point up.
+    /// Checks the tokens of one source file of the crate, without its tests. `inside` is its path below `src`; `seen`
+    /// collects the imports that are still allowed to point up.
     pub(super) fn check(
         &self,
         (file, inside): (&str, &str),
@@ -186,23 +187,23 @@ impl Layers {
         violations
     }
 
-    /// Imports that are allowed to point up, and that no file has any more.
+    /// Imports that are allowed to point up, but that no file contains any more.
     pub(super) fn gone(&self, seen: &BTreeSet<Upward>) -> Vec<Violation> {
         let gone = self.upward.iter().filter(|known| !seen.contains(*known));
         gone.map(|(from, to)| {
-            Violation::new(FILE, 1, format!("{from} uses {to} no more: take it out of the list"))
+            Violation::new(FILE, 1, format!("{from} no longer uses {to}: remove it from the list"))
         })
         .collect()
     }
 
-    /// The layers, highest first, in one line, and how many imports still point up.
+    /// The layers in one line, highest first, and the number of imports that still point up.
     pub(super) fn text(&self) -> String {
         let modules: Vec<&str> = self.modules.iter().rev().copied().collect();
         format!("{}: {} ({} imports point up)", self.package, modules.join(" > "), self.upward.len())
     }
 }
 
-/// The top-level module that a file belongs to, and how many `super` lead from it to the root; `None` for `lib.rs`.
+/// The top-level module of a file, and the number of `super` from it to the root; `None` for `lib.rs`.
 fn place(inside: &str) -> Option<(&str, usize)> {
     let path = inside.strip_suffix(".rs")?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -210,7 +211,8 @@ fn place(inside: &str) -> Option<(&str, usize)> {
     (module != "lib" && module != "main").then(|| (module, path.split('/').count()))
 }
 
-/// Where a path that begins at `at` goes on behind the crate's root: behind `crate::`, or as many `super::` as lead there.
+/// The position after the crate's root in a path that begins at `at`: after `crate::`, or after as many `super::` as
+/// lead to the root.
 fn root_path(tokens: &[Token<'_>], at: usize, depth: usize) -> Option<usize> {
     let step = ["super", ":", ":"];
     if matches(tokens, at, &["crate", ":", ":"]) {

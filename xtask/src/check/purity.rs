@@ -1,24 +1,25 @@
-//! Which files of the libraries reach outside the process: none, but for those of a table.
+//! Files of the libraries that use anything outside the process: only those in a table may do so.
 
 use std::collections::BTreeSet;
 
 use super::tokens::{Token, first_segments};
 use super::{Violation, matches};
 
-/// Where this table stands.
+/// The file that contains this table.
 const FILE: &str = "xtask/src/check/purity.rs";
 
-/// Modules of the standard library that reach outside the process or depend on when it runs.
+/// Modules of the standard library that use anything outside the process, or depend on the time at which it runs.
 const MODULES: [&str; 8] = ["env", "fs", "io", "net", "path", "process", "thread", "time"];
-/// The crate that asks the system for random numbers.
+/// The crate that gets random numbers from the system.
 const RANDOM: &str = "getrandom";
 /// Macros that write to a stream.
 const MACROS: [&str; 5] = ["dbg", "eprint", "eprintln", "print", "println"];
-/// What these modules have that reaches nothing: bytes in memory, which is how an image decoder wants them.
+/// Items of these modules that use nothing outside the process: bytes in memory, in the form that an image decoder
+/// needs.
 const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
-/// What a file, or all files of a folder, may use all the same: of [`MODULES`], or [`RANDOM`]. Of `io` and `path` most use no more
-/// than the types of errors and of arguments; `fs` is what opens files.
+/// Exceptions: what a file, or all files of a folder, may use of [`MODULES`] or [`RANDOM`]. Most files use only the
+/// types of errors and of arguments of `io` and `path`; `fs` opens files.
 pub(super) const MAY: [May; 26] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     ("crates/tdb-cells/src/error.rs", "io"),
@@ -27,12 +28,12 @@ pub(super) const MAY: [May; 26] = [
     ("crates/tdb-storage/src/stats.rs", "time"),
     ("crates/tdb-storage/src/storage/", "fs"),
     ("crates/tdb-storage/src/storage/", "path"),
-    // When a file was used last.
+    // The time when a file was last used.
     ("crates/tdb-storage/src/storage/local.rs", "time"),
-    // It waits, as what is far away does.
+    // It waits, to simulate a remote storage.
     ("crates/tdb-storage/src/testing/", "thread"),
     ("crates/tdb-cache/src/", "io"),
-    // Where a folder is, and how old what is in it; a `LocalStorage` opens the files.
+    // The path of a folder and the age of its contents; a `LocalStorage` opens the files.
     ("crates/tdb-cache/src/", "path"),
     ("crates/tdb-cache/src/folder.rs", "time"),
     ("crates/tdb-snapshot/src/", "io"),
@@ -48,7 +49,7 @@ pub(super) const MAY: [May; 26] = [
     ("crates/tdb-object-store/src/", "io"),
     // The runtime that requests are made on.
     ("crates/tdb-object-store/src/runtime.rs", "process"),
-    // How long a lease lasts, and whose it is.
+    // How long a lease lasts, and who has it.
     ("crates/tdb-object-store/src/lease.rs", "time"),
     ("crates/tdb-object-store/src/lease.rs", RANDOM),
     // Credentials and regions.
@@ -58,7 +59,7 @@ pub(super) const MAY: [May; 26] = [
 /// A file or a folder, and what it may use.
 pub(super) type May = (&'static str, &'static str);
 
-/// Looks at the tokens of one source file, tests left out. `used` collects what is used of the table.
+/// Checks the tokens of one source file, without its tests. `used` collects the rows of the table that are used.
 pub(super) fn check(
     file: &str,
     tokens: &[Token<'_>],
@@ -80,10 +81,13 @@ pub(super) fn check(
             report(token.line, format!("a library uses {}!, which writes to a stream", token.text));
         }
         if token.text == RANDOM && matches(tokens, next, &[":", ":"]) && !allowed(RANDOM) {
-            report(token.line, format!("{RANDOM} is used, and the table of who may does not list this file"));
+            report(
+                token.line,
+                format!("{RANDOM} is used, but the table of exceptions does not list this file"),
+            );
         }
         if token.text == "std" && matches(tokens, next, &["as"]) {
-            report(token.line, "std under another name hides what is used of it".to_owned());
+            report(token.line, "importing std under another name hides which parts are used".to_owned());
         }
         if token.text == "std" && matches(tokens, next, &[":", ":"]) {
             for module in first_segments(tokens, at.saturating_add(3)) {
@@ -91,7 +95,7 @@ pub(super) fn check(
                 let outside = MODULES.contains(&module.text) && !harmless && !allowed(module.text);
                 if module.text == "*" || outside {
                     let what = format!(
-                        "std::{} is used, and the table of who may does not list this file",
+                        "std::{} is used, but the table of exceptions does not list this file",
                         module.text
                     );
                     report(module.line, what);
@@ -102,7 +106,7 @@ pub(super) fn check(
     violations
 }
 
-/// Whether a file is the place of a row, or in it.
+/// Whether a file is the file of a row, or in the folder of a row.
 fn is_in(file: &str, place: &str) -> bool {
     file == place || place.ends_with('/') && file.starts_with(place)
 }
@@ -111,7 +115,7 @@ fn is_in(file: &str, place: &str) -> bool {
 pub(super) fn gone(may: &[May], used: &BTreeSet<May>) -> Vec<Violation> {
     let gone = may.iter().filter(|row| !used.contains(*row));
     gone.map(|(place, what)| {
-        Violation::new(FILE, 1, format!("{place} uses no {what} any more: take it out of the table"))
+        Violation::new(FILE, 1, format!("{place} no longer uses {what}: remove it from the table"))
     })
     .collect()
 }

@@ -1,14 +1,15 @@
-//! Files, functions and crates that have grown too large to be about one thing.
+//! Files and functions that are too large to have one purpose.
 
 use super::Violation;
 use super::tokens::Token;
 
-/// Lines that a file may have, its tests left out.
+/// Number of lines that a file may have, without its tests.
 const FILE_LINES: usize = 500;
-/// Lines that a function may have.
+/// Number of lines that a function may have.
 const FUNCTION_LINES: usize = 80;
 
-/// Functions and files that are still larger: the file, and the function's name or nothing. None may be added.
+/// Functions and files that are still larger: the file, and the function's name, which is empty for the file itself.
+/// None may be added.
 const LARGER: &[(&str, &str)] = &[
     ("crates/tdb-query/src/aggregate/sparse.rs", "run"),
     ("crates/tdb-snapshot/src/directory.rs", "commits"),
@@ -23,7 +24,7 @@ const LARGER: &[(&str, &str)] = &[
     ("crates/tdb-write/src/write/evolve.rs", "apply"),
 ];
 
-/// Looks at the tokens of one source file, tests left out.
+/// Checks the tokens of one source file, without its tests.
 pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
     let known = |name: &str| LARGER.contains(&(file, name));
     let mut violations: Vec<Violation> = functions(tokens)
@@ -51,7 +52,7 @@ fn functions<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = (&'a str, 
     })
 }
 
-/// The brace that closes the body of the function that the tokens begin with; `None` if it has no body.
+/// The closing brace of the body of the function at the start of the tokens; `None` if it has no body.
 fn body_end<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
     let mut depth = 0usize;
     for token in tokens {

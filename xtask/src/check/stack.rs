@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::{Violation, relative};
 
-/// The facade. Examples in the documentation of the crates below are those of a program, which uses it: they may depend on it for
-/// their tests.
+/// The facade. Examples in the documentation of lower crates are written for programs, which use the facade. Those
+/// crates may therefore depend on it in their tests.
 const FACADE: &str = "tdb-array";
 
-/// Crates that may use fewer of those below them than all: the crate, and all of the workspace that it may use.
+/// Crates that may not use all lower crates: the crate, and all crates of the workspace that it may use.
 const MAY_USE: [(&str, &[&str]); 11] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
     ("tdb-storage", &["tdb-codec"]),
-    // Names say which files never change.
+    // File names show which files never change.
     ("tdb-cache", &["tdb-codec", "tdb-fragment", "tdb-storage"]),
     (
         "tdb-snapshot",
@@ -90,7 +90,7 @@ pub(crate) struct Workspace {
     packages: Vec<Package>,
 }
 
-/// What the rules need to know of a package.
+/// The facts about a package that the rules need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Package {
     /// Its name.
@@ -105,16 +105,16 @@ pub(crate) struct Package {
     pub(crate) rust_version: String,
     /// Whether it has a binary to install.
     pub(crate) is_command: bool,
-    /// Whether a registry has it.
+    /// Whether it is published to a registry.
     pub(crate) is_published: bool,
-    /// Names of its dependencies, those of its tests left out.
+    /// Names of its dependencies, without those of its tests.
     pub(crate) uses: Vec<String>,
-    /// Names of its dependencies of every kind but the facade's for examples, with the manifest's line.
+    /// Names of all its dependencies, except the facade for examples, with their line in the manifest.
     dependencies: Vec<(String, usize)>,
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Runs `cargo metadata`.
     pub(crate) fn load(root: &Path) -> Result<Self, String> {
         let manifest = root.join("Cargo.toml");
         let text = fs::read_to_string(&manifest).map_err(|error| format!("Cargo.toml: {error}"))?;
@@ -155,7 +155,7 @@ impl Workspace {
         self.packages.iter().position(|package| package.name == name)
     }
 
-    /// Whether package `name` stands before package `other`.
+    /// Whether package `name` is before package `other`.
     pub(super) fn is_below(&self, name: &str, other: &str) -> bool {
         match (self.position(name), self.position(other)) {
             (Some(name), Some(other)) => name < other,
@@ -163,7 +163,8 @@ impl Workspace {
         }
     }
 
-    /// Dependencies, of whatever kind, on packages that do not stand before their user, or that the table does not list.
+    /// Dependencies of any kind on packages that are not before their user in the list, or that the table does not
+    /// list.
     pub(super) fn wrong_dependencies(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
         for package in &self.packages {
@@ -217,7 +218,7 @@ fn read_package(root: &Path, package: &Value) -> Result<Package, String> {
         version: text(package, "version").to_owned(),
         rust_version: text(package, "rust_version").to_owned(),
         is_command: array(package, "targets").any(|target| array(target, "kind").any(|kind| kind == "bin")),
-        // Null is every registry, an empty list none.
+        // Null means every registry, an empty list means none.
         is_published: package.get("publish").is_none_or(Value::is_null),
         uses,
         dependencies: names.map(|name| (name.clone(), line_of(&name))).collect(),

@@ -1,6 +1,6 @@
-//! Just enough of Rust's lexer to look at code without being fooled by comments, strings and tests.
+//! A minimal Rust lexer: enough to check code without matching comments, strings and tests.
 
-/// A word, a number or one character of punctuation. Comments, strings and character literals leave none.
+/// A word, a number or one punctuation character. Comments, strings and character literals produce no tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     /// The line it is on, from 1.
@@ -38,7 +38,7 @@ pub(super) fn tokenize(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Length in bytes of what `rest` begins with, and whether it is a token.
+/// Length in bytes of the first item in `rest`, and whether it is a token.
 fn next_len(rest: &str, first: char) -> (usize, bool) {
     let word = |c: char| !(c.is_alphanumeric() || c == '_');
     if rest.starts_with("//") {
@@ -81,7 +81,7 @@ fn block_comment_len(rest: &str) -> usize {
     rest.len()
 }
 
-/// Length of the plain, byte, C or raw string that `rest` begins with, if it does.
+/// Length of the plain, byte, C or raw string at the start of `rest`, if there is one.
 fn string_len(rest: &str) -> Option<usize> {
     let body = rest.trim_start_matches(['b', 'c']);
     let prefix = rest.len().saturating_sub(body.len());
@@ -123,7 +123,7 @@ fn quote_len(rest: &str) -> usize {
     }
 }
 
-/// The tokens without the items that `#[cfg(test)]` or `#[test]` stands before.
+/// The tokens without the items that are marked with `#[cfg(test)]` or `#[test]`.
 pub(super) fn without_tests(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
     let mut kept = Vec::with_capacity(tokens.len());
     let mut at = 0usize;
@@ -140,7 +140,7 @@ pub(super) fn without_tests(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
     kept
 }
 
-/// Where the item that begins at `at` ends: behind its first braces, or its semicolon.
+/// The end of the item that begins at `at`: after its first braces, or after its semicolon.
 fn item_end(tokens: &[Token<'_>], at: usize) -> usize {
     let mut depth = 0usize;
     for (index, token) in tokens.iter().enumerate().skip(at) {

@@ -1,18 +1,18 @@
-//! Version numbers stand in the gate table and nowhere else.
+//! Version numbers are allowed only in the gate table.
 //!
-//! `FormatVersion` has no order and compares with no integer, so what could smuggle a number in is short: making a
-//! version from a literal, taking the number out and computing with it, asking a gate for its number, or comparing
-//! a raw `version` before it became a `FormatVersion`.
+//! `FormatVersion` has no order and cannot be compared with integers, so there are few ways to use a version number
+//! elsewhere: creating a version from a literal, computing with the number of a version, reading the number of a gate,
+//! or comparing a raw `version` before it becomes a `FormatVersion`.
 
 use super::tokens::Token;
 use super::{Violation, matches};
 
-/// A structure with versions of its own (enumerations, current domains) names them so.
+/// The name for the version of a structure that has its own versions (enumerations, current domains).
 const OWN_VERSION: &str = "STRUCTURE_VERSION";
-/// What a number that is only written or shown may be followed by.
+/// The tokens that may follow a number that is only written or shown.
 const HARMLESS: [&str; 4] = [",", ")", ";", "}"];
 
-/// Looks at the tokens of one source file, tests left out.
+/// Checks the tokens of one source file, without its tests.
 pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
     let rules = [literal_version, number_taken, gate_number, all_versions, raw_comparison, constant];
     let mut violations: Vec<Violation> = Vec::new();
@@ -147,7 +147,8 @@ fn raw_comparison(tokens: &[Token<'_>], at: usize) -> Found {
     if contains || shown { WHAT } else { None }
 }
 
-/// What follows the first number of a pattern. (`f(version, 4, …)` is an ordinary call.)
+/// Whether the tokens after the first number of a pattern belong to a range or an arm. (`f(version, 4, …)` is an
+/// ordinary call.)
 fn range_or_arm(tokens: &[Token<'_>], at: usize) -> bool {
     matches(tokens, at, &["=", ">"]) || matches(tokens, at, &[".", "."]) || matches(tokens, at, &["|"])
 }

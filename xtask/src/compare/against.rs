@@ -1,10 +1,11 @@
-//! `cargo xtask compare --against COMMIT`: times the reads of another commit and of the present files, each with its own timing
-//! program.
+//! `cargo xtask compare --against COMMIT`: times the reads of another commit and of the current files, each with its
+//! own timing program.
 //!
-//! Three processes take turns, so that what else the machine does hits all alike: two of the old commit's program and one of the
-//! present one. Processes of one program differ as well (where their memory lies, what they did before), so that each case has
-//! several sittings, with new processes each. What the old ones differ by is what a difference must exceed to mean anything
-//! ([`judge`]). Every case's cells are compared, too. libtiledb is only needed to make arrays that are not there yet.
+//! Three processes take turns, so other load on the machine affects all of them alike: two of the old commit's program
+//! and one of the current one. Processes of one program also differ (in the position of their memory, and in what they
+//! did before), so each case has several sittings, each with new processes. A difference is significant only if it is
+//! larger than the difference between the old processes ([`judge`]). The cells of every case are compared as well.
+//! libtiledb is only needed to create missing arrays.
 
 mod commit;
 mod judge;
@@ -19,7 +20,7 @@ use crate::peer::repository_root;
 
 const USAGE: &str = "usage: cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
-/// How often new processes are started for a case.
+/// The number of times new processes are started for a case.
 const SITTINGS: usize = 5;
 
 struct Options {
@@ -38,7 +39,7 @@ impl Options {
             Self { commit: String::new(), only: Vec::new(), runs: 15, threads, data: None, build: None };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--against" => options.commit.clone_from(value()?),
                 "--only" => options.only.push(value()?.clone()),
@@ -52,7 +53,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The cases that have one of the words in their names; all, if there are no words.
+    /// The cases that have one of the words in their names; all cases if there are no words.
     fn cases(&self) -> Result<Vec<&'static Case>, String> {
         let wanted =
             |case: &&Case| self.only.is_empty() || self.only.iter().any(|words| case.name.contains(words));
@@ -64,7 +65,7 @@ impl Options {
     }
 }
 
-/// Entry point: `args` are the words after `cargo xtask compare`, `--against` among them.
+/// Entry point: `args` are the words after `cargo xtask compare`, including `--against`.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
@@ -110,7 +111,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     }
 }
 
-/// The folder of the arrays. Those that are missing are made by libtiledb; if none is, it is not asked for.
+/// The folder of the arrays. libtiledb creates missing arrays; if none is missing, libtiledb is not needed.
 fn data(root: &Path, chosen: Option<&PathBuf>, cases: &[&Case]) -> Result<PathBuf, String> {
     match chosen {
         Some(folder) if cases.iter().all(|case| case.folder(folder).is_dir()) => Ok(folder.clone()),
@@ -141,14 +142,14 @@ struct Sides {
     new: Worker,
 }
 
-/// What became of a case.
+/// The outcome of a case.
 enum Measured {
     Timed(Timed),
-    /// The old program cannot do it, in its words.
+    /// The old program cannot run it; contains its error.
     Unknown(String),
 }
 
-/// Times a case, each time with the processes that `start` starts.
+/// Times a case; `start` starts the processes of each sitting.
 fn measure(
     case: &Case,
     data: &Path,
@@ -172,7 +173,8 @@ fn measure(
             runs.div_ceil(SITTINGS).saturating_mul(if new.max(old) < SHORT { SHORT_RUNS } else { 1 });
         let [mut old, mut again, mut new] = [const { Vec::new() }; 3];
         for round in 0..rounds {
-            // Forth and back, from another one each time: what the one before leaves in the caches hits all alike.
+            // Forwards and backwards, beginning with another process each time, so the state of the caches after the
+            // previous process affects all alike.
             for turn in 0..3 {
                 let turn = if round % 2 == 0 { turn } else { 2 - turn };
                 let (worker, seconds) = match (round + turn) % 3 {
@@ -194,7 +196,7 @@ fn measure(
 mod tests {
     use super::*;
 
-    /// What comes out for a case where the programs are these of `fake_worker.sh`.
+    /// The outcome of a case whose programs are these programs of `fake_worker.sh`.
     fn measured(old: usize, new: usize) -> Measured {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/compare/against/fake_worker.sh");
         let fake = Program::new(script.into());

@@ -1,4 +1,4 @@
-//! What is read.
+//! The reads that are timed.
 
 use std::path::{Path, PathBuf};
 
@@ -6,41 +6,41 @@ use serde_json::{Value, json};
 
 /// One read of one array.
 pub(crate) struct Case {
-    /// How the table calls it.
+    /// Its name in the table.
     pub(crate) name: &'static str,
     array: &'static str,
-    /// The array's dimensions, and what is asked of each.
+    /// The array's dimensions, and the selection in each.
     ranges: Ranges,
     what: What,
-    /// Whether cells may share coordinates: no order is defined among those that do.
+    /// Whether cells may have equal coordinates: the order of such cells is not defined.
     ties: bool,
-    /// What no read can beat.
+    /// A lower bound for the time of a read.
     pub(crate) limit: Limit,
-    /// How often libtiledb is asked.
+    /// How often libtiledb runs the case.
     pub(crate) peer_runs: PeerRuns,
-    /// Whether it is run with one thread, too.
+    /// Whether it is also run with one thread.
     pub(crate) scales: bool,
 }
 
-/// What a read is compared with beside libtiledb.
+/// The lower bound that a read is compared with, in addition to libtiledb.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     None,
-    /// The files, copied out of the page cache into fresh memory.
+    /// Copying the files from the page cache into fresh memory.
     Files,
-    /// The codecs alone on the same chunks.
+    /// Only the codecs, on the same chunks.
     Codec,
 }
 
-/// How often libtiledb reads a case.
+/// The number of times libtiledb reads a case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerRuns {
     AsOurs,
-    /// Where a read takes it minutes.
+    /// For reads that take it minutes.
     Once,
 }
 
-/// What is asked of a dimension.
+/// The selection in a dimension.
 pub(crate) enum Asked {
     All,
     Numbers(i64, i64),
@@ -60,13 +60,13 @@ impl Asked {
 enum What {
     /// Opening and the non-empty domain.
     Open,
-    /// These fields, in this order, of cells that satisfy a condition.
+    /// These fields, in this order, of the cells for which a condition is true.
     Read(&'static [&'static str], &'static str, Option<&'static Condition>),
-    /// Functions, the fields they are of, and the bytes of their results, in the order that libtiledb wants.
+    /// Functions, their fields, and the bytes of their results, in the order that libtiledb expects.
     Aggregate(&'static [(&'static str, Option<&'static str>, usize)], &'static str),
 }
 
-/// A condition as tdb reads it, and as the peer does: fields, operators, and bytes in hexadecimal.
+/// A condition in the form of tdb, and in the form of the peer: fields, operators, and bytes in hexadecimal.
 struct Condition {
     text: &'static str,
     all_of: &'static [(&'static str, &'static str, &'static str)],
@@ -80,12 +80,12 @@ impl Condition {
 }
 
 impl Case {
-    /// Where the array is.
+    /// The path of the array.
     pub(crate) fn folder(&self, data: &Path) -> PathBuf {
         data.join(self.array)
     }
 
-    /// What it has in common with others: mostly the same code does the work.
+    /// The class of the case: cases of one class mostly run the same code.
     pub(crate) fn class(&self) -> &'static str {
         match &self.what {
             What::Open => "opening",
@@ -135,13 +135,13 @@ impl Case {
 
 type Ranges = &'static [(&'static str, Asked)];
 
-// libtiledb wants ranges for dense reads, so whole arrays are spelt out.
+// libtiledb needs ranges for dense reads, so the ranges of whole arrays are explicit.
 const PLANE: Ranges = &[("row", Asked::Numbers(0, 5119)), ("col", Asked::Numbers(0, 5119))];
-/// 100 × 100 cells in four tiles, aligned to nothing.
+/// 100 × 100 cells in four tiles, not aligned to tiles.
 const WINDOW: Ranges = &[("row", Asked::Numbers(2001, 2100)), ("col", Asked::Numbers(3045, 3144))];
 const CELL: Ranges = &[("row", Asked::Numbers(2500, 2500)), ("col", Asked::Numbers(3333, 3333))];
 const POINTS: Ranges = &[("x", Asked::All), ("y", Asked::All)];
-/// A tenth of the domain each way.
+/// A tenth of the domain in each dimension.
 const BOX: Ranges = &[("x", Asked::Numbers(450_123, 550_122)), ("y", Asked::Numbers(450_123, 550_122))];
 const SMALL_LINE: Ranges = &[("i", Asked::Numbers(0, 499_999))];
 const LINE: Ranges = &[("i", Asked::Numbers(0, 1_999_999))];
@@ -206,7 +206,7 @@ const fn aggregate(
     Case { what: What::Aggregate(aggregates, order), ..read(name, array, ranges, &[], order) }
 }
 
-/// One cell in some 3,300.
+/// About one of 3,300 cells.
 const RARE: Condition = Condition {
     text: "k == 7 and v > 0.7",
     all_of: &[("k", "==", "07000000"), ("v", ">", "666666666666e63f")],
@@ -217,12 +217,12 @@ const fn measured(name: &'static str, array: &'static str) -> Case {
     Case { what: What::Read(fields, UNORDERED, Some(&RARE)), ..read(name, array, POINTS, fields, UNORDERED) }
 }
 
-/// With what the codecs alone take.
+/// With the time of the codecs alone.
 const fn coded(case: Case) -> Case {
     Case { limit: Limit::Codec, ..case }
 }
 
-/// With one thread, too.
+/// Also with one thread.
 const fn scaling(case: Case) -> Case {
     Case { scales: true, ..case }
 }

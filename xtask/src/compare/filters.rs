@@ -1,8 +1,8 @@
-//! `cargo xtask compare filters`: one filter at a time, the same cells written whole and read whole by both libraries.
+//! `cargo xtask compare filters`: one filter at a time; both libraries write and read whole arrays of the same cells.
 //!
-//! Each case is a 1-D dense array of one attribute and about 200 MB. By turns tdb and libtiledb write it, each its own, and
-//! then read it; once, untimed, each reads what the other wrote, and all cells must agree. A filter's share of the time is
-//! the array's time less that of the same cells without a filter.
+//! Each case is a 1-D dense array of one attribute and about 200 MB. tdb and libtiledb take turns to write it, each to
+//! its own array, and then to read it. Once, untimed, each reads the other's array, and all cells must be equal. A
+//! filter's share of the time is the array's time minus the time for the same cells without a filter.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,18 +17,18 @@ use crate::peer::repository_root;
 
 const USAGE: &str = "usage: cargo xtask compare filters [--only SUBSTR] [--runs N] [--threads N,…] [--data DIR] \
                      [--arrays DIR] [--write-docs]";
-/// Bytes of a value tile, about.
+/// Approximate number of bytes of a value tile.
 const TILE: u64 = 1 << 20;
 
 /// One filter on one column of cells.
 struct Case {
-    /// How the table calls it.
+    /// Its name in the table.
     name: &'static str,
     column: &'static str,
     datatype: &'static str,
     size: u64,
     var: bool,
-    /// As the peer's API has it; `None` for no filter.
+    /// The filter in the form of the peer's API; `None` for no filter.
     filter: fn() -> Option<Value>,
 }
 
@@ -114,7 +114,7 @@ impl Options {
             Self { only: String::new(), runs: 3, threads, data: None, arrays, write_docs: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--runs" => options.runs = super::count(arg, value()?)?,
@@ -129,13 +129,13 @@ impl Options {
             }
         }
         if options.write_docs && !options.only.is_empty() {
-            return Err("--write-docs wants all cases: leave --only out".into());
+            return Err("--write-docs needs all cases: do not use --only".into());
         }
         Ok(options)
     }
 }
 
-/// What was measured of one case: writing and reading, tdb and libtiledb.
+/// The measurements of one case: writing and reading, tdb and libtiledb.
 struct Row {
     name: &'static str,
     column: &'static str,
@@ -151,7 +151,7 @@ struct Row {
 pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
-    // The cells without a filter are always measured beside those with one.
+    // The cells without a filter are always measured in addition to those with one.
     let wanted = |case: &&Case| title(case).contains(&options.only);
     let columns: Vec<&str> = CASES.iter().filter(wanted).map(|case| case.column).collect();
     let chosen: Vec<&Case> = CASES
@@ -217,7 +217,7 @@ fn title(case: &Case) -> String {
     format!("{}, {}", case.name, case.column)
 }
 
-/// Where arrays lie.
+/// The folder of the arrays.
 pub(super) fn place(folder: &Path) -> &'static str {
     if folder.starts_with("/dev/shm") { "memory (tmpfs)" } else { "the file system, in its cache" }
 }
@@ -310,7 +310,7 @@ fn measure(
     Ok(row)
 }
 
-/// Bytes of all files below a folder.
+/// Number of bytes of all files below a folder.
 pub(super) fn size_of_folder(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.fold(0, |sum, entry| {

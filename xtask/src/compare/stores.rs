@@ -1,8 +1,8 @@
-//! `cargo xtask compare stores`: tdb and libtiledb on a server that is far away.
+//! `cargo xtask compare stores`: tdb and libtiledb on a remote server.
 //!
-//! moto (S3) runs on the loopback interface, behind a proxy that lets every request wait and counts them. Both sides make as many
-//! requests at once. Each operation opens the array anew; both sides return the same bytes. A whole read is also timed as what
-//! its requests alone take.
+//! moto (S3) runs on the loopback interface, behind a proxy that delays and counts every request. Both sides make the
+//! same number of requests at once. Each operation opens the array again; both sides return the same bytes. For a whole
+//! read, the time of its requests alone is measured as well.
 
 mod arrays;
 mod proxy;
@@ -37,29 +37,29 @@ is one link in the longest chain of requests that wait for each other. The last 
 store's client alone takes for ranges of the data files like tdb's.
 ";
 
-/// Fields with the bytes of a value, ranges of dimensions.
+/// Fields with the number of bytes of a value, and ranges of dimensions.
 struct Query {
     fields: &'static [(&'static str, usize)],
     ranges: &'static [(i64, i64)],
-    /// Cells have this field above that.
+    /// Cells whose value of this field is above this number.
     above: Option<(&'static str, f64)>,
 }
 
-/// What is done on the server.
+/// The operations on the server.
 enum What {
     Read(Query),
-    /// So many fragments of a few cells, each by a writer that is opened for it.
+    /// This many fragments of a few cells; a writer is opened for each.
     Append(u32),
 }
 
-/// An operation on an array, which [`arrays::make`] knows by name.
+/// An operation on an array; [`arrays::make`] creates the array from its name.
 struct Case {
     name: &'static str,
     array: &'static str,
     what: What,
-    /// Those that take libtiledb a minute are run once.
+    /// Cases that take libtiledb a minute are run once.
     once: bool,
-    /// Whether its requests are also timed alone.
+    /// Whether the time of its requests alone is measured as well.
     plain: bool,
 }
 
@@ -124,7 +124,7 @@ impl Options {
         let mut options = Self { only: String::new(), runs: 3, delay, show: false, write_docs: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--runs" => options.runs = super::count(arg, value()?)?,
@@ -135,13 +135,13 @@ impl Options {
             }
         }
         if options.write_docs && !options.only.is_empty() {
-            return Err("--write-docs wants all cases: leave --only out".into());
+            return Err("--write-docs needs all cases: do not use --only".into());
         }
         Ok(options)
     }
 }
 
-/// What was measured of one side.
+/// The measurements of one side.
 #[derive(Default)]
 struct Measured {
     seconds: Vec<f64>,
@@ -156,7 +156,7 @@ impl Measured {
     }
 }
 
-/// What was measured of a case.
+/// The measurements of a case.
 struct Row {
     name: &'static str,
     tdb: Measured,
@@ -223,7 +223,7 @@ fn far_options(server: &Server, proxy: &Proxy) -> Vec<(&'static str, String)> {
     options
 }
 
-/// libtiledb, with as many requests at once as tdb makes.
+/// libtiledb, with the same number of concurrent requests as tdb.
 fn start_peer(root: &Path, proxy: &Proxy) -> Result<Worker, String> {
     let requests = REQUESTS.to_string();
     let config = [
@@ -261,7 +261,7 @@ fn measure(
     let runs = if case.once { 1 } else { options.runs };
     match &case.what {
         What::Read(query) => {
-            // Once without counting: connections are there, and the peer's buffers get the right size.
+            // Once without counting, to open connections and to give the peer's buffers the right size.
             let (_, cells) = read(query, &storage)?;
             describe(query, &cells, &mut request)?;
             proxy.take();
@@ -280,7 +280,7 @@ fn measure(
                     return Err("tdb and libtiledb read other cells".into());
                 }
                 if case.plain {
-                    // A client of its own: connections belong to a runtime.
+                    // A separate client, because connections belong to a runtime.
                     let alone = open(&server.url(&format!("tdb/{}", case.array)), far_options(server, proxy));
                     let alone = alone.map_err(said)?;
                     let begun = Instant::now();
@@ -306,7 +306,7 @@ fn measure(
     Ok(row)
 }
 
-/// What went through the proxy; the last count is made a moment after the answer.
+/// The counts of the proxy; the last count is made a moment after the answer.
 fn settled(proxy: &Proxy) -> Traffic {
     std::thread::sleep(Duration::from_millis(20));
     proxy.take()
@@ -326,7 +326,7 @@ fn read(query: &Query, storage: &Arc<dyn WriteStorage>) -> Result<(Array, Cells)
     Ok((array, cells))
 }
 
-/// Completes the request to the peer, whose buffers have the sizes that these cells take.
+/// Completes the request to the peer, whose buffers have the sizes of these cells.
 fn describe(query: &Query, cells: &Cells, request: &mut Value) -> Result<(), String> {
     let request = request.as_object_mut().ok_or("a request is an object")?;
     let mut sizes = serde_json::Map::new();
@@ -346,7 +346,7 @@ fn describe(query: &Query, cells: &Cells, request: &mut Value) -> Result<(), Str
     Ok(())
 }
 
-/// The digest of all fields' bytes, as the peer makes it.
+/// The digest of all fields' bytes, computed as in the peer.
 fn content(query: &Query, cells: &Cells) -> Result<String, String> {
     let mut digest = Sha256::new();
     for (name, _) in query.fields {
@@ -384,7 +384,8 @@ fn append_by_peer(
     Ok(())
 }
 
-/// Gets the data files of an array, in requests like tdb's and at the same time, by the client of the store alone.
+/// Reads the data files of an array with only the store's client, in requests like those of tdb and with the same
+/// concurrency.
 fn plain(storage: &ObjectStorage) -> Result<(), String> {
     const MOST: u64 = 16 << 20;
     let mut ranges = Vec::new();

@@ -56,7 +56,7 @@ impl Sample {
     }
 }
 
-/// The one in the middle; `None` of nothing.
+/// The median; `None` if there are no values.
 pub(crate) fn median(seconds: &[f64]) -> Option<f64> {
     let mut sorted = seconds.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -69,7 +69,7 @@ pub(crate) fn median(seconds: &[f64]) -> Option<f64> {
     }
 }
 
-/// What was measured of one case.
+/// The measurements of one case.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) cells: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Row {
     pub(crate) peer: Sample,
     pub(crate) copy: Sample,
     pub(crate) limit: Sample,
-    /// How the two sides' cells differ, if they do.
+    /// The difference between the two sides' cells; `None` if they are equal.
     pub(crate) wrong: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl Row {
     }
 }
 
-/// From how many cells on a time for each of them says anything.
+/// The smallest number of cells for which a time per cell is meaningful.
 const MANY: u64 = 100_000;
 
 const HEADINGS: [&str; 12] = [
@@ -151,7 +151,7 @@ const HEADINGS: [&str; 12] = [
     "libtiledb peak",
 ];
 
-/// Where and how it was measured.
+/// The machine and the settings of a measurement.
 pub(crate) struct Conditions(String);
 
 impl Conditions {
@@ -198,7 +198,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// Lines of columns for a terminal: the first column to the left, the others to the right.
+/// Lines of columns for a terminal: the first column is left-aligned, the others right-aligned.
 pub(crate) fn aligned<L: AsRef<[String]>>(lines: &[L]) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for line in lines.iter().map(AsRef::as_ref) {
@@ -248,12 +248,13 @@ pub(crate) fn markdown_of<L: AsRef<[String]>>(lines: &[L]) -> String {
     text
 }
 
-/// Puts the table between the marks of the page, which is made if there is none.
+/// Writes the table between the marks of the page; the page is created if it does not exist.
 pub(crate) fn write_docs(page: &Path, rows: &[Row], conditions: &Conditions) -> Result<(), String> {
     put_between(page, (BEGIN, END), INTRODUCTION, &markdown(rows, conditions))
 }
 
-/// Puts a text between two marks of a page. Where the page has no such marks, they go to its end, behind `introduction`.
+/// Writes a text between two marks of a page. If the page does not have these marks, they are appended after
+/// `introduction`.
 pub(crate) fn put_between(
     page: &Path,
     (begin, end): (&str, &str),

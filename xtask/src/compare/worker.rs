@@ -1,8 +1,8 @@
-//! The tdb side of `cargo xtask compare`: reads requests on standard input, answers each with a line of JSON.
+//! The tdb side of `cargo xtask compare`: reads requests from standard input and answers each with a line of JSON.
 //!
-//! A program of its own, built with the release profile by `super::workers`; the only argument is the number of
-//! threads. Every timed request opens the array anew and ends with the cells in memory; results are given back
-//! before the next one begins, outside its time. `xtask/peer/compare_peer.py` speaks the same protocol:
+//! A separate program, built with the release profile by `super::workers`; the only argument is the number of threads.
+//! Every timed request opens the array again and ends with the cells in memory; results are dropped before the next
+//! request begins, outside its time. `xtask/peer/compare_peer.py` uses the same protocol:
 //!
 //! ```text
 //! {"op": "read", "array": path, "fields": [...], "order": "row-major" | …, "ranges": [null | [lo, hi], ...],
@@ -13,7 +13,7 @@
 //! {"op": "load" | "write" | "consolidate", …}: see `worker_write`
 //! {"op": "codec" | "files", …}: see `worker_limit`; {"op": "filter" | "sort" | "store", …}: see `worker_least`
 //! {"op": "memory"}               -> {"resident"} of this process now, in KiB
-//! {"op": "copy", "bytes": n}     -> {"seconds"} a copy of so many bytes into fresh memory takes with all threads
+//! {"op": "copy", "bytes": n}     -> {"seconds"} of a copy of n bytes into fresh memory with all threads
 //! ```
 
 mod worker_least;
@@ -34,20 +34,20 @@ use self::worker_write::Input;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// What the last request returned.
+/// The result of the last request.
 enum Last {
     Nothing,
     Cells { cells: Cells, positions: Positions },
     Domain(String),
 }
 
-/// What an order fixes.
+/// What an order determines.
 enum Positions {
     /// Nothing.
     Free,
-    /// The place of every cell.
+    /// The position of every cell.
     OfCells,
-    /// The place of these fields' values; cells that agree in them may be in any order.
+    /// The positions of these fields' values; cells with equal values of these fields may be in any order.
     Of(Vec<String>),
 }
 
@@ -151,7 +151,7 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
     }
 }
 
-/// A read, as asked for.
+/// A read, as requested.
 struct Query<'a> {
     array: &'a str,
     fields: Vec<&'a str>,
@@ -198,7 +198,7 @@ fn list<'r>(request: &'r Value, name: &str) -> Fallible<&'r Vec<Value>> {
     Ok(request.get(name).and_then(Value::as_array).ok_or_else(|| format!("the request has no {name}"))?)
 }
 
-/// What is asked for: functions and their fields.
+/// The requested functions and their fields.
 fn aggregates(request: &Value) -> Fallible<Vec<Aggregate>> {
     let one = |asked: &Value| {
         let part = |index: usize| asked.get(index).and_then(Value::as_str).unwrap_or_default();
@@ -231,7 +231,7 @@ fn integer(bytes: &[u8]) -> Fallible<i64> {
     Ok(i64::from_le_bytes(bytes.try_into()?))
 }
 
-/// Cells, bytes, and what the peer needs to know to set its buffers up.
+/// Cells, bytes, and the sizes that the peer needs to set up its buffers.
 fn describe(cells: &Cells) -> Map<String, Value> {
     let mut bytes = 0usize;
     let (mut sizes, mut widths) = (Map::new(), Vec::new());
@@ -250,9 +250,9 @@ fn describe(cells: &Cells) -> Map<String, Value> {
     answer
 }
 
-/// A digest of all cells: the sum of one hash a cell, so that the order of unordered results does not matter. For
-/// ordered ones the hash of a cell includes its position; where cells may tie, a second sum has the positions of
-/// what decides the order.
+/// A digest of all cells: the sum of one hash for each cell, so the order of unordered results does not matter. For
+/// ordered results, the hash of a cell includes its position; if cells may tie, a second sum contains the positions of
+/// the values that determine the order.
 fn hash(cells: &Cells, positions: &Positions) -> Fallible<String> {
     Ok(match positions {
         Positions::Free => format!("{:016x}", sum(cells, |_| true, false)?),
@@ -278,7 +278,8 @@ fn sum(cells: &Cells, with: impl Fn(&Column) -> bool, ordered: bool) -> Fallible
     }))
 }
 
-/// A cell as one number: its little-endian bytes if it has a fixed size of 8 or fewer, else a polynomial of them.
+/// A cell as one number: its little-endian bytes if it has a fixed size of 8 or fewer, otherwise a polynomial of its
+/// bytes.
 fn value(column: &Column, index: usize) -> Option<u64> {
     const POWER: u64 = 0x0100_0000_01b3;
     let bytes = column.cell(index)?;
@@ -304,7 +305,7 @@ const fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Seconds that copying `bytes` bytes into fresh memory takes: what no read of as many can beat.
+/// Seconds that copying `bytes` bytes into fresh memory takes: a lower bound for reads of that many bytes.
 fn copy(bytes: usize, threads: usize) -> f64 {
     let from = vec![1u8; bytes];
     let started = Instant::now();
@@ -325,15 +326,15 @@ fn copy(bytes: usize, threads: usize) -> f64 {
     seconds
 }
 
-/// A number of KiB from this process's status.
+/// A number in KiB from this process's status.
 fn status(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Makes the peak of resident memory begin anew, where the system lets it.
+/// Resets the peak of resident memory, if the system allows it.
 fn reset_peak() {
-    // Without it peaks are those of the whole run so far: still an upper bound.
+    // If it is not allowed, peaks are those of the whole run so far, which is still an upper bound.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }

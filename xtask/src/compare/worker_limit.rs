@@ -1,4 +1,4 @@
-//! What no read can beat: the codecs alone on an array's chunks, and its files copied out of the page cache.
+//! Lower bounds for reads: only the codecs on an array's chunks, and copying its files from the page cache.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -25,8 +25,8 @@ pub(super) struct Coded {
     pub(super) encoder: Encoder,
 }
 
-/// `{"op": "codec", "array", "fields"}`: seconds to decode all chunks of the fields' files, which are in memory already,
-/// each into memory that its thread uses over and over.
+/// `{"op": "codec", "array", "fields"}`: seconds to decode all chunks of the fields' files, which are already in
+/// memory, each into memory that its thread reuses.
 pub(crate) fn codec(request: &Value, threads: usize) -> Fallible<Value> {
     let files = files(request)?;
     let bytes = files.iter().map(|file| Ok(fs::read(&file.path)?)).collect::<Fallible<Vec<_>>>()?;
@@ -70,7 +70,7 @@ pub(crate) fn codec(request: &Value, threads: usize) -> Fallible<Value> {
     }
 }
 
-/// `{"op": "files", "array", "fields"}`: seconds to copy the fields' files out of the page cache into fresh memory.
+/// `{"op": "files", "array", "fields"}`: seconds to copy the fields' files from the page cache into fresh memory.
 pub(crate) fn files_copied(request: &Value, threads: usize) -> Fallible<Value> {
     let files = files(request)?;
     let mut pieces = Vec::new();
@@ -106,7 +106,7 @@ pub(crate) fn files_copied(request: &Value, threads: usize) -> Fallible<Value> {
     })
 }
 
-/// Bytes of all files below a folder.
+/// Number of bytes of all files below a folder.
 pub(super) fn size_of_folder(folder: &Path) -> Fallible<u64> {
     let mut sum = 0u64;
     for entry in fs::read_dir(folder)? {

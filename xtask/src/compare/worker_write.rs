@@ -1,4 +1,4 @@
-//! Writing, for the worker.
+//! The worker's requests for writing.
 //!
 //! ```text
 //! {"op": "load", "columns": [{"name", "data": path, "offsets": path | null}, …]}
@@ -8,8 +8,8 @@
 //! {"op": "consolidate", "array": path, "synced": bool}      -> {"seconds"}
 //! ```
 //!
-//! Schemas are those of `xtask/peer/capi.py`, as far as these arrays need them. Cells are written in pieces of equal size:
-//! in a dense array along its first dimension, with `box`, else unordered.
+//! Schemas have the form of `xtask/peer/capi.py`, as far as these arrays need it. Cells are written in pieces of equal
+//! size: with `box`, along the first dimension of a dense array; otherwise unordered.
 
 use core::ops::ControlFlow;
 use std::fs;
@@ -34,11 +34,11 @@ pub(super) struct Input {
 struct InputColumn {
     name: String,
     values: Vec<u8>,
-    /// One more than cells.
+    /// One more than there are cells.
     offsets: Option<Vec<u64>>,
 }
 
-/// What is written at once: bounds of a dense one, and cells.
+/// One write: the bounds of a dense write, and cells.
 struct Piece<'a> {
     bounds: Vec<(&'a str, i64, i64)>,
     columns: Vec<WriteColumn<'a>>,
@@ -68,7 +68,7 @@ impl Input {
         Ok(column.values.as_chunks::<8>().0.iter().map(|value| i64::from_le_bytes(*value)).collect())
     }
 
-    /// Writes them as an array, and says how long it took.
+    /// Writes them as an array, and returns the time it took.
     pub(super) fn write(&self, request: &Value, threads: usize) -> Fallible<Value> {
         let path = text(request, "array")?;
         if fs::exists(path)? {
@@ -145,7 +145,7 @@ impl Piece<'_> {
     }
 }
 
-/// Makes one fragment of all.
+/// Consolidates all fragments into one.
 pub(super) fn consolidate(request: &Value, threads: usize) -> Fallible<Value> {
     let path = text(request, "array")?;
     let started = Instant::now();
@@ -223,7 +223,7 @@ fn pipeline(value: &Value, name: &str) -> Fallible<Pipeline> {
     Ok(Pipeline::new(filters.map(filter).collect::<Fallible<_>>()?))
 }
 
-/// A filter as the peer's API has it.
+/// A filter in the form of the peer's API.
 fn filter(value: &Value) -> Fallible<Filter> {
     let option = |name: &str| value.get(name).and_then(Value::as_f64);
     let level = value.get("level").and_then(Value::as_i64).map_or(Ok(-1), i32::try_from)?;

@@ -1,4 +1,4 @@
-//! The two processes that are timed, and what they need: a Python environment, the data, a release build.
+//! The two timed processes and their requirements: a Python environment, the data, a release build.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -7,12 +7,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-/// What is installed beside Python.
+/// The packages that are installed in addition to Python.
 const PACKAGES: [&str; 2] = ["tiledb==0.36.1", "numpy"];
 
 const WORKER: &str = "tdb-compare-worker";
 
-/// The folder of everything that is made once: `$TDB_COMPARE`, or `tdb-compare` in the user's cache.
+/// The folder of everything that is created only once: `$TDB_COMPARE`, or `tdb-compare` in the user's cache.
 fn cache() -> Result<PathBuf, String> {
     let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = var("TDB_COMPARE")
@@ -36,13 +36,13 @@ fn python(cache: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// The Python with libtiledb, and the folder of the arrays that are read: `data`, if one was chosen. Those that are not there
-/// yet are made.
+/// The Python with libtiledb, and the folder of the arrays that are read: `data`, if it was given. Missing arrays are
+/// created.
 pub(crate) fn arrays(root: &Path, data: Option<PathBuf>) -> Result<(PathBuf, PathBuf), String> {
     prepared(root, data, "data", "compare_data.py", &[])
 }
 
-/// The same of columns of cells; `used` is "filters" or "writes".
+/// The same for columns of cells; `used` is "filters" or "writes".
 pub(crate) fn columns(root: &Path, data: Option<PathBuf>, used: &str) -> Result<(PathBuf, PathBuf), String> {
     prepared(root, data, "columns", "compare_columns.py", &["--for", used])
 }
@@ -63,7 +63,7 @@ fn prepared(
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
-    // What is printed on the way is progress: the table alone goes to standard output.
+    // Output of this process is progress, so it goes to standard error; only the table goes to standard output.
     let status = command
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdin(Stdio::null())
@@ -79,13 +79,13 @@ pub(crate) struct Worker {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     name: &'static str,
-    /// The version it states.
+    /// The version that the process reports.
     pub(crate) version: String,
     /// Resident memory before the first request, in KiB.
     pub(crate) resident: u64,
 }
 
-/// An answer; numbers that it lacks are 0.
+/// An answer; missing numbers are 0.
 pub(crate) struct Answer {
     pub(crate) seconds: f64,
     pub(crate) cells: u64,
@@ -96,7 +96,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Resident memory now, in KiB, of an answer that has it.
+    /// Current resident memory in KiB, if the answer contains it.
     pub(crate) fn resident(&self) -> u64 {
         self.json.get("resident").and_then(Value::as_u64).unwrap_or(0)
     }
@@ -151,7 +151,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The end of its input ends a worker; one that is stuck is not waited for.
+        // A worker ends when its input ends; this does not wait for a worker that hangs.
         self.input = None;
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             let _ = self.child.kill();
@@ -186,7 +186,7 @@ pub(crate) fn tdb(root: &Path, threads: usize) -> Result<Worker, String> {
 pub(crate) struct Program(PathBuf);
 
 impl Program {
-    /// One that is there already.
+    /// A program that already exists.
     #[cfg(test)]
     pub(crate) const fn new(path: PathBuf) -> Self {
         Self(path)
@@ -197,7 +197,7 @@ impl Program {
         self.start_as("tdb", threads)
     }
 
-    /// Starts it under a name of its own, which its errors bear.
+    /// Starts it under the given name, which its errors contain.
     pub(crate) fn start_as(&self, name: &'static str, threads: usize) -> Result<Worker, String> {
         Worker::start(name, Command::new(&self.0).arg(threads.to_string()))
     }
@@ -212,7 +212,7 @@ pub(crate) fn build_tdb(root: &Path) -> Result<Program, String> {
 
 /// Builds tdb's side from the files below `root`, which may be another commit's, in a target folder.
 ///
-/// A package of its own, so that xtask itself needs none of the crates it checks. Its manifest is written here: it
+/// It is a separate package, so xtask itself needs none of the crates that it checks. Its manifest is written here: it
 /// has the workspace's release profile and its locked dependencies.
 pub(crate) fn build_in(root: &Path, target: &Path) -> Result<Program, String> {
     let package = target.join("compare-worker");

@@ -1,7 +1,7 @@
 //! `cargo xtask compare writes`: arrays written, appended to and consolidated by both libraries.
 //!
-//! By turns tdb and libtiledb write the same cells, each an array of its own, or consolidate a copy of the same fragments.
-//! Once, untimed, each reads what both wrote, and all cells must agree.
+//! tdb and libtiledb take turns to write the same cells, each to its own array, or to consolidate a copy of the same
+//! fragments. Once, untimed, each reads what both wrote, and all cells must be equal.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,24 +19,24 @@ const USAGE: &str = "usage: cargo xtask compare writes [--only SUBSTR] [--runs N
 
 /// A write or a consolidation.
 struct Case {
-    /// How the table calls it.
+    /// Its name in the table.
     name: &'static str,
     /// Fields and the columns of their cells.
     columns: &'static [(&'static str, &'static str)],
-    /// As the peer's API has it.
+    /// In the form of the peer's API.
     schema: fn() -> Value,
-    /// What of each dimension of a dense array is written.
+    /// The part of each dimension of a dense array that is written.
     bounds: &'static [(i64, i64)],
-    /// Writes in a row, of equal parts of the cells.
+    /// Number of consecutive writes, each of an equal part of the cells.
     pieces: u64,
     how: How,
-    /// Whether its codecs are timed alone.
+    /// Whether the time of its codecs alone is measured as well.
     filtered: bool,
     /// Dimensions, with their extents, by which its cells are sorted.
     sorted: &'static [(&'static str, i64)],
 }
 
-/// How a case's cells become what is timed.
+/// What is timed with a case's cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// Written; in several pieces, the array is opened for each.
@@ -45,7 +45,7 @@ enum How {
     KeptOpen,
     /// Written to a file system on a disk; with `true` tdb forces files to it.
     OnDisk(bool),
-    /// Written in pieces before, then consolidated.
+    /// Written in pieces beforehand, then consolidated.
     Consolidate,
 }
 
@@ -133,7 +133,7 @@ fn shuffled_zstd() -> Value {
     json!([{"type": "byteshuffle"}, {"type": "zstd"}])
 }
 
-/// A dimension of 64-bit integers, as the peer's API has it.
+/// A dimension of 64-bit integers, in the form of the peer's API.
 pub(super) fn integers(name: &str, (low, high): (i64, i64), extent: i64, filters: Value) -> Value {
     let hex = |value: i64| value.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     json!({
@@ -212,7 +212,7 @@ impl Options {
             Self { only: String::new(), runs: 3, threads, data: None, arrays, disk, write_docs: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value\n{USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--runs" => options.runs = super::count(arg, value()?)?,
@@ -225,7 +225,7 @@ impl Options {
             }
         }
         if options.write_docs && !options.only.is_empty() {
-            return Err("--write-docs wants all cases: leave --only out".into());
+            return Err("--write-docs needs all cases: do not use --only".into());
         }
         Ok(options)
     }
@@ -242,7 +242,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let mut conditions = None;
     for case in cases {
         eprintln!("{}", case.name);
-        // Workers of its own, so that a case's memory is its own.
+        // Separate workers, so the memory is that of this case only.
         let mut tdb = program.start(options.threads)?;
         let mut peer = workers::peer(&root, &python, options.threads)?;
         let row = measure(case, &data, &options, &mut tdb, &mut peer);
@@ -282,7 +282,7 @@ forces no folder, so that a loss of power may take the names of files it forced.
 their folders and the folder of commits, in the order in which a commit may rely on them.
 ";
 
-/// What takes libtiledb longer, in seconds, it does once.
+/// Operations that take libtiledb more seconds than this are run once.
 const SLOW: f64 = 5.0;
 
 struct Row {
@@ -349,7 +349,7 @@ fn measure(
         wrong: None,
     };
     if case.how == How::Consolidate {
-        // What was consolidated lies beside.
+        // The fragments that were consolidated are still stored next to the new one.
         row.stored = row.stored.map(|bytes| bytes.saturating_sub(size_of_folder(&source)));
     }
     let mut hashes = BTreeSet::new();
@@ -424,17 +424,17 @@ fn read(case: &Case, array: &Path) -> Value {
     })
 }
 
-/// A folder that goes away with this.
+/// A folder that is removed when this is dropped.
 struct Cleared<'a>(&'a Path);
 
 impl Drop for Cleared<'_> {
     fn drop(&mut self) {
-        // What cannot be removed lies in a folder for temporary files.
+        // Files that cannot be removed remain in the folder for temporary files.
         let _ = fs::remove_dir_all(self.0);
     }
 }
 
-/// Makes a folder a copy of another one.
+/// Replaces a folder by a copy of another one.
 fn replace(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;

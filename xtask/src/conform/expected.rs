@@ -1,7 +1,7 @@
-//! What libtiledb read from an array, as `xtask/peer/expect.py` writes it, against what tdb reads.
+//! Compares what libtiledb read from an array, in the form of `xtask/peer/expect.py`, with what tdb reads.
 //!
-//! The rules are those of `xtask/fixtures/README.md`: floats by their bits, no value under validity 0, and positions
-//! as far as the query's order fixes them.
+//! The rules are those of `xtask/fixtures/README.md`: floats by their bits, no value under validity 0, and positions as
+//! far as the query's order determines them.
 
 use std::path::Path;
 
@@ -14,33 +14,33 @@ use tdb_schema::Range;
 /// A cell as the bytes of its fields; `None` is null.
 pub(crate) type Cell = Vec<Option<Vec<u8>>>;
 
-/// Neither the release that wrote an array nor the newest reads it.
+/// Neither the release that wrote an array nor the newest release can read it.
 const UNREAD: &str = "no libtiledb reads it";
-/// And its writer put the validity of cells into the tiles of others, which tdb sees in the first tile and the last
-/// (docs/correctness_issues.md).
+/// In addition, its writer stored the validity of cells in the tiles of other cells, which tdb detects in the first and
+/// the last tile (docs/correctness_issues.md).
 const SHIFTED: &str = "Validity in the wrong tiles";
-/// How a query differs whose cells tdb returns as they were written.
+/// The note on a query that differs, but for which tdb returns the cells as they were written.
 pub(crate) const NO_RULE: &str = "libtiledb does not return what was written, tdb does, and no rule says why";
 
-/// What was compared, and what differed.
+/// The comparisons and the differences.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Queries whose cells are equal.
     pub(crate) equal: usize,
-    /// Queries whose cells are not: where they stand in the file, and how they differ.
+    /// Queries whose cells are not equal: their positions in the file, and the differences.
     pub(crate) differing: Vec<(usize, String)>,
-    /// How often array metadata and non-empty domain, at some time, are equal.
+    /// How often array metadata and the non-empty domain, at some time, are equal.
     pub(crate) facts_equal: usize,
     /// Array metadata and non-empty domains that are not equal.
     pub(crate) facts: Vec<String>,
-    /// Queries that libtiledb does not answer with what was written, and tdb does, or that nothing decides: the rules whose
-    /// conditions they meet.
+    /// Queries for which tdb returns what was written and libtiledb does not, or for which the correct answer is
+    /// unknown: the rules that apply to them.
     pub(crate) written: Vec<Vec<String>>,
-    /// Queries that tdb does not answer with what was written, nor does libtiledb.
+    /// Queries for which neither tdb nor libtiledb returns what was written.
     pub(crate) unlike: Vec<String>,
 }
 
-/// Reads the array for every query of `expected` and compares.
+/// Reads the array for every query of `expected` and compares the results.
 pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
     let mut outcome = Outcome::default();
     for (index, query) in list(expected, "queries").iter().enumerate() {
@@ -52,7 +52,7 @@ pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
                     outcome.differing.push((index, NO_RULE.to_owned()));
                 }
                 Ok(()) => outcome.written.push(rules),
-                // Nor does tdb, and it says so: what is stored is nothing that anybody can read.
+                // tdb cannot read it either, and reports an error: the stored data is not readable.
                 Err(_) if rules.iter().any(|rule| rule == UNREAD) && refuses(array, expected, query) => {
                     outcome.written.push(vec![format!("{UNREAD}, and tdb refuses it")]);
                 }
@@ -79,13 +79,13 @@ pub(crate) fn compare(array: &Path, expected: &Value) -> Outcome {
     outcome
 }
 
-/// The query of another reading that asks the same.
+/// The same query in another reading.
 pub(crate) fn same_query<'a>(query: &Value, others: &'a Value) -> Option<&'a Value> {
     let asks = |query: &Value| ["ranges", "layout", "timestamps"].map(|part| query.get(part).cloned());
     list(others, "queries").iter().find(|other| asks(other) == asks(query))
 }
 
-/// Whether libtiledb returned several cells of the same coordinates although the array does not allow that.
+/// Whether libtiledb returned several cells with the same coordinates although the array does not allow that.
 pub(crate) fn has_duplicates(expected: &Value, query: &Value) -> bool {
     let schema = expected.get("schema").unwrap_or(&Value::Null);
     let allowed = schema.get("allows_dups").and_then(Value::as_bool) != Some(false);
@@ -108,8 +108,8 @@ pub(crate) fn has_old_dates(expected: &Value) -> bool {
         })
 }
 
-/// The cells of a range query by libtiledb's reading of the whole array, if they are not those it returned for the
-/// query: it contradicts itself then, and what it returned for the query proves nothing.
+/// The cells of a range query according to libtiledb's own reading of the whole array, if they differ from those it
+/// returned for the query. libtiledb then contradicts itself, and its result for the query proves nothing.
 pub(crate) fn contradiction(expected: &Value, query: &Value) -> Option<Vec<Cell>> {
     let schema = expected.get("schema")?;
     if text(schema, "array_type") != "sparse" || query.get("ranges")?.is_null() {
@@ -139,12 +139,12 @@ pub(crate) fn contradiction(expected: &Value, query: &Value) -> Option<Vec<Cell>
     (before != after).then_some(cells)
 }
 
-/// Runs one query and compares its cells with those libtiledb returned.
+/// Runs one query and compares its cells with those that libtiledb returned.
 pub(crate) fn check(array: &Path, expected: &Value, query: &Value) -> Result<(), String> {
     check_against(array, expected, query, wanted_cells(query)?)
 }
 
-/// Whether tdb says of a query that what is stored is damaged.
+/// Whether tdb reports for a query that the stored data is damaged.
 fn refuses(array: &Path, expected: &Value, query: &Value) -> bool {
     let Ok(array) = open(array, expected, query) else { return false };
     let asked = read_of(&array, expected, query).map(Read::collect);
@@ -160,7 +160,7 @@ fn check_written(array: &Path, expected: &Value, query: &Value, model: &Value) -
             written.insert(part.to_owned(), query.get(part).cloned().unwrap_or_default());
         }
         if sparse && written.get("layout").is_some_and(|layout| layout == "global-order") {
-            // What was written does not say in which order it comes.
+            // The written cells do not determine the order of the result.
             written.insert("order".to_owned(), "canonical".into());
         }
     }
@@ -180,7 +180,7 @@ pub(crate) fn check_against(
     compare_cells(&cells, dimensions, query, wanted)
 }
 
-/// A query as one of tdb.
+/// Converts a query to one of tdb.
 fn read_of(array: &Array, expected: &Value, query: &Value) -> Result<Read, String> {
     let mut read = array.read().order(match text(query, "layout") {
         "row-major" => Layout::RowMajor,
@@ -206,7 +206,7 @@ pub(super) fn open(array: &Path, expected: &Value, query: &Value) -> Result<Arra
         options = options.key(Key::new(key));
     }
     if let [start, end] = list(query, "timestamps") {
-        // Without an end, both libraries open an array at the present.
+        // Without an end, both libraries open an array at the present time.
         match (start.as_u64(), end.as_u64()) {
             (None, None) => {}
             (start, end) => {
@@ -217,7 +217,7 @@ pub(super) fn open(array: &Path, expected: &Value, query: &Value) -> Result<Arra
     options.open(array).map_err(|error| error.to_string())
 }
 
-/// The present, in milliseconds.
+/// The present time in milliseconds.
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(u64::MAX)
@@ -265,7 +265,7 @@ fn compare_cells(cells: &Cells, dimensions: usize, query: &Value, wanted: Vec<Ce
     if cells.len() != wanted.len() {
         return Err(format!("{} cells instead of {}", cells.len(), wanted.len()));
     }
-    // Fields that nothing says what was written in.
+    // Fields for which the written values are unknown.
     let without = list(query, "without").len();
     if cells.columns().len() != fields.len().saturating_add(without) {
         return Err(format!("{} fields instead of {}", cells.columns().len(), fields.len()));
@@ -293,7 +293,8 @@ pub(super) fn rows<'f>(
     Ok(found)
 }
 
-/// Compares cells as far as the order fixes their places; the coordinates, which are so many, come first in a sparse one.
+/// Compares cells as far as the order determines their positions; in a sparse array, the coordinates (their number is a
+/// parameter) come first.
 pub(super) fn compare_rows(
     order: &str,
     dimensions: usize,
@@ -309,7 +310,7 @@ pub(super) fn compare_rows(
             wanted.sort();
         }
         "layout" => {
-            // Only runs of equal coordinates may differ in order.
+            // Only cells with equal coordinates may be in a different order.
             for cells in [&mut found, &mut wanted] {
                 let same = |a: &Cell, b: &Cell| a.get(..dimensions) == b.get(..dimensions);
                 cells.chunk_by_mut(same).for_each(<[Cell]>::sort);
@@ -334,7 +335,7 @@ pub(super) fn wanted_cells(query: &Value) -> Result<Vec<Cell>, String> {
     Ok(cells)
 }
 
-/// Adds a field, as the file has it, to every cell.
+/// Adds a field, in the form of the file, to every cell.
 fn push_wanted(cells: &mut [Cell], field: &Value) -> Result<(), String> {
     let count = cells.len();
     let data = base64(text(field, "data"))?;
@@ -482,7 +483,7 @@ mod tests {
         assert!(!has_duplicates(&expected, &query));
         let first = query["fields"]["x"]["data"].as_str().unwrap()[..16].to_owned();
         let rest = query["fields"]["x"]["data"].as_str().unwrap()[16..].to_owned();
-        // twelve bytes are sixteen letters: three coordinates, now twice
+        // twelve bytes are sixteen letters: three coordinates, now each twice
         query["fields"]["x"]["data"] = format!("{first}{first}{}", &rest[16..]).into();
         assert!(has_duplicates(&expected, &query));
         expected["schema"]["allows_dups"] = true.into();

@@ -1,8 +1,9 @@
-//! `cargo xtask conform filters`: the live matrix of filters, types, shapes and data, in both directions with libtiledb.
+//! `cargo xtask conform filters`: the live matrix of filters, types, shapes and data, compared with libtiledb in both
+//! directions.
 //!
-//! Each case is one array. tdb writes it and libtiledb reads it; libtiledb writes it, reads it back, and tdb reads it. Cells
-//! are compared bit by bit. What libtiledb refuses is counted with its words; where it reads back other cells than it wrote,
-//! there is nothing to agree on, and that is counted too. Anything else that is not equal fails the run.
+//! Each case is one array. tdb writes it and libtiledb reads it; libtiledb writes it, reads it back, and tdb reads it.
+//! Cells are compared bit by bit. If libtiledb refuses a case, its error message is counted. If it reads other cells
+//! than it wrote, the results cannot be compared, and that is counted too. Any other difference fails the run.
 
 mod batch;
 mod cases;
@@ -21,15 +22,15 @@ use crate::peer::{READER, libraries, repository_root};
 
 pub(super) const USAGE: &str = "[--only SUBSTR] [--every N] [--at VERSION] [--peer RELEASE] [--dir DIR]";
 
-/// What tdb refuses to write although libtiledb can write it: words of the error, and why.
+/// Cases that tdb refuses to write although libtiledb can write them: a part of the error message, and the reason.
 const REFUSED_ON_PURPOSE: [(&str, &str); 1] = [(
     "filter 'scale-float' cannot take",
     "integers that are scaled as if their bits were floats mostly come back as others",
 )];
 
-/// Cases that are on disk at a time.
+/// Number of cases that are on disk at a time.
 const BATCH: usize = 400;
-/// Failures that are printed in full.
+/// Number of failures that are printed in full.
 const SHOWN: usize = 40;
 
 struct Options {
@@ -49,16 +50,16 @@ impl Options {
             Self { only: String::new(), every: 1, version: None, peer: READER.to_owned(), folder };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
             match arg.as_str() {
                 "--only" => options.only.clone_from(value()?),
                 "--every" => {
                     let count = value()?.parse().ok().filter(|count| *count > 0);
-                    options.every = count.ok_or("--every wants a number above 0")?;
+                    options.every = count.ok_or("--every needs a number above 0")?;
                 }
                 "--at" => {
                     let version = value()?.parse().ok().and_then(|number| FormatVersion::parse(number).ok());
-                    options.version = Some(version.ok_or("--at wants a format version")?);
+                    options.version = Some(version.ok_or("--at needs a format version")?);
                 }
                 "--peer" => options.peer.clone_from(value()?),
                 "--dir" => options.folder = value()?.into(),
@@ -73,15 +74,15 @@ impl Options {
 #[derive(Default)]
 struct Counts {
     cases: usize,
-    /// Written by tdb, read equal by libtiledb.
+    /// Written by tdb, and libtiledb read equal cells.
     to_peer: usize,
-    /// Written by libtiledb, read equal by tdb.
+    /// Written by libtiledb, and tdb read equal cells.
     from_peer: usize,
     /// libtiledb refuses to create or write.
     peer_refuses_to_write: usize,
-    /// libtiledb refuses to read what tdb wrote; it does not write such cells, or not so that it can read them.
+    /// libtiledb refuses to read what tdb wrote; it does not write such cells, or cannot read those it writes.
     peer_refuses_to_read: usize,
-    /// libtiledb writes what it cannot read, or reads as other cells.
+    /// libtiledb writes cells that it cannot read, or reads as other cells.
     peer_loses: usize,
     /// tdb refuses to write.
     refuses: usize,
@@ -91,7 +92,7 @@ struct Counts {
 #[derive(Default)]
 struct Tally {
     groups: BTreeMap<String, Counts>,
-    /// Words of refusals with their number and the first case.
+    /// Messages of refusals, with their number and the first case.
     refusals: BTreeMap<String, (usize, String)>,
     failures: Vec<String>,
 }
@@ -126,7 +127,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     if failures == 0 { Ok(()) } else { Err(format!("{failures} cases differ")) }
 }
 
-/// Fails if a filter of the format is in no case: it would be new.
+/// Fails if no case contains some filter of the format, which would be a new one.
 fn every_filter_has_a_case(cases: &[Case]) -> Result<(), String> {
     let missing: Vec<&str> = tdb_filters::registry::all()
         .iter()
@@ -159,7 +160,7 @@ impl Tally {
                     counts.peer_refuses_to_read = counts.peer_refuses_to_read.saturating_add(1);
                     refusals.push(format!("libtiledb to read: {}", answer.what));
                 }
-                // Values that are rounded: by both alike.
+                // Values that are rounded, in the same way by both.
                 Outcome::Differs if written_by_peer.outcome == Outcome::SelfDiffers => {}
                 outcome => failures.push(format!("tdb → libtiledb: {outcome:?}: {}", answer.what)),
             },
@@ -247,7 +248,7 @@ fn print_row(name: &str, row: [usize; 8]) {
     );
 }
 
-/// A message without what differs from case to case: numbers and paths.
+/// A message without the parts that differ from case to case: numbers and paths.
 fn generic(message: &str) -> String {
     let mut out = String::new();
     for word in message.split(' ') {

@@ -1,8 +1,9 @@
-//! `cargo xtask conform maintenance`: histories of arrays, with maintenance in any order.
+//! `cargo xtask conform maintenance`: histories of arrays with maintenance in any order.
 //!
-//! Half of them are made by tdb and by libtiledb, each in an array of its own; then libtiledb reads both arrays at every time,
-//! and so does tdb. In the others both take turns in one array, and read it in every window and order. Besides, a plain model
-//! says what the array must hold at last, and `verify` must find nothing after each of tdb's steps.
+//! Half of them are made by tdb and by libtiledb, each in its own array; then libtiledb reads both arrays at every
+//! time, and so does tdb. In the others, both take turns in one array, and read it in every window and order. In
+//! addition, a simple model computes what the array must contain at the end, and `verify` must find no problem after
+//! each of tdb's steps.
 
 mod cases;
 mod cells;
@@ -27,12 +28,12 @@ use crate::peer::{READER, libraries, repository_root};
 
 pub(super) const USAGE: &str = "[--cases N] [--seed N] [--only CASE] [--dir DIR]";
 
-/// Failures that are printed in full.
+/// Number of failures that are printed in full.
 const SHOWN: usize = 20;
-/// Most letters of a failure.
+/// Largest number of characters of a failure.
 const LONGEST: usize = 1500;
 
-/// Histories that are on disk at a time.
+/// Number of histories that are on disk at a time.
 const BATCH: u64 = 50;
 
 struct Options {
@@ -48,8 +49,8 @@ impl Options {
         let mut options = Self { count: 200, seed: 1, only: None, folder };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
-            let number = |text: &String| text.parse().map_err(|_| format!("{arg} wants a number"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
+            let number = |text: &String| text.parse().map_err(|_| format!("{arg} needs a number"));
             match arg.as_str() {
                 "--cases" => options.count = number(value()?)?,
                 "--seed" => options.seed = number(value()?)?,
@@ -62,7 +63,7 @@ impl Options {
     }
 }
 
-/// What came of all histories.
+/// The outcomes of all histories.
 #[derive(Default)]
 struct Report {
     tally: BTreeMap<String, u64>,
@@ -88,7 +89,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let mut report = Report::default();
     for numbers in numbers.chunks(usize::try_from(BATCH).unwrap_or(1)) {
         let cases: Vec<Case> = numbers.iter().map(|number| cases::random(options.seed, *number)).collect();
-        // Groups and every other array are made twice, the others are worked on in turns.
+        // Groups and every second array are made twice; for the others, both libraries take turns.
         let in_turns = |case: &Case, number: u64| number % 2 == 1 && case.kind != Kind::Group;
         let (turns, twice): (Vec<_>, Vec<_>) =
             cases.into_iter().zip(numbers).partition(|(case, number)| in_turns(case, **number));
@@ -99,7 +100,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         batch.twice(&twice, &mut report)?;
         batch.turns(&turns, &mut report)?;
         if report.failures.len() == before && options.only.is_none() {
-            // What was compared is of no use any more.
+            // The compared arrays are no longer needed.
             let _ = fs::remove_dir_all(&options.folder);
         }
     }
@@ -116,12 +117,12 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     Err(format!("{failed} of {all} histories differ; their arrays are in {}", options.folder.display()))
 }
 
-/// The beginning of a long text.
+/// The first part of a long text.
 fn shortened(text: &str) -> String {
     text.chars().take(LONGEST).collect()
 }
 
-/// What the histories of a batch share.
+/// The data that the histories of a batch share.
 struct Batch<'b> {
     root: &'b Path,
     library: &'b Path,
@@ -130,7 +131,7 @@ struct Batch<'b> {
 }
 
 impl Batch<'_> {
-    /// A failure, with the command that makes it again.
+    /// A failure, with the command that reproduces it.
     fn failed(&self, case: &Case, why: &str) -> String {
         let number = case.name.rsplit('_').next().unwrap_or_default();
         let again = format!("cargo xtask conform maintenance --seed {} --only {number} --dir DIR", self.seed);
@@ -147,7 +148,7 @@ impl Batch<'_> {
         Ok(list)
     }
 
-    /// Histories that both sides make, each in an array of its own.
+    /// Histories that both sides make, each in its own array.
     fn twice(&self, cases: &[Case], report: &mut Report) -> Result<(), String> {
         let (ours, theirs) = (self.folder.join("ours"), self.folder.join("theirs"));
         for folder in [&ours, &theirs] {
@@ -183,7 +184,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// What libtiledb says of each case. After a crash it is started again behind the case that it crashed on.
+    /// libtiledb's answers for each case. After a crash, it is started again with the case after the one on which it
+    /// crashed.
     fn read(&self, list: &Path, ours: &Path, theirs: &Path, count: usize) -> Result<Vec<Value>, String> {
         let mut answers: Vec<Value> = Vec::with_capacity(count);
         while answers.len() < count {
@@ -214,7 +216,7 @@ impl Batch<'_> {
         Ok(answers)
     }
 
-    /// Histories whose steps both sides take in turns, in one array.
+    /// Histories in which both sides take turns on one array.
     fn turns(&self, cases: &[Case], report: &mut Report) -> Result<(), String> {
         let arrays = self.folder.join("turns");
         fs::create_dir_all(&arrays).map_err(|e| format!("{}: {e}", arrays.display()))?;
@@ -243,7 +245,7 @@ impl Batch<'_> {
 }
 
 impl Report {
-    /// Counts the rule that excuses libtiledb's values of an attribute, if one does.
+    /// Counts the rule that excuses libtiledb's values of an attribute, if there is one.
     fn count_rule(&mut self, case: &Case) {
         if let Some(rule) = case.ignored() {
             self.count(format!("excused by rule: {rule}"), 1);
@@ -251,12 +253,12 @@ impl Report {
     }
 }
 
-/// Whether tdb reads the same from both arrays in every window.
+/// Checks that tdb reads the same from both arrays in every window.
 fn same(case: &Case, ours: &Path, theirs: &Path) -> Result<(), String> {
     for window in case.windows() {
         let [a, b] = [ours, theirs].map(|folder| look(case, &folder.join(&case.name), window));
         if let (Err(_), Err(_)) = (&a, &b) {
-            // Before there was an array.
+            // Before the array existed.
             continue;
         }
         let (a, b) = (a.map_err(|e| e.to_string())?, b.map_err(|e| e.to_string())?);

@@ -1,4 +1,4 @@
-//! libtiledb in a process of its own, which answers a line a case.
+//! libtiledb in a separate process, which answers with one line for each case.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// What the peer says of a case.
+/// The peer's answer for a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) outcome: Outcome,
@@ -20,7 +20,7 @@ pub(super) enum Outcome {
     Differs,
     /// It wrote cells that it cannot read.
     SelfRefused,
-    /// It wrote cells and reads others.
+    /// It wrote cells and reads other cells.
     SelfDiffers,
     Crashed,
 }
@@ -29,7 +29,7 @@ pub(super) enum Outcome {
 pub(super) struct Peer {
     pub(super) script: PathBuf,
     pub(super) library: PathBuf,
-    /// Where the list of cases is.
+    /// The path of the list of cases.
     pub(super) batch: PathBuf,
     pub(super) op: &'static str,
     pub(super) arrays: PathBuf,
@@ -61,8 +61,9 @@ impl Peer {
             .map_err(|error| format!("cannot run python3: {error}"))
     }
 
-    /// All answers. A case on which the peer crashes is one more answer; it is started again behind it. Reading, which can be
-    /// done twice, it is first started again at the case itself: a crash counts if it happens again in a new process.
+    /// All answers. A crash of the peer is also an answer; the peer is then started again with the next case. Reading
+    /// can be repeated, so when reading, the peer is first started again with the same case: a crash counts only if it
+    /// happens again in a new process.
     pub(super) fn finish(mut self) -> Result<Vec<Answer>, String> {
         let mut answers = Vec::with_capacity(self.cases);
         let mut crashed = None;

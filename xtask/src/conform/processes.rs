@@ -1,8 +1,8 @@
-//! `cargo xtask conform crashes` and `cargo xtask conform concurrency`: the tests of processes at length, then libtiledb reads
-//! what they leave and must find what tdb finds.
+//! `cargo xtask conform crashes` and `cargo xtask conform concurrency`: long runs of the tests with several processes.
+//! Afterwards, libtiledb reads the resulting arrays and must find what tdb finds.
 //!
-//! The tests themselves (`crates/tdb-array/tests/processes`) compare with a model: the array after each kill, and the array
-//! that writers, readers and maintainers were at work on.
+//! The tests themselves (`crates/tdb-array/tests/processes`) compare arrays with a model: the array after each kill,
+//! and the array that writers, readers and maintainers used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,20 +21,20 @@ pub(super) fn crashes(args: &[String]) -> Result<(), String> {
     let (mut kills, mut seed) = ("200", "1");
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} wants a number: {CRASHES}"))?;
+        let value = words.next().ok_or_else(|| format!("{word} needs a number: {CRASHES}"))?;
         match word.as_str() {
             "--kills" => kills = value,
             "--seed" => seed = value,
             _ => return Err(format!("unknown argument {word}: {CRASHES}")),
         }
     }
-    // The times of the test's arrays begin at 100.
+    // The timestamps of the test's arrays begin at 100.
     let mut windows: Vec<TimeWindow> = (101..140).step_by(4).map(TimeWindow::until).collect();
     windows.extend([TimeWindow::ALL, TimeWindow::between(110, 125), TimeWindow::between(107, u64::MAX)]);
     run("kills", &[("TDB_KILLS", kills), ("TDB_SEED", seed)], &windows)
 }
 
-/// `conform concurrency`: arrays that many processes were at work on.
+/// `conform concurrency`: arrays that many processes used.
 pub(super) fn concurrency(args: &[String]) -> Result<(), String> {
     let seconds = match args {
         [] => "60",
@@ -44,7 +44,7 @@ pub(super) fn concurrency(args: &[String]) -> Result<(), String> {
     run("crowd", &[("TDB_CROWD_SECONDS", seconds)], &[TimeWindow::ALL])
 }
 
-/// Runs some tests, which keep their arrays, and has libtiledb read these.
+/// Runs some tests, which keep their arrays, and lets libtiledb read these arrays.
 fn run(tests: &str, words: &[(&str, &str)], windows: &[TimeWindow]) -> Result<(), String> {
     let root = repository_root()?;
     let library = libraries(&root, &[READER.to_owned()])?.remove(READER).ok_or("no library")?;
@@ -98,7 +98,7 @@ fn run(tests: &str, words: &[(&str, &str)], windows: &[TimeWindow]) -> Result<()
         "libtiledb {READER} reads {} arrays in {reads} windows as tdb does, {cells} cells",
         arrays.len()
     );
-    // What was compared is of no use any more.
+    // The compared arrays are no longer needed.
     let _ = fs::remove_dir_all(&folder);
     Ok(())
 }
@@ -117,7 +117,7 @@ fn arrays(folder: &Path) -> Result<Vec<PathBuf>, String> {
     if found.is_empty() { Err("the tests kept no arrays".into()) } else { Ok(found) }
 }
 
-/// What tdb reads in a window, as `maintain_peer.py` tells it.
+/// What tdb reads in a window, in the form of `maintain_peer.py`.
 fn look(path: &Path, window: TimeWindow) -> Result<Value, tdb_array::Error> {
     let array = Array::open_at(path, window)?;
     let cells = array.read().collect()?;
@@ -143,7 +143,7 @@ fn look(path: &Path, window: TimeWindow) -> Result<Value, tdb_array::Error> {
                "metadata": format!("{metadata:016x}") }))
 }
 
-/// FNV-1a of some values, which both sides add up: the order of cells does not matter.
+/// FNV-1a of some values. Both sides add up these hashes, so the order of cells does not matter.
 struct Hash(u64);
 
 impl Hash {

@@ -1,8 +1,9 @@
-//! `cargo xtask conform publish`: published arrays in the hands of released libraries, which know no manifests.
+//! `cargo xtask conform publish`: published arrays, used by released libraries, which do not know manifests.
 //!
-//! Each release writes a dense and a sparse array. tdb publishes a copy of each. The release then reads, writes, consolidates and vacuums
-//! both, the one with a manifest and the one without, and must answer the same each time. It must leave the manifest alone. tdb then
-//! publishes what is left, and reads by the manifest what it reads without.
+//! Each release writes a dense and a sparse array. tdb publishes a copy of each. The release then reads, writes,
+//! consolidates and vacuums both arrays, the one with a manifest and the one without, and must give the same answers
+//! for both. It must not change the manifest. tdb then publishes the result, and must read the same with the manifest
+//! as without it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     if failures.is_empty() { Ok(()) } else { Err(format!("{} checks failed", failures.len())) }
 }
 
-/// What one release does otherwise where there is a manifest.
+/// What one release does differently if there is a manifest.
 fn of_release(
     root: &Path,
     release: &str,

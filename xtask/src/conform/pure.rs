@@ -1,7 +1,7 @@
-//! `cargo xtask conform pure`: the fixtures made by tdb alone (`cargo xtask fixtures --pure`), read by libtiledb.
+//! `cargo xtask conform pure`: the fixtures as created by tdb alone (`cargo xtask fixtures --pure`), read by libtiledb.
 //!
-//! The right answers are those of the fixtures themselves. tdb reads all of them from its own arrays; libtiledb 2.30 and the
-//! library of each version's age read the arrays whole, and boxes of dense ones, and 2.30 compares schemas.
+//! The correct answers are those of the fixtures themselves. tdb runs all their queries on its own arrays; libtiledb
+//! 2.30 and a library of each version's time read whole arrays and boxes of dense ones, and 2.30 compares schemas.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,17 @@ use crate::peer::{READER, repository_root};
 
 pub(super) const USAGE: &str = "[--only SUBSTRING] [--dir DIR]";
 
-/// What came of the arrays of one version with one library.
+/// The outcomes of the arrays of one version with one library.
 #[derive(Debug, Default)]
 struct Counts {
     arrays: usize,
     equal: usize,
     queries: usize,
-    /// Arrays that the library does not read right as libtiledb wrote them, either.
+    /// Arrays that the library also does not read correctly in the form that libtiledb wrote.
     own: Vec<String>,
 }
 
-/// An array that was made.
+/// An array that was created.
 struct Pure {
     id: String,
     version: u32,
@@ -43,7 +43,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         (String::new(), std::env::temp_dir().join(format!("tdb-pure-{}", std::process::id())), false);
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} wants a value: {USAGE}"))?;
+        let value = words.next().ok_or_else(|| format!("{word} needs a value: {USAGE}"))?;
         match word.as_str() {
             "--only" => only.clone_from(value),
             "--dir" => (folder, keep) = (value.into(), true),
@@ -131,7 +131,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     }
     if failures.is_empty() {
         if !keep {
-            // What was compared is of no use any more.
+            // The compared arrays are no longer needed.
             let _ = fs::remove_dir_all(&folder);
         }
         return Ok(());
@@ -140,7 +140,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     Err(format!("{} differ; the arrays are in {}", failures.len(), folder.display()))
 }
 
-/// Has a library read some arrays.
+/// Lets a library read some arrays.
 fn ask(
     all: &[Pure],
     chosen: &[usize],
@@ -185,7 +185,7 @@ impl Pure {
         self.expected.get("schema").is_some_and(|schema| text(schema, "array_type") == "dense")
     }
 
-    /// What tdb reads otherwise from its own array than libtiledb does from the fixture.
+    /// The differences between what tdb reads from its own array and what libtiledb reads from the fixture.
     fn read_by_tdb(&self, array: &Path) -> Vec<String> {
         let mut expected = self.expected.clone();
         let now = |query: &Value| query.get("timestamps").is_none_or(|times| *times == json!([null, null]));
@@ -199,11 +199,11 @@ impl Pure {
         }
         let features = list(&self.entry, "features").iter().filter_map(Value::as_str);
         if let Some(parts) = expected.as_object_mut() {
-            // Of deletes only what they leave is written, which may be a smaller domain.
+            // After deletes, only the remaining cells are written, which may have a smaller domain.
             if features.clone().any(|feature| feature == "commits:del") {
                 parts.remove("metadata");
             }
-            // A file that covers times was written at one of them.
+            // A file that covers a time range was written at one time of that range.
             if features.clone().any(|feature| feature == "meta:consolidated") {
                 parts.remove("time_travel");
             }
@@ -211,14 +211,14 @@ impl Pure {
         if expected::has_old_dates(&self.expected)
             && let Some(queries) = expected.get_mut("queries").and_then(Value::as_array_mut)
         {
-            // The rectangles of the fixture's fragments are wrong, and libtiledb misses cells of ranges.
+            // The rectangles of the fixture's fragments are wrong, so libtiledb does not find some cells of ranges.
             queries.retain(|query| query.get("ranges").is_none_or(Value::is_null));
             return compare(&self.id, array, &without_facts(&expected));
         }
         compare(&self.id, array, &expected)
     }
 
-    /// The queries of the fixture that a peer is asked: the whole array, and of dense ones boxes.
+    /// The queries of the fixture that a peer runs: the whole array, and boxes of dense arrays.
     fn queries(&self) -> Vec<&Value> {
         let now = |query: &Value| query.get("timestamps").is_none_or(|times| *times == json!([null, null]));
         let whole = |query: &Value| query.get("ranges").is_none_or(Value::is_null);
@@ -226,7 +226,7 @@ impl Pure {
         queries.filter(|query| now(query) && (self.is_dense() || whole(query))).collect()
     }
 
-    /// As `writes_peer.py` takes it.
+    /// In the form of `writes_peer.py`.
     fn case(&self, number: usize, reader: &str, array: &Path, blob: &mut Vec<u8>) -> Result<Value, String> {
         let schema = self.expected.get("schema").unwrap_or(&Value::Null);
         let dimensions: Vec<&str> =
@@ -234,7 +234,7 @@ impl Pure {
         let version = tdb_codec::FormatVersion::parse(self.version).map_err(|error| error.to_string())?;
         let mut queries = Vec::new();
         if self.is_dense() && !version.has(Gate::FillValues) && reader != READER {
-            // What libraries of before have for cells that were never written is their own.
+            // Earlier libraries have other values for cells that were never written.
             queries.extend(self.last_box(array, blob)?);
         } else {
             for query in self.queries() {
@@ -258,13 +258,13 @@ impl Pure {
         }
         Ok(json!({
             "number": number, "key": self.entry.get("key").cloned().unwrap_or_default(),
-            // An older library told of it, which does not know all that is told today.
+            // An older library described it, and does not know all properties that are described today.
             "own": !self.expected.get("metadata").is_some_and(Value::is_array),
             "sparse": !self.is_dense(), "dimensions": dimensions, "queries": queries, "schema": schema, "steps": [],
         }))
     }
 
-    /// The box of the last fragment, which is written whole, with the cells that tdb reads from it.
+    /// The box of the last fragment, which is written as a whole, with the cells that tdb reads from it.
     fn last_box(&self, array: &Path, blob: &mut Vec<u8>) -> Result<Option<Value>, String> {
         let options = OpenOptions::new().threads(1);
         let options = match key(&self.entry) {
@@ -312,7 +312,7 @@ fn without_facts(expected: &Value) -> Value {
     expected
 }
 
-/// Where the bytes of a buffer are in the file of all.
+/// The position of a buffer's bytes in the file of all buffers.
 fn put(bytes: &[u8], blob: &mut Vec<u8>) -> Value {
     let at = blob.len();
     blob.extend_from_slice(bytes);

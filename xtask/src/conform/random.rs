@@ -1,6 +1,6 @@
 //! Random numbers.
 
-/// A generator of the same numbers everywhere: splitmix64.
+/// A generator that returns the same numbers on every machine: splitmix64.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -32,12 +32,12 @@ impl Random {
         usize::try_from(drawn).unwrap_or(low)
     }
 
-    /// True once in `times`.
+    /// True once in `times` calls on average.
     pub(super) fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of some values; `None` of none.
+    /// One of some values; `None` if there are none.
     pub(super) fn pick<'a, T>(&mut self, values: &'a [T]) -> Option<&'a T> {
         let at = self.below(tdb_codec::to_u64(values.len()).max(1));
         values.get(usize::try_from(at).unwrap_or(0))

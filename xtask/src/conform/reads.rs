@@ -1,8 +1,9 @@
-//! `cargo xtask conform reads`: random queries of random arrays that libtiledb wrote, read by both.
+//! `cargo xtask conform reads`: random queries of random arrays that libtiledb wrote, run by both libraries.
 //!
-//! `xtask/peer/reads_cases.py` draws arrays and queries, `reads_peer.py` has libtiledb write and read them. tdb answers every
-//! query at once, in batches within the least memory that works, and in many small batches. Whatever is not equal fails the run, except known
-//! faults of libtiledb (`docs/correctness_issues.md`), for each of which `answer.rs` has a rule.
+//! `xtask/peer/reads_cases.py` generates arrays and queries, and `reads_peer.py` lets libtiledb write and read them.
+//! tdb answers every query at once, in batches with the smallest memory that works, and in many small batches. Any
+//! difference fails the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which has a rule
+//! in `answer.rs`.
 
 mod answer;
 mod live;
@@ -22,9 +23,9 @@ use crate::peer::{READER, libraries, repository_root};
 
 pub(super) const USAGE: &str = "[--cases N] [--seed S] [--queries Q] [--only CASE] [--dir DIR]";
 
-/// Failures that are printed in full.
+/// Number of failures that are printed in full.
 const SHOWN: usize = 500;
-/// So many batches are many.
+/// From this number on, batches count as many.
 const MANY: u64 = 3;
 
 struct Options {
@@ -40,8 +41,8 @@ impl Options {
         let mut options = Self { cases: 500, seed: 1, queries: 8, only: None, folder: None };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
-            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is no number"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
+            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is not a number"));
             match arg.as_str() {
                 "--cases" => options.cases = number(value()?)?,
                 "--seed" => options.seed = number(value()?)?,
@@ -55,7 +56,7 @@ impl Options {
     }
 }
 
-/// How many queries of a kind came out how.
+/// The number of queries of a kind with each outcome.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     equal: u64,
@@ -64,19 +65,20 @@ struct Tally {
     differing: u64,
 }
 
-/// What came of all queries.
+/// The outcomes of all queries.
 #[derive(Debug, Default)]
 struct Counts {
     arrays: u64,
     queries: u64,
     cells: u64,
     batches: u64,
-    /// Queries whose cells came in three batches or more.
+    /// Queries whose cells were returned in three batches or more.
     in_many: u64,
-    /// Queries whose cells do not follow from the steps of their case, by what is in the way: they are what libtiledb says.
+    /// Queries whose cells do not follow from the steps of their case, by the reason; their expected cells are those of
+    /// libtiledb.
     undecided: BTreeMap<String, u64>,
     kinds: BTreeMap<String, Tally>,
-    /// Known faults, refusals and crashes of libtiledb, by what they are.
+    /// Known faults, refusals and crashes of libtiledb, by kind.
     known: BTreeMap<String, u64>,
     refused: BTreeMap<String, u64>,
     crashed: Vec<String>,
@@ -107,7 +109,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     live.run(&mut |number, came| {
         counts.add(&arrays.join(number.to_string()), number, came, &options);
         if options.folder.is_none() {
-            // What was compared is of no use any more.
+            // The compared arrays are no longer needed.
             let _ = fs::remove_dir_all(arrays.join(number.to_string()));
         }
         if number % 100 == 99 {
@@ -215,7 +217,7 @@ impl Tally {
     }
 }
 
-/// What is special about a query; each of it is counted.
+/// The special properties of a query; each property is counted.
 fn kinds(case: &Value, query: &Value) -> Vec<String> {
     let schema = case.get("schema").unwrap_or(&Value::Null);
     let truly = |value: &Value, name: &str| value.get(name).and_then(Value::as_bool) == Some(true);

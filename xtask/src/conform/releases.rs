@@ -1,4 +1,4 @@
-//! The releases of libtiledb that there are builds of, and the format version that each writes.
+//! The releases of libtiledb for which builds exist, and the format version that each writes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl Releases {
         of.map(|(_, name)| name.as_str()).collect()
     }
 
-    /// The releases that are to read what has a version: one of its age, which `turn` chooses, and the newest.
+    /// The releases that read arrays of a version: one of that version's time, chosen by `turn`, and the newest.
     pub(super) fn readers(&self, version: u32, turn: usize) -> Vec<&str> {
         let of = self.of(version);
         let turn = turn.checked_rem(of.len()).unwrap_or(0);
@@ -53,7 +53,7 @@ impl Releases {
     }
 }
 
-/// The first two numbers of a release's name; of no such name, the largest there are.
+/// The first two numbers of a release's name; for other names, the largest numbers.
 pub(super) fn minor(release: &str) -> (u32, u32) {
     let mut numbers = release.split('.').map(|number| number.parse().unwrap_or(u32::MAX));
     (numbers.next().unwrap_or(u32::MAX), numbers.next().unwrap_or(u32::MAX))

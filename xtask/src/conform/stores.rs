@@ -1,8 +1,9 @@
 //! `cargo xtask conform stores`: arrays on servers, which the command starts on the loopback interface.
 //!
-//! All fixtures are uploaded and read, in every order, by callers that block and by callers that await; what a local folder
-//! answers is right. They are read through a cache, too. The rules of storages are checked on each server. On S3, libtiledb 2.30 reads what tdb wrote there, and tdb what
-//! libtiledb wrote. The command `tdb` is given URLs.
+//! All fixtures are uploaded and read, in every order, by callers that block and by callers that await; the results
+//! must be those of a local folder. They are also read through a cache. The rules of storages are checked on each
+//! server. On S3, libtiledb 2.30 reads what tdb wrote there, and tdb reads what libtiledb wrote. The command `tdb` is
+//! run with URLs.
 
 mod cached;
 mod command;
@@ -25,15 +26,15 @@ use crate::servers::{Kind, Server, upload};
 pub(super) const USAGE: &str =
     "[--server moto|azurite] [--every N] [--only SUBSTRING] [--seconds N] [--optional yes]";
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Asked {
     servers: Vec<Kind>,
-    /// Every which fixture is read.
+    /// Every n-th fixture is read.
     every: usize,
     only: String,
-    /// How long a crowd works on one array.
+    /// The time for which a crowd works on one array.
     seconds: u64,
-    /// A server that cannot be started is no failure.
+    /// A server that cannot be started does not count as a failure.
     optional: bool,
 }
 
@@ -43,7 +44,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         Asked { servers: Kind::ALL.to_vec(), every: 1, only: String::new(), seconds: 5, optional: false };
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} wants a value: {USAGE}"))?;
+        let value = words.next().ok_or_else(|| format!("{word} needs a value: {USAGE}"))?;
         match word.as_str() {
             "--server" => asked.servers.retain(|kind| kind.name() == value),
             "--every" => asked.every = value.parse().map_err(|error| format!("--every: {error}"))?,
@@ -69,7 +70,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     if failures.is_empty() { Ok(()) } else { Err(format!("{} checks failed", failures.len())) }
 }
 
-/// All checks on one server; those that failed.
+/// Runs all checks on one server; returns those that failed.
 fn on(server: &Server, kind: Kind, root: &Path, folder: &Path, asked: &Asked) -> Vec<String> {
     let mut failures = Vec::new();
     let mut check = |what: &str, result: Result<String, String>| match result {
@@ -86,7 +87,7 @@ fn on(server: &Server, kind: Kind, root: &Path, folder: &Path, asked: &Asked) ->
     failures
 }
 
-/// Uploads fixtures, and compares what is read of them there with what is read of them here.
+/// Uploads fixtures, and compares the results of reading them there with those of reading them locally.
 fn fixtures(server: &Server, root: &Path, temporary: &Path, asked: &Asked) -> Result<String, String> {
     let folder = root.join("xtask/fixtures");
     let locations = server.locations()?;
@@ -128,14 +129,14 @@ fn fixtures(server: &Server, root: &Path, temporary: &Path, asked: &Asked) -> Re
     }
 }
 
-/// The places of a server, and the same places with a cache before them.
+/// The locations of a server, and the same locations with a cache.
 struct Places {
     locations: Locations,
     cached: Locations,
 }
 
-/// How many queries of an array were equal there and here, and in how many rounds the array was opened and read first; and
-/// the requests through the cache.
+/// The number of queries of an array that were equal there and locally, the number of rounds of requests in which the
+/// array was opened and read for the first time, and the requests through the cache.
 fn compare(
     near: &Path,
     entry: &Value,
@@ -175,7 +176,7 @@ fn compare(
     Ok((queries, rounds, requests))
 }
 
-/// Values, offsets and validity of all columns; that there was an error is an answer, too.
+/// Values, offsets and validity of all columns; an error is also an answer.
 type Content = Option<Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)>>;
 
 fn bytes(cells: tdb_array::Result<Cells>) -> Content {

@@ -1,10 +1,10 @@
-//! `cargo xtask conform versions`: fresh random arrays of every released library, read live.
+//! `cargo xtask conform versions`: new random arrays of every released library, read live.
 //!
-//! `xtask/peer/version_cases.py` chooses what the arrays hold, so that everything a release can store is in one of
-//! them; `live.py` has them written by that release and read by libtiledb 2.30.0, or by the release that wrote them
-//! where 2.30.0 cannot. tdb reads the same queries. Releases share the arrays that are asked for; what no equal array of a release
-//! holds although the release supports it is told. With `--per` each release makes so many, and more until everything that it
-//! supports is in an equal one, or the run fails.
+//! `xtask/peer/version_cases.py` chooses the contents of the arrays, so that everything a release can store is in one
+//! of them. `live.py` lets that release write them and libtiledb 2.30.0 read them, or the release that wrote them if
+//! 2.30.0 cannot. tdb runs the same queries. The requested number of arrays is divided among the releases. If a release
+//! supports something that is in none of its equal arrays, this is reported. With `--per`, each release makes the given
+//! number of arrays, and more until everything that it supports is in an equal one; otherwise the run fails.
 
 mod coverage;
 
@@ -22,13 +22,13 @@ use crate::peer;
 pub(super) const USAGE: &str =
     "[--cases N | --per N] [--seed S] [--library VERSION]… [--only CASE] [--keep DIR] [--bins]";
 
-/// Releases that run at the same time.
+/// Number of releases that run at the same time.
 const AT_ONCE: usize = 2;
 
 struct Options {
-    /// Arrays of all releases together.
+    /// Number of arrays of all releases together.
     cases: usize,
-    /// Arrays of each release, which must fill all bins.
+    /// Number of arrays of each release, which must fill all bins.
     per: Option<usize>,
     seed: String,
     libraries: Vec<String>,
@@ -50,7 +50,7 @@ impl Options {
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
             match arg.as_str() {
                 "--cases" => options.cases = number(value()?)?,
                 "--per" => options.per = Some(number(value()?)?),
@@ -63,12 +63,12 @@ impl Options {
             }
         }
         if options.only.is_some() && options.libraries.len() != 1 {
-            return Err("--only wants one --library: each release has cases of its own".into());
+            return Err("--only needs one --library: each release has its own cases".into());
         }
         Ok(options)
     }
 
-    /// How many arrays the release at a place makes, of so many releases.
+    /// The number of arrays that the release at an index makes, with a given number of releases.
     fn share(&self, place: usize, releases: usize) -> usize {
         self.per.unwrap_or_else(|| {
             let rest = self.cases.checked_rem(releases).unwrap_or(0);
@@ -76,7 +76,7 @@ impl Options {
         })
     }
 
-    /// The command that makes and reads one array again.
+    /// The command that creates and reads one array again.
     fn again(&self, library: &str, case: &str) -> String {
         let seed = &self.seed;
         format!("cargo xtask conform versions --seed {seed} --library {library} --only {case} --keep DIR")
@@ -84,7 +84,7 @@ impl Options {
 }
 
 fn number(word: &str) -> Result<usize, String> {
-    word.parse().map_err(|_| format!("{word:?} is no number"))
+    word.parse().map_err(|_| format!("{word:?} is not a number"))
 }
 
 /// Entry point: `args` are the words after `versions`.
@@ -123,7 +123,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     summary(&libraries, results, &options)
 }
 
-/// Prints the sums; fails for whatever is not as it should be.
+/// Prints the sums; fails if anything is not as it should be.
 fn summary(
     libraries: &[String],
     results: Vec<(usize, &String, Result<Library, String>)>,
@@ -182,20 +182,21 @@ fn summary(
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// Arrays all of whose queries are equal, or stored out of order by their writer.
+    /// Arrays whose queries are all equal, or that their writer stored out of order.
     equal: usize,
     queries: usize,
-    /// Equal looks at array metadata and non-empty domains.
+    /// Number of equal comparisons of array metadata and non-empty domains.
     facts: usize,
     by_writer: usize,
-    /// Equal arrays that no libtiledb reads, or that it crashes on: their cells are those that were written.
+    /// Equal arrays that no libtiledb reads, or on which it crashes: the cells were compared with those that were
+    /// written.
     unread: usize,
-    /// Of the equal arrays, those with a fragment that is not in the order its schema names.
+    /// Equal arrays with a fragment that is not in the order of its schema.
     out_of_order: usize,
-    /// Queries of theirs where libtiledb does not return what it does when it writes the same cells itself.
+    /// Queries of those arrays for which libtiledb does not return what it returns after writing the same cells itself.
     odd_queries: usize,
-    /// Queries with ranges where libtiledb does not return what is in them by its own reading of the whole array,
-    /// and tdb does.
+    /// Queries with ranges for which libtiledb does not return the cells that are in them according to its own reading
+    /// of the whole array, but tdb does.
     contradictions: usize,
     refused: usize,
     unreadable: usize,
@@ -219,18 +220,18 @@ impl Counts {
     }
 }
 
-/// What came of one release.
+/// The outcomes of one release.
 struct Library {
     name: String,
     counts: Counts,
     coverage: Coverage,
     differences: Vec<String>,
-    /// Queries that libtiledb does not answer with what was written, by the rule that says why.
+    /// Queries for which libtiledb does not return what was written, by the rule that explains it.
     rules: BTreeMap<String, usize>,
 }
 
 impl Library {
-    /// Has the arrays written and read, and reads them.
+    /// Lets the release write the arrays and libtiledb read them, and reads them with tdb.
     fn run(root: &Path, folder: &Path, name: &str, share: usize, options: &Options) -> Result<Self, String> {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let cases = folder.join("cases.json");
@@ -265,7 +266,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Compares one array with what libtiledb read.
+    /// Compares what tdb reads from one array with what libtiledb read.
     fn array(&mut self, root: &Path, folder: &Path, report: &Value, options: &Options) -> Result<(), String> {
         let of = |part: &str| report.get(part).and_then(Value::as_str).unwrap_or_default();
         let case = of("name");
@@ -344,12 +345,12 @@ impl Library {
     }
 }
 
-/// Whether the queries that differ do so because of how the array was stored.
+/// Whether the queries that differ do so because of the way the array is stored.
 ///
-/// Two things must be shown, both by libtiledb 2.30.0 alone: that it stores the cells of a fragment in another order
-/// than they are stored in, or returned coordinates twice that the array holds once; and, where tdb is not known to return what
-/// was written, that an array it makes of the same steps itself answers these queries as tdb does. The inner error says which of
-/// the two failed.
+/// Two facts must be shown, both with libtiledb 2.30.0 alone. First, it would store the cells of a fragment in another
+/// order than the stored one, or it returned coordinates twice that the array contains once. Second, if it is not known
+/// that tdb returns what was written, an array that libtiledb makes from the same steps must answer these queries as
+/// tdb does. The inner error is the fact that could not be shown.
 fn stored_out_of_order(
     root: &Path,
     folder: &Path,

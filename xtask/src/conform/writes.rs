@@ -1,15 +1,15 @@
 //! `cargo xtask conform writes`: random arrays that tdb makes, read by libtiledb.
 //!
-//! Each case is an array of a random schema and what is done to it: writes in every order there is, at times in any order,
-//! metadata, consolidation. A plain model says what the array must hold. After each step `verify` must find nothing. tdb reads
-//! the array whole, and so do libtiledb 2.30 and a release that writes the array's version; releases take turns.
-//! Every fifth case is a copy: a release makes the array, tdb copies it into another version, and a release of that version
-//! reads the copy. Besides there are all pairs of things and versions (`pairs`): each datatype, filter, option and type of
-//! metadata in each version.
+//! Each case is an array with a random schema and the operations on it: writes in every order, with timestamps in any
+//! order, metadata, consolidation. A simple model computes what the array must contain. After each step, `verify` must
+//! find no problem. tdb reads the whole array, and so do libtiledb 2.30 and a release that writes the array's version;
+//! releases take turns. Every fifth case is a copy: a release makes the array, tdb copies it into another version, and
+//! a release of that version reads the copy. In addition, there are all pairs of features and versions (`pairs`): each
+//! datatype, filter, option and type of metadata in each version.
 //!
-//! Whatever is not equal fails the run, unless the library makes the same mistake with the same cells when it has written
-//! them itself ("own fault"), or the mistake is named (`judge`) with the reason. What tdb does not make is refused by a
-//! release of that version, too, or fails the run.
+//! Any difference fails the run, unless the library makes the same mistake with the same cells after writing them
+//! itself ("own fault"), or `judge` lists the mistake with its reason. If tdb refuses to create an array, a release of
+//! that version must refuse it too; otherwise the run fails.
 
 mod answers;
 mod batch;
@@ -41,7 +41,7 @@ use crate::peer::{READER, repository_root};
 pub(super) const USAGE: &str =
     "[--part cases|copies|pairs]… [--cases N] [--seed S] [--at VERSION]… [--only CASE] [--dir DIR]";
 
-/// Cases that are on disk at a time.
+/// Number of cases that are on disk at a time.
 const BATCH: usize = 250;
 
 #[derive(Debug)]
@@ -60,25 +60,25 @@ impl Options {
             Self { cases: 4000, seed: 1, versions: Vec::new(), only: None, folder: None, parts: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} wants a value: {USAGE}"));
-            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is no number"));
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
+            let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is not a number"));
             match arg.as_str() {
                 "--cases" => options.cases = number(value()?)?,
                 "--seed" => options.seed = to_u64(number(value()?)?),
                 "--at" => options
                     .versions
-                    .push(u32::try_from(number(value()?)?).map_err(|_| "--at wants a version")?),
+                    .push(u32::try_from(number(value()?)?).map_err(|_| "--at needs a version")?),
                 "--only" => options.only = Some(number(value()?)?),
                 "--dir" => options.folder = Some(value()?.into()),
                 "--part" => match value()?.as_str() {
                     part @ ("cases" | "copies" | "pairs") => options.parts.push(part.to_owned()),
-                    part => return Err(format!("{part:?} is no part: {USAGE}")),
+                    part => return Err(format!("{part:?} is not a part: {USAGE}")),
                 },
                 _ => return Err(format!("unknown argument {arg}: {USAGE}")),
             }
         }
         if options.only.is_some() && (options.versions.len(), options.parts.len()) != (1, 1) {
-            return Err("--only wants one --part and one --at: each version has cases of its own".into());
+            return Err("--only needs one --part and one --at: each version has its own cases".into());
         }
         Ok(options)
     }
@@ -91,12 +91,12 @@ impl Options {
         self.versions.is_empty() || self.versions.contains(&version)
     }
 
-    /// The numbers of the first `count` cases that were asked for.
+    /// The numbers of the first `count` requested cases.
     fn numbers(&self, count: usize) -> Vec<usize> {
         (0..count).filter(|number| self.only.is_none_or(|only| only == *number)).collect()
     }
 
-    /// How many cases a version gets of so many versions: half of all are of the current one.
+    /// The number of cases of a version, with a given number of versions: half of all cases have the current version.
     fn share(&self, version: u32, versions: usize) -> usize {
         if self.only.is_some() {
             return self.only.map_or(0, |only| only + 1);
@@ -110,7 +110,7 @@ impl Options {
         if version == FormatVersion::CURRENT.number() { half } else { half.div_ceil((versions - 1).max(1)) }
     }
 
-    /// How many cases are copies.
+    /// The number of cases that are copies.
     fn copies(&self) -> usize {
         if self.parts.iter().any(|part| part == "copies") && self.parts.len() == 1 {
             self.cases
@@ -122,7 +122,7 @@ impl Options {
     }
 }
 
-/// What the parts of the run share.
+/// The data that the parts of the run share.
 struct Run<'r> {
     options: &'r Options,
     releases: &'r Releases,
@@ -184,7 +184,7 @@ fn cases(run: &Run<'_>, tally: &mut Tally) -> Result<(), String> {
 }
 
 impl Run<'_> {
-    /// The command that makes a case again.
+    /// The command that creates a case again.
     fn again(&self, part: &str, version: u32, number: usize) -> String {
         let seed = self.options.seed;
         format!(
@@ -192,7 +192,8 @@ impl Run<'_> {
         )
     }
 
-    /// Has tdb make arrays of a version, and releases of its age, taking turns, and the newest read them.
+    /// Lets tdb create arrays of a version; releases of that version's time, in turns, and the newest release read
+    /// them.
     fn read_all(
         &self,
         cases: Vec<(usize, Case)>,
@@ -215,13 +216,13 @@ impl Run<'_> {
         bench.read(&made, &jobs, tally)?;
         let refused = (made.good.len()..).take(made.refused.len()).collect();
         let oldest = self.releases.of(version).first().copied().unwrap_or(READER);
-        // Of the current version each release makes what it knows; the newest is the one that is followed.
+        // For the current version, each release creates what it knows; the newest release is the reference.
         let judge = if version == FormatVersion::CURRENT.number() { READER } else { oldest };
         bench.refusals(&made, &[Job { version, reader: judge.to_owned(), cases: refused }], tally)
     }
 }
 
-/// The case of a number.
+/// The case with this number.
 fn draw(version: FormatVersion, seed: u64, number: usize) -> Case {
     let start =
         to_u64(number) ^ (u64::from(version.number()) << 32) ^ seed.wrapping_mul(0x5851_f42d_4c95_7f2d);

@@ -28,13 +28,13 @@ pub(super) fn collect(root: &Path, seeds: &mut Seeds) -> Result<(), String> {
             if let Some(packed) = pack_files(&files) {
                 seeds.add("whole_array", &from, packed);
             }
-            // Encrypted arrays do not open without their key.
+            // Encrypted arrays cannot be opened without their key.
             if let Ok(array) = Array::open(&folder) {
                 for fragment in array.fragments() {
                     one_fragment(&from, &files, fragment, seeds);
                 }
             }
-            // In a window of its own: the present would make it another seed each time.
+            // With a fixed time window: with the present time, the seed would be different in each run.
             if let Ok(array) = Array::open_at(&folder, TimeWindow::ALL) {
                 described(&from, &array, seeds);
             }
@@ -64,7 +64,7 @@ fn folders(folder: &Path) -> Result<Vec<std::path::PathBuf>, String> {
     Ok(found)
 }
 
-/// All files below a folder, by key.
+/// All files below a folder, with their keys.
 fn read_files(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<(), String> {
     let error = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut entries: Vec<_> = fs::read_dir(folder).map_err(error)?.flatten().collect();
@@ -80,7 +80,7 @@ fn read_files(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<(), 
     Ok(())
 }
 
-/// An update of two fields under a condition: no fixture has one.
+/// An update of two fields with a condition, because no fixture has one.
 fn update(condition: &[u8]) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.bytes(condition);
@@ -92,7 +92,7 @@ fn update(condition: &[u8]) -> Vec<u8> {
     writer.into_vec()
 }
 
-/// The payload of the generic tile that some bytes begin with.
+/// The payload of the generic tile at the start of some bytes.
 fn payload(bytes: &[u8]) -> Option<Vec<u8>> {
     GenericTile::parse(bytes, 0).ok()?.decode(None, &Limits::default(), &Budget::unlimited()).ok()
 }
@@ -129,7 +129,7 @@ fn one_file(from: &str, (key, bytes): &File, seeds: &mut Seeds) {
     if TileChunks::parse(bytes, 0).is_ok() {
         seeds.add("tile_chunks", from, bytes.as_slice());
     }
-    // Groups nest in the folders of others.
+    // Groups can be in the folders of other groups.
     let target = match folder.rsplit_once('/').map_or(folder, |(_, last)| last) {
         "__enumerations" => "enumeration",
         "__meta" => "array_metadata",
@@ -169,7 +169,7 @@ fn one_fragment(from: &str, files: &[File], fragment: &Fragment, seeds: &mut See
             add("legacy_metadata", &payload);
         }
     } else if let Some(bytes) = to_usize(footer.offset).and_then(|start| metadata.get(start..)) {
-        // With the length behind it, by which a reader finds it.
+        // With the length after it, which a reader uses to find it.
         add("footer", bytes);
     }
     for (section, offset) in footer.sections.iter() {

@@ -1,4 +1,4 @@
-//! Candidates for the filters: first chunks of the fixtures' tiles, and chunks made here.
+//! Candidates for the filters: first chunks of the fixtures' tiles, and chunks created here.
 
 use tdb_array::Fragment;
 use tdb_codec::{Datatype, FormatVersion, Reader, to_u64};
@@ -80,7 +80,7 @@ pub(super) fn made(seeds: &mut Seeds) {
     }
 }
 
-/// Ascending, repeated and irregular cells; an image's worth of bytes for images.
+/// Ascending, repeated and irregular cells; for images, as many bytes as an image has.
 fn cells(datatype: Datatype, filter: &str) -> [(&'static str, Vec<u8>); 3] {
     let count = if filter == "webp" { 768u64.checked_div(to_u64(datatype.size())).unwrap_or(0) } else { 48 };
     let bytes = |value: fn(u64) -> u64| {

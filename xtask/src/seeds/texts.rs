@@ -1,4 +1,4 @@
-//! Texts that people write: no fixture holds them.
+//! Texts that users write; no fixture contains them.
 
 use super::Seeds;
 

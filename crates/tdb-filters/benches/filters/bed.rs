@@ -1,4 +1,4 @@
-//! A case made ready: its encoder and decoder, hot chunks, and a whole tile in memory.
+//! A case that is ready to run: its encoder and decoder, hot chunks, and a whole tile in memory.
 
 use std::hint::black_box;
 
@@ -7,10 +7,10 @@ use tdb_filters::{Decoder, Encoder, Scratch};
 
 use crate::data::{Case, Cells};
 
-/// Bytes of the cells of a whole tile.
+/// Number of bytes of the cells of a whole tile.
 pub(crate) const WHOLE: usize = 256 << 20;
 
-/// Which way through a filter.
+/// The direction through a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Decode,
@@ -28,7 +28,7 @@ impl Direction {
     }
 }
 
-/// Memory that whole tiles are copied, encoded and decoded in, its pages touched once for all cases.
+/// Memory in which whole tiles are copied, encoded and decoded. Its pages are touched once for all cases.
 pub(crate) struct Arena {
     source: Vec<u8>,
     encoded: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Arena {
 
 impl Arena {
     pub(crate) fn new() -> Self {
-        // Ones, not zeros: pages that were never written are one page of zeros.
+        // Ones, not zeros: pages that were never written all map to one page of zeros.
         Self { source: vec![1; WHOLE], encoded: vec![1; WHOLE + WHOLE / 8], out: vec![1; WHOLE] }
     }
 
@@ -46,7 +46,7 @@ impl Arena {
         self.out.copy_from_slice(black_box(&self.source));
     }
 
-    /// The same in pieces of a chunk, which is how any filter has to go about it.
+    /// The same copy in pieces of a chunk, as any filter has to work.
     pub(crate) fn copy_chunks(&mut self, chunk: usize) {
         for (out, source) in self.out.chunks_mut(chunk).zip(self.source.chunks(chunk)) {
             out.copy_from_slice(black_box(source));
@@ -54,14 +54,14 @@ impl Arena {
     }
 }
 
-/// One chunk on both sides.
+/// One chunk before and after filtering.
 struct Chunk {
     cells: Cells,
     metadata: Vec<u8>,
     data: Vec<u8>,
 }
 
-/// A case with everything that its runs need.
+/// A case with everything that is needed to run it.
 pub(crate) struct Bed {
     pub(crate) case: Case,
     encoder: Encoder,
@@ -69,17 +69,17 @@ pub(crate) struct Bed {
     scratch: Scratch,
     budget: Budget,
     chunks: Vec<Chunk>,
-    /// What chunks are encoded to and decoded to.
+    /// The buffers into which chunks are encoded and decoded.
     metadata: Vec<u8>,
     data: Vec<u8>,
     out: Vec<u8>,
     offsets: Vec<u64>,
-    /// Chunks of the whole tile, and where each one's encoded bytes begin.
+    /// Chunks of the whole tile, and the start of each one's encoded bytes.
     whole: Vec<usize>,
 }
 
 impl Bed {
-    /// Encodes the chunks, and decodes them to see that they come back; `None` if the filter refuses them.
+    /// Encodes the chunks, and decodes them to check that the cells are the same; `None` if the filter rejects them.
     pub(crate) fn new(mut case: Case) -> Option<Self> {
         let encoder = case.pipeline.encoder_with_key(case.context, case.key.as_ref()).ok()?;
         let decoder = case.pipeline.decoder_with_key(case.context, case.key.as_ref()).ok()?;
@@ -114,12 +114,12 @@ impl Bed {
         Some(bed)
     }
 
-    /// Bytes of the cells of a chunk.
+    /// Number of bytes of the cells of a chunk.
     pub(crate) fn chunk_len(&self) -> usize {
         self.chunks[0].cells.bytes.len()
     }
 
-    /// Whether the cells of the first chunk were decoded last.
+    /// Whether the last decoded cells are those of the first chunk.
     pub(crate) fn decoded_first(&self) -> bool {
         self.out[..self.chunk_len()] == self.chunks[0].cells.bytes
     }
@@ -129,28 +129,28 @@ impl Bed {
         (&self.chunks[0].cells.bytes, &self.chunks[0].data)
     }
 
-    /// How many times shorter chunks became.
+    /// The compression ratio of the chunks.
     pub(crate) fn ratio(&self) -> f64 {
         let cells: usize = self.chunks.iter().map(|chunk| chunk.cells.bytes.len()).sum();
         let stored: usize = self.chunks.iter().map(|chunk| chunk.metadata.len() + chunk.data.len()).sum();
         cells as f64 / stored as f64
     }
 
-    /// Works on the first chunk, which is in the cache.
+    /// Runs the filter on the first chunk, which is in the cache.
     pub(crate) fn run_hot(&mut self, direction: Direction) {
         let chunk = self.chunks.swap_remove(0);
         match direction {
             Direction::Decode => self.decode(black_box(&chunk)),
             Direction::Encode => self.encode(black_box(&chunk.cells)).unwrap(),
         }
-        // Back to where it was.
+        // Puts the chunk back in first place.
         self.chunks.push(chunk);
         let last = self.chunks.len() - 1;
         self.chunks.swap(0, last);
     }
 
-    /// Lets a codec decode the first chunk between the same two buffers as the filter does: where they lie in memory
-    /// matters for some.
+    /// Lets a codec decode the first chunk between the same two buffers as the filter: for some codecs, the position of
+    /// the buffers in memory matters.
     pub(crate) fn decode_alone(&mut self, decode: &mut dyn FnMut(&[u8], &mut [u8])) {
         let chunk = &self.chunks[0];
         decode(black_box(&chunk.data), &mut self.out[..chunk.cells.bytes.len()]);
@@ -178,8 +178,8 @@ impl Bed {
         }
     }
 
-    /// Lays out a whole tile of at most `len` bytes of cells: the chunks again and again, each time in memory of
-    /// their own. Gives the bytes of its cells; `None` for strings, which have no whole tiles of many chunks.
+    /// Lays out a whole tile of at most `len` bytes of cells: the chunks repeated, each copy in separate memory.
+    /// Returns the number of bytes of its cells; `None` for strings, which have no whole tiles of many chunks.
     pub(crate) fn lay_out(&mut self, arena: &mut Arena, len: usize) -> Option<usize> {
         if self.chunks[0].cells.offsets.is_some() {
             return None;
@@ -197,13 +197,13 @@ impl Bed {
             arena.encoded[stored..][..chunk.data.len()].copy_from_slice(&chunk.data);
             self.whole.push(stored);
             cells_len += cells.len();
-            // The metadata is read from the chunk itself, but takes its room when this is encoded.
+            // The metadata is read from the chunk itself, but takes space here when the tile is encoded.
             stored += chunk.metadata.len() + chunk.data.len();
         }
         Some(cells_len)
     }
 
-    /// Works on the whole tile that was laid out.
+    /// Runs the filter on the whole tile that was laid out.
     pub(crate) fn run_whole(&mut self, direction: Direction, arena: &mut Arena) {
         match direction {
             Direction::Decode => self.decode_whole(arena),
@@ -223,7 +223,7 @@ impl Bed {
         }
     }
 
-    /// Encodes the whole tile, and puts the chunks one behind the other as a tile has them.
+    /// Encodes the whole tile, and stores the chunks one after another, as in a tile.
     fn encode_whole(&mut self, arena: &mut Arena) {
         let Self { encoder, scratch, metadata, data, chunks, whole, .. } = self;
         let (mut source, mut at) = (arena.source.as_slice(), 0);

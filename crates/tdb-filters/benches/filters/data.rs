@@ -1,14 +1,14 @@
-//! What the filters are measured on, by filter: data that a filter is used for, and data it can do nothing with.
+//! The data on which each filter is measured: data that the filter is used for, and data that it cannot compress.
 
 use tdb_codec::{Datatype, FormatVersion, to_u64};
 use tdb_filters::{ByteWidth, Filter, Key, Pipeline, ScaleFloat, TileContext, registry};
 
 /// Length of the chunks that libtiledb writes.
 pub(crate) const CHUNK: usize = 64 << 10;
-/// Chunks that differ; more are repetitions of these.
+/// Number of different chunks; further chunks repeat these.
 pub(crate) const CHUNKS: usize = 16;
 
-/// What cells look like.
+/// The kind of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Realistic,
@@ -29,7 +29,7 @@ impl Kind {
 /// One chunk before it is filtered.
 pub(crate) struct Cells {
     pub(crate) bytes: Vec<u8>,
-    /// Where strings begin, for filters that hold them.
+    /// The starts of strings, for filters that store strings.
     pub(crate) offsets: Option<Vec<u64>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The filter of a row on values of `width` bytes; `None` if it takes no such values.
+    /// The filter of a row on values of `width` bytes; `None` if the filter does not accept such values.
     pub(crate) fn of_row(row: &registry::Row, kind: Kind, width: usize) -> Option<Self> {
         let datatype = match (row.name, width) {
             _ if !row.available => return None,
@@ -85,7 +85,7 @@ impl Case {
         })
     }
 
-    /// Several filters on the data of the first.
+    /// A chain of filters on the data of the first filter.
     pub(crate) fn chain(filters: Vec<Filter>, kind: Kind, width: usize) -> Self {
         let names: Vec<_> = filters.iter().map(Filter::name).collect();
         let first = names.first().copied().unwrap_or_default();
@@ -146,7 +146,7 @@ fn chunk(filter: &str, kind: Kind, width: usize, seed: u64) -> Cells {
         ("double-delta" | "delta" | "positive-delta", Kind::Realistic) => {
             sorted(width, count, 16, &mut random)
         }
-        // Random values in order: these filters refuse, or are not meant for, values in disorder.
+        // Random values in order: these filters reject unordered values, or are not meant for them.
         ("positive-delta", Kind::Incompressible) => sorted(width, count, u64::MAX, &mut random),
         ("rle", Kind::Realistic) => runs(width, count, &mut random),
         (_, Kind::Realistic) => sensor(width, count, &mut random),
@@ -162,12 +162,12 @@ fn sensor(width: usize, count: usize, random: &mut Random) -> Vec<u8> {
     narrow((0..count).map(|index| wave(index) / if width == 1 { 2 } else { 1 } + random.below(noise)), width)
 }
 
-/// Values that never decrease, with irregular steps below `step` and below what fits: time stamps.
+/// Values that never decrease, with irregular steps below `step` and small enough to fit the type: time stamps.
 fn sorted(width: usize, count: usize, step: u64, random: &mut Random) -> Vec<u8> {
     let largest = (1u64 << (8 * width - 1)) - 1;
     let most = (largest / count as u64).min(step);
     let mut value = 0u64;
-    // Single bytes have too few values to ascend more often than now and then.
+    // Single bytes have so few values that they can only increase now and then.
     narrow(
         (0..count).map(|index| {
             value =
@@ -193,7 +193,7 @@ fn runs(width: usize, count: usize, random: &mut Random) -> Vec<u8> {
     )
 }
 
-/// Floats with two decimals: around 20, or anything that half the width holds.
+/// Floats with two decimals: around 20, or any value that fits half the width.
 fn hundredths(kind: Kind, width: usize, count: usize, random: &mut Random) -> Vec<u8> {
     let bits = 8 * width as u32 / 2 - 1;
     (0..count)
@@ -224,7 +224,7 @@ fn image(kind: Kind, random: &mut Random) -> Vec<u8> {
         .collect()
 }
 
-/// One of 100 labels of 6 to 13 letters in each cell, or letters by chance.
+/// One of 100 labels of 6 to 13 letters in each cell, or random letters.
 fn strings(kind: Kind, random: &mut Random) -> Cells {
     let word = |random: &mut Random| {
         let len = 6 + random.below(8);

@@ -1,7 +1,8 @@
-//! Every filter of the registry, forwards and backwards, on one chunk of 64 KiB and on whole tiles, beside a copy.
+//! Every filter of the registry, forwards and backwards, on one chunk of 64 KiB and on whole tiles, compared with a
+//! copy.
 //!
-//! `cargo bench -p tdb-filters` runs all with criterion in some minutes, `cargo bench -p tdb-filters -- zstd` those
-//! whose name contains the word; `-- --table` prints one table instead (`table.rs`).
+//! `cargo bench -p tdb-filters` runs all benchmarks with criterion in some minutes, `cargo bench -p tdb-filters --
+//! zstd` those whose name contains the word; `-- --table` prints one table instead (`table.rs`).
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -25,7 +26,8 @@ use tdb_filters::registry;
 use bed::{Arena, Bed, Direction, WHOLE};
 use data::{CHUNK, Case, Kind};
 
-/// Bytes of a whole tile for a filter of this speed on one chunk (GB/s): what it does in 0.04 s, at most 256 MiB.
+/// Number of bytes of a whole tile for a filter with this speed on one chunk (GB/s): as many as it processes in 0.04 s,
+/// at most 256 MiB.
 fn whole_len(hot: f64) -> usize {
     if hot >= 1.0 { WHOLE } else { ((hot * 4e7) as usize).max(CHUNK) }
 }
@@ -46,7 +48,7 @@ fn main() {
         .nresamples(1000)
         .without_plots()
         .configure_from_args();
-    // Arguments of criterion's own begin with a dash; a word is a filter on names.
+    // Criterion's own arguments begin with a dash; a word is a filter on names.
     let wanted = words.iter().find(|word| !word.starts_with('-')).cloned();
     let wanted =
         |name: &str| wanted.as_ref().is_none_or(|word| word.contains(name) || name.contains(word.as_str()));
@@ -89,7 +91,7 @@ fn bench(criterion: &mut Criterion, mut bed: Bed, arena: &mut Arena) {
         group.bench_function(format!("{}/{width}/chunk", direction.name()), |bencher| {
             bencher.iter(|| bed.run_hot(direction));
         });
-        // One look at the speed, to choose how much a whole tile is.
+        // Measures the speed once, to choose the size of a whole tile.
         let clock = std::time::Instant::now();
         bed.run_hot(direction);
         let hot = len as f64 / clock.elapsed().as_secs_f64() / 1e9;

@@ -1,17 +1,17 @@
-//! The codecs inside filters, called directly on the same bytes: what a filter may add to is its framing.
+//! The codecs inside filters, called directly on the same bytes. A filter may only add the time for its framing.
 
-/// Encodes cells into a buffer that has room, and gives the length.
+/// Encodes cells into a buffer that is large enough, and returns the length.
 type Encode = Box<dyn FnMut(&[u8], &mut [u8]) -> usize>;
 /// Fills cells from one stream.
 type Decode = Box<dyn FnMut(&[u8], &mut [u8])>;
 
-/// A codec with its contexts, kept from chunk to chunk.
+/// A codec with its contexts, reused for each chunk.
 pub(crate) struct Raw {
     pub(crate) encode: Encode,
     pub(crate) decode: Decode,
 }
 
-#[allow(dead_code, reason = "a build without a codec has nothing to call")]
+#[allow(dead_code, reason = "a build without codecs does not call it")]
 fn raw(
     encode: impl FnMut(&[u8], &mut [u8]) -> usize + 'static,
     decode: impl FnMut(&[u8], &mut [u8]) + 'static,
@@ -65,7 +65,7 @@ pub(crate) fn codec(filter: &str) -> Option<Raw> {
             },
             |stream, cells| {
                 let (mut decoder, mut spare) = (bzip2::Decompress::new(false), [0]);
-                // The end of the stream, and its checksum, may want to be asked for.
+                // The decoder may need another call to read the end of the stream and its checksum.
                 while decoder
                     .decompress(&stream[decoder.total_in() as usize..], {
                         let written = decoder.total_out() as usize;
@@ -97,7 +97,8 @@ pub(crate) fn codec(filter: &str) -> Option<Raw> {
                 },
                 move |stream, cells| {
                     let tag = tag.get_or_insert_with(|| {
-                        // Counter mode: encrypting the ciphertext gives the cells, encrypting those the tag.
+                        // Counter mode: encrypting the ciphertext returns the cells, and encrypting those returns the
+                        // tag.
                         let mut text = stream.to_vec();
                         opening
                             .encrypt_inout_detached(&nonce.into(), &[], text.as_mut_slice().into())
@@ -115,7 +116,7 @@ pub(crate) fn codec(filter: &str) -> Option<Raw> {
     }
 }
 
-/// Digesting a chunk, which comes with a copy of it.
+/// Computes the digest of a chunk, and copies the chunk.
 #[cfg(feature = "checksum")]
 fn digest<D: sha2::Digest + 'static>() -> Option<Raw> {
     raw(

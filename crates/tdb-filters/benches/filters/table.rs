@@ -1,6 +1,6 @@
 //! `cargo bench -p tdb-filters -- --table [names…]`: one table of all filters, with their targets.
 //!
-//! With `--write-docs` it becomes `docs/filter-speed.md`.
+//! With `--write-docs` the table is written to `docs/filter-speed.md`.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use crate::bed::{Arena, Bed, Direction, WHOLE};
 use crate::data::{CHUNK, Case, Kind};
 use crate::{raw, whole_len};
 
-/// How long each thing is repeated, at least, and how often.
+/// The minimum time, and the minimum number of passes, for each measurement.
 const HOT: Duration = Duration::from_millis(40);
 const PASSES: usize = 3;
 
@@ -33,7 +33,7 @@ positive-delta, random letters for dictionary, random numbers that fit for scale
 samples: level −1 for compressors, windows of 256 and 1024 bytes.
 ";
 
-/// GB/s of what is timed: the best of the passes.
+/// The speed of `work` in GB/s: the best of the passes.
 fn speed(bytes: usize, mut work: impl FnMut()) -> f64 {
     work();
     let (mut best, start, mut passes) = (f64::INFINITY, Instant::now(), 0);
@@ -46,7 +46,7 @@ fn speed(bytes: usize, mut work: impl FnMut()) -> f64 {
     bytes as f64 / best / 1e9
 }
 
-/// Why some targets are missed, wherever they are.
+/// Why some targets are missed; the same for all machines.
 const MISSES: &str = "
 Where byte shuffle stays below its target, memory is the limit and not the shuffle: hot, it is faster than the copy, and a
 copy of the same 64 KiB pieces is not much faster either. The one large copy bypasses the cache on its way out; ordinary
@@ -118,7 +118,7 @@ pub(crate) fn run(words: &[String], write_docs: bool) {
     let chains: Vec<_> = chains().into_iter().filter(|case| wanted(&case.name)).collect();
     if !chains.is_empty() {
         let head = "\nChains: a chunk goes through all filters before the next one begins. *Parts* is the speed that the \
-                    filters would\nhave one after another, each on what the one before made of the chunk, hot.\n\n\
+                    filters would\nhave one after another, each on the output of the previous filter, hot.\n\n\
                     | chain | | ratio | hot | parts | whole | share |\n|---|---|---:|---:|---:|---:|---:|\n";
         text.push_str(head);
         print!("{head}");
@@ -159,7 +159,7 @@ fn line(row: &Row, text: &mut String) {
     text.push_str(&line);
 }
 
-/// Three digits that matter.
+/// Formats a speed with three significant digits.
 fn figure(speed: f64) -> String {
     if speed < 1.0 { format!("{speed:.3}") } else { format!("{speed:.2}") }
 }
@@ -178,7 +178,7 @@ fn rows(case: Case, arena: &mut Arena) -> Vec<Row> {
     if let Some(mut raw) = raw::codec(&bed.case.name) {
         let cells = bed.first().0.to_vec();
         let mut room = vec![0; len * 2];
-        // In turns, so that what else the machine does falls on both.
+        // The two are measured alternately, so other load on the machine affects both.
         let mut best = [0f64; 2];
         for _ in 0..PASSES {
             hot[0] = hot[0].max(speed(len, || bed.run_hot(Direction::Decode)));
@@ -189,7 +189,7 @@ fn rows(case: Case, arena: &mut Arena) -> Vec<Row> {
             }));
         }
         bed.decode_alone(&mut raw.decode);
-        assert!(bed.decoded_first(), "the codec alone gives back the cells");
+        assert!(bed.decoded_first(), "the codec alone returns the cells");
         alone = Some(best);
     } else {
         hot = [speed(len, || bed.run_hot(Direction::Decode)), speed(len, || bed.run_hot(Direction::Encode))];
@@ -215,7 +215,7 @@ fn whole(bed: &mut Bed, arena: &mut Arena, direction: Direction, hot: f64) -> Op
     Some((whole, whole / copy))
 }
 
-/// Chains that people use, on 8-byte values; the parts stand behind each.
+/// Chains that people use, on 8-byte values; each is followed by its parts.
 pub(crate) fn chains() -> Vec<Case> {
     let chain = |filters| Case::chain(filters, Kind::Realistic, 8);
     vec![
@@ -234,7 +234,7 @@ pub(crate) fn chains() -> Vec<Case> {
 fn chain(case: Case, arena: &mut Arena, text: &mut String) {
     let filters = case.pipeline.filters.clone();
     let parts = |direction: Direction| -> Option<f64> {
-        // Seconds a byte of cells, summed over the filters.
+        // Seconds for each byte of cells, summed over the filters.
         let mut seconds = 0.0;
         let mut cells: Option<Vec<u8>> = None;
         for filter in &filters {

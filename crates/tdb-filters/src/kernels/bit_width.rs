@@ -1,6 +1,6 @@
 //! Integers as narrow offsets from the minimum of their window.
 //!
-//! Windows are as short as 256 bytes, so what is chosen at run time is the loop over them.
+//! Windows can be as short as 256 bytes, so the level is chosen once for the loop over all windows.
 
 use tdb_codec::{Physical, Writer, to_u64, to_usize};
 
@@ -9,8 +9,8 @@ use crate::int::with_int;
 use crate::windows::windows;
 
 kernel! {
-    /// Widens windows of `src` into `dst`. Each of `entries` is base, bit width and length, as the filter's
-    /// chunk metadata holds them.
+    /// Widens windows of `src` into `dst`. Each of `entries` is a base, a bit width and a length, as in the filter's
+    /// chunk metadata.
     pub(crate) fn widen_windows(physical: Physical, entries: &[u8], src: &[u8], dst: &mut [u8]) -> Kind<()> {
         plain: widen_plain
     }
@@ -62,7 +62,7 @@ fn widen_plain(physical: Physical, entries: &[u8], src: &[u8], dst: &mut [u8]) -
         Physical::U32 => each_window!(u32, 8 u8, 16 u16),
         Physical::I64 => each_window!(i64, 8 i8, 16 i16, 32 i32),
         Physical::U64 => each_window!(u64, 8 u8, 16 u16, 32 u32),
-        // The filter is never resolved for 8-bit integers and floats.
+        // The filter is never resolved for 8-bit integers or floats.
         Physical::I8 | Physical::U8 | Physical::F32 | Physical::F64 => {}
     }
     rest.copy_raw()?;
@@ -73,19 +73,19 @@ fn widen_plain(physical: Physical, entries: &[u8], src: &[u8], dst: &mut [u8]) -
     Ok(())
 }
 
-/// What has not been widened yet.
+/// The data that has not been widened yet.
 struct Rest<'s, 'd> {
     src: &'s [u8],
     dst: &'d mut [u8],
-    /// Bytes of raw windows in front. Neighbours are copied at once: a long copy takes other instructions than
-    /// many short ones, and half the time if the memory is not in the cache.
+    /// Bytes of raw windows at the front that are not copied yet. Adjacent raw windows are copied together: one long
+    /// copy uses other instructions than many short ones, and takes half the time if the memory is not in the cache.
     raw: usize,
-    /// Length of the source at the beginning.
+    /// Initial length of the source.
     found: u64,
 }
 
 impl<'s, 'd> Rest<'s, 'd> {
-    /// Takes this much off both fronts.
+    /// Removes `stored` bytes from the front of the source and `len` bytes from the front of the output.
     #[inline(always)]
     fn split(&mut self, stored: usize, len: usize) -> Kind<(&'s [u8], &'d mut [u8])> {
         let too_short = ErrorKind::WrongLength { expected: to_u64(stored), found: self.found };
@@ -131,7 +131,7 @@ fn narrow_plain(
             block.bytes(&min.to_le_bytes());
             block.u8(u8::try_from(bytes.saturating_mul(8)).unwrap_or(64));
             block.len_u32(window.len(), "window length")?;
-            // The low bytes of an offset are all of it.
+            // The offset fits in its low bytes.
             macro_rules! put {
                 ($low:literal) => {
                     for values in values.chunks(BLOCK) {
@@ -155,10 +155,10 @@ fn narrow_plain(
     Ok(())
 }
 
-/// Values that are narrowed at a time.
+/// Number of values that are narrowed at a time.
 const BLOCK: usize = 64;
 
-/// Bytes for offsets up to `range` in a type of `size` bytes. The format asks for room for `range + 1`, and
+/// Number of bytes for offsets up to `range` in a type of `size` bytes. The format requires that `range + 1` fits, and
 /// does not use the sign bit of signed types.
 #[inline(always)]
 fn width(size: usize, signed: bool, range: impl Into<u64>) -> usize {

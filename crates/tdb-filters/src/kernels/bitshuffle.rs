@@ -1,16 +1,16 @@
-//! Bits of equal weight side by side.
+//! Stores bits of equal significance next to each other.
 //!
-//! Of the values of a block, the bytes are shuffled; then, of every eight bytes of a plane as an 8×8 matrix of
-//! bits, the transpose, whose byte `k` holds bit `k` of eight values; then the bytes of each plane as values of
-//! eight bytes.
+//! A block is shuffled in three steps. First the bytes of its values are shuffled into planes. Then every eight bytes
+//! of a plane are transposed as an 8×8 matrix of bits, so byte `k` contains bit `k` of eight values. Then the bytes of
+//! each plane are shuffled as values of eight bytes.
 
 use super::byteshuffle::{shuffle_plain, unshuffle_plain};
 
-/// Bytes transformed at a time; all three steps find them in the processor's first cache.
+/// Number of bytes transformed at a time; for all three steps they are in the processor's first-level cache.
 pub(crate) const BLOCK: usize = 8192;
 
-/// Where a block is between the steps: its byte planes, and its rows of bits. Rows are short and lie far apart;
-/// memory is read and written faster in order, so that they are copied from or to it.
+/// The buffers for a block between the steps: its byte planes and its rows of bits. Rows are short and far apart in
+/// memory. Reading and writing memory in order is faster, so rows are copied from or to this buffer.
 #[repr(align(64))]
 pub(crate) struct Planes {
     bytes: [u8; BLOCK],
@@ -24,8 +24,8 @@ impl Default for Planes {
 }
 
 kernel! {
-    /// Shuffles the bits of at most [`BLOCK`] bytes, a multiple of eight values of `size` bytes: row `8·b + k`
-    /// of `dst` holds bit `k` of byte `b` of each value.
+    /// Shuffles the bits of at most [`BLOCK`] bytes, a multiple of eight values of `size` bytes: row `8·b + k` of `dst`
+    /// contains bit `k` of byte `b` of each value.
     pub(crate) fn shuffle_bits(size: usize, src: &[u8], dst: &mut [u8], planes: &mut Planes) {
         plain: shuffle_bits_plain, avx2: x86::shuffle_avx2, avx512: x86::shuffle_avx512
     }
@@ -135,7 +135,7 @@ mod x86 {
             1 => shuffle_lines::<1>(src, dst),
             2 => shuffle_lines::<2>(src, dst),
             4 => shuffle_lines::<4>(src, dst),
-            // 64 rows of two lines each are read and written faster by the copies of whole blocks.
+            // 64 rows of two lines each are faster with the code below, which copies whole blocks.
             _ => None,
         };
         if done.is_none() {
@@ -159,8 +159,8 @@ mod x86 {
         }
     }
 
-    /// Rows of whole lines, as whole blocks have them: 512 values at a time, which are one line of each row, without a
-    /// stop in memory but for what registers do not hold. `None` for other rows.
+    /// For rows of whole cache lines, as in whole blocks: processes 512 values at a time, which are one line of each
+    /// row. Intermediate results stay in registers, except those that do not fit. `None` for other rows.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
     fn shuffle_lines<const N: usize>(src: &[u8], dst: &mut [u8]) -> Option<()> {
@@ -216,7 +216,7 @@ mod x86 {
         Some(())
     }
 
-    /// How many lines each of the `8·N` rows of a block has; `None` if not all are whole.
+    /// The number of lines in each of the `8·N` rows of a block; `None` if the rows are not whole lines.
     #[inline]
     const fn lines_per_row<const N: usize>(len: usize) -> Option<usize> {
         match len % (64 * 8 * N) {
@@ -225,12 +225,12 @@ mod x86 {
         }
     }
 
-    /// Which byte goes where if eight rows of eight bytes are read by columns.
+    /// The byte permutation that reads eight rows of eight bytes by columns.
     const fn gathering() -> [u8; 64] {
         rotation(3)
     }
 
-    /// The same places, from the last to the first in each eight.
+    /// The same permutation, with each group of eight in reverse order.
     const fn reversed(from: [u8; 64]) -> [u8; 64] {
         let mut table = [0; 64];
         let mut at = 0;
@@ -244,8 +244,8 @@ mod x86 {
         table
     }
 
-    /// Transposes 8×8 matrices of bits whose rows begin with the last. A matrix times the unit matrix comes out
-    /// transposed because one factor is taken by rows and the other by columns.
+    /// Transposes 8×8 matrices of bits whose rows are in reverse order. The product of a matrix and the unit matrix is
+    /// the transpose, because the instruction reads one factor by rows and the other by columns.
     #[inline]
     #[target_feature(enable = "avx512f,gfni")]
     fn transpose_reversed(matrices: __m512i) -> __m512i {

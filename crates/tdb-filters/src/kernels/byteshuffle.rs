@@ -1,11 +1,11 @@
-//! Bytes of equal weight side by side: an `n`×`N` matrix of bytes, transposed.
+//! Stores bytes of equal significance next to each other: transposes an `n`×`N` matrix of bytes.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86;
 
 kernel! {
-    /// Gathers byte `j` of every value of `size` bytes into plane `j`; bytes behind the last value are copied.
-    /// `src` and `dst` have the same length.
+    /// Gathers byte `j` of every value of `size` bytes into plane `j`; bytes after the last value are copied. `src` and
+    /// `dst` have the same length.
     pub(crate) fn shuffle(size: usize, src: &[u8], dst: &mut [u8]) {
         plain: shuffle_plain, avx2: x86::shuffle_avx2, avx512: x86::shuffle_avx2
     }
@@ -38,7 +38,7 @@ pub(super) fn unshuffle_plain(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The `N` planes of `src`, and the bytes behind them.
+/// The `N` planes of `src`, and the bytes after them.
 fn planes<const N: usize>(src: &[u8]) -> ([&[u8]; N], &[u8]) {
     let count = src.len().checked_div(N).unwrap_or(0);
     let mut rest = src;
@@ -52,7 +52,7 @@ fn planes<const N: usize>(src: &[u8]) -> ([&[u8]; N], &[u8]) {
     (planes, rest)
 }
 
-/// The `N` planes of `dst`, writable, and the bytes behind them.
+/// The `N` planes of `dst`, writable, and the bytes after them.
 fn planes_mut<const N: usize>(dst: &mut [u8]) -> ([&mut [u8]; N], &mut [u8]) {
     let count = dst.len().checked_div(N).unwrap_or(0);
     let mut rest = dst;
@@ -66,7 +66,7 @@ fn planes_mut<const N: usize>(dst: &mut [u8]) -> ([&mut [u8]; N], &mut [u8]) {
     (planes, rest)
 }
 
-/// One pass over the values for each plane: a shift and a narrowing store, which vectorise.
+/// One pass over the values for each plane: a shift and a narrowing store, which the compiler vectorises.
 fn shuffle_small<const N: usize>(src: &[u8], dst: &mut [u8], load: impl Fn([u8; N]) -> u64) {
     let (values, tail) = src.as_chunks::<N>();
     let (planes, rest) = planes_mut::<N>(dst);
@@ -96,7 +96,7 @@ fn shuffle_8(src: &[u8], dst: &mut [u8]) {
     shuffle_rest(last, groups.len().saturating_mul(8), &mut planes);
 }
 
-/// Shuffles the values behind the last whole group, byte by byte.
+/// Shuffles the values after the last whole group, byte by byte.
 fn shuffle_rest<const N: usize>(values: &[[u8; N]], done: usize, planes: &mut [&mut [u8]; N]) {
     for (i, value) in values.iter().enumerate() {
         for (plane, &byte) in planes.iter_mut().zip(value) {
@@ -107,8 +107,8 @@ fn shuffle_rest<const N: usize>(values: &[[u8; N]], done: usize, planes: &mut [&
     }
 }
 
-/// Values unshuffled at a time. Wider values are put together from pairs, in passes over arrays of this
-/// length, each of which compiles to byte, word or double-word interleaving.
+/// Number of values unshuffled at a time. Wider values are combined from pairs, in passes over arrays of this length,
+/// each of which compiles to byte, word or double-word interleaving.
 const LANES: usize = 64;
 
 #[inline]
@@ -132,7 +132,7 @@ fn pair_double_words(low: &[u32; LANES], high: &[u32; LANES], out: &mut [[u8; 8]
     }
 }
 
-/// Unshuffles the values behind the last whole group, byte by byte.
+/// Unshuffles the values after the last whole group, byte by byte.
 fn unshuffle_rest<const N: usize>(planes: &[&[u8]; N], done: usize, values: &mut [[u8; N]]) {
     for (i, value) in values.iter_mut().enumerate() {
         for (byte, plane) in value.iter_mut().zip(planes) {
@@ -231,7 +231,7 @@ mod tests {
                     let mut mixed = vec![0; len];
                     shuffle::at(level, size, &src, &mut mixed);
                     assert_eq!(mixed, expected, "{level:?} {size} {len}");
-                    // Wherever in a line the values begin.
+                    // For every position in a cache line where the values can begin.
                     for start in [0, size, 16, 61] {
                         let mut back = vec![0; start + len];
                         unshuffle::at(level, size, &mixed, &mut back[start..]);

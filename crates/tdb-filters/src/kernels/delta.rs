@@ -1,29 +1,29 @@
 //! Differences to the previous value, and the running sums that undo them.
 //!
-//! A running sum depends on everything before it. Vectors of it are summed up in log₂ steps, each of which
-//! adds the vector to itself, moved up by 1, 2, 4, … values; the last sum is then added to all of the next
-//! vector, so that only one addition and one permutation wait for each other from vector to vector.
+//! A running sum depends on all values before it. A vector is summed in log₂ steps, each of which adds the vector to
+//! itself, moved up by 1, 2, 4, … values. The last sum is then added to all values of the next vector, so from vector
+//! to vector only one addition and one permutation depend on each other.
 
 use crate::int::{with_int, with_uint};
 use tdb_codec::Physical;
 
 kernel! {
-    /// `dst[i] = carry + src[0] + … + src[i]` for values of `N` bytes, wrapping; bytes behind the last value
-    /// are left. `src` and `dst` have the same length.
+    /// `dst[i] = carry + src[0] + … + src[i]` for values of `N` bytes, wrapping; bytes after the last value are not
+    /// changed. `src` and `dst` have the same length.
     pub(crate) fn running_sums<const N: usize>(carry: [u8; N], src: &[u8], dst: &mut [u8]) {
         plain: sums_plain::<N>, avx2: sums_avx2::<N>, avx512: sums_avx512::<N>
     }
 }
 
 kernel! {
-    /// As [`running_sums`], where the values are.
+    /// As [`running_sums`], in place.
     pub(crate) fn running_sums_in_place<const N: usize>(carry: [u8; N], data: &mut [u8]) {
         plain: in_place_plain::<N>, avx2: in_place_avx2::<N>, avx512: in_place_avx512::<N>
     }
 }
 
 kernel! {
-    /// `dst[i] = src[i] − src[i − 1]` for values of `N` bytes, wrapping; `before` stands before the first. `src`
+    /// `dst[i] = src[i] − src[i − 1]` for values of `N` bytes, wrapping; `before` is the value before the first. `src`
     /// and `dst` have the same length.
     pub(crate) fn differences<const N: usize>(before: [u8; N], src: &[u8], dst: &mut [u8]) {
         plain: differences_plain::<N>
@@ -31,8 +31,8 @@ kernel! {
 }
 
 kernel! {
-    /// As [`differences`] from the first value on (the first difference is 0), and whether no value is less
-    /// than the one before it.
+    /// As [`differences`] from the first value on (the first difference is 0). Returns whether no value is less than
+    /// the previous one.
     pub(crate) fn rising_differences(physical: Physical, src: &[u8], dst: &mut [u8]) -> bool {
         plain: rising_plain
     }
@@ -48,7 +48,7 @@ fn in_place_plain<const N: usize>(carry: [u8; N], data: &mut [u8]) {
     sums_one_by_one(carry, data.as_chunks_mut().0.iter_mut().map(|slot| (*slot, slot)));
 }
 
-/// Adds up values of `N` bytes into the slots beside them.
+/// Adds up values of `N` bytes, and writes each sum to the slot that belongs to the value.
 #[inline(always)]
 fn sums_one_by_one<'d, const N: usize>(
     carry: [u8; N],
@@ -117,7 +117,8 @@ pub(super) mod x86 {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn sums_avx2<const N: usize>(carry: [u8; N], src: &[u8], dst: &mut [u8]) {
-        // One addition a cycle does for 8-byte values what the four permutations of a vector take.
+        // For 8-byte values, the plain loop with one addition per cycle takes as long as the four permutations of a
+        // vector.
         if N == 8 {
             return sums_plain::<N>(carry, src, dst);
         }
@@ -167,12 +168,13 @@ pub(super) mod x86 {
         in_place_plain::<N>(first(must_cast::<_, [u8; 64]>(sum)), rest);
     }
 
-    /// The running sums of one vector behind `carry`, of which every value is the last sum; so it is again.
+    /// The running sums of one vector after `carry`, in which every value is the last sum. `carry` has this form again
+    /// afterwards.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn step_256<const N: usize>(vector: [u8; 32], carry: &mut __m256i) -> [u8; 32] {
         let mut sums: __m256i = must_cast(vector);
-        // Moves stay inside 16 bytes; the last sum of the low half is added to the high one after them.
+        // Moves stay inside 16 bytes, so the last sum of the low half is added to the high half after them.
         if N <= 1 {
             sums = add_256::<N>(sums, _mm256_bslli_epi128::<1>(sums));
         }
@@ -204,7 +206,7 @@ pub(super) mod x86 {
             )*};
         }
         steps!(1 2 4 8 16 32);
-        // Of the sums without the carry, so that this permutation need not wait for it.
+        // Computed from the sums without the carry, so this permutation does not have to wait for the carry.
         let total = _mm512_permutexvar_epi8(must_cast(const { pattern::<64>(64 - N, N) }), sums);
         sums = add_512::<N>(sums, *carry);
         *carry = add_512::<N>(*carry, total);
@@ -245,7 +247,7 @@ pub(super) mod x86 {
         indexes
     }
 
-    /// Byte indexes that move a vector up `by` bytes; the lowest are masked.
+    /// Byte indexes that move a vector up by `by` bytes; the lowest bytes are masked.
     #[expect(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "computed by the compiler")]
     const fn up(by: usize) -> [u8; 64] {
         let mut indexes = [0; 64];
@@ -341,7 +343,8 @@ mod tests {
         use Physical::*;
         for physical in [I8, U8, I16, U16, I32, U32, I64, U64] {
             let size = physical.size();
-            // The least value of the type, then larger and larger ones: only one order of bytes is right.
+            // The smallest value of the type, then increasing ones; they only increase if the bytes are read in the
+            // right order.
             let least = if physical.is_signed_integer() { 0x80 } else { 0 };
             for count in 1..130usize {
                 let mut src: Vec<u8> = vec![0; count * size];

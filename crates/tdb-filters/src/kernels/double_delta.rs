@@ -1,46 +1,46 @@
 //! Differences of differences as a stream of sign-and-magnitude numbers of one width.
 //!
-//! The stream is of 64-bit words that are filled from their most significant bit. Which word a number begins
-//! in, and whether it straddles two, follows from arithmetic alone, so nothing here branches on it.
+//! The stream consists of 64-bit words, which are filled from their most significant bit. The word in which a number
+//! begins, and whether it spans two words, are computed arithmetically, so there are no branches for it here.
 
 use tdb_codec::Physical;
 
 use crate::int::with_int;
 
 kernel! {
-    /// Rebuilds the values behind the first two: `value` is the second, `delta` its difference to the first.
-    /// Numbers have 1 ≤ `width` ≤ 63 bits, and `words` holds them all.
+    /// Rebuilds the values after the first two: `value` is the second value, `delta` its difference to the first.
+    /// Numbers have 1 ≤ `width` ≤ 63 bits, and `words` contains all of them.
     pub(crate) fn unpack<const N: usize>(words: &[[u8; 8]], width: u32, value: u64, delta: u64, out: &mut [u8]) {
         plain: unpack_plain::<N>, avx2: unpack_plain::<N>, avx512: unpack_avx512::<N>
     }
 }
 
 kernel! {
-    /// What the double deltas of three and more values, cut to `i64`, have in common.
+    /// Surveys the double deltas of three or more values, truncated to `i64`.
     pub(crate) fn survey(physical: Physical, input: &[u8]) -> Survey { plain: survey_plain }
 }
 
 kernel! {
-    /// Writes the double deltas of three and more values into `words`, each as a sign and `bitsize` ≤ 62 bits.
+    /// Writes the double deltas of three or more values into `words`, each as a sign and `bitsize` ≤ 62 bits.
     pub(crate) fn pack(physical: Physical, input: &[u8], bitsize: u32, words: &mut [[u8; 8]]) {
         plain: pack_plain
     }
 }
 
-/// What has to be known of double deltas before they are packed.
+/// The facts about double deltas that are needed before packing them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Survey {
-    /// All bits of all magnitudes, and of the first difference's.
+    /// The bitwise OR of all magnitudes and of the first difference's magnitude.
     pub(crate) bits: u64,
-    /// Whether a difference leaves `i64`.
+    /// Whether a difference does not fit `i64`.
     pub(crate) overflows: bool,
 }
 
-/// Arithmetic in 64 bits is congruent to that in fewer, so only the low `N` bytes of each sum count, and the
-/// values' signs do not matter.
+/// Arithmetic in 64 bits is congruent to arithmetic in fewer bits, so only the low `N` bytes of each sum are used, and
+/// the values' signs do not matter.
 ///
-/// A sign without a magnitude is what libtiledb up to 2.28 leaves of −2⁶³, and of nothing else: it takes the magnitude of that
-/// number for no bits wide.
+/// A sign without a magnitude is the number −2⁶³. libtiledb up to 2.28 writes it for that number only, because it
+/// computes a width of 0 bits for its magnitude.
 #[inline(always)]
 fn unpack_plain<const N: usize>(words: &[[u8; 8]], width: u32, value: u64, delta: u64, out: &mut [u8]) {
     let (mut value, mut delta) = (value, delta);
@@ -94,7 +94,7 @@ fn survey_plain(physical: Physical, input: &[u8]) -> Survey {
     })
 }
 
-/// Negative if `difference`, computed as `a − b`, is not what it should be.
+/// Negative if `difference`, computed as `a − b`, has overflowed.
 #[inline(always)]
 const fn overflowed(a: i64, b: i64, difference: i64) -> i64 {
     (a ^ b) & (a ^ difference)
@@ -105,7 +105,7 @@ fn pack_plain(physical: Physical, input: &[u8], bitsize: u32, words: &mut [[u8; 
     let width = bitsize.wrapping_add(1);
     let align = 64u32.wrapping_sub(width) & 63;
     let mut words = words.iter_mut();
-    // A word that is not full yet, and the bits it has.
+    // A word that is not full yet, and the number of bits in it.
     let (mut word, mut fill) = (0u64, 0u32);
     let Some(mut slot) = words.next() else { return };
     with_int!(physical, T, {
@@ -128,7 +128,7 @@ fn pack_plain(physical: Physical, input: &[u8], bitsize: u32, words: &mut [[u8; 
                 if fill >= 64 {
                     fill &= 63;
                     word = over;
-                    // None at the end only: there is nothing over then.
+                    // `None` only at the end, where no bits are left over.
                     let Some(next) = words.next() else { return };
                     slot = next;
                 }
@@ -139,10 +139,10 @@ fn pack_plain(physical: Physical, input: &[u8], bitsize: u32, words: &mut [[u8; 
     });
 }
 
-/// Double deltas that are computed at a time, before they are packed one by one.
+/// Number of double deltas that are computed at a time before they are packed one by one.
 const BLOCK: usize = 64;
 
-/// Each value from the third on, behind its two predecessors.
+/// Each value from the third on, preceded by the two values before it.
 #[inline(always)]
 fn triples<V: Copy>(values: &[V]) -> impl Iterator<Item = (V, V, V)> {
     let later = values.get(1..).unwrap_or_default();
@@ -168,8 +168,8 @@ mod x86 {
 
     use crate::kernels::delta::x86::step_512;
 
-    /// Eight numbers at a time. They lie in at most nine words, which two loads and two permutations bring to
-    /// where a shift of two words needs them; the two running sums are those of the delta filter.
+    /// Eight numbers at a time. They are in at most nine words, which two loads and two permutations arrange for a
+    /// shift across two words; the two running sums are computed as in the delta filter.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
     pub(super) fn unpack_avx512<const N: usize>(
@@ -192,7 +192,8 @@ mod x86 {
             let deltas = step_512::<8>(must_cast(numbers.at(position)), &mut delta);
             put(rest, &step_512::<8>(deltas, &mut value));
         } else {
-            // The sums of narrower values are those of their low bytes: four bytes serve for all.
+            // The low bytes of a sum depend only on the low bytes of the values, so four bytes are enough for all
+            // narrower types.
             let low = |value: u64| must_cast::<_, [u32; 16]>([value; 8]);
             let low = |value: u64| low(value & 0xffff_ffff | value << 32);
             let (mut value, mut delta): (__m512i, __m512i) = (must_cast(low(value)), must_cast(low(delta)));
@@ -213,7 +214,7 @@ mod x86 {
         }
     }
 
-    /// Fills `block`, which may be the shorter.
+    /// Fills `block`, which may be shorter than `bytes`.
     #[inline]
     fn put<const LEN: usize>(block: &mut [u8], bytes: &[u8; LEN]) {
         match block.first_chunk_mut::<LEN>() {
@@ -222,12 +223,12 @@ mod x86 {
         }
     }
 
-    /// The stream, and what does not change from eight numbers to the next eight.
+    /// The stream, and the values that are the same for every group of eight numbers.
     struct Numbers<'w> {
         words: &'w [[u8; 8]],
-        /// Bits of eight numbers.
+        /// Number of bits of eight numbers.
         step: usize,
-        /// Where each of eight numbers begins behind the first.
+        /// The position in bits of each of the eight numbers, relative to the first.
         starts: __m512i,
         align: __m512i,
         sign: __m512i,
@@ -247,7 +248,7 @@ mod x86 {
             }
         }
 
-        /// The eight signed numbers from bit `position` on; 0 behind the end of the stream.
+        /// The eight signed numbers from bit `position` on; 0 after the end of the stream.
         #[inline]
         #[target_feature(enable = "avx512f,avx512vbmi2")]
         fn at(&self, position: usize) -> __m512i {
@@ -263,7 +264,7 @@ mod x86 {
             let indexes = _mm512_srli_epi64::<6>(starts);
             let here = _mm512_permutexvar_epi64(indexes, must_cast(*here));
             let after = _mm512_permutexvar_epi64(indexes, must_cast(*after));
-            // The shift takes the low six bits of its count: the bit in the word.
+            // The shift uses only the low six bits of its count, which are the bit in the word.
             let bits = _mm512_srlv_epi64(_mm512_shldv_epi64(here, after, starts), self.align);
             let magnitudes = _mm512_andnot_epi64(self.sign, bits);
             let negative = _mm512_test_epi64_mask(bits, self.sign);
@@ -283,7 +284,7 @@ mod tests {
     use super::*;
     use crate::kernels::Level;
 
-    /// The stream's definition: bit after bit.
+    /// Unpacks the stream bit by bit, as its definition says.
     fn defined(words: &[[u8; 8]], width: u32, value: u64, delta: u64, count: usize) -> Vec<u64> {
         let bit = |at: usize| u64::from_le_bytes(words[at / 64]) >> (63 - at % 64) & 1;
         let (mut value, mut delta, mut at) = (value, delta, 0);

@@ -1,15 +1,15 @@
 //! Runs of equal cells: value and length as a big-endian u16.
 //!
-//! Expanding stores whole vectors past the end of a run, where the next one will write over them. Finding runs
-//! compares each cell with the next, 64 cells at a time, into one bit each, and visits the bits that are set.
-//! So neither branches on the length of a run, unless it is long.
+//! Expanding stores whole vectors, also past the end of a run, where the next run overwrites them. Finding runs
+//! compares each cell with the next, 64 cells at a time, with one bit for each result, and visits the bits that are
+//! set. Neither therefore branches on the length of a run, unless the run is long.
 
 use tdb_codec::to_u64;
 
 use crate::error::{ErrorKind, Kind};
 
 kernel! {
-    /// Expands runs of `N`-byte cells, of which 64 bytes hold a whole number; they must fill `out` exactly.
+    /// Expands runs of `N`-byte cells, where `N` divides 64; they must fill `out` exactly.
     pub(crate) fn expand_runs<const N: usize>(input: &[u8], out: &mut [u8]) -> Kind<()> { plain: expand_plain::<N> }
 }
 
@@ -20,10 +20,10 @@ kernel! {
     }
 }
 
-/// Bytes of a run length.
+/// Number of bytes of a run length.
 const LENGTH: usize = 2;
 
-/// Bytes that are stored at a time.
+/// Number of bytes that are stored at a time.
 const VECTOR: usize = 64;
 
 /// Reads the length of a run, which is not 0.
@@ -34,7 +34,7 @@ pub(crate) fn run_length(bytes: [u8; LENGTH]) -> Kind<usize> {
     }
 }
 
-/// What is left behind the last whole run must be nothing, and so must what has not been filled.
+/// Checks that no bytes are left after the last whole run and that the output is full.
 pub(crate) fn finish(rest: &[u8], expected: u64, found: u64) -> Kind<()> {
     if !rest.is_empty() {
         return Err(ErrorKind::CorruptStream { reason: "the last run is cut off" });
@@ -54,7 +54,7 @@ fn expand_plain<const N: usize>(input: &[u8], out: &mut [u8]) -> Kind<()> {
         let Some((length, next)) = next.split_first_chunk::<LENGTH>() else { break };
         let length = run_length(*length)?.saturating_mul(N);
         let end = done.saturating_add(length);
-        // Where no cell is like the next, a vector for each would cost more than this branch.
+        // If all neighbouring cells differ, storing a vector for each would take longer than this branch.
         if length == N
             && let Some(slot) = out.get_mut(done..).and_then(<[u8]>::first_chunk_mut)
         {
@@ -69,7 +69,7 @@ fn expand_plain<const N: usize>(input: &[u8], out: &mut [u8]) -> Kind<()> {
             Some(ahead) if length <= ahead.len() => {
                 let (a, b) = ahead.split_at_mut(VECTOR);
                 a.copy_from_slice(&vector);
-                // Short cells seldom come so far.
+                // Short cells rarely get here.
                 if N >= 8 || length > VECTOR {
                     b.copy_from_slice(&vector);
                 }
@@ -86,7 +86,7 @@ fn expand_plain<const N: usize>(input: &[u8], out: &mut [u8]) -> Kind<()> {
     finish(rest, expected, to_u64(done))
 }
 
-/// Cells that are compared at a time: as many as a mask has bits.
+/// Number of cells that are compared at a time: the number of bits in a mask.
 const BLOCK: usize = 64;
 
 #[inline(always)]
@@ -100,12 +100,12 @@ fn push_plain<const N: usize>(input: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// Appends the runs; `ends` tells which of 64 cells differ from those beside them.
+/// Appends the runs; `ends` returns which of 64 cells differ from the cells in its second argument.
 #[inline(always)]
 fn push_with<const N: usize>(input: &[u8], out: &mut Vec<u8>, ends: impl Fn(&[u8], &[u8]) -> u64) {
     let cells = input.as_chunks::<N>().0;
     let mut runs = Runs { out, buffer: [0; _], filled: 0 };
-    // Where the block begins, and the run that is not finished.
+    // The start of the block, and the start of the unfinished run.
     let (mut at, mut start) = (0usize, 0usize);
     let block_len = BLOCK.saturating_mul(N);
     loop {
@@ -116,7 +116,7 @@ fn push_with<const N: usize>(input: &[u8], out: &mut Vec<u8>, ends: impl Fn(&[u8
         let mut ends = ends(block, next);
         let values = block.as_chunks::<N>().0;
         if ends == u64::MAX && start == at {
-            // No cell is like the next: nothing to count.
+            // All neighbouring cells differ, so there is nothing to count.
             values.iter().for_each(|&value| runs.put(value, 1));
             start = at.wrapping_add(BLOCK);
             ends = 0;
@@ -143,7 +143,7 @@ fn push_with<const N: usize>(input: &[u8], out: &mut Vec<u8>, ends: impl Fn(&[u8
     runs.flush();
 }
 
-/// Runs on their way to the output: all of a block are appended at once.
+/// Runs that are not in the output yet: all runs of a block are appended at once.
 struct Runs<'o> {
     out: &'o mut Vec<u8>,
     buffer: [u8; BLOCK * (8 + LENGTH)],
@@ -167,7 +167,7 @@ impl Runs<'_> {
         let Some((slot, later)) =
             self.buffer.get_mut(self.filled..).and_then(<[u8]>::split_first_chunk_mut::<N>)
         else {
-            return; // never: a block has no more runs than cells
+            return; // never happens: a block has at most as many runs as cells
         };
         let Some(length_slot) = later.first_chunk_mut::<LENGTH>() else { return };
         *slot = value;
@@ -200,7 +200,7 @@ mod x86 {
             let mut equal = 0u64;
             let pairs = cells.as_chunks::<32>().0.iter().zip(next.as_chunks::<32>().0);
             for (i, (&a, &b)) in pairs.enumerate() {
-                // Cells of a vector, in bits.
+                // The number of cells in a vector, and of their bits in the mask.
                 let bits = const { 32 / N };
                 equal |= u64::from(equal_256::<N>(must_cast(a), must_cast(b))) << (i.wrapping_mul(bits) & 63);
             }
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Runs of these lengths, neighbours different in one byte only.
+    /// Runs of these lengths; neighbouring runs differ in one byte only.
     fn cells<const N: usize>(lengths: &[usize]) -> Vec<u8> {
         let mut out = Vec::new();
         for (i, &length) in lengths.iter().enumerate() {

@@ -1,19 +1,19 @@
 //! Floats as scaled integers.
 //!
-//! Every operation is the one the format names, in the precision it names: no reciprocal, no fused
-//! multiply-add. So all levels give the same bits.
+//! Every operation is exactly the one that the format specifies, in the specified precision: no reciprocal, no fused
+//! multiply-add. All levels therefore give the same bits.
 
 use crate::filter::{ByteWidth, ScaleFloat};
 use crate::scale_float::Float;
 
 kernel! {
-    /// Turns the integers in `src` into as many floats in `dst`.
+    /// Converts the integers in `src` to the same number of floats in `dst`.
     pub(crate) fn unscale_floats(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) { plain: unscale_plain }
 }
 
 kernel! {
-    /// Turns the floats in `src` into as many integers in `dst`. Whether all of them fit; `dst` holds
-    /// unspecified bytes otherwise.
+    /// Converts the floats in `src` to the same number of integers in `dst`. Returns whether all of them fit; if not,
+    /// `dst` contains unspecified bytes.
     pub(crate) fn scale_floats(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) -> bool {
         plain: scale_plain
     }
@@ -48,7 +48,7 @@ fn unscale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) 
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
-    reason = "the low bytes of an integer in range are all of it"
+    reason = "an integer in range fits in its low bytes"
 )]
 fn scale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) -> bool {
     macro_rules! each {
@@ -78,32 +78,32 @@ fn scale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) ->
     }
 }
 
-// Conversions of whole numbers without `as`, which the compiler does one by one because of values outside
-// the integer's range: added to 1.5 · 2^(mantissa bits), a number stands in the low bits of the sum, in two's
-// complement. For numbers out of range the result is any.
+// Conversions of whole numbers without `as`, which the compiler does not vectorise because of values outside the
+// integer's range. If a number is added to 1.5 · 2^(mantissa bits), the low bits of the sum are the number in two's
+// complement. For numbers out of range the result is unspecified.
 
-/// The integer of |`value`| ≤ 2^15 in the low 16 bits.
+/// The integer `value`, with |`value`| ≤ 2^15, in the low 16 bits.
 #[inline(always)]
 const fn low_16(value: f32) -> u32 {
     (value + 12_582_912.0).to_bits()
 }
 
-/// The integer of |`value`| ≤ 2^32 in the low 33 bits, sign included.
+/// The integer `value`, with |`value`| ≤ 2^32, in the low 33 bits, including the sign.
 #[inline(always)]
 const fn low_32(value: f64) -> u64 {
     (value + 6_755_399_441_055_744.0).to_bits()
 }
 
-/// The integer of |`value`| ≤ 2^63.
+/// The integer `value`, with |`value`| ≤ 2^63.
 #[inline(always)]
 fn all_64(value: f64) -> u64 {
     const HALF: f64 = 4_294_967_296.0;
-    // Multiplied by powers of two, both halves are exact.
+    // Multiplying by powers of two is exact, so both halves are exact.
     let high = (value * (1.0 / HALF)).floor();
     (low_32(high) << 32) | (low_32(value - high * HALF) & 0xffff_ffff)
 }
 
-/// `round((value − offset) / scale)`, halves away from zero.
+/// `round((value − offset) / scale)`, with halves rounded away from zero.
 #[inline(always)]
 fn scaled_f32(bytes: [u8; 4], options: ScaleFloat) -> f32 {
     ((f32::from_le_bytes(bytes) - narrow(options.offset)) / narrow(options.scale)).round()
@@ -151,7 +151,7 @@ mod tests {
         let results = Level::ALL.map(|level| {
             let mut back = vec![0xaa; integers.len() / width * size];
             unscale_floats::at(level, float, options, integers, &mut back);
-            // Without the floats that fit nothing, most often none is left.
+            // Without the floats that do not fit. Often none are left.
             let kept: Vec<u8> = floats
                 .chunks_exact(size)
                 .filter(|float_bytes| {
@@ -190,7 +190,7 @@ mod tests {
             for width in WIDTHS {
                 let end = 2f64.powi(i32::try_from(width.bytes()).unwrap() * 8 - 1);
                 for (value, fits) in [(-end, true), (end, false), (f64::NAN, false), (f64::INFINITY, false)] {
-                    // Behind many that fit, as the last one of a vector or none.
+                    // After many values that fit: sometimes as the last one of a vector, sometimes outside any vector.
                     for count in [1, 16, 17, 64, 70] {
                         let mut values = vec![1.0; count];
                         *values.last_mut().unwrap() = value;

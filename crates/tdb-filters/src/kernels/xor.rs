@@ -1,4 +1,4 @@
-//! Exclusive-or with the predecessor, and back.
+//! XOR with the previous value, and its inverse.
 
 kernel! {
     /// `dst[i] = src[i] ^ src[i − 1]` for values of `size` bytes; the first value is copied. `src` and `dst`
@@ -15,13 +15,13 @@ kernel! {
 }
 
 kernel! {
-    /// As [`xor_scan`], where the values are.
+    /// As [`xor_scan`], in place.
     pub(crate) fn xor_scan_in_place(size: usize, data: &mut [u8]) {
         plain: in_place, avx2: x86::in_place_avx2, avx512: x86::in_place_avx512
     }
 }
 
-/// Exclusive-or knows no carry, so the width of a value is only a distance.
+/// XOR has no carry, so the width of a value matters only as the distance between values.
 #[inline(always)]
 fn previous(size: usize, src: &[u8], dst: &mut [u8]) {
     let Some(((first, later), (first_out, later_out))) =
@@ -35,7 +35,7 @@ fn previous(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Calls `$scan` for the width of the values.
+/// Calls `$scan` with the width of the values as its const argument.
 macro_rules! with_size {
     ($size:expr, $($scan:ident)::+ ($($arg:expr),*)) => {
         match $size {
@@ -79,7 +79,7 @@ fn scan_words_in_place<const N: usize>(data: &mut [u8]) {
     scan_rest::<N>(&before.to_le_bytes(), rest);
 }
 
-/// Values of `N` bytes, as many as a word holds. Only one operation waits for the word before.
+/// Scans one word of `N`-byte values. Only one operation depends on the previous word.
 #[inline(always)]
 const fn scan_word<const N: usize>(word: [u8; 8], before: &mut u64) -> [u8; 8] {
     let mut x = u64::from_le_bytes(word);
@@ -97,7 +97,7 @@ const fn scan_word<const N: usize>(word: [u8; 8], before: &mut u64) -> [u8; 8] {
     word
 }
 
-/// The last value of a word, in every place.
+/// The last value of a word, repeated in every position.
 #[inline(always)]
 const fn last_value<const N: usize>(x: u64) -> u64 {
     match N {
@@ -108,7 +108,7 @@ const fn last_value<const N: usize>(x: u64) -> u64 {
     }
 }
 
-/// The values behind the last whole register: `before` repeats the value before them.
+/// Scans the values after the last whole register: `before` repeats the value before them.
 fn scan_rest<const N: usize>(before: &[u8], rest: &mut [u8]) {
     let Some(mut last) = before.first_chunk::<N>().copied() else { return };
     for value in rest.as_chunks_mut::<N>().0 {
@@ -178,7 +178,8 @@ mod x86 {
             scan_rest::<N>(&must_cast::<_, [u8; 32]>(before), rest);
         }
 
-        /// One register behind `before`, of which every value is the last one; so it is again.
+        /// Scans one register after `before`, in which every value is the last one. `before` has this form again
+        /// afterwards.
         #[inline]
         #[target_feature(enable = "avx2")]
         fn step<const N: usize>(register: [u8; 32], before: &mut __m256i) -> [u8; 32] {
@@ -193,9 +194,9 @@ mod x86 {
                 x = _mm256_xor_si256(x, _mm256_slli_si256::<4>(x));
             }
             x = _mm256_xor_si256(x, _mm256_slli_si256::<8>(x));
-            // The last value of each half, in every place of it.
+            // The last value of each half, repeated in every position of that half.
             let totals = _mm256_shuffle_epi8(x, must_cast(const { repeated::<32>(N, 16) }));
-            // Zero below, the lower half's total above.
+            // Zeros in the lower half, the lower half's total in the upper half.
             x = _mm256_xor_si256(x, _mm256_permute2x128_si256::<0x08>(totals, totals));
             let scanned = _mm256_xor_si256(x, *before);
             let swapped = _mm256_permute4x64_epi64::<0b01_00_11_10>(totals);
@@ -231,7 +232,8 @@ mod x86 {
             scan_rest::<N>(&must_cast::<_, [u8; 64]>(before), rest);
         }
 
-        /// One register behind `before`, of which every value is the last one; so it is again.
+        /// Scans one register after `before`, in which every value is the last one. `before` has this form again
+        /// afterwards.
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
         fn step<const N: usize>(register: [u8; 64], before: &mut __m512i) -> [u8; 64] {
@@ -255,7 +257,7 @@ mod x86 {
         }
     }
 
-    /// All bytes `BY` places higher, zeros below.
+    /// All bytes moved up by `BY` positions, with zeros below.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     fn shifted<const BY: usize>(x: __m512i) -> __m512i {
@@ -264,7 +266,7 @@ mod x86 {
     }
 }
 
-/// The places of the last `size` bytes of `part`, again and again.
+/// The positions of the last `size` bytes of `part`, repeated.
 #[cfg(target_arch = "x86_64")]
 const fn repeated<const LEN: usize>(size: usize, part: usize) -> [u8; LEN] {
     let mut table = [0; LEN];
@@ -283,7 +285,7 @@ const fn repeated<const LEN: usize>(size: usize, part: usize) -> [u8; LEN] {
     table
 }
 
-/// The place `by` bytes before each.
+/// For each position, the position `by` bytes before it.
 #[cfg(target_arch = "x86_64")]
 const fn shift(by: usize) -> [u8; 64] {
     let mut table = [0; 64];
@@ -318,7 +320,7 @@ mod tests {
                     let mut out = vec![0; len];
                     xor_previous::at(level, size, &src, &mut out);
                     assert_eq!(out, expected, "{level:?} {size} {len}");
-                    // A part of a value at the end is nobody's predecessor and has none.
+                    // A partial value at the end is not the previous value of any value, and has no previous value.
                     let whole = len / size * size;
                     let mut back = vec![0xaa; whole];
                     xor_scan::at(level, size, &out[..whole], &mut back);

@@ -1,41 +1,43 @@
-//! Writing LZ4 blocks of whole chunks, with the choices of the C library's `LZ4_compress_default`: blocks have its bytes.
+//! Writes LZ4 blocks of whole chunks with the same choices as the C library's `LZ4_compress_default`, so the blocks
+//! have the same bytes.
 //!
-//! A block is a run of sequences: a token (its high half the number of literals, its low half the length of the match less
-//! 4; 15 is continued in bytes of up to 255), the literals, and the distance of the match as a `u16`. The last sequence is
-//! literals alone: no match begins in the last 12 bytes or reaches into the last 5.
+//! A block is a list of sequences. A sequence is a token (its high half is the number of literals, its low half the
+//! length of the match minus 4; a value of 15 continues in bytes of up to 255), the literals, and the distance of the
+//! match as a `u16`. The last sequence contains only literals: no match begins in the last 12 bytes or extends into the
+//! last 5.
 //!
-//! `lz4_flex`, which decodes here, hashes five bytes of inputs of 65,535 and more: at a whole chunk, which is 65,536, it
-//! misses matches of four, and what it writes is up to 1.4 times as large.
+//! `lz4_flex`, which this crate uses for decoding, hashes five bytes for inputs of 65,535 bytes and more. A whole chunk
+//! has 65,536, so it misses matches of four bytes, and its output is up to 1.4 times as large.
 //!
-//! Input and output are copied through arrays of fixed size in which every place is masked: so no access needs a check, and
-//! the copies cost less than the checks would.
+//! Input and output are copied through arrays of fixed size, and every position in them is masked. No access therefore
+//! needs a bounds check, and the copies take less time than the checks would.
 
-/// The longest input: what a tile is cut into. All its places fit 16 bits.
+/// The longest input: the size of the chunks of a tile. All positions in it fit 16 bits.
 pub(super) const LONGEST: usize = 1 << 16;
 const PLACES: usize = LONGEST - 1;
-/// Twice the longest input: no block is longer than that and a few hundred bytes.
+/// Twice the longest input, which is more than the longest block (the longest input and a few hundred bytes).
 const OUT_PLACES: usize = (1 << 17) - 1;
-/// What may be read or written behind the last place in one move.
+/// The most bytes that one move may read or write after the last position.
 const MOVE: usize = 16;
 
 /// The shortest match.
 const MIN_MATCH: usize = 4;
-/// Shorter inputs are literals alone.
+/// Shorter inputs contain only literals.
 const MIN_INPUT: usize = 13;
-/// What lies behind the last place at which a match is looked for, and behind the last byte that one may reach.
+/// The bytes after the last position where a match is searched, and the bytes at the end that no match may include.
 const BEHIND_MATCH: usize = 11;
 const LAST_LITERALS: usize = 5;
-/// The step of the search grows by one after so many places (a power of two) without a match.
+/// The step of the search grows by one after this many positions (as an exponent of 2) without a match.
 const PATIENCE: u32 = 6;
 const HASH_LOG: u32 = 13;
 
-/// Working memory, kept from chunk to chunk.
+/// Working memory, reused for each chunk.
 pub(crate) struct Window {
     input: [u8; LONGEST + MOVE],
     out: [u8; OUT_PLACES + 1 + MOVE],
-    /// Where a block ends.
+    /// The end of the block.
     end: usize,
-    /// Where four bytes of this hash were last seen.
+    /// The last position of four bytes with this hash.
     seen: [u16; 1 << HASH_LOG],
 }
 
@@ -46,7 +48,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// The block of `input`, of which no more than [`LONGEST`] bytes are looked at.
+    /// The block of `input`, of which at most [`LONGEST`] bytes are read.
     pub(super) fn compress(&mut self, input: &[u8]) -> &[u8] {
         let len = input.len().min(LONGEST);
         if let (Some(to), Some(from)) = (self.input.get_mut(..len), input.get(..len)) {
@@ -59,7 +61,7 @@ impl Window {
         self.out.get(..self.end).unwrap_or_default()
     }
 
-    /// Writes all sequences with a match; returns where the last literals begin.
+    /// Writes all sequences with a match; returns the start of the last literals.
     fn matches(&mut self, len: usize) -> usize {
         let (last, end) = (len.wrapping_sub(BEHIND_MATCH), len.wrapping_sub(LAST_LITERALS));
         self.seen.fill(0);
@@ -141,14 +143,14 @@ impl Window {
         usize::try_from(hash).unwrap_or(0)
     }
 
-    /// Notes a place, and returns the one that was noted before.
+    /// Stores a position, and returns the one stored before.
     #[inline]
     fn replace(&mut self, hash: usize, at: usize) -> usize {
         let place = u16::try_from(at & PLACES).unwrap_or(0);
         self.seen.get_mut(hash).map_or(0, |slot| core::mem::replace(slot, place)).into()
     }
 
-    /// How many bytes from `a` and `b` on are the same, up to where `a` comes to `end`.
+    /// The number of equal bytes from `a` and `b` on, counted until the position from `a` reaches `end`.
     #[inline]
     fn common(&self, a: usize, b: usize, end: usize) -> usize {
         let most = end.saturating_sub(a);
@@ -173,7 +175,7 @@ impl Window {
         self.end = self.end.wrapping_add(1);
     }
 
-    /// What of a length does not fit half a token.
+    /// Writes the part of a length that does not fit half a token.
     #[inline]
     fn length(&mut self, length: usize) {
         let Some(mut rest) = length.checked_sub(15) else { return };
@@ -201,7 +203,7 @@ impl Window {
         self.end = self.end.wrapping_add(2);
     }
 
-    /// Copies literals, and up to 15 bytes behind them that are overwritten later.
+    /// Copies literals, and up to 15 bytes after them that are overwritten later.
     #[inline]
     fn literals(&mut self, start: usize, count: usize) {
         let mut done = 0usize;

@@ -1,11 +1,11 @@
-//! Encoding straight into a tile.
+//! Tests of encoding straight into a tile.
 
 use tdb_codec::Datatype;
 
 use super::{POSITIVE_DELTA, context, encode, gentle};
 use crate::{ErrorKind, Filter, Pipeline, Scratch};
 
-/// Filters that leave data as long as it was.
+/// Filters that keep the length of the data.
 const KEEPING: [Filter; 6] = [
     Filter::ByteShuffle,
     Filter::BitShuffle,
@@ -44,7 +44,7 @@ fn a_chunk_encoded_into_its_place_is_the_chunk_encoded_into_a_buffer() {
                     assert_eq!(into(&mut scratch).unwrap(), sides, "{pipeline:?}");
                     compared += 1;
                 }
-                // Positive delta behind a filter that puts values out of order.
+                // Positive delta after a filter that changes the order of values.
                 Err(error) => assert_eq!(into(&mut scratch).unwrap_err(), error),
             }
         }

@@ -1,5 +1,6 @@
-//! Chunks that lie: every length, count, window, width, number, run and digest of every filter, and small chunks that
-//! claim or make much. Whatever a field says, the answer is a typed error within the budget.
+//! Tests with wrong fields: every length, count, window, width, number, run and digest of every filter, and small
+//! chunks that claim or produce a lot of data. Whatever value a field has, the result is a typed error within the
+//! budget.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +9,11 @@ use tdb_codec::{Budget, Datatype, FormatVersion};
 use super::{context, decode, gentle};
 use crate::{Error, ErrorKind, Filter, Pipeline, Scratch, TileContext, registry};
 
-/// A field of a chunk that says how much there is, or what its bytes add up to.
+/// A field of a chunk that contains a length, a count or a digest.
 #[derive(Clone)]
 struct Field {
     what: &'static str,
-    /// Whether it is in the metadata; else in the data.
+    /// Whether it is in the metadata; otherwise it is in the data.
     metadata: bool,
     at: usize,
     width: usize,
@@ -45,7 +46,7 @@ fn key() -> Option<crate::Key> {
     cfg!(feature = "encryption").then(|| crate::Key::new([7; 32]))
 }
 
-/// A chunk of a filter of the registry on its natural type, and the fields in it that can lie.
+/// A chunk of a filter of the registry on its natural type, and the fields in it that can be wrong.
 fn sample(row: &registry::Row) -> (Sample, Vec<Field>) {
     let part_lengths = || vec![metadata("part count", 0, 4), metadata("part length", 4, 4)];
     let compressor = || {
@@ -142,11 +143,11 @@ fn encoded(pipeline: Pipeline, context: TileContext) -> Sample {
     Sample { pipeline, context, metadata, data, len }
 }
 
-/// As much as any chunk here honestly needs.
+/// The most memory that any correct chunk here needs.
 const BUDGET: u64 = 64 << 10;
 
 impl Sample {
-    /// Decodes, and checks that nothing was held beyond the budget.
+    /// Decodes, and checks that no more memory was held than the budget allows.
     fn decode(&self) -> Result<Vec<u8>, Error> {
         let key = key().filter(|_| self.pipeline.filters.contains(&Filter::Aes256Gcm));
         let decoder = self.pipeline.decoder_with_key(self.context, key.as_ref()).unwrap();
@@ -247,7 +248,7 @@ fn a_stream_that_makes_far_more_than_the_chunk_says_is_stopped_there() {
         }
         let whole = encode_whole(row, &zeros);
         assert!(whole.1.len() < zeros.len() / 200, "{} makes {} bytes", row.name, whole.1.len());
-        // The chunk says 100 bytes; its stream would make 8 MiB.
+        // The chunk's length is 100 bytes; its stream would produce 8 MiB.
         let block = [0, 1, 100, u32::try_from(whole.1.len()).unwrap()].map(u32::to_le_bytes).concat();
         let sample = Sample {
             pipeline: row.pipeline(),
@@ -273,8 +274,8 @@ fn a_chunk_that_claims_gigabytes_between_two_filters_is_over_the_budget() {
         if row.name == "dictionary" {
             continue;
         }
-        // Behind a byteshuffle, whose metadata and data are both claimed to be 4 GiB; behind RLE or a dictionary of
-        // strings the same lengths are claims about the caller's vectors, which `lies` above has.
+        // The filter follows a byteshuffle, whose metadata and data are both claimed to be 4 GiB. With RLE or a
+        // dictionary of strings, the same lengths are claims about the caller's vectors; the tests above cover them.
         for at in [8, 16] {
             let pipeline = Pipeline::new(vec![Filter::ByteShuffle, row.sample()]);
             let mut sample = encoded(pipeline, context(Datatype::Int32));
@@ -287,7 +288,7 @@ fn a_chunk_that_claims_gigabytes_between_two_filters_is_over_the_budget() {
 
 #[test]
 fn counts_of_parts_and_windows_are_compared_with_the_bytes_there_are() {
-    // A kilobyte of parts that each claim 4 GiB: the sum is over any budget, and no list is made of it.
+    // A kilobyte of parts that each claim 4 GiB: the sum is over any budget, and no list is allocated for them.
     for row in registry::all().iter().filter(|row| row.available && row.compressor.is_some()) {
         if row.name == "dictionary" {
             continue;

@@ -1,5 +1,5 @@
-//! Where libtiledb's encoder loses data, crashes, or writes what it cannot read, and what this one does instead. The
-//! cases are listed in `docs/format/filters.md`.
+//! Cases in which libtiledb's encoder loses data, crashes, or writes what it cannot read, and what this encoder does
+//! instead. The cases are listed in `docs/format/filters.md`.
 
 use tdb_codec::{Datatype, FormatVersion};
 
@@ -12,7 +12,7 @@ const NARROW: Filter = Filter::BitWidthReduction { max_window: 256 };
 
 #[test]
 fn data_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_its_tail() {
-    // The type is reinterpreted as a wider one than the cells have.
+    // The values are reinterpreted as a wider type than that of the cells.
     let wide = Some(Datatype::Int32);
     for (filter, datatype) in [
         (Filter::Xor, Datatype::Int32),
@@ -28,7 +28,8 @@ fn data_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_its_t
 
 #[test]
 fn metadata_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_its_tail() {
-    // Of bit-width reduction: 8 bytes and 13 a window. Of byteshuffle: 8 bytes, which are one value.
+    // The metadata of bit-width reduction is 8 bytes, and 13 for each window. That of byteshuffle is 8 bytes, which are
+    // one value.
     for filter in [DELTA, DOUBLE_DELTA, Filter::Rle { level: -1 }] {
         let pipeline = Pipeline::new(vec![NARROW, filter.clone()]);
         let error = encode(&pipeline, context(Datatype::Int64), &[0; 80]).unwrap_err();
@@ -38,7 +39,7 @@ fn metadata_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_i
         let decoder = pipeline.decoder(context(Datatype::Int64)).unwrap();
         assert_eq!(decode(&decoder, &metadata, &data, 80).unwrap(), [1; 80]);
     }
-    // XOR after narrowing: the metadata is left alone, but ten values of one byte are no whole number of values.
+    // XOR after narrowing: the metadata is not changed, but ten values of one byte are not a whole number of values.
     let pipeline = Pipeline::new(vec![NARROW, Filter::Xor]);
     let error = encode(&pipeline, context(Datatype::Int64), &[0; 80]).unwrap_err();
     assert_eq!((error.position, error.kind), (2, ErrorKind::PartialValue { bytes: 10, size: 8 }));
@@ -50,7 +51,7 @@ fn nothing_is_encoded_as_nothing_where_libtiledb_divides_by_zero_or_adds_garbage
         // No windows; libtiledb divides by a window of no bytes.
         (NARROW, &[0; 8], &[]),
         (POSITIVE_DELTA, &[0; 4], &[]),
-        // No part; libtiledb writes one with a value too many, and can read no part of no values.
+        // No part; libtiledb writes one with a value too many, and cannot read a part without values.
         (DELTA, &[0; 8], &[]),
         (DOUBLE_DELTA, &[0; 8], &[]),
     ];
@@ -81,14 +82,14 @@ fn nothing_behind_another_filter_is_a_part_where_libtiledb_can_read_it_and_none_
         assert_eq!(decode(&decoder, &metadata, &data, 0).unwrap(), [], "{pipeline:?}");
         metadata
     };
-    // As libtiledb 2.30 writes, and reads.
+    // The form that libtiledb 2.30 writes and reads.
     assert_eq!(metadata(vec![Filter::None, SHUFFLE]), [0; 4]);
     assert_eq!(metadata(vec![Filter::None, RLE]), [0; 8]);
     assert_eq!(metadata(vec![Filter::None, Filter::Xor, SHUFFLE]), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(metadata(vec![MD5]), md5_of_nothing);
     assert_eq!(metadata(vec![MD5, Filter::BitShuffle]), [&[0; 4][..], &md5_of_nothing].concat());
     assert_eq!(metadata(vec![RLE, Filter::Xor])[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
-    // It writes a part here, and cannot read it.
+    // libtiledb writes a part here and cannot read it.
     assert_eq!(metadata(vec![Filter::BitShuffle, RLE])[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
     let shuffled = metadata(vec![SHUFFLE, MD5]);
     assert_eq!(
@@ -103,7 +104,7 @@ fn nothing_behind_another_filter_is_a_part_where_libtiledb_can_read_it_and_none_
 fn a_part_of_nothing_is_read_whether_it_is_listed_or_not() {
     let context = TileContext::values(Datatype::Int32, FormatVersion::CURRENT);
     let one = [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
-    // The garbage value is libtiledb's.
+    // libtiledb writes the garbage value.
     let delta = [&one[..], &[12, 0, 0, 0]].concat();
     let double_delta = [&one[..], &[9, 0, 0, 0]].concat();
     for (filter, metadata, data) in [
@@ -132,7 +133,7 @@ fn differences_past_64_bits_are_stored_raw_where_libtiledb_gives_up() {
 
 #[test]
 fn the_first_difference_counts_as_it_does_in_libtiledb_2_30() {
-    // A constant step of 10: the differences of differences are 0, and four bits are used nevertheless.
+    // A constant step of 10: the differences of differences are 0, but four bits are used.
     let input: Vec<u8> = [0i32, 10, 20, 30].iter().flat_map(|value| value.to_le_bytes()).collect();
     let (_, data) = encode(&Pipeline::new(vec![DOUBLE_DELTA]), context(Datatype::Int32), &input).unwrap();
     assert_eq!(data[0], 4);
@@ -158,7 +159,7 @@ fn old_arrays_get_the_string_form_that_their_readers_expect() {
         rle.encoder(context).unwrap().encodes_strings()
     };
     assert_eq!([7, 11, 12].map(strings), [false, false, true]);
-    // UTF-8 with a dictionary cannot be written before there is a form for it.
+    // UTF-8 with a dictionary cannot be written in versions that have no form for it.
     let dictionary = Pipeline::new(vec![Filter::Dictionary { level: -1 }]);
     let context = TileContext::values(Datatype::StringUtf8, FormatVersion::parse(16).unwrap());
     let error = dictionary.encoder(context).unwrap_err();

@@ -1,11 +1,11 @@
-//! Chunks that are not what their pipeline says: without cells, or filtered as if they held other values.
+//! Tests of chunks that do not match their pipeline: without cells, or filtered as if they contained other values.
 
 use tdb_codec::{Datatype, FormatVersion};
 
 use super::{context, decode, encode, hex};
 use crate::{Filter, Pipeline, TileContext, registry};
 
-/// Libtiledb 2.7 to 2.25 ran gzip over no bytes and stored what no zlib accepts, for instance.
+/// For example, libtiledb 2.7 to 2.25 ran gzip on no bytes and stored a stream that zlib does not accept.
 #[test]
 fn in_a_chunk_without_cells_it_does_not_matter_what_a_compressor_cannot_decode() {
     let (metadata, data) = (hex("00000000 01000000 00000000 02000000"), hex("789c"));
@@ -51,7 +51,7 @@ fn what_one_decoder_refuses_another_may_decode_and_the_error_of_both_is_the_firs
     assert!(alone.is_err() && !both.is_identity() && !both.keeps_sizes());
 }
 
-/// A shuffle leaves no trace of how long its elements were, but validity bytes are 0 or 1.
+/// The result of a shuffle does not show the size of its elements, but validity bytes are 0 or 1.
 #[test]
 fn of_two_ways_to_shuffle_validity_the_one_that_makes_zeros_and_ones_counts() {
     for filter in [Filter::BitShuffle, Filter::ByteShuffle] {
@@ -62,12 +62,12 @@ fn of_two_ways_to_shuffle_validity_the_one_that_makes_zeros_and_ones_counts() {
         let input: Vec<u8> = (0..720).map(|cell| u8::from(cell % 5 != 2)).collect();
         let (metadata, data) = encode(&pipeline, typed, &input).unwrap();
         assert_eq!(decode(&both, &metadata, &data, input.len()).unwrap(), input, "typed");
-        // Shuffling single bytes moves nothing: what another element size makes of them may be validity too.
+        // Shuffling single bytes moves nothing. With another element size, the result may be validity bytes too.
         if pipeline == Pipeline::new(vec![Filter::BitShuffle]) {
             let (metadata, data) = encode(&pipeline, bytes, &input).unwrap();
             assert_eq!(decode(&both, &metadata, &data, input.len()).unwrap(), input, "bytes");
         }
-        // Other bytes than these are what the first decoder makes of them.
+        // For bytes other than 0 and 1, the result is that of the first decoder.
         let odd: Vec<u8> = (0..720).map(|cell| u8::try_from(cell % 251).unwrap()).collect();
         let (metadata, data) = encode(&pipeline, typed, &odd).unwrap();
         assert_eq!(decode(&both, &metadata, &data, odd.len()).unwrap(), odd);

@@ -1,9 +1,9 @@
-//! Chunks that released libtiledb wrote, one for each pipeline in the peers' arrays, with the cells they hold.
+//! Chunks written by releases of libtiledb, one for each pipeline in the peers' arrays, with the cells they contain.
 //! The cells were compared with what libtiledb itself reads from the same arrays.
 
 /// One chunk of a peer's tile; all bytes in hexadecimal.
 pub(super) struct PeerChunk {
-    /// Release of libtiledb that wrote it.
+    /// Release of libtiledb that wrote the chunk.
     pub(super) writer: &'static str,
     /// Datatype code, and cell size in bytes.
     pub(super) datatype: (u8, u64),
@@ -19,7 +19,7 @@ pub(super) struct PeerChunk {
     pub(super) data: &'static str,
     /// The cells, or the strings one after another.
     pub(super) cells: &'static str,
-    /// Where each string begins, if the filters hold the strings.
+    /// The start of each string, if the filters store the strings.
     pub(super) offsets: Option<&'static [u64]>,
 }
 

@@ -1,17 +1,17 @@
-//! Frames by the C library.
+//! Zstandard frames with the C library.
 
 use tdb_codec::to_u64;
 
 use crate::error::{ErrorKind, Kind};
 
-/// Contexts that are costly to make; each is made on first use.
+/// Codec contexts, which are expensive to create; each is created on first use.
 #[derive(Default)]
 pub(crate) struct Contexts {
     decoder: Option<zstd_safe::DCtx<'static>>,
     encoder: Option<zstd_safe::CCtx<'static>>,
 }
 
-/// Decompresses a frame into the front of `out`; how many bytes it has.
+/// Decompresses a frame into the front of `out`; returns its number of bytes.
 pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
     if contexts.decoder.is_none() {
         contexts.decoder = zstd_safe::DCtx::try_create();
@@ -32,7 +32,8 @@ pub(super) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut
     let Some(encoder) = contexts.encoder.as_mut() else {
         return Err(ErrorKind::Compress { reason: "no memory for zstd" });
     };
-    // Into the vector's spare room, which need not be zeroed first: zstd-safe sets the length to what was written.
+    // Writes into the vector's spare capacity, which need not be zeroed first: zstd-safe sets the length to the number
+    // of bytes written.
     out.reserve(zstd_safe::compress_bound(input.len()));
     let mut end = std::io::Cursor::new(&mut *out);
     end.set_position(to_u64(end.get_ref().len()));

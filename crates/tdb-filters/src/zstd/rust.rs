@@ -1,18 +1,18 @@
-//! Frames by a library in safe Rust.
+//! Zstandard frames with a library in safe Rust.
 
 use crate::error::{ErrorKind, Kind};
 
-/// Contexts that are costly to make; each is made on first use.
+/// Codec contexts, which are expensive to create; each is created on first use.
 #[derive(Default)]
 pub(crate) struct Contexts {
     decoder: Option<zrip::DecompressContext>,
     encoder: Option<zrip::CompressContext>,
 }
 
-/// The greatest level the library has. Greater ones would only make smaller frames, which any reader reads alike.
+/// The highest level of the library. Higher levels would only make smaller frames; every reader reads both.
 const MOST: i32 = 4;
 
-/// Decompresses a frame into the front of `out`; how many bytes it has.
+/// Decompresses a frame into the front of `out`; returns its number of bytes.
 pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
     let decoder = contexts.decoder.get_or_insert_default();
     let bytes = decoder
@@ -31,7 +31,7 @@ pub(super) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut
     let failed = |_| ErrorKind::Compress { reason: "Zstandard failed" };
     if contexts.encoder.is_none() {
         let mut encoder = zrip::CompressContext::new(level).map_err(failed)?;
-        // As libtiledb writes frames.
+        // The form in which libtiledb writes frames.
         encoder.set_content_checksum(false);
         contexts.encoder = Some(encoder);
     }

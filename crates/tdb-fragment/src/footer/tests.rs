@@ -14,7 +14,7 @@ fn schema() -> ArraySchema {
         .with_attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var))
 }
 
-/// The footer of a version, in wire order: every `u64` holds its own number.
+/// The footer of a version, in wire order: the value of every `u64` is its index.
 fn bytes(version: FormatVersion) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.u32(version.number());
@@ -158,7 +158,7 @@ fn the_footer_is_found_by_its_length_or_by_computing_it() {
         let (range, found) = location.slice(size, &file).unwrap();
         assert_eq!((range.start, found), (500, Some(footer.as_slice())), "version {version}");
         let (_, none) = location.slice(size, &file[file.len() - 8..]).unwrap();
-        assert_eq!(none, None, "a tail too short for the footer says so");
+        assert_eq!(none, None, "a tail that is too short for the footer");
     }
     let hostile = u64::MAX.to_le_bytes();
     assert!(FooterLocation::LengthAtEnd.range(8, &hostile).is_err());

@@ -1,4 +1,4 @@
-//! Footers as bytes.
+//! Writes footers as bytes.
 
 use tdb_codec::{Error, ErrorKind, Gate, Result, Writer};
 use tdb_schema::ArraySchema;
@@ -8,12 +8,12 @@ use crate::Slots;
 use crate::legacy::check_len;
 
 impl Footer {
-    /// The footer's bytes, without the length that may follow it in the file ([`FooterLocation::end`]). The version to
-    /// write is the footer's own.
+    /// The footer's bytes, without the length that may follow it in the file ([`FooterLocation::end`]). The version
+    /// that is written is that of the footer.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] for what the version cannot say, [`ErrorKind::WrongLength`] for a list that is not as long
-    /// as the schema and the flags say; an optional section of 4 GiB or more.
+    /// [`ErrorKind::NotInVersion`] for a field that the version does not have; [`ErrorKind::WrongLength`] for a list
+    /// whose length does not follow from the schema and the flags; an error if an optional section is 4 GiB or more.
     ///
     /// [`FooterLocation::end`]: crate::FooterLocation::end
     pub fn to_bytes(&self, schema: &ArraySchema) -> Result<Vec<u8>> {
@@ -59,7 +59,7 @@ impl Footer {
         Ok(writer.into_vec())
     }
 
-    /// What would not read back as it is.
+    /// Checks that the footer can be read back unchanged.
     fn check_for_writing(&self, schema: &ArraySchema) -> Result<()> {
         let version = self.version;
         for (what, said, gate) in [

@@ -1,4 +1,4 @@
-//! Rules for schemas that are made: more than reading one needs, as in libtiledb.
+//! Rules for new schemas: stricter than those for reading, as in libtiledb.
 
 use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, Gate, Native, Physical, to_u64};
 use tdb_filters::{Filter, Pipeline, TileContext};
@@ -10,12 +10,12 @@ use crate::{
     ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, Field, FieldKind, OLD_ANONYMOUS,
 };
 
-/// What names of attributes must not begin with.
+/// The prefix that names of attributes must not have.
 const RESERVED: &str = "__";
 
 impl ArraySchema {
-    /// Checks a schema that is to be made: the rules of [`Self::check`], those for new arrays, and whether the schema's version
-    /// can say it. [`SchemaBuilder::build`](crate::SchemaBuilder::build) calls this.
+    /// Checks a new schema: the rules of [`Self::check`], the rules for new arrays, and whether the schema's version
+    /// can store it. [`SchemaBuilder::build`](crate::SchemaBuilder::build) calls this.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -32,8 +32,8 @@ impl ArraySchema {
         self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
     }
 
-    /// Checks an enumeration of a schema that is to be made: its values differ, and the attributes that index it can tell
-    /// them apart.
+    /// Checks an enumeration of a new schema: its values must be different, and the attributes that index it must have
+    /// a type that is large enough.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -42,7 +42,7 @@ impl ArraySchema {
         require_datatype(self.version, enumeration.datatype, &enumeration.name)?;
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
         for attribute in self.attributes.iter().filter(uses) {
-            // One value is kept back: as many values as the type has are too many.
+            // One value is reserved, so an enumeration with as many values as the type is too large.
             let most = largest(attribute.datatype.physical());
             if most.is_none_or(|most| u128::from(to_u64(enumeration.len())) >= most) {
                 return Err(SchemaProblem::EnumerationSize {
@@ -89,7 +89,8 @@ impl ArraySchema {
                 return refuse("WebP is for UINT8 attributes of dense arrays with two dimensions");
             }
         }
-        // Readers let these two pass over types they cannot work on, as old libraries wrote them there.
+        // Readers ignore these two filters for types that they do not work on, because old libraries wrote such
+        // pipelines.
         let mut datatype = field.datatype;
         for filter in filters {
             let windows = matches!(filter, Filter::BitWidthReduction { .. } | Filter::PositiveDelta { .. });
@@ -101,13 +102,13 @@ impl ArraySchema {
             }
         }
         if strings && filters.iter().any(holds_strings) {
-            // How strings are held is decided tile by tile.
+            // The form in which strings are stored is decided for each tile.
             return Ok(());
         }
         self.check_pipeline(field.name, field.filters, context)
     }
 
-    #[expect(clippy::unused_self, reason = "reads like its neighbours")]
+    #[expect(clippy::unused_self, reason = "consistent with the methods next to it")]
     fn check_pipeline(
         &self,
         field: &str,
@@ -122,13 +123,13 @@ impl ArraySchema {
     }
 }
 
-/// Whether windows of integers can be made of values of a type.
+/// Whether values of a type can be grouped into windows of integers.
 const fn has_integers(datatype: Datatype) -> bool {
     use DatatypeClass::{Byte, Datetime, Integer, Time};
     matches!(datatype.class(), Integer | Datetime | Time | Byte)
 }
 
-/// The number of the largest value of an integer type.
+/// The largest value of an integer type.
 const fn largest(physical: Physical) -> Option<u128> {
     Some(match physical {
         Physical::I8 => i8::MAX as u128,
@@ -152,12 +153,13 @@ fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
         return Err(SchemaProblem::WholeType(dimension.name.clone()));
     }
     let Some(extent) = dimension.extent_cells() else { return Ok(()) };
-    // An extent without a sign, where the type has one, is only that of the whole domain: what stands for none.
+    // In a signed type, only the extent of the whole domain may be above the maximum of the type: it stands for no
+    // extent.
     let whole = extent.wrapping_sub(1) == last;
     if signed && !whole && bits < u64::BITS && extent >> bits.saturating_sub(1) != 0 {
         return Err(wrong_extent(dimension));
     }
-    // The last tile may stick out of the domain, and out of the type as far as 64 bits go.
+    // The last tile may extend past the domain, and past the type as far as 64 bits allow.
     let most = (1i128 << u64::BITS.saturating_sub(u32::from(signed))).saturating_sub(1);
     let low = match &dimension.domain {
         Some((low, _)) if signed => self::signed(low),
@@ -203,7 +205,8 @@ fn check_real_extent(dimension: &Dimension) -> Result<(), SchemaProblem> {
         (None, Some(length)) => length + 1.0,
         (None, None) => return Ok(()),
     };
-    // libtiledb takes an extent that is no number: all cells are in one tile. So they are in the extent 0 of a single point.
+    // libtiledb accepts NaN as an extent: all cells are then in one tile. The same is true for an extent of 0 and a
+    // single point.
     let (length, extent) = (number(&length), number(extent));
     let fits = extent.is_nan() || (extent <= most && (extent > 0.0 || length == 0.0));
     if fits { Ok(()) } else { Err(wrong_extent(dimension)) }

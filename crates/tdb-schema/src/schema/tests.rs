@@ -42,7 +42,7 @@ fn everything() -> ArraySchema {
     schema
 }
 
-/// The most a schema of `version` can say.
+/// A schema with everything that `version` can store.
 fn everything_of(version: FormatVersion) -> ArraySchema {
     let mut schema = everything();
     schema.allows_duplicates &= version.has(Gate::AllowsDuplicates);
@@ -70,7 +70,7 @@ fn what_a_version_cannot_say_is_refused_by_name_up_to_the_version_before_it_coul
         (Gate::DimensionFiles, "dimension of variable length", |s| {
             s.domain.dimensions[1] = Dimension::string("y");
         }),
-        (Gate::DimensionFiles, "dimension of a type of its own", |s| {
+        (Gate::DimensionFiles, "dimension with a different type", |s| {
             s.domain.dimensions[1] = Dimension::fixed("y", Datatype::Uint8, [1], [9]);
         }),
         (Gate::DimensionFiles, "dimension filters", |s| {
@@ -103,7 +103,7 @@ fn what_a_version_cannot_say_is_refused_by_name_up_to_the_version_before_it_coul
             let Err(Error::Invalid(SchemaProblem::NotInVersion { what, version: at, .. })) = written else {
                 panic!("{lost} was written at version {version}");
             };
-            // The list of enumerations goes before their use is looked at, but attributes come first.
+            // The list of enumerations is checked before their use, but attributes are checked first.
             assert_eq!((what, at), (lost, version));
         }
     }

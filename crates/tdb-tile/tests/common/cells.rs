@@ -1,4 +1,4 @@
-//! Cells to encode: the shapes of values that have tripped filters up.
+//! Cells to encode: kinds of values that have caused errors in filters.
 
 use tdb_codec::{Datatype, Physical};
 
@@ -11,7 +11,7 @@ pub(crate) enum Values {
     Sorted,
     FullRange,
     Extremes,
-    /// Quiet and signalling NaNs with payloads, and zeros of both signs; for types of another kind, their bits.
+    /// Quiet and signalling NaNs with payloads, and zeros of both signs; for other types, the bits of these floats.
     NanAndNegativeZero,
 }
 
@@ -50,7 +50,7 @@ fn number(datatype: Datatype, number: u64) -> Vec<u8> {
     number.min(most).to_le_bytes()[..datatype.size()].into()
 }
 
-/// The least and greatest values, neighbours of zero, infinities.
+/// The smallest and largest values, neighbours of zero, infinities.
 fn extremes(physical: Physical) -> Vec<Vec<u8>> {
     let size = physical.size();
     let integer = |value: i128| value.to_le_bytes()[..size].to_vec();
@@ -88,7 +88,7 @@ fn odd_float(size: usize, i: usize) -> Vec<u8> {
     }
 }
 
-/// Cuts `count` values into cells of 0, 1, 2 and 5 values in turn; where each begins, in bytes.
+/// Cuts `count` values into cells of 0, 1, 2 and 5 values in turn; returns the start of each cell in bytes.
 pub(crate) fn starts(count: usize, value_size: usize) -> Vec<u64> {
     let (mut starts, mut at) = (Vec::new(), 0usize);
     for length in [0, 1, 2, 5].into_iter().cycle() {

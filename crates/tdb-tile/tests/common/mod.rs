@@ -1,7 +1,7 @@
-//! What the matrix and the chains share: cells of every type, tiles there and back, and what the format's documents
-//! say of each filter, written down apart from the code under test.
+//! The common part of the matrix and the chains: cells of every type, encoding and decoding of tiles, and the
+//! documented behaviour of each filter, written independently of the code under test.
 
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, reason = "each test uses only a part")]
 
 pub(crate) mod cells;
 pub(crate) mod rules;
@@ -15,12 +15,12 @@ use tdb_tile::{ErrorKind, TileChunks, encode_string_tile, encode_tile};
 pub(crate) struct Tile<'a> {
     pub(crate) context: TileContext,
     pub(crate) input: &'a [u8],
-    /// Where each cell begins, for values of variable length.
+    /// The start of each cell, for values of variable length.
     pub(crate) starts: Option<&'a [u64]>,
 }
 
 impl Tile<'_> {
-    /// How a writer has to cut it.
+    /// How a writer must cut the tile.
     pub(crate) fn cells(&self) -> Cells<'_> {
         match self.starts {
             Some(offsets) => Cells::Var { offsets, value_size: self.context.datatype.size() as u64 },
@@ -32,7 +32,7 @@ impl Tile<'_> {
 /// A tile that was encoded and decoded again.
 pub(crate) struct Back {
     pub(crate) cells: Vec<u8>,
-    /// For pipelines that hold the strings' lengths.
+    /// The starts of strings, for pipelines that store the strings' lengths.
     pub(crate) starts: Option<Vec<u64>>,
     pub(crate) encoded: Vec<u8>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Back {
 /// Encodes and decodes.
 ///
 /// # Errors
-/// Of the outer result: a refusal to resolve the pipeline or to encode. Of the inner one: to decode what was encoded.
+/// The outer result: if resolving the pipeline or encoding fails. The inner result: if decoding the encoded tile fails.
 pub(crate) fn there_and_back(
     pipeline: &Pipeline,
     tile: &Tile<'_>,
@@ -49,7 +49,7 @@ pub(crate) fn there_and_back(
     let (encoder, decoder) = resolve(pipeline, tile.context)?;
     let refused = |error: tdb_tile::Error| match error.kind {
         ErrorKind::Filter(error) => error,
-        kind => panic!("no filter refused, but: {kind}"),
+        kind => panic!("not an error of a filter: {kind}"),
     };
     assert_eq!(encoder.encodes_strings(), decoder.decodes_strings());
     let encoded = match tile.starts.filter(|_| encoder.encodes_strings()) {
@@ -64,7 +64,7 @@ fn resolve(pipeline: &Pipeline, context: TileContext) -> Result<(Encoder, Decode
     let key = key_for(&pipeline.filters);
     let encoder = pipeline.encoder_with_key(context, key.as_ref())?;
     let decoder = pipeline.decoder_with_key(context, key.as_ref());
-    Ok((encoder, decoder.expect("what resolves for encoding does for decoding")))
+    Ok((encoder, decoder.expect("a pipeline that resolves for encoding also resolves for decoding")))
 }
 
 fn decode(
@@ -84,12 +84,12 @@ fn decode(
     Ok(Back { cells, starts: None, encoded })
 }
 
-/// A key where a filter needs one.
+/// A key if a filter needs one.
 pub(crate) fn key_for(filters: &[Filter]) -> Option<Key> {
     filters.contains(&Filter::Aes256Gcm).then(|| Key::new(*b"0123456789abcdeF0123456789abcdeF"))
 }
 
-/// Scratch memory whose nonces are counted.
+/// Scratch memory whose nonces are a counter.
 pub(crate) fn scratch() -> Scratch {
     let mut count = 0u64;
     Scratch::new().with_nonces(move || {
@@ -100,7 +100,7 @@ pub(crate) fn scratch() -> Scratch {
     })
 }
 
-/// One filter of every row of the registry, with ordinary options. The build must have them all.
+/// One filter of every row of the registry, with ordinary options. The build must have all of them.
 pub(crate) fn registry_filters() -> Vec<Filter> {
     assert!(registry::all().iter().all(|row| row.available), "these tests need every codec");
     registry::all().iter().map(registry::Row::sample).collect()
@@ -111,7 +111,7 @@ pub(crate) fn version(number: u32) -> FormatVersion {
     FormatVersion::parse(number).unwrap()
 }
 
-/// A small generator of the same numbers every time.
+/// A small generator that returns the same numbers in every run.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -1,32 +1,32 @@
-//! What the format's reference says becomes of a tile under one filter, as far as one can say without running it.
-//! Nothing here calls the code under test, except for where a writer cuts a tile into chunks.
+//! The outcome for a tile and one filter according to the format's reference, as far as it can be determined without
+//! running the filter. Nothing here calls the code under test, except the function that cuts a tile into chunks.
 
 use tdb_codec::{Datatype, DatatypeClass, Gate, Physical};
 use tdb_filters::{ErrorKind, Filter, ScaleFloat, TileContext};
 
 use super::Tile;
 
-/// What has to happen.
+/// The expected outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
-    /// Every bit comes back.
+    /// Every bit is the same after decoding.
     Same,
-    /// Scaled floats: these bytes come back.
+    /// Scaled floats: decoding returns these bytes.
     Becomes(Vec<u8>),
-    /// The filter cannot take the type: nothing is encoded.
+    /// The filter does not accept the type: nothing is encoded.
     WrongType,
-    /// A value is smaller than the one before it in its window.
+    /// A value is smaller than the previous one in its window.
     Decreasing,
-    /// A chunk is no whole number of values.
+    /// A chunk is not a whole number of values.
     PartialValue,
-    /// A float that the integers cannot hold.
+    /// A float that does not fit the integer type.
     OutOfRange,
-    /// Not an image of the size in the options.
+    /// The tile does not have the size of the image in the options.
     WrongSize,
 }
 
 impl Outcome {
-    /// The outcome that an error stands for.
+    /// The outcome that corresponds to an error.
     pub(crate) fn of(kind: &ErrorKind) -> Self {
         match kind {
             ErrorKind::InputType { .. } => Self::WrongType,
@@ -34,12 +34,12 @@ impl Outcome {
             ErrorKind::PartialValue { .. } => Self::PartialValue,
             ErrorKind::OutOfRange { .. } => Self::OutOfRange,
             ErrorKind::WrongLength { .. } => Self::WrongSize,
-            kind => panic!("not a refusal that the documents know: {kind:?}"),
+            kind => panic!("not an error that the documents describe: {kind:?}"),
         }
     }
 }
 
-/// What one filter does with a tile.
+/// The outcome of one filter for a tile.
 pub(crate) fn outcome(filter: &Filter, tile: &Tile<'_>) -> Outcome {
     let context = &tile.context;
     if refuses_type(filter, context.datatype, context) {
@@ -61,7 +61,7 @@ pub(crate) fn outcome(filter: &Filter, tile: &Tile<'_>) -> Outcome {
             if any_chunk(&decreasing) { Outcome::Decreasing } else { Outcome::Same }
         }
         Filter::Delta { reinterpret: Some(t), .. } | Filter::DoubleDelta { reinterpret: Some(t), .. } => {
-            // Deltas take strings as bytes, however wide their characters (section 6.11).
+            // Deltas treat strings as bytes, whatever the width of their characters.
             let size = if t.is_string() { 1 } else { t.size() };
             let partial = |chunk: &[u8]| !chunk.len().is_multiple_of(size);
             if any_chunk(&partial) { Outcome::PartialValue } else { Outcome::Same }
@@ -79,7 +79,7 @@ pub(crate) fn outcome(filter: &Filter, tile: &Tile<'_>) -> Outcome {
     }
 }
 
-/// Whether a filter cannot take values of `datatype` in a tile of `context` (reference, section 2.2).
+/// Whether a filter does not accept values of `datatype` in a tile of `context`.
 pub(crate) fn refuses_type(filter: &Filter, datatype: Datatype, context: &TileContext) -> bool {
     match filter {
         Filter::Delta { reinterpret, .. } | Filter::DoubleDelta { reinterpret, .. } => {
@@ -92,7 +92,7 @@ pub(crate) fn refuses_type(filter: &Filter, datatype: Datatype, context: &TileCo
     }
 }
 
-/// Whether a filter stores the strings' lengths (section 6.8).
+/// Whether a filter stores the strings' lengths.
 pub(crate) fn holds_strings(filter: &Filter, context: &TileContext) -> bool {
     let gate = match (filter, context.datatype) {
         (Filter::Rle { .. }, Datatype::StringAscii) => Gate::AsciiRleStrings,
@@ -103,7 +103,7 @@ pub(crate) fn holds_strings(filter: &Filter, context: &TileContext) -> bool {
     context.var && context.schema_version.has(gate)
 }
 
-/// The type the next filter sees (sections 5.2 and 5.3).
+/// The type that the next filter sees.
 pub(crate) fn type_after(filter: &Filter, datatype: Datatype, context: &TileContext) -> Datatype {
     let signed = |size| match size {
         1 => Datatype::Int8,
@@ -123,7 +123,7 @@ pub(crate) fn type_after(filter: &Filter, datatype: Datatype, context: &TileCont
     }
 }
 
-/// The integers positive delta works on (section 6.4); it leaves other types alone.
+/// The integer type that positive delta works on; `None` for types that it does not change.
 pub(crate) fn positive_delta_integers(datatype: Datatype, context: &TileContext) -> Option<Physical> {
     let active = match datatype.class() {
         DatatypeClass::Integer | DatatypeClass::Byte => true,
@@ -133,7 +133,7 @@ pub(crate) fn positive_delta_integers(datatype: Datatype, context: &TileContext)
     active.then(|| datatype.physical())
 }
 
-/// Whether a whole window of a part has a value smaller than the one before it.
+/// Whether a window of whole values in a part has a value smaller than the previous one.
 pub(crate) fn decreases(part: &[u8], physical: Physical, max_window: u32) -> bool {
     let size = physical.size();
     let window = part.len().min(usize::try_from(max_window).unwrap()) / size * size;
@@ -150,12 +150,12 @@ pub(crate) fn decreases(part: &[u8], physical: Physical, max_window: u32) -> boo
     })
 }
 
-/// What scaled floats come back as (section 6.14): encoded in their own width, decoded in `f64`; `None` if an integer
-/// cannot hold one.
+/// The values that scaled floats are decoded to: encoded in their own width, decoded in `f64`; `None` if one does not
+/// fit its integer.
 pub(crate) fn rescaled(options: &ScaleFloat, size: usize, input: &[u8]) -> Option<Vec<u8>> {
     let end = 2f64.powi(i32::try_from(8 * options.byte_width.bytes() - 1).unwrap());
     let fits = |value: f64| value >= -end && value < end;
-    // An integer has no negative zero.
+    // Integers have no negative zero.
     let whole = |value: f64| if value == 0.0 { 0.0 } else { value };
     let mut out = Vec::with_capacity(input.len());
     for bytes in input.chunks(size) {

@@ -6,25 +6,25 @@ use std::process::Command;
 
 use super::super::workers::{self, Program};
 
-/// The files of a commit, in a work tree of their own, and the target folder beside it.
+/// The files of a commit in a separate work tree, and the target folder next to it.
 pub(super) struct Tree {
     root: PathBuf,
     folder: PathBuf,
     name: String,
-    /// Whether the folder outlives this value.
+    /// Whether the folder is kept when this value is dropped.
     kept: bool,
 }
 
 impl Tree {
-    /// Lays the files of a commit out: in `kept`, where they and what is built stay for the next time, or else in a temporary
-    /// folder.
+    /// Checks out the files of a commit: in `kept`, where they and the build output are kept for the next run, or
+    /// otherwise in a temporary folder.
     pub(super) fn at(root: &Path, commit: &str, kept: Option<&Path>) -> Result<Self, String> {
         let hash = git(root, &["rev-parse", "--verify", &format!("{commit}^{{commit}}")])?;
         let name = git(root, &["log", "-1", "--format=%h %s", &hash])?;
         let temporary = || std::env::temp_dir().join(format!("tdb-against-{}", std::process::id()));
         let folder = kept.map_or_else(temporary, Path::to_path_buf);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        // Paths in manifests are relative to these, and cargo is run from elsewhere.
+        // Paths in manifests are relative to this folder, and cargo runs in another folder.
         let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
         let tree = Self { root: root.to_path_buf(), folder, name, kept: kept.is_some() };
         let files = tree.files();
@@ -63,12 +63,12 @@ impl Drop for Tree {
         let removed = git(&self.root, &["worktree", "remove", "--force", &path]).map(drop);
         let removed = removed.and(fs::remove_dir_all(&self.folder).map_err(|error| error.to_string()));
         if let Err(error) = removed {
-            eprintln!("{} is left behind: {error}", self.folder.display());
+            eprintln!("cannot remove {}: {error}", self.folder.display());
         }
     }
 }
 
-/// What a git command prints, without the line's end.
+/// The output of a git command, without the final line end.
 fn git(folder: &Path, args: &[&str]) -> Result<String, String> {
     let output = Command::new("git").arg("-C").arg(folder).args(args).output();
     let output = output.map_err(|error| format!("cannot run git: {error}"))?;

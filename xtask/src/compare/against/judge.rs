@@ -1,24 +1,25 @@
-//! Whether a case became slower, and the table that says so.
+//! Decides whether a case became slower, and prints the table of results.
 //!
-//! One run differs from the next, and one process from another of the same program, so the ratio of two times differs from 1
-//! where nothing changed. By how much is measured, not assumed. The time of a side is the median of its processes' medians. For
-//! the *spread* of a case, two sides are drawn from the old processes: each time as many processes as there are of the new
-//! program, and of each process as many runs as it had. The spread is the largest ratio of many such draws, or that of the two
-//! old sides as they are, if it is larger. A case is slower if its new time exceeds the old one by more than the spread.
+//! One run differs from the next, and one process from another of the same program, so the ratio of two times differs
+//! from 1 even if nothing changed. The size of this difference is measured, not assumed. The time of a side is the
+//! median of its processes' medians. For the *spread* of a case, two sides are drawn from the old processes: each time
+//! as many processes as the new program has, and as many runs of each process as it had. The spread is the largest
+//! ratio of many such draws, or the ratio of the two actual old sides if that is larger. A case is slower if its new
+//! time exceeds the old one by more than the spread.
 
 use super::super::table::{aligned, duration, median};
 
-/// Draws for the spread of a case: few cases in a thousand in which nothing changed are called slower.
+/// Number of draws for the spread of a case: of a thousand unchanged cases, only a few are reported as slower.
 const DRAWS: usize = 1000;
 
 /// The times of one case, in seconds: a list for each process.
 #[derive(Default)]
 pub(super) struct Timed {
     pub(super) old: Vec<Vec<f64>>,
-    /// Of second processes of the same program.
+    /// Times of second processes of the old program.
     pub(super) again: Vec<Vec<f64>>,
     pub(super) new: Vec<Vec<f64>>,
-    /// Whether the two programs gave other cells.
+    /// Whether the two programs returned different cells.
     pub(super) differs: bool,
 }
 
@@ -56,7 +57,7 @@ impl Judged {
         Self { name, class, old: time(&both), new: time(&timed.new), spread, differs: timed.differs }
     }
 
-    /// How many times as fast the new program is: below 1, slower.
+    /// How many times as fast the new program is; below 1 it is slower.
     fn ratio(&self) -> f64 {
         if self.new > 0.0 { self.old / self.new } else { 1.0 }
     }
@@ -70,7 +71,7 @@ impl Judged {
         self.ratio() > self.spread
     }
 
-    /// Whether the two programs gave other cells.
+    /// Whether the two programs returned different cells.
     pub(super) const fn differs(&self) -> bool {
         self.differs
     }
@@ -93,7 +94,7 @@ impl Judged {
     }
 }
 
-/// The table: the cases of a class together, in the order in which classes come first.
+/// The table: the cases of each class together, with classes in the order of their first case.
 pub(super) fn text(cases: &[Judged]) -> String {
     let mut classes: Vec<&str> = Vec::new();
     for case in cases {
@@ -113,13 +114,13 @@ pub(super) fn text(cases: &[Judged]) -> String {
     aligned(&lines)
 }
 
-/// The median of the medians of processes; 0 without any.
+/// The median of the medians of processes; 0 if there are none.
 fn time(processes: &[Vec<f64>]) -> f64 {
     let each: Vec<f64> = processes.iter().filter_map(|seconds| median(seconds)).collect();
     median(&each).unwrap_or(0.0)
 }
 
-/// The ratio of two times, the longer one above.
+/// The ratio of the longer time to the shorter one.
 fn apart(one: f64, other: f64) -> f64 {
     if one > 0.0 && other > 0.0 { (one / other).max(other / one) } else { 1.0 }
 }
@@ -129,7 +130,7 @@ fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
     if count > 0.0 { f64::exp(sum / count) } else { 1.0 }
 }
 
-/// splitmix64: the same draws each time.
+/// splitmix64: the draws are the same in each run.
 struct Random(u64);
 
 impl Random {
@@ -151,7 +152,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Five processes whose times jitter around `middle` by a share of it; each process is off by up to `own` as a whole.
+    /// Five processes whose times jitter around `middle` by a share of it; each whole process is off by up to `own`.
     fn around(middle: f64, jitter: f64, own: f64, seed: u64) -> Vec<Vec<f64>> {
         let mut random = Random(seed);
         let steps: Vec<f64> = (-10..=10).map(|step| f64::from(step) / 10.0).collect();

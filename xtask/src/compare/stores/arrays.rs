@@ -1,4 +1,4 @@
-//! The arrays that are read and written on a far server.
+//! The arrays that are read and written on a remote server.
 
 use core::ops::ControlFlow;
 use std::fs;
@@ -9,10 +9,10 @@ use tdb_array::{Consolidation, Stored, WriteColumn, WriteOptions};
 
 type Result<T> = core::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Cells of each fragment of the arrays of many.
+/// Number of cells in each fragment of the arrays with many fragments.
 pub(super) const FEW: i64 = 10;
 
-/// Makes an array in a folder that is not there yet.
+/// Creates an array in a folder that does not exist yet.
 pub(super) fn make(name: &str, path: &Path) -> Result<()> {
     fs::create_dir_all(path.parent().ok_or("an array is in a folder")?)?;
     match name {
@@ -28,7 +28,7 @@ pub(super) fn make(name: &str, path: &Path) -> Result<()> {
     }
 }
 
-/// Numbers that no codec makes much smaller, always the same.
+/// Numbers that no codec can compress well; they are the same in every run.
 fn scattered(count: i64) -> impl Iterator<Item = i64> {
     (0..count).map(|i| i.wrapping_mul(0x2545_F491_4F6C_DD1D).wrapping_add(i << 7))
 }
@@ -51,7 +51,7 @@ fn dense(path: &Path, side: i64, tile: i64, filtered: bool) -> Result<()> {
         .attribute(attribute("b", Datatype::Float64)?)
         .build()?;
     WriteOptions::new().create(path, &schema)?;
-    let cells = side.checked_mul(side).ok_or("a square of so many cells")?;
+    let cells = side.checked_mul(side).ok_or("too many cells for a square")?;
     let a: Vec<i32> = scattered(cells).map(|value| i32::from_le_bytes(low(value))).collect();
     let b: Vec<f64> = a.iter().map(|value| f64::from(*value) / 7.0).collect();
     let writer = WriteOptions::new().open(path)?;
@@ -66,7 +66,7 @@ const fn low(value: i64) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Cells at places of a square that are scattered, one fragment.
+/// Cells at scattered positions of a square, in one fragment.
 fn sparse(path: &Path, cells: i64) -> Result<()> {
     const SIDE: i64 = 100_000;
     let dimension = |name| {
@@ -91,7 +91,7 @@ fn sparse(path: &Path, cells: i64) -> Result<()> {
     Ok(())
 }
 
-/// What the arrays of many fragments are.
+/// The schema of the arrays with many fragments.
 fn line() -> Result<ArraySchema> {
     Ok(ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i64..=999_999).with_tile(1000i64))
@@ -106,7 +106,7 @@ pub(super) fn few(number: i64) -> (Vec<i64>, Vec<f64>) {
     (x, v)
 }
 
-/// Fragments of a few cells each; with `consolidated`, what is said of them is in one file.
+/// Fragments of a few cells each; with `consolidated`, their metadata is in one file.
 fn many(path: &Path, fragments: i64, consolidated: bool) -> Result<()> {
     WriteOptions::new().create(path, &line()?)?;
     for number in 0..fragments {

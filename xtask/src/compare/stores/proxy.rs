@@ -1,4 +1,4 @@
-//! A proxy on the loopback interface that makes a server look far away: each request waits, and is counted.
+//! A proxy on the loopback interface that simulates a remote server: it delays and counts each request.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// The longest head of a message that is passed on.
+/// The largest head of a message that is forwarded.
 const HEAD: usize = 64 << 10;
 
-/// Passes requests on to a server until it is dropped.
+/// Forwards requests to a server until it is dropped.
 pub(crate) struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// What the threads of a proxy share.
+/// The data that the threads of a proxy share.
 struct Shared {
     server: SocketAddr,
     delay: Duration,
@@ -27,25 +27,26 @@ struct Shared {
     shown: bool,
 }
 
-/// What went through since the last time.
+/// The traffic since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
     /// Requests of all methods.
     pub(crate) requests: u64,
-    /// Bytes of bodies, both ways.
+    /// Number of bytes of bodies in both directions.
     pub(crate) bytes: u64,
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
-        // The thread that accepts connections looks when one comes.
+        // The thread that accepts connections checks the flag only when a connection arrives.
         drop(TcpStream::connect(self.address));
     }
 }
 
 impl Proxy {
-    /// Starts one in front of a server; each request takes this much longer, and is `shown` on standard error.
+    /// Starts a proxy in front of a server; each request is delayed by this time and, if `shown`, printed on standard
+    /// error.
     pub(crate) fn start(server: SocketAddr, delay: Duration, shown: bool) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
@@ -64,19 +65,19 @@ impl Proxy {
                     break;
                 }
                 let shared = shared.clone();
-                // A client that goes away in the middle is no failure of the proxy.
+                // A client that disconnects in the middle is not an error of the proxy.
                 thread::spawn(move || client.and_then(|client| serve(&client, &shared)));
             }
         });
         Ok(proxy)
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What went through since this was asked last.
+    /// The traffic since the last call of this function.
     pub(crate) fn take(&self) -> Traffic {
         Traffic {
             requests: self.shared.requests.swap(0, Ordering::Relaxed),
@@ -85,7 +86,8 @@ impl Proxy {
     }
 }
 
-/// Answers the requests of one connection. Each gets a connection to the server of its own: servers close theirs as they please.
+/// Answers the requests of one connection. Each request uses a new connection to the server, because servers may close
+/// connections at any time.
 fn serve(client: &TcpStream, shared: &Shared) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (mut from_client, mut to_client) = (BufReader::new(client.try_clone()?), client.try_clone()?);
@@ -125,7 +127,7 @@ fn serve(client: &TcpStream, shared: &Shared) -> io::Result<()> {
 struct Head(Vec<String>);
 
 impl Head {
-    /// Reads one; `None` at the end of the connection.
+    /// Reads a head; `None` at the end of the connection.
     fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
         let (mut lines, mut left) = (Vec::new(), HEAD);
         loop {
@@ -168,7 +170,7 @@ impl Head {
         self.is_chunked() || self.value("content-length").is_some()
     }
 
-    /// The bytes of the head without some fields, and with one more.
+    /// The bytes of the head without some fields and with an additional one.
     fn without(&self, names: &[&str], more: &str) -> Vec<u8> {
         let is_left_out = |line: &str| {
             let key = line.split(':').next().unwrap_or_default();
@@ -182,14 +184,14 @@ impl Head {
         text.into_bytes()
     }
 
-    /// Copies the body that follows, as it is framed; its bytes.
+    /// Copies the body that follows, with its framing; returns its number of bytes.
     fn copy_body(&self, from: &mut impl BufRead, to: &mut impl Write, until_end: bool) -> io::Result<u64> {
         if self.is_chunked() {
             return copy_chunks(from, to);
         }
         let length = match self.value("content-length") {
             Some(length) => length.parse().map_err(|_| {
-                io::Error::new(io::ErrorKind::InvalidData, "the length of a body is no number")
+                io::Error::new(io::ErrorKind::InvalidData, "the length of a body is not a number")
             })?,
             None if until_end => u64::MAX,
             None => 0,
@@ -202,7 +204,7 @@ impl Head {
     }
 }
 
-/// Copies a body in chunks, with what frames them.
+/// Copies a body in chunks, with their framing.
 fn copy_chunks(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<u64> {
     let mut copied = 0u64;
     loop {
@@ -210,12 +212,13 @@ fn copy_chunks(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<u64> 
         from.by_ref().take(1024).read_line(&mut line)?;
         to.write_all(line.as_bytes())?;
         let digits = line.split(';').next().unwrap_or_default().trim();
-        let length = u64::from_str_radix(digits, 16)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the length of a chunk is no number"))?;
+        let length = u64::from_str_radix(digits, 16).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidData, "the length of a chunk is not a number")
+        })?;
         if length == 0 {
             break;
         }
-        // The line end belongs to it.
+        // The line end belongs to the chunk.
         let framed = length.saturating_add(2);
         if io::copy(&mut from.by_ref().take(framed), to)? < framed {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -239,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers each request with what it got: the first line, and the body without its framing.
+    /// A server that answers each request with its contents: the first line, and the body without its framing.
     fn echo() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -283,7 +286,7 @@ mod tests {
         assert!(begun.elapsed() >= Duration::from_millis(60));
         let answers = ["GET /a HTTP/1.1 ", "PUT /b HTTP/1.1 abc", "PUT /c HTTP/1.1 2|ab|1|c|0||"];
         let answered: usize = answers.iter().map(|answer| answer.len()).sum();
-        // The last counts are made after the client has its answer.
+        // The last counts are made after the client has received its answer.
         thread::sleep(Duration::from_millis(20));
         let expected = Traffic { requests: 3, bytes: u64::try_from(answered + 6).unwrap() };
         assert_eq!(proxy.take(), expected);

@@ -1,4 +1,4 @@
-//! Some cases at a time, written by one library and read by the other, in both directions at once.
+//! Runs several cases at a time: one library writes and the other reads, in both directions at the same time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tdb_filters::Key;
 use super::cases::{Case, Cells, KEY};
 use crate::conform::peers::{Answer, Outcome, Peer};
 
-/// What came of one case in both directions; `None` where a step before failed.
+/// The outcome of one case in both directions; `None` if an earlier step failed.
 #[derive(Debug)]
 pub(super) struct Result2 {
     /// tdb writes, …
@@ -20,11 +20,11 @@ pub(super) struct Result2 {
     pub(super) read_by_peer: Option<Answer>,
     /// The peer writes and reads, …
     pub(super) written_by_peer: Answer,
-    /// … tdb reads: how the cells differ, or what failed.
+    /// … tdb reads: the difference between the cells, or the error.
     pub(super) read: Option<Result<Option<String>, String>>,
 }
 
-/// Where batches run.
+/// The environment in which batches run.
 pub(super) struct Bench {
     pub(super) script: PathBuf,
     pub(super) library: PathBuf,
@@ -148,7 +148,7 @@ fn write(path: &Path, case: &Case, cells: &[Cells], version: Option<FormatVersio
     write.commit().map(drop).map_err(|error| error.to_string())
 }
 
-/// How the cells differ from those expected, if they do.
+/// The difference between the cells and the expected cells, if there is one.
 fn read(path: &Path, case: &Case, expected: &[Cells]) -> Result<Option<String>, String> {
     let mut options = OpenOptions::new().threads(1);
     if let Some(key) = key(case) {

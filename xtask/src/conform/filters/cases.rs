@@ -16,12 +16,12 @@ pub(super) const KEY: &str = "0123456789abcdeF0123456789abcdeF";
 pub(super) struct Chain {
     pub(super) name: String,
     filters: Vec<Filter>,
-    /// What the peer's API calls them.
+    /// The filters in the form of the peer's API.
     peer: Vec<Value>,
     pub(super) encrypted: bool,
 }
 
-/// How cells are shaped.
+/// The shape of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Fixed,
@@ -29,7 +29,7 @@ pub(super) enum Form {
     Nullable,
     Var,
     VarNullable,
-    /// The type is that of the only dimension of a sparse array; an attribute of integers is beside.
+    /// The type is that of the only dimension of a sparse array, which also has an attribute of integers.
     Dimension,
     /// A dense image, in bytes.
     Image,
@@ -40,7 +40,7 @@ pub(super) enum Form {
 pub(super) struct Cells {
     pub(super) name: &'static str,
     pub(super) data: Vec<u8>,
-    /// One more than cells.
+    /// One more than there are cells.
     pub(super) offsets: Option<Vec<u64>>,
     pub(super) validity: Option<Vec<u8>>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Case {
 
 const CHUNK: usize = 65536;
 
-/// Types that stand for all of their kind; of the others fewer patterns are tried.
+/// Types that represent all types of their kind; fewer patterns are tested for the others.
 const REPRESENTATIVE: [Datatype; 19] = [
     Datatype::Int8,
     Datatype::Uint8,
@@ -135,7 +135,7 @@ fn add(cases: &mut Vec<Case>, chain: &Chain, datatype: Datatype, form: Form, eve
         }
     }
     if chain.filters.iter().any(|filter| matches!(filter, Filter::ScaleFloat(_))) {
-        // Other values are rounded, as they must be.
+        // Other values are rounded, which is correct.
         tried = vec![
             (Pattern::Grid, 1),
             (Pattern::Grid, 100),
@@ -252,7 +252,7 @@ fn chains() -> Vec<Chain> {
         &["checksum_md5", "byteshuffle", "checksum_sha256", "zstd"],
         &["positive_delta", "bitshuffle", "bzip2", "checksum_md5"],
         &["dictionary", "zstd"],
-        // What a chunk of no bytes is listed as: see `docs/format/filters.md`.
+        // How a chunk of no bytes is listed: see `docs/format/filters.md`.
         &["byteshuffle", "checksum_md5"],
         &["bitshuffle", "rle"],
         &["xor", "rle", "checksum_sha256"],
@@ -268,7 +268,7 @@ fn chains() -> Vec<Chain> {
     all
 }
 
-/// Rows and pixels a row of an image.
+/// Number of rows, and of pixels in a row, of an image.
 const IMAGE: (usize, usize) = (24, 40);
 
 fn images() -> Vec<Chain> {
@@ -292,7 +292,7 @@ fn images() -> Vec<Chain> {
 }
 
 impl Chain {
-    /// Whether the filter of this name is in it.
+    /// Whether the chain contains the filter with this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.filters.iter().any(|filter| filter.name() == name)
             || self.encrypted && name == Filter::Aes256Gcm.name()
@@ -300,13 +300,13 @@ impl Chain {
 }
 
 impl Case {
-    /// A name to choose it by.
+    /// The name by which the case can be chosen.
     pub(super) fn name(&self) -> String {
         let Self { chain, datatype, form, pattern, count } = self;
         format!("{} {datatype} {form:?} {pattern:?} {count}", chain.name)
     }
 
-    /// What a count of like cases is called.
+    /// The name for the count of similar cases.
     pub(super) fn group(&self) -> &str {
         &self.chain.name
     }
@@ -337,7 +337,7 @@ impl Case {
             Form::Image => {
                 cells.data = values(datatype, pattern, IMAGE.0 * IMAGE.1 * self.depth());
                 if self.depth() == 4 {
-                    // Colours nobody can see are not kept by the format.
+                    // The format does not keep the colours of transparent pixels.
                     cells.data.chunks_exact_mut(4).for_each(|pixel| {
                         if let [.., alpha] = pixel {
                             *alpha |= 1;
@@ -346,7 +346,8 @@ impl Case {
                 }
             }
             Form::Var | Form::VarNullable => {
-                // One value a cell around the ends of chunks, 0 to 4 elsewhere; of 5 cells none has any.
+                // One value per cell around the ends of chunks, 0 to 4 values elsewhere; in arrays of 5 cells, no cell
+                // has a value.
                 let len = |index: usize| match count {
                     5 => 0,
                     1 => 3,
@@ -374,7 +375,7 @@ impl Case {
         vec![cells]
     }
 
-    /// The schema as tdb has it.
+    /// The schema in the form of tdb.
     pub(super) fn schema(&self) -> ArraySchema {
         let pipeline = Pipeline::new(self.chain.filters.clone());
         let values = match self.form {
@@ -405,7 +406,7 @@ impl Case {
         schema
     }
 
-    /// The schema, and what is written, as the peer is told.
+    /// The schema and the cells to write, in the form of the peer.
     pub(super) fn for_peer(&self) -> Value {
         let mut attribute = json!({"name": "a", "type": self.datatype.name(), "filters": self.chain.peer});
         match self.form {
@@ -440,7 +441,7 @@ impl Case {
         json!({"schema": schema, "subarray": subarray})
     }
 
-    /// Ends and extent of the sparse dimension.
+    /// The ends and the extent of the sparse dimension.
     fn dimension(&self) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
         let all = coordinates(self.datatype, self.count.max(2));
         let size = self.datatype.size();

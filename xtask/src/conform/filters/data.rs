@@ -1,10 +1,10 @@
-//! Cells to filter: patterns of values, and where each cell of any length begins.
+//! Cells to filter: patterns of values, and the start of each cell of variable length.
 
 use tdb_codec::{Datatype, DatatypeClass, Native, Physical, PhysicalVisitor, to_u64};
 
 use crate::conform::random::Random;
 
-/// What the values are like.
+/// The pattern of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
     Constant,
@@ -13,7 +13,7 @@ pub(super) enum Pattern {
     Extremes,
     /// NaNs of several kinds, both zeros, infinities: reals only.
     Odd,
-    /// Values of a grid that float-scale keeps exactly.
+    /// Values of a grid that scale-float keeps exactly.
     Grid,
 }
 
@@ -51,13 +51,13 @@ pub(super) fn values(datatype: Datatype, pattern: Pattern, count: usize) -> Vec<
         out.iter_mut().for_each(|byte| *byte &= 1);
     }
     if datatype.class() == DatatypeClass::String && pattern == Pattern::Sorted {
-        // Letters, as strings have.
+        // Letters, as in strings.
         out.iter_mut().filter(|byte| **byte != 0).for_each(|byte| *byte = b'a' + *byte % 26);
     }
     out
 }
 
-/// Both ends of the type, by turns with the values beside them.
+/// Both ends of the type, alternating with the values next to them.
 fn extreme(physical: Physical, index: usize) -> Vec<u8> {
     if physical.is_float() {
         let ends = if physical == Physical::F32 {
@@ -103,7 +103,7 @@ fn odd(physical: Physical, index: usize) -> Vec<u8> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the nearest value is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "the nearest value is needed")]
 fn real(physical: Physical, value: f64, out: &mut Vec<u8>) {
     match physical {
         Physical::F32 => out.extend((value as f32).to_le_bytes()),

@@ -1,4 +1,4 @@
-//! Histories of arrays, and how both sides are told of them.
+//! Histories of arrays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use super::cells::{Added, Cells, TILE};
 use crate::conform::random::Random;
 use crate::conform::writes::FUTURE;
 
-/// When histories begin. Schemas count in the order of their names, so all times have as many digits.
+/// The start time of histories. Schemas are ordered by their names, so all times have the same number of digits.
 pub(super) const START: u64 = 1000;
 
-/// What kind of array it is.
+/// The kind of array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Sparse,
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     /// Encrypted.
     Secret,
     SecretDense,
-    /// No array, but a group.
+    /// A group instead of an array.
     Group,
 }
 
@@ -54,10 +54,10 @@ pub(super) enum Step {
         most: i32,
     },
     Consolidate(Stored),
-    /// Of fragments, without the cells that were deleted.
+    /// Consolidates fragments, without the deleted cells.
     Purge,
     Vacuum(Stored),
-    /// A member of a group more, or less.
+    /// Adds or removes a member of a group.
     Member {
         time: u64,
         name: String,
@@ -68,7 +68,7 @@ pub(super) enum Step {
         key: String,
         value: Option<i32>,
     },
-    /// Attribute "b" is added, of some type, or dropped.
+    /// Adds attribute "b" with some type, or drops it.
     Evolve {
         time: u64,
         added: Option<Added>,
@@ -76,7 +76,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// The time it is about; of maintenance none.
+    /// The time of the step; `None` for maintenance.
     const fn time(&self) -> Option<u64> {
         match self {
             Self::Write { time, .. }
@@ -137,7 +137,7 @@ impl Kind {
         let text = Attribute::new("s", Datatype::StringAscii, CellValNum::Var).with_nulls();
         let builder =
             builder.attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE)).attribute(text);
-        // The parts are legal whatever the kind.
+        // The parts are valid for every kind.
         builder.build().unwrap_or_else(|problem| {
             eprintln!("{problem}");
             std::process::exit(1)
@@ -166,7 +166,7 @@ const KINDS: [Kind; 11] = [
 ];
 const STORED: [Stored; 4] = [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits, Stored::Metadata];
 
-/// History `number` of a seed.
+/// The history with this number of a seed.
 pub(super) fn random(seed: u64, number: u64) -> Case {
     let random = &mut Random::new(seed.wrapping_mul(1 << 32).wrapping_add(number));
     let kind = random.pick(&KINDS).copied().unwrap_or(Kind::Sparse);
@@ -178,7 +178,7 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
     let mut clock =
         Clock { next: START + 10, floor: START + 5, used: BTreeSet::new(), future: random.one_in(6) };
     let count = 4 + random.below(9);
-    // Some histories have little but attributes that come and go, some little but deletes.
+    // Some histories mostly add and drop attributes, some mostly delete.
     let few: &[u64] = match random.below(4) {
         0 => &[0, 0, 0, 14, 14, 19],
         1 if kind.is_dense() => &[0, 0, 0, 14, 14],
@@ -193,7 +193,7 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
         steps.push(match draw {
             0..=6 => Step::Write { time: clock.any(random), cells: cells(random, kind, b) },
             7 | 8 if !kind.is_dense() => {
-                // Of all cells, some, or none.
+                // Deletes all cells, some, or none.
                 Step::Delete { time: clock.any(random), most: drawn(random, -50, 50) }
             }
             9 if !kind.is_dense() && random.one_in(3) => Step::Purge,
@@ -202,7 +202,8 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
                 Step::Consolidate(pick(random, &STORED))
             }
             11..=13 => Step::Vacuum(pick(random, &STORED)),
-            // libtiledb writes the schema of an evolved encrypted array without encryption, and cannot open it any more.
+            // libtiledb writes the schema of an evolved encrypted array without encryption, and can then no longer open
+            // the array.
             14..=17 if kind.key().is_none() => {
                 let types = if few.is_empty() {
                     [Added::Long, Added::Long, Added::Int, Added::Text]
@@ -222,22 +223,22 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
             clock.jump();
         }
     }
-    // Whatever the draw: something to read.
+    // Always adds one write, so there is something to read.
     steps.insert(1, Step::Write { time: START + 5, cells: cells(random, kind, None) });
     Case { name: format!("h{seed}_{number}"), kind, steps }
 }
 
-/// Times of steps: mostly one after the other, in no order now and then, and late ones in the future.
+/// Times of steps: mostly one after another, sometimes out of order, and late ones in the future.
 struct Clock {
     next: u64,
-    /// Nothing is older any more: what a consolidation or an evolution left does not begin again.
+    /// No later step may have an earlier time than this, after a consolidation or an evolution.
     floor: u64,
     used: BTreeSet<u64>,
     future: bool,
 }
 
 impl Clock {
-    /// After all that was.
+    /// A time after all earlier ones.
     fn later(&mut self) -> u64 {
         let time = self.next;
         self.next += 2;
@@ -245,9 +246,9 @@ impl Clock {
         time
     }
 
-    /// Any time at which nothing else is.
+    /// Any time that no other step has.
     fn any(&mut self, random: &mut Random) -> u64 {
-        // Odd times are those between others.
+        // Odd times are between other times.
         let between = (self.floor + 1..self.next).filter(|time| time % 2 == 1 && !self.used.contains(time));
         let between: Vec<u64> = between.collect();
         let early = random.one_in(3);
@@ -260,7 +261,7 @@ impl Clock {
         time
     }
 
-    /// Nothing is written before what was.
+    /// No later write may be before the earlier ones.
     const fn settle(&mut self) {
         self.floor = self.next;
     }
@@ -332,12 +333,12 @@ fn cells(random: &mut Random, kind: Kind, b: Option<Added>) -> Cells {
 }
 
 impl Case {
-    /// Every time at which something happened, some windows that begin later, and now (`None`).
+    /// Windows for every time of a step, some windows that begin later, and now (`None`).
     pub(super) fn windows(&self) -> Vec<Option<TimeWindow>> {
-        // libtiledb takes the greatest number for the present.
+        // libtiledb treats the largest number as the present time.
         let mut windows = vec![Some(TimeWindow::until(u64::MAX - 1))];
         if self.steps.iter().any(|step| matches!(step, Step::Purge)) {
-            // What was deleted is gone at all times, and what it had replaced is libtiledb's own affair.
+            // Deleted cells are gone at all times, and the handling of cells that they had replaced is libtiledb's own.
             windows.push(None);
             return windows;
         }
@@ -365,7 +366,7 @@ impl Case {
         writes
     }
 
-    /// What the newest schema says of "b".
+    /// The state of "b" in the newest schema.
     pub(super) fn newest_b(&self) -> Option<Added> {
         let mut added = self.steps.iter().filter_map(|step| match step {
             Step::Evolve { added, .. } => Some(*added),

@@ -7,7 +7,7 @@ use tdb_schema::Attribute;
 
 use super::cases::Kind;
 
-/// How long space tiles are: a whole number of them is as long as the domain.
+/// The lengths of space tiles: the domain is a whole number of them.
 pub(super) const TILE: (i32, i32) = (5, 2);
 
 /// The types that attribute "b" may have.
@@ -18,7 +18,7 @@ pub(super) enum Added {
     Text,
 }
 
-/// Cells of one write by coordinates; of a dense array a box of them.
+/// Cells of one write by coordinates; for a dense array, they form a box.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     pub(super) cells: BTreeMap<(i32, i32), i32>,
@@ -29,11 +29,11 @@ pub(super) struct Cells {
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) x: Vec<i32>,
-    /// `x` as words, which stand in the same order.
+    /// `x` as words, which sort in the same order.
     pub(super) words: Vec<u8>,
     pub(super) word_offsets: Vec<u64>,
     pub(super) y: Vec<i32>,
-    /// Both as reals.
+    /// Both coordinates as real numbers.
     pub(super) reals: (Vec<f64>, Vec<f64>),
     pub(super) a: Vec<i32>,
     pub(super) s: Vec<u8>,
@@ -52,14 +52,14 @@ impl Cells {
         (ends(|at| at.0), ends(|at| at.1))
     }
 
-    /// Whether a cell is in the box, and the rest of its space tile is not.
+    /// Whether a cell is in the box, but not all of its space tile is.
     pub(super) fn lies_in_part_of_tile(&self, at: (i32, i32)) -> bool {
         let (x, y) = (at.0.div_euclid(TILE.0) * TILE.0, at.1.div_euclid(TILE.1) * TILE.1);
         let mut tile = (x..x + TILE.0).flat_map(|x| (y..y + TILE.1).map(move |y| (x, y)));
         self.cells.contains_key(&at) && !tile.all(|at| self.cells.contains_key(&at))
     }
 
-    /// In the array's global order, or of a dense array row by row.
+    /// The cells in the array's global order, or row by row for a dense array.
     pub(super) fn columns(&self, kind: Kind) -> Columns {
         let mut cells: Vec<(&(i32, i32), &i32)> = self.cells.iter().collect();
         match kind {
@@ -93,13 +93,14 @@ pub(super) fn real(value: i32, high: i32) -> f64 {
     20.0 * f64::from(value) / f64::from(high) - 10.0
 }
 
-/// What attribute "s" has beside "a". In dense arrays it is never empty: libtiledb now and then crashes when it writes that.
+/// The value of attribute "s" for a value of "a". In dense arrays it is never empty: libtiledb sometimes crashes when
+/// it writes empty values.
 pub(super) fn text(kind: Kind, a: i32) -> Vec<u8> {
     let least = usize::from(kind.is_dense());
     vec![b'x'; usize::try_from(a.rem_euclid(5)).unwrap_or(0).max(least)]
 }
 
-/// Whether "s" is valid beside "a".
+/// Whether "s" is valid for a value of "a".
 pub(super) const fn is_valid(a: i32) -> bool {
     a.rem_euclid(3) != 0
 }
@@ -113,7 +114,7 @@ impl Added {
         }
     }
 
-    /// What "b" has beside "a".
+    /// The value of "b" for a value of "a".
     pub(super) fn value(self, a: i32) -> Vec<u8> {
         match self {
             Self::Long => i64::from(a).saturating_mul(1000).to_le_bytes().to_vec(),
@@ -123,7 +124,7 @@ impl Added {
     }
 }
 
-/// The place of a cell on the curve, as the format defines it (reference, part 2 §18), for two dimensions.
+/// The position of a cell on the Hilbert curve, as the format defines it, for two dimensions.
 fn hilbert(x: i32, y: i32) -> u64 {
     let bucket = |value: i32, high: i32| {
         let share = f64::from(value) / f64::from(high) * f64::from(i32::MAX);

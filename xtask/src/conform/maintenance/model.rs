@@ -1,4 +1,4 @@
-//! What an array holds after a history.
+//! The contents of an array after a history.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::cells::{Added, is_valid, real, text};
 /// Values of a cell by field; `None` is null.
 type Row = BTreeMap<String, Option<Vec<u8>>>;
 
-/// A cell that was written: its coordinates, when, "a", and "b" if it had one.
+/// A written cell: its coordinates, its time, "a", and "b" if it had one.
 type Written = ((i32, i32), u64, i32, Option<Added>);
 
 impl Case {
-    /// The array as it must be when all times are seen, or how it differs.
+    /// Checks the array as read over all times; the error is the difference.
     pub(super) fn check(&self, array: &Array) -> Result<(), String> {
         if self.kind == Kind::Group {
             return Ok(());

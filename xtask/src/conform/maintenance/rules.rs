@@ -1,27 +1,29 @@
-//! What libtiledb is known to make of a history otherwise. Each rule has a paragraph in docs/correctness_issues.md, and was seen
-//! with libtiledb alone; whether it holds is asked of the history, never of an answer.
+//! Known cases in which libtiledb treats a history differently. Each rule has a paragraph in
+//! docs/correctness_issues.md, and was observed with libtiledb alone; whether a rule applies depends on the history,
+//! never on an answer.
 
 use tdb_array::Stored;
 
 use super::cases::{Case, Step};
 use super::cells::{Added, Cells};
 
-/// Cells that a newer fragment wrote without the attribute have its fill value; libtiledb has it where the fragment covers a
-/// space tile, and older values elsewhere.
+/// Cells that a newer fragment wrote without the attribute have its fill value. libtiledb returns the fill value where
+/// the fragment covers a space tile, and older values elsewhere.
 const HIDDEN: &str =
     "\"Dense fragments without an attribute\": values of an attribute that was dropped and added again";
 /// libtiledb consolidates fragments of several schemas even if earlier times then lose the values of an attribute that is gone.
 const FORGOTTEN: &str =
     "\"Vacuum\": values of an attribute that was dropped before fragments were consolidated";
-/// libtiledb reads numbers as if they were of the attribute's new type, those behind them from memory that is not the file's.
+/// libtiledb reads numbers as if they had the attribute's new type; the bytes after them come from memory outside the
+/// file's data.
 const RETYPED: &str =
     "\"Attributes whose type changed\": values of an attribute that was added again with another type";
-/// It divides by the cells of fragments that have the attribute, and none has.
+/// libtiledb divides by the number of cells in fragments that have the attribute, which is zero.
 const ADDED: &str =
     "\"Consolidation after an attribute of variable length was added\": libtiledb dies of SIGFPE";
 
 impl Case {
-    /// The rule by which libtiledb's values of "b" do not count, if one fits the history.
+    /// The rule by which libtiledb's values of "b" are ignored, if one applies to the history.
     pub(super) fn ignored(&self) -> Option<&'static str> {
         if self.retypes() {
             Some(RETYPED)
@@ -34,7 +36,8 @@ impl Case {
         }
     }
 
-    /// Why libtiledb may crash when it consolidates, if a rule fits the history: two fragments without "b", which is now a text.
+    /// The reason why libtiledb may crash when it consolidates, if a rule applies to the history: two fragments without
+    /// "b", which is now a string.
     pub(super) fn may_crash(&self) -> Option<&'static str> {
         let (mut now, mut without) = (None, 0);
         for step in &self.steps {
@@ -94,7 +97,7 @@ impl Case {
         })
     }
 
-    /// Whether fragments were consolidated while "b" was not what it was when one of them was written.
+    /// Whether fragments were consolidated while "b" was different from when one of them was written.
     fn forgets(&self) -> bool {
         let (mut now, mut written, mut count) = (None, Vec::new(), 0);
         for step in &self.steps {

@@ -1,4 +1,4 @@
-//! The steps of a history as tdb takes them.
+//! The steps of a history, run by tdb.
 
 use core::ops::ControlFlow;
 use std::fs;
@@ -12,7 +12,7 @@ use tdb_array::{
 use super::cases::{Case, Kind, START, Step, greater};
 use super::cells::{Added, Cells};
 
-/// Takes a case's steps with tdb, and verifies the array after each; returns how many times.
+/// Runs a case's steps with tdb, and verifies the array after each; returns the number of verifications.
 pub(super) fn make(case: &Case, out: &Path) -> Result<u64, String> {
     let path: PathBuf = out.join(&case.name);
     let _ = fs::remove_dir_all(&path);
@@ -35,7 +35,7 @@ pub(super) fn key(case: &Case) -> Option<Key> {
     bytes.map(Key::new)
 }
 
-/// Takes one step.
+/// Runs one step.
 pub(super) fn take(case: &Case, step: &Step, path: &Path) -> Result<(), tdb_array::Error> {
     let go = &mut |_: &_| ControlFlow::Continue(());
     let at = |time: u64| {
@@ -55,7 +55,7 @@ pub(super) fn take(case: &Case, step: &Step, path: &Path) -> Result<(), tdb_arra
             let writer = at(0).open(path)?;
             let all = Consolidation::new(Stored::Fragments).purge(true);
             match all.plan(&writer)?.run(&writer, go) {
-                // Where nothing would be left, libtiledb writes an empty fragment.
+                // If no cells would be left, libtiledb writes an empty fragment.
                 Err(tdb_array::Error::Write(WriteError::Refused { .. })) => Ok(()),
                 done => done,
             }
@@ -107,7 +107,7 @@ fn write(case: &Case, writer: &ArrayWriter, cells: &Cells) -> Result<(), tdb_arr
             }
             _ => (WriteColumn::fixed("x", &columns.x), WriteColumn::fixed("y", &columns.y)),
         };
-        // Words have no space tiles, and the place of reals on the curve is what is tested.
+        // Words have no space tiles, and for reals, the position on the curve is tested.
         let sorted = !matches!(case.kind, Kind::Words | Kind::Reals);
         let order = if sorted { Layout::GlobalOrder } else { Layout::Unordered };
         write = write.order(order).column(x).column(y);

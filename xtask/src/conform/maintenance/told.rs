@@ -1,4 +1,4 @@
-//! How the scripts are told of a history.
+//! A history in the form of the scripts.
 
 use serde_json::{Value, json};
 use tdb_array::{Stored, TimeWindow};
@@ -43,7 +43,7 @@ impl Kind {
 }
 
 impl Case {
-    /// As `xtask/peer/write.py` takes it.
+    /// In the form of `xtask/peer/write.py`.
     pub(super) fn json(&self) -> Value {
         let window = |window: &Option<TimeWindow>| window.map(|window| [window.start, window.end]);
         let windows: Vec<Option<[u64; 2]>> = self.windows().iter().map(window).collect();

@@ -1,4 +1,4 @@
-//! One array that tdb and libtiledb work on in turns; then both read it, in every window and order.
+//! One array that tdb and libtiledb change in turns; then both read it, in every window and order.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use super::steps::{key, take};
 use crate::conform::random::Random;
 use crate::conform::writes::hex;
 
-/// How a failure begins that is a crash of libtiledb.
+/// The beginning of a failure that is a crash of libtiledb.
 pub(super) const ENDED: &str = "libtiledb ended in ";
 
-/// libtiledb in a process of its own, which is told one step after the other.
+/// libtiledb in a separate process, which gets one step after another.
 pub(super) struct Turns {
     script: PathBuf,
     library: PathBuf,
@@ -24,12 +24,12 @@ pub(super) struct Turns {
     child: Option<(Child, BufReader<ChildStdout>)>,
 }
 
-/// What came of a history.
+/// The outcome of a history.
 #[derive(Debug, Default)]
 pub(super) struct Came {
     /// Maintenance that libtiledb refused.
     pub(super) skipped: u64,
-    /// Queries that both answer alike.
+    /// Queries with the same answer from both.
     pub(super) equal: u64,
     pub(super) verified: u64,
 }
@@ -37,7 +37,7 @@ pub(super) struct Came {
 impl Drop for Turns {
     fn drop(&mut self) {
         if let Some((mut child, _)) = self.child.take() {
-            // It ends by itself when its input does; it may be in an endless loop.
+            // It ends by itself when its input ends, but it may be in an endless loop.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -86,7 +86,7 @@ impl Turns {
         Err(format!("{ENDED}{question}: {status}"))
     }
 
-    /// Takes a history's steps in turns and compares what both read.
+    /// Runs a history's steps in turns and compares what both read.
     pub(super) fn run(&mut self, case: &Case, number: usize) -> Result<Came, String> {
         let path = self.arrays.join(&case.name);
         let _ = std::fs::remove_dir_all(&path);
@@ -110,7 +110,7 @@ impl Turns {
                 }
             }
         }
-        // What libtiledb consolidates has its own values where a rule says so.
+        // After libtiledb consolidates, some values are its own if a rule applies.
         if case.ignored().is_none() {
             let array = case.options(Some(TimeWindow::ALL)).open(&path).map_err(|error| error.to_string())?;
             case.check(&array)?;
@@ -134,7 +134,7 @@ impl Turns {
                     Err(error) => Err(error.to_string()),
                 };
                 if let (Err(_), Some(_)) = (&ours, theirs.get("refused")) {
-                    // Before there was an array, both say so.
+                    // Before the array existed, both must report an error.
                     continue;
                 }
                 let ours = ours.map_err(|error| format!("{question}: tdb: {error}; libtiledb: {theirs}"))?;
@@ -149,7 +149,8 @@ impl Turns {
     }
 }
 
-/// Puts rows in an order that says nothing where theirs says nothing, or cells with the same coordinates are neighbours.
+/// Sorts rows whose order has no meaning: if the query's order has none, or cells with the same coordinates are
+/// neighbours.
 fn sort(case: &Case, layout: Layout, answer: &mut Value) {
     let Some(rows) = answer.get_mut("rows").and_then(Value::as_array_mut) else { return };
     let text = |row: &Value| row.to_string();
@@ -161,7 +162,7 @@ fn sort(case: &Case, layout: Layout, answer: &mut Value) {
     }
 }
 
-/// What tdb reads, as `maintain_peer.py` tells it.
+/// What tdb reads, in the form of `maintain_peer.py`.
 fn look(
     case: &Case,
     array: &Array,
@@ -204,7 +205,7 @@ impl Case {
         }
     }
 
-    /// What `tdb verify` says of the array, if that is anything.
+    /// The findings of `tdb verify` for the array, if there are any.
     pub(super) fn verify(&self, path: &Path) -> Result<(), String> {
         if self.kind == Kind::Group {
             return Ok(());

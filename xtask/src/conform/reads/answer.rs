@@ -1,4 +1,4 @@
-//! What tdb answers to a query, against what libtiledb did.
+//! Compares tdb's answer to a query with libtiledb's answer.
 
 use std::path::Path;
 
@@ -12,26 +12,29 @@ use tdb_schema::Dimension;
 use super::question;
 use crate::conform::expected::{Cell, compare_rows, hex, list, open, rows, text, wanted_cells};
 
-/// libtiledb gives a cell once for every range that it lies in, which the peer has found by asking for the joined ranges.
+/// libtiledb returns a cell once for every range that contains it; the peer found this by querying the joined ranges.
 const REPEATED: &str = "\"Several ranges\": cells come twice that lie in two ranges";
-/// What libtiledb says of some cells is not what follows from the cells it returns for the same query; tdb's value is.
+/// libtiledb's aggregate of some cells is not the one that follows from the cells it returns for the same query; tdb's
+/// value is.
 const AGGREGATES: &str = "\"Aggregates\": a value that contradicts its own cells";
-/// In a dense array, what `is null` leaves is not what is null of the cells it returns without condition; tdb's is.
+/// In a dense array, the cells for which `is null` is true are not the null cells that it returns without a condition;
+/// tdb's are.
 const NULLS: &str = "\"Tile statistics\": `is null` by wrong counts of nulls in a dense array";
-/// The same of any nullable field, where the query's order is not that of the array's cells: it looks at the validity of
-/// neighbours in the tile.
+/// The same for any nullable field, if the query's order is not the array's cell order: libtiledb uses the validity of
+/// neighbouring cells in the tile.
 const ACROSS: &str = "\"Tile statistics\": `is null` of a dense array across the order of its cells";
-/// In a dense array with sparse fragments, what it returns is not what it returns for one range in row-major order; tdb's is.
+/// In a dense array with sparse fragments, libtiledb's result differs from its own result for one range in row-major
+/// order; tdb's does not.
 const MIXED: &str = "\"Sparse fragments in dense arrays\": several ranges, or another order";
-/// Of several ranges of strings it returns cells that lie in none.
+/// For several ranges of strings, it returns cells that are in none of them.
 const OUTSIDE: &str = "\"Several ranges\": cells outside all ranges of strings";
-/// Null cells of a row- or column-major read differ from what an enumeration does not have.
+/// In row- or column-major reads, null cells compare as different from a value that is not in the enumeration.
 const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs from null";
 /// Some schemas of a time window have a smaller current domain, and both refuse ranges outside it.
 const OUTSIDE_CURRENT: &str = "outside of the current domain";
-/// Faults with which an accident of merging and sorting says what comes: fragments of strings with bytes from 0x80 are merged in
-/// an order that they are not stored in, so are ties of a Hilbert order, and of a cell that was written twice at a time one comes;
-/// values that are read as a wider type come from memory.
+/// Faults in which the result depends on accidents of merging and sorting: fragments of strings with bytes from 0x80 on
+/// are merged in another order than they are stored in, and so are ties of a Hilbert order; of a cell that was written
+/// twice at the same time, either one is returned; values that are read as a wider type contain bytes from memory.
 const ACCIDENTS: [&str; 5] = [
     "\"Order of string coordinates\"",
     "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\"",
@@ -39,29 +42,29 @@ const ACCIDENTS: [&str; 5] = [
     "\"Attributes whose type changed\"",
     "\"Versions of a cell, libtiledb 2.10 and 2.11\"",
 ];
-/// Dense fragments are consolidated in tiles cut at the current domain, which hold fewer cells than they must: reading them
-/// fails, or cells stand in wrong places.
+/// Dense fragments are consolidated in tiles that are cut at the current domain and contain too few cells: reading them
+/// fails, or cells are at wrong positions.
 const CUT: &str = "\"Consolidation within a current domain\"";
-/// A release up to 2.2 stored fewer tiles than its boxes cover.
+/// A release up to 2.2 stored fewer tiles than the boxes cover.
 const LOST: &str = "\"Old versions\": up to 2.2 it computes places in dense arrays in floating point";
-/// It leaves something in the place of a value of no cells.
+/// For a value of no cells, it leaves arbitrary bytes.
 const NO_CELLS: &str = "an aggregate of no cells that is not null has some value";
 
-/// What came of a query.
+/// The outcome of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Equal {
         cells: u64,
         batches: u64,
-        /// The known fault that libtiledb's answer has, beside which tdb's is right.
+        /// The known fault in libtiledb's answer; tdb's answer is correct.
         known: Option<String>,
     },
-    /// libtiledb does not answer; what tdb answers is what was written, as far as that is known.
+    /// libtiledb does not answer; tdb's answer is what was written, as far as that is known.
     Refused(String),
     Differs(String),
 }
 
-/// Asks tdb, and compares.
+/// Runs the query with tdb, and compares.
 pub(super) fn judge(path: &Path, query: &Value) -> Verdict {
     match compare(path, query) {
         Ok(verdict) => verdict,
@@ -73,7 +76,7 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
     let array = open(path, &Value::Null, query)?;
     let failed = |error: Error| format!("tdb fails: {error}");
     let refused = query.get("refused").map(|_| text(query, "refused"));
-    // Neither the steps nor libtiledb say what is right.
+    // Neither the steps nor libtiledb determine the correct answer.
     let mut rules = list(query, "rules").iter().filter_map(Value::as_str);
     let accident = rules.find(|rule| ACCIDENTS.contains(rule));
     let undecided = accident.or_else(|| is(query, "cut").then_some(CUT));
@@ -135,7 +138,7 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
         (Some(why), None) => return Ok(Verdict::Refused(why.to_owned())),
         (_, Some(written)) => {
             if array.schema().array_type == ArrayType::Sparse && text(query, "layout") == "global-order" {
-                // What was written does not say in which order it comes.
+                // The written cells do not determine the order of the result.
                 order = "canonical";
             }
             written
@@ -188,8 +191,8 @@ fn contradicting(error: &str) -> String {
     format!("{error} (libtiledb contradicts its own cells)")
 }
 
-/// What libtiledb is known to do wrong with such a query, by schema and history, when its answer is not what was written or
-/// what follows from its own cells.
+/// The known fault of libtiledb for such a query, according to schema and history, if its answer is not what was
+/// written or what follows from its own cells.
 fn own_fault(array: &Array, query: &Value) -> Option<String> {
     let rules: Vec<&str> = list(query, "rules").iter().filter_map(Value::as_str).collect();
     if rules.is_empty() {
@@ -237,16 +240,16 @@ fn fields(query: &Value) -> impl Iterator<Item = (&str, &str)> {
     fields.map(|(name, field)| (name.as_str(), text(field, "type")))
 }
 
-/// How much memory batches are given.
+/// The memory budget for batches.
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// The least that works for the whole query.
+    /// The smallest budget that works for the whole query.
     Least,
-    /// So many bytes for the cells of a batch, or the least above that works.
+    /// This many bytes for the cells of a batch, or the smallest larger budget that works.
     Small(u64),
 }
 
-/// The query's cells in batches, and how many these are.
+/// The query's cells, read in batches, and the number of batches.
 fn batched(array: &Array, query: &Value, answer: &Value, how: How) -> Result<(Vec<Cell>, u64), String> {
     allowed(how, repeats(array), |budget| {
         let read = question::read(array, query)?;
@@ -269,8 +272,8 @@ fn repeats(array: &Array) -> bool {
     array.schema().allows_duplicates || array.fragments().iter().any(history)
 }
 
-/// What `ask` returns with so much memory, or with the least above that works. What is named as the least for a whole query
-/// must do, unless coordinates repeat: how often, no metadata say.
+/// The result of `ask` with this budget, or with the smallest larger one that works. The budget that is reported as the
+/// smallest for a whole query must work, unless coordinates repeat: no metadata contains how often they do.
 fn allowed<T>(
     how: How,
     repeats: bool,
@@ -352,7 +355,7 @@ fn value(text: &Value) -> Result<Option<Vec<u8>>, String> {
     text.as_str().map(hex).transpose()
 }
 
-/// Whether two values are equal: sums and means of reals, which depend on the order of cells, nearly.
+/// Whether two values are equal; sums and means of reals depend on the order of cells and need to be only nearly equal.
 fn same(mine: &AggregateValue, theirs: Option<&[u8]>) -> bool {
     if mine.bytes() == theirs {
         return true;
@@ -369,7 +372,7 @@ fn same(mine: &AggregateValue, theirs: Option<&[u8]>) -> bool {
 
 fn near(a: f64, b: f64) -> bool {
     let close = a.is_finite() && b.is_finite() && (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0);
-    // Where sums pass the largest number on their way, what comes of them is an accident of that way.
+    // If a sum exceeds the largest number on the way, its result depends on the order of summation.
     let past = |value: f64| !value.is_finite() || value.abs() > f64::MAX / 4.0;
     a == b || (a.is_nan() && b.is_nan()) || close || (past(a) && past(b))
 }
@@ -380,7 +383,7 @@ mod tests {
 
     use super::*;
 
-    /// A fixture, and the question for all its cells with libtiledb's answer.
+    /// A fixture, and the query for all its cells with libtiledb's answer.
     fn whole() -> (std::path::PathBuf, Value) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
         let expected = std::fs::read(root.join("expected/2.8.2/base_nullable_sparse.json")).unwrap();

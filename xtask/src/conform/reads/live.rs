@@ -1,4 +1,4 @@
-//! libtiledb in a process of its own, which writes and reads case after case.
+//! libtiledb in a separate process, which writes and reads one case after another.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use crate::conform::expected::text;
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Debug)]
 pub(super) enum Came {
     /// The library does not write this array.
     Refused(String),
-    /// What it reads.
+    /// What the library reads.
     Read(Value),
-    /// It crashed while it did this.
+    /// The library crashed during this operation.
     Crashed(String),
 }
 
-/// What the peer is to do.
+/// The task of the peer.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) script: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Tells of each case as soon as it is done. After a crash the peer is started again behind it.
+    /// Reports each case as soon as it is done. After a crash, the peer is started again with the next case.
     pub(super) fn run(&self, take: &mut dyn FnMut(u64, Came)) -> Result<(), String> {
         let mut next = 0;
         let mut unread = None;
@@ -63,7 +63,7 @@ impl Live {
             }
             take(next, Came::Crashed(format!("{status}: {doing}")));
             if unread != Some(next) && doing != "start" && doing != "write" {
-                // It is written again, and what was written is compared.
+                // The case is written again, and the written cells are compared.
                 unread = Some(next);
             } else {
                 next = if self.only.is_some() { self.cases } else { next.saturating_add(1) };
@@ -98,7 +98,7 @@ impl Live {
 mod tests {
     use super::*;
 
-    /// What comes of a script in the peer's place.
+    /// The outcome of a script that replaces the peer.
     fn told(name: &str, script: &str) -> (Result<(), String>, Vec<(u64, String)>) {
         let path = std::env::temp_dir().join(format!("tdb-reads-{name}-{}.py", std::process::id()));
         std::fs::write(&path, script).unwrap();

@@ -1,4 +1,4 @@
-//! A query as the peer tells it, asked of tdb.
+//! Converts a query from the peer's form to one of tdb.
 
 use serde_json::Value;
 use tdb_array::{Aggregate, Array, Coordinate, Layout, Operand, QueryCondition, Read, field};
@@ -6,7 +6,7 @@ use tdb_codec::Datatype;
 
 use crate::conform::expected::{hex, list, text};
 
-/// The query without what came of it.
+/// The query without its answers.
 pub(super) fn show(query: &Value) -> String {
     let answers = ["fields", "values", "truth", "cells", "model", "repeats", "refused", "order", "rules"];
     let parts = query.as_object().into_iter().flatten();
@@ -25,11 +25,11 @@ pub(super) fn read(array: &Array, query: &Value) -> Result<Read, String> {
     for (dimension, ranges) in array.schema().domain.dimensions.iter().zip(list(query, "ranges")) {
         let mut ends = Vec::new();
         for range in ranges.as_array().into_iter().flatten() {
-            // Null is an open end.
+            // Null means an open end.
             let end = |at: usize| range.get(at).and_then(Value::as_str).map(hex).transpose();
             ends.push((end(0)?, end(1)?));
         }
-        // Several points are asked for as such, so that both ways are gone.
+        // Several points are passed as points, so both ways are tested.
         if ends.len() > 1 && ends.iter().all(|(low, high)| low.is_some() && low == high) {
             let points = ends.iter().flat_map(|(low, _)| low).map(|low| coordinate(dimension.datatype, low));
             read = read.points(dimension.name.clone(), points);
@@ -44,7 +44,7 @@ pub(super) fn read(array: &Array, query: &Value) -> Result<Read, String> {
         read = read.label_range_bytes(word(0), Some(hex(word(2))?), Some(hex(word(3))?));
     }
     if let Some(names) = query.get("names").and_then(Value::as_array) {
-        // In the order of the peer's columns, so that errors show the same cells.
+        // In the order of the peer's columns, so errors show the same cells.
         read = read.fields(names.iter().filter_map(Value::as_str));
     }
     if let Some(tree) = query.get("condition").filter(|tree| tree.is_array()) {
@@ -77,7 +77,7 @@ pub(super) fn aggregates(query: &Value) -> Result<Vec<Aggregate>, String> {
     Ok(found)
 }
 
-/// The kinds of what a condition is made of.
+/// The kinds of nodes in a condition.
 pub(super) fn condition_kinds(tree: &Value, kinds: &mut Vec<String>) {
     let Some(parts) = tree.as_array() else { return };
     let word = |at: usize| parts.get(at).and_then(Value::as_str);
@@ -98,7 +98,7 @@ pub(super) fn condition_kinds(tree: &Value, kinds: &mut Vec<String>) {
     }
 }
 
-/// The fields of a condition's tests, and whether each test asks for null.
+/// The fields of a condition's tests, and whether each test is a test for null.
 pub(super) fn tests(tree: &Value) -> Vec<(&str, bool)> {
     let Some(parts) = tree.as_array() else { return Vec::new() };
     match parts.first().and_then(Value::as_str) {
@@ -107,10 +107,10 @@ pub(super) fn tests(tree: &Value) -> Vec<(&str, bool)> {
     }
 }
 
-/// A condition from its tree: `["and" | "or", left, right]`, `["not", inner]`, or a test
-/// `[field, comparison, operand as hex, type of the operand]`.
+/// Converts a condition from its tree: `["and" | "or", left, right]`, `["not", inner]`, or a test `[field, comparison,
+/// operand as hex, type of the operand]`.
 fn condition(tree: &Value) -> Result<QueryCondition, String> {
-    let wrong = || format!("{tree} is no condition");
+    let wrong = || format!("{tree} is not a condition");
     let parts = tree.as_array().ok_or_else(wrong)?;
     let word = |at: usize| parts.get(at).and_then(Value::as_str);
     let inner = |at: usize| condition(parts.get(at).unwrap_or(&Value::Null));

@@ -1,4 +1,4 @@
-//! The command `tdb`, given URLs.
+//! The command `tdb`, run with URLs.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::said;
 use crate::servers::{Server, upload};
 
-/// Runs every command on arrays of a server, and compares what it prints with what it prints of a local copy.
+/// Runs every command on arrays of a server, and compares the output with that for a local copy.
 pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String, String> {
     let local = folder.join(format!("local-{}", server.url("").split(':').next().unwrap_or_default()));
     let tdb = Tdb { server, options: server.options(), local: &local };
@@ -40,7 +40,7 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
     tdb.both(&["verify", "@quickstart"])?;
     let explained = tdb.there(&["explain", "@table", "--run"])?;
     if !explained.contains("requests") {
-        return Err(format!("explain says nothing of requests: {explained}"));
+        return Err(format!("explain does not mention requests: {explained}"));
     }
 
     through_a_cache(&tdb)?;
@@ -67,7 +67,7 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
     Ok("info, read, explain, dump, verify, group, meta, log, copy, import, delete, evolve, consolidate, vacuum".to_owned())
 }
 
-/// A second process reads less from the store; a command that checks reads all of it; and what is written is seen.
+/// A second process reads less from the store, a command that checks reads everything, and new writes are visible.
 fn through_a_cache(tdb: &Tdb<'_>) -> Result<(), String> {
     let folder = tdb.local.join("cache");
     let folder = folder.to_str().ok_or("the path is not UTF-8")?;
@@ -107,13 +107,13 @@ struct Tdb<'a> {
 }
 
 impl Tdb<'_> {
-    /// Runs it on the server and in a local folder; both print the same.
+    /// Runs the command on the server and in a local folder; both must print the same.
     fn both(&self, words: &[&str]) -> Result<(), String> {
         let (there, here) = (self.there(words)?, self.here(words)?);
         if there == here { Ok(()) } else { Err(format!("{words:?} prints {there} there, and here {here}")) }
     }
 
-    /// Runs it with URLs in place of words that begin with @.
+    /// Runs the command with URLs instead of arguments that begin with @.
     fn there(&self, words: &[&str]) -> Result<String, String> {
         let mut all = self.placed(words, &|name| self.server.url(&format!("command/{name}")));
         for (key, value) in &self.options {

@@ -1,4 +1,4 @@
-//! Writers, readers and a maintainer at once on one array of a server: every cell is there once.
+//! Writers, readers and a maintainer use one array of a server at the same time: every cell must be there exactly once.
 
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -18,20 +18,20 @@ use crate::servers::Server;
 
 const WRITERS: usize = 8;
 const READERS: usize = 4;
-/// Cells of a write.
+/// Number of cells of a write.
 const CELLS: i32 = 12;
 
-/// What all threads know.
+/// The data that all threads share.
 struct Crowd<'a> {
     server: &'a Server,
     until: Instant,
-    /// Writes that each writer has done.
+    /// Number of writes that each writer has finished.
     done: [AtomicI64; WRITERS],
     reads: AtomicU64,
     maintenances: AtomicU64,
 }
 
-/// Runs them for so many seconds; what they did.
+/// Runs them for the given number of seconds; returns what they did.
 pub(super) fn crowd(server: &Server, seconds: u64) -> Result<String, String> {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("writer", 0i32..=7).with_tile(4i32))
@@ -128,7 +128,8 @@ impl Crowd<'_> {
         Ok(())
     }
 
-    /// Whether each write is there whole and once, with all that were done `before`; how many of each writer there are.
+    /// Checks that each write is there completely and once, including all that were finished `before`; returns the
+    /// number of writes of each writer.
     fn check(&self, array: &Array, before: &[i64]) -> tdb_array::Result<Result<Vec<i64>, String>> {
         let read = array.read().collect()?;
         let writer: &[i32] = read.field("writer")?.values()?;
@@ -180,12 +181,12 @@ impl Crowd<'_> {
     }
 }
 
-/// What a cell holds.
+/// The value of a cell.
 fn value(writer: i32, write: i64, cell: i32) -> i64 {
     write.wrapping_mul(1_000_003).wrapping_add(i64::from(writer) * 1009).wrapping_add(i64::from(cell))
 }
 
-/// Files that a vacuum removed since the array was opened: it has to be opened again.
+/// Whether a vacuum removed files after the array was opened, so it must be opened again.
 fn is_gone(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }

@@ -18,7 +18,7 @@ const OURS: [&str; 5] = [
     "1.6.3/base_sparse",
 ];
 
-/// libtiledb reads what tdb wrote there, and tdb what libtiledb wrote.
+/// libtiledb reads what tdb wrote there, and tdb reads what libtiledb wrote.
 pub(super) fn both_ways(server: &Server, folder: &Path, root: &Path) -> Result<String, String> {
     let found = libraries(root, &[READER.to_owned()])?;
     let library = found.get(READER).and_then(|path| path.to_str()).ok_or("there is no libtiledb")?;

@@ -1,4 +1,4 @@
-//! What storages promise, on a server.
+//! Checks the rules of storages on a server.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tdb_object_store::{ObjectStorage, open};
 use super::said;
 use crate::servers::Server;
 
-/// All of it.
+/// Runs all rules.
 pub(super) fn all(server: &Server) -> Result<String, String> {
     one_of_many_makes_a_file(server)?;
     writers_at_once_lose_nothing(server)?;
@@ -32,13 +32,13 @@ fn storage(server: &Server, path: &str) -> Result<ObjectStorage, String> {
     open(&server.url(path), server.options()).map_err(said)
 }
 
-/// The store of a server, one request at a time: moto looks whether there is an object and puts one in two steps, between which
-/// other threads of it may do the same. Real servers do both in one.
+/// The store of a server, with one request at a time. moto checks whether an object exists and creates it in two steps,
+/// and other threads of moto may do the same in between. Real servers do both in one step.
 fn one_at_a_time(server: &Server) -> Result<Arc<dyn ObjectStore>, String> {
     Ok(Arc::new(LimitStore::new(storage(server, "")?.object_store(), 1)))
 }
 
-/// The suite for storages.
+/// Runs the conformance suite for storages.
 fn suite(server: &Server) -> Result<usize, String> {
     let store = one_at_a_time(server)?;
     let places = AtomicUsize::new(0);

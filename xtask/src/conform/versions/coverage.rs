@@ -1,4 +1,4 @@
-//! What arrays held: bins named `factor/value`, and how many arrays were in each.
+//! The contents of arrays: bins named `factor/value`, and the number of arrays in each.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     supported: BTreeMap<String, usize>,
-    /// Bins that hold arrays although the table of capabilities does not name them.
+    /// Bins that contain arrays although the table of capabilities does not list them.
     others: BTreeMap<String, usize>,
 }
 
@@ -33,7 +33,7 @@ impl Coverage {
         self.supported.iter().filter(|(_, count)| **count == 0).map(|(bin, _)| bin.clone()).collect()
     }
 
-    /// A line a factor: bins filled of bins supported; with `bins`, the arrays in each.
+    /// One line for each factor: filled bins of supported bins; with `bins`, also the number of arrays in each bin.
     pub(super) fn text(&self, bins: bool) -> String {
         let mut factors: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
         for (bin, count) in &self.supported {

@@ -1,4 +1,4 @@
-//! What is asked of a written array, and what is right.
+//! The queries for a written array, and the correct answers.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::cells::{FUTURE, now};
 use super::model::{Act, Columns, Model, metadata};
 use super::told;
 
-/// How cells of an answer are compared with those expected.
+/// How cells of an answer are compared with the expected cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sequence {
     Exact,
@@ -20,7 +20,7 @@ enum Sequence {
     Any,
 }
 
-/// What is asked of a written array, and the answer that is right.
+/// A query for a written array, and the correct answer.
 #[derive(Debug)]
 pub(super) struct Query {
     layout: Layout,
@@ -32,25 +32,25 @@ pub(super) struct Query {
 }
 
 impl Case {
-    /// The times at which the array is read: now, all there is, and some earlier one. `None` stands for now.
+    /// The times at which the array is read: now, the end of all times, and some earlier time. `None` means now.
     fn times(&self) -> Vec<Option<u64>> {
         let times: Vec<u64> = self.acts.iter().filter_map(Act::time).collect();
         let mut asked = vec![None];
-        // To libtiledb the largest number is the present.
+        // libtiledb treats the largest number as the present time.
         asked.extend(times.iter().max().filter(|time| **time > FUTURE).map(|time| Some(*time)));
-        // Libraries of before have values of their own for cells that were never written.
+        // Earlier libraries have other values for cells that were never written.
         if self.schema().version.has(Gate::FillValues) {
             asked.extend(times.iter().rev().nth(1).map(|time| Some(*time)));
         }
         asked
     }
 
-    /// What to ask of the array, after tdb has answered it as the model does.
+    /// The queries for the array, after tdb has given the same answers as the model.
     pub(super) fn queries(&self, path: &Path) -> Result<Vec<Query>, String> {
         self.ask(path, &self.times())
     }
 
-    /// The same of the array as it is now, alone.
+    /// The same, only for the current state of the array.
     pub(super) fn queries_now(&self, path: &Path) -> Result<Vec<Query>, String> {
         self.ask(path, &[None])
     }
@@ -83,7 +83,7 @@ impl Case {
         Ok(queries)
     }
 
-    /// A question whose answer only the model gives: for an array that tdb does not make.
+    /// A query whose answer comes only from the model: for an array that tdb refuses to create.
     pub(super) fn by_model(&self) -> Vec<Query> {
         let schema = self.schema();
         let model = Model::new(schema, &self.acts, now());
@@ -99,7 +99,7 @@ impl Case {
         vec![Query { layout, until: None, sides, sequence, columns }]
     }
 
-    /// The box of the last dense write until a time.
+    /// The box of the last dense write up to a time.
     fn last_sides(&self, until: u64) -> Option<Vec<(u64, u64)>> {
         let mut steps = self.acts.iter().filter_map(|act| match act {
             Act::Write(step) if step.time <= until => Some(&step.sides),
@@ -116,7 +116,7 @@ impl Case {
         if !dense {
             layouts.insert(0, Layout::Unordered);
         } else if schema.current_domain.is_some() {
-            // libtiledb reads whole tiles of those only.
+            // libtiledb reads only whole tiles of such arrays.
             layouts.pop();
         }
         if until.is_some() {
@@ -124,11 +124,11 @@ impl Case {
         }
         let mut sides = model.sides(schema);
         if dense && !schema.version.has(Gate::FillValues) {
-            // What libraries of before have for cells that were never written is their own.
+            // Earlier libraries have other values for cells that were never written.
             sides = self.last_sides(until.unwrap_or_else(now));
         }
         if dense && sides.is_none() {
-            // Nothing is there yet.
+            // The array has no cells yet.
             return Ok(Vec::new());
         }
         let mut queries = Vec::new();
@@ -153,7 +153,7 @@ impl Case {
 }
 
 impl Query {
-    /// The question as the peer is told of it, with its answer.
+    /// The query in the form of the peer, with its answer.
     pub(super) fn told(&self, case: &Case, fields: Value) -> Value {
         json!({
             "layout": self.layout.name(),
@@ -168,13 +168,13 @@ impl Query {
         })
     }
 
-    /// The columns of the right answer.
+    /// The columns of the correct answer.
     pub(super) fn columns(&self) -> &[Columns] {
         &self.columns
     }
 }
 
-/// The metadata of a case now, as `expect.py` tells them.
+/// The current metadata of a case, in the form of `expect.py`.
 pub(super) fn metadata_now(acts: &[Act]) -> Value {
     let entries = metadata(acts, now()).into_iter().map(|(key, value)| {
         let num = value.data.len() / value.datatype.size();
@@ -194,7 +194,7 @@ fn read(
     let attributes = schema.attributes.iter().map(|attribute| attribute.name.clone());
     let fields: Vec<String> =
         if sparse { dimensions.chain(attributes).collect() } else { attributes.collect() };
-    // What libtiledb 1.x stored for an attribute without a name.
+    // The name that libtiledb 1.x stored for an attribute without a name.
     let old = array.schema().attribute("__attr").is_some();
     let stored = |name: &String| if old && name.is_empty() { "__attr".to_owned() } else { name.clone() };
     let mut read = array.read().fields(fields.iter().map(stored)).order(layout);
@@ -214,7 +214,7 @@ fn read(
     columns.collect()
 }
 
-/// How two sets of columns differ.
+/// The difference between two sets of columns.
 fn compare(
     schema: &ArraySchema,
     sequence: Sequence,
@@ -254,7 +254,7 @@ fn rows<'c>(schema: &ArraySchema, columns: &'c [Columns]) -> Vec<Vec<(&'c [u8], 
     rows
 }
 
-/// Number of cells of the queries, for the count.
+/// Number of cells of the queries, for the statistics.
 pub(super) fn cells(queries: &[Query]) -> u64 {
     let cells = |query: &Query| match query.columns.first() {
         Some(Columns { validity: Some(validity), .. }) => validity.len(),

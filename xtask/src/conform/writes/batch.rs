@@ -14,24 +14,24 @@ use super::bench::{Case, Failed};
 pub(super) struct Good {
     pub(super) number: usize,
     pub(super) case: Case,
-    /// Cells of its queries.
+    /// Number of cells of its queries.
     pub(super) cells: u64,
 }
 
 /// A batch that is on disk.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Those that tdb made and reads as it should, in the order of the list that peers get.
+    /// Cases that tdb created and reads correctly, in the order of the list for the peers.
     pub(super) good: Vec<Good>,
-    /// Those that tdb does not make, with the reason; they follow in the list.
+    /// Cases that tdb refuses to create, with the reason; they follow in the list.
     pub(super) refused: Vec<(Good, String)>,
-    /// Number and case of those that came out wrong, and how.
+    /// Number, case and error of those with a wrong outcome.
     pub(super) failures: Vec<(usize, Case, String)>,
     /// How many times an array was verified.
     pub(super) verified: usize,
 }
 
-/// Has tdb do something with cases, on two threads; the answers are in the order of the cases.
+/// Lets tdb process cases on two threads; the answers are in the order of the cases.
 pub(super) fn each<T: Send, U: Send>(cases: Vec<T>, run: &(dyn Fn(T) -> U + Sync)) -> Result<Vec<U>, String> {
     let count = cases.len();
     let queue = Mutex::new(cases.into_iter().enumerate());
@@ -57,7 +57,7 @@ pub(super) fn each<T: Send, U: Send>(cases: Vec<T>, run: &(dyn Fn(T) -> U + Sync
     }
 }
 
-/// Makes an empty folder.
+/// Creates an empty folder.
 pub(super) fn fresh(folder: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     if folder.exists() {
@@ -66,7 +66,7 @@ pub(super) fn fresh(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(failed)
 }
 
-/// Has tdb make the arrays of cases and read them, and lists them for the peers.
+/// Lets tdb create the arrays of cases and read them, and lists them for the peers.
 pub(super) fn write(folder: &Path, cases: Vec<(usize, Case)>) -> Result<Batch, String> {
     let arrays = folder.join("arrays");
     fresh(&arrays)?;
@@ -109,8 +109,8 @@ pub(super) fn store(folder: &Path, list: Vec<Value>, blob: Vec<u8>) -> Result<()
     fs::write(folder.join("cases.json"), Value::from(list).to_string()).map_err(failed)
 }
 
-/// A list of some of the cases, for one peer. What is its `own` counts by cells only: each library makes schemas of its own
-/// version.
+/// A list of some of the cases, for one peer. For arrays of its `own`, only the cells are compared: each library
+/// creates schemas of its own version.
 pub(super) fn chosen(
     folder: &Path,
     name: &str,
@@ -120,7 +120,7 @@ pub(super) fn chosen(
 ) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let part = folder.join(name);
-    // The cells of the batch before may be a link to the same file, and a copy onto itself is empty.
+    // The cells of the previous batch may be a link to the same file, and copying a file onto itself empties it.
     fresh(&part)?;
     fresh(&part.join("arrays"))?;
     let list = fs::read(folder.join("cases.json")).map_err(failed)?;

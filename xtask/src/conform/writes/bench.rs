@@ -1,4 +1,4 @@
-//! Cases written and read by tdb, and told to a peer.
+//! Cases that tdb writes and reads, and their descriptions for a peer.
 
 use core::ops::ControlFlow;
 use std::path::Path;
@@ -18,20 +18,20 @@ use super::schemas::Made;
 /// The key of encrypted arrays.
 pub(super) const KEY: &str = "0123456789abcdeF0123456789abcdeF";
 
-/// One array: its schema and what is written.
+/// One array: its schema and the operations on it.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) made: Made,
     pub(super) encrypted: bool,
     pub(super) acts: Vec<Act>,
-    /// Whether it tries one thing that its version may not have.
+    /// Whether it tests one feature that its version may not have.
     pub(super) pair: bool,
 }
 
-/// Why a case does not come out as it should.
+/// The reason why a case fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failed {
-    /// tdb says that it cannot be made.
+    /// tdb reports that the array cannot be created.
     Refused(String),
     Wrong(String),
 }
@@ -61,7 +61,7 @@ impl Case {
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if empty(step)))
     }
 
-    /// Whether a write has cells, and they are all empty in a field.
+    /// Whether some write has cells, all of which are empty in a field.
     pub(super) fn writes_only_empty(&self, kind: FieldKind) -> bool {
         let empty = |(at, row): &(Vec<Vec<u8>>, model::Row)| match kind {
             FieldKind::Dimension(index) => at.get(index).is_some_and(Vec::is_empty),
@@ -71,21 +71,22 @@ impl Case {
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if only(step)))
     }
 
-    /// Whether a box is written that ends so many cells behind the beginning of a dimension.
+    /// Whether some write ends at least this many cells after the beginning of a dimension.
     pub(super) fn writes_past(&self, ordinal: u64) -> bool {
         let past = |step: &Step| step.sides.iter().any(|(_, high)| *high >= ordinal);
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if past(step)))
     }
 
-    /// Whether its schema has a dense domain with which libraries of the version's age cannot compute wherever cells lie.
+    /// Whether its schema has a dense domain with which libraries of the version's time cannot compute for all
+    /// positions of cells.
     pub(super) fn is_beyond_old_libraries(&self) -> bool {
         let schema = self.schema();
         let known = schema.check_known(schema.version);
-        let whats = ["domain, longer", "negative coordinates", "tiles of more cells"];
+        let whats = ["domain (longer", "negative coordinates", "tiles of more cells"];
         matches!(known, Err(SchemaProblem::NotInVersion { what, .. }) if whats.iter().any(|own| what.starts_with(own)))
     }
 
-    /// Whether string coordinates have bytes from 0x80, in more than one fragment.
+    /// Whether string coordinates contain bytes from 0x80 on, in an array with more than one fragment.
     pub(super) fn merges_wide_strings(&self) -> bool {
         let dimensions = &self.schema().domain.dimensions;
         let wide = |(at, _): &(Vec<Vec<u8>>, model::Row)| {
@@ -108,8 +109,8 @@ impl Case {
         })
     }
 
-    /// Whether a dense write reaches, with what is read around it, a last tile that ends at the largest number of the type or
-    /// past it.
+    /// Whether a dense write, with the cells that are read around it, reaches a last tile that ends at the largest
+    /// number of the type or past it.
     pub(super) fn writes_past_the_type(&self) -> bool {
         let schema = self.schema();
         let mut dimensions = schema.domain.dimensions.iter().enumerate();
@@ -124,7 +125,7 @@ impl Case {
                 let low = dimension.domain.as_ref().and_then(|(low, _)| {
                     let mut wide = [0; 16];
                     wide.get_mut(..low.len())?.copy_from_slice(low);
-                    // The distance from the least number of the type.
+                    // The distance from the smallest number of the type.
                     Some(u128::from_le_bytes(wide).wrapping_add(bottom) % numbers)
                 });
                 let last_tile =
@@ -143,7 +144,7 @@ impl Case {
             })
     }
 
-    /// A few words on what it is.
+    /// A short description.
     pub(super) fn describe(&self) -> String {
         let schema = self.schema();
         let acts: Vec<String> = self.acts.iter().map(Act::describe).collect();
@@ -160,8 +161,8 @@ impl Case {
         )
     }
 
-    /// Makes the array, and checks it after each step; returns how many times that was. What tdb does not make is told apart
-    /// from what it makes wrong.
+    /// Creates the array, and checks it after each step; returns the number of checks. The error distinguishes arrays
+    /// that tdb refuses to create from wrong arrays.
     pub(super) fn write(&self, path: &Path) -> Result<usize, Failed> {
         if let Some(why) = &self.made.refused {
             return Err(Failed::Refused(why.clone()));
@@ -173,7 +174,7 @@ impl Case {
         create.create(path, self.schema()).map_err(|error| Failed::Refused(text(error)))?;
         for (number, act) in self.acts.iter().enumerate() {
             self.take(path, act).map_err(|error| match self.pair {
-                // What is tried there is nothing that every version holds; a release is asked whether it does.
+                // Not every version has the tested feature; a release is asked whether its version has it.
                 true => Failed::Refused(error),
                 false => Failed::Wrong(format!("step {number}, {}: {error}", act.name())),
             })?;
@@ -183,7 +184,7 @@ impl Case {
         Ok(self.acts.len())
     }
 
-    /// What `tdb verify` says of the array, if that is anything.
+    /// The findings of `tdb verify` for the array, if there are any.
     pub(super) fn verify(&self, path: &Path) -> Result<(), String> {
         let found = tdb_array::verify_with(LocalStorage::new(path), self.key());
         match found.problems.first() {
@@ -210,7 +211,7 @@ impl Case {
                 let array = limited.unwrap_or_else(|| unlimited.clone()).open(path).map_err(text)?;
                 let mut written = self.step(&array, step);
                 if written.as_ref().is_err_and(|error| error.starts_with("a tile has")) {
-                    // One tile is more than the limit: the write was refused, and the array is as before.
+                    // One tile is larger than the limit, so the write was refused and the array is unchanged.
                     written = self.step(&unlimited.open(path).map_err(text)?, step);
                 }
                 written
@@ -249,7 +250,7 @@ impl Case {
                     );
                 }
                 let batches = step.batches.and_then(|batches| {
-                    // Where cells would all have to wait, or have an order, there are no streams.
+                    // Streams are not available if all cells would have to wait, or if they have an order.
                     Some((step.cells.len().div_ceil(batches).max(1), write.clone().stream(64 << 20).ok()?))
                 });
                 if let Some((size, mut stream)) = batches {
@@ -295,7 +296,7 @@ impl Case {
         Ok(())
     }
 
-    /// The case as the peer is told of it; the cells' bytes go to `blob`.
+    /// The case in the form of the peer; the cells' bytes are appended to `blob`.
     pub(super) fn for_peer(&self, number: usize, queries: &[Query], blob: &mut Vec<u8>) -> Value {
         let schema = self.schema();
         let field = |name: &str| {
@@ -345,7 +346,7 @@ impl Case {
         })
     }
 
-    /// What a library that makes the same array is told to do. It consolidates nothing.
+    /// The instructions for a library that creates the same array. It does not consolidate.
     fn act_for_peer(&self, act: &Act, fields: &mut dyn FnMut(&[Columns]) -> Value) -> Option<Value> {
         let schema = self.schema();
         match act {
@@ -354,7 +355,7 @@ impl Case {
                     How::Dense(layout) => layout,
                     _ => Layout::Unordered,
                 };
-                // Without duplicates that tdb was told to drop.
+                // Without the duplicates that tdb dropped as requested.
                 let cells = step.settled(schema);
                 let columns = model::columns(schema, cells.iter().map(|(at, row)| (at.as_slice(), row)));
                 Some(json!({
@@ -379,7 +380,7 @@ impl Case {
         }
     }
 
-    /// A box: an interval a dimension, in hex; without one, the domain.
+    /// A box: an interval for each dimension, in hex; without a box, the domain.
     pub(super) fn box_of(&self, sides: Option<&Vec<(u64, u64)>>) -> Value {
         let dimensions = self.schema().domain.dimensions.iter().enumerate();
         let side = |(index, dimension): (usize, &Dimension)| {
@@ -405,7 +406,7 @@ fn given(column: &Columns) -> WriteColumn<'_> {
     }
 }
 
-/// The order of cells in an array: their numbers, as a scratch array of theirs returns them.
+/// The order of cells in an array: their numbers, in the order in which a temporary array of these cells returns them.
 fn sorted(schema: &ArraySchema, cells: &[(Vec<Vec<u8>>, model::Row)]) -> Result<Vec<usize>, String> {
     let mut scratch = schema.clone();
     scratch.attributes = vec![Attribute::new("number", Datatype::Uint32, CellValNum::ONE)];

@@ -1,4 +1,4 @@
-//! Random cells, and what else is done to an array.
+//! Random cells, and other operations on an array.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,9 +13,9 @@ use super::model::{Act, How, Row, Step, Value};
 use super::schemas::EMPTY_CELLS_SINCE;
 use crate::conform::random::Random;
 
-/// When what lies in the future lies: in the year 2100.
+/// The time of writes in the future: in the year 2100.
 pub(in crate::conform) const FUTURE: u64 = 4_102_444_800_000;
-/// Types that values of metadata have had since there is metadata.
+/// Types of metadata values that all versions with metadata have.
 const METADATA_TYPES: [Datatype; 8] = [
     Datatype::Int32,
     Datatype::Int64,
@@ -33,11 +33,11 @@ pub(super) fn now() -> u64 {
     since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
 }
 
-/// What is done to the array of a case.
+/// The operations on the array of a case.
 pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
     let count = random.length(1, 4);
     let dense = schema.array_type == ArrayType::Dense;
-    // Where in wide domains all is written that is.
+    // In wide domains, all writes are near these positions.
     let anchors: Vec<u64> = (0..schema.domain.dimensions.len())
         .map(|index| {
             let Some((low, high)) = writable(schema, index) else { return 0 };
@@ -54,8 +54,9 @@ pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
     let mut last = 0;
     for index in 0..count {
         let Some(mut time) = times.get(index).copied() else { break };
-        // Some writes are at one time. Of dense ones the later one counts; libtiledb's row-major reader of sparse arrays takes
-        // cells now of one, now of the other, so those have no coordinates in common.
+        // Some writes have the same time. Of dense writes, the later one takes precedence. libtiledb's row-major reader
+        // of sparse arrays returns cells sometimes of one and sometimes of the other, so these writes have no
+        // coordinates in common.
         let again = index > 0 && last > 0 && random.one_in(4);
         if again {
             time = last;
@@ -81,7 +82,8 @@ pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
         }
         if index > 0 && random.one_in(3) {
             acts.push(Act::Consolidate);
-            // What is written later has later times: dense cells count by the first time of their fragment.
+            // Later writes have later times, because the first time of their fragment decides which dense cells take
+            // precedence.
             let newest = acts.iter().filter_map(Act::time).max().unwrap_or(0);
             for (later, time) in times.iter_mut().skip(index + 1).enumerate() {
                 *time = newest + 10 * to_u64(later + 1);
@@ -95,7 +97,7 @@ pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
     acts
 }
 
-/// When writes are: one after the other, in any order, or partly in the future.
+/// The times of writes: one after another, in any order, or partly in the future.
 fn times(random: &mut Random, count: usize) -> Vec<u64> {
     let mut times: Vec<u64> = (1..=to_u64(count)).map(|at| 10 * at).collect();
     match random.below(8) {
@@ -152,7 +154,7 @@ fn dense(random: &mut Random, schema: &ArraySchema, time: u64, anchors: &[u64]) 
     let mut sides = Vec::new();
     for (index, dimension) in dimensions.iter().enumerate() {
         let (low, high) = writable(schema, index)?;
-        // The whole of it now and then.
+        // Sometimes the whole range.
         if (ordered || random.one_in(3)) && high - low < most {
             sides.push((low, high));
         } else {
@@ -179,7 +181,7 @@ fn dense(random: &mut Random, schema: &ArraySchema, time: u64, anchors: &[u64]) 
     finish_dense(random, schema, time, layout, sides)
 }
 
-/// A write not in global order, of which some sides are still to be drawn.
+/// A write not in global order, some of whose sides are not chosen yet.
 fn dense_in(
     random: &mut Random,
     schema: &ArraySchema,
@@ -226,7 +228,7 @@ fn finish_dense(
     Some(Step { time, how, sides, cells, fragment_bytes, batches })
 }
 
-/// Gives an ordered attribute values in its order.
+/// Sorts the values of an ordered attribute in its order.
 fn sort(random: &mut Random, attribute: &Attribute, values: &mut [Value]) {
     let mut last = -100i32;
     for (bytes, _) in values.iter_mut() {
@@ -315,18 +317,18 @@ fn coordinate(
         1 => high,
         2 => beside(dimension.datatype, low, true),
         3 => beside(dimension.datatype, high, false),
-        // Not the difference of the ends, which may be more than any number.
+        // Not computed from the difference of the ends, which may overflow.
         _ => low * (1.0 - share) + high * share,
     };
     let value = value.clamp(low, high);
-    // Zero now and then, of one sign in an array: libtiledb orders those of both signs as it happens.
+    // Sometimes zero, with the same sign in the whole array: libtiledb does not order zeros of both signs consistently.
     let zero = if schema.capacity % 2 == 1 { -0.0 } else { 0.0 };
     let within = low <= 0.0 && high >= 0.0;
     let value = if value == 0.0 || within && random.one_in(8) { zero } else { value };
     Some(real_bytes(dimension.datatype, value))
 }
 
-/// The next number of a type, above or below.
+/// The next larger or smaller number of a type.
 fn beside(datatype: Datatype, value: f64, above: bool) -> f64 {
     if datatype == Datatype::Float64 {
         return if above { value.next_up() } else { value.next_down() };

@@ -1,4 +1,5 @@
-//! Copies: a release makes an array, `tdb copy` writes it in another version, and a release of that version reads it.
+//! Copies: a release creates an array, `tdb copy` writes it in another version, and a release of that version reads the
+//! copy.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,21 +17,21 @@ use super::{BATCH, Run};
 use crate::conform::peers::Outcome;
 use crate::peer::READER;
 
-/// A copy that is to be made.
+/// A copy to be created.
 #[derive(Clone, Debug)]
 struct Copy {
     number: usize,
-    /// The array, in the version of the release that makes it.
+    /// The array, in the version of the release that creates it.
     case: Case,
     source: String,
     target: FormatVersion,
 }
 
-/// What came of a copy.
+/// The outcome of a copy.
 enum Came {
-    /// tdb does not read what the release wrote as the model says.
+    /// tdb reads other cells from the release's array than the model expects.
     Other(String),
-    /// tdb does not copy it.
+    /// tdb refuses to copy it.
     Refused(String),
     Wrong(String),
     Copied(Vec<super::answers::Query>),
@@ -53,7 +54,7 @@ pub(super) fn run(run: &Run<'_>, tally: &mut Tally) -> Result<(), String> {
     Ok(())
 }
 
-/// The copy of a number: of each version into each version, in turn.
+/// The copy with this number: from each version to each version, in turn.
 fn draw(run: &Run<'_>, number: usize) -> Result<Copy, String> {
     let versions = run.releases.versions();
     let at = |turn: usize| versions.get(turn % versions.len().max(1)).copied().unwrap_or(22);
@@ -61,9 +62,9 @@ fn draw(run: &Run<'_>, number: usize) -> Result<Copy, String> {
     let source = format(at(number))?;
     let target = format(at(number / versions.len().max(1) + number))?;
     let mut case = super::draw(source, run.options.seed ^ 0x0c09_1e50, number);
-    // A copy is of the array as it is now, and begins a history of its own.
+    // A copy contains the current state of the array, and begins a new history.
     case.acts.retain(|act| act.time().is_some_and(|time| time < FUTURE));
-    // Which of two fragments of one time is the newer, the random part of libtiledb's names decides.
+    // The random part of libtiledb's names decides which of two fragments with the same time is newer.
     let mut times = HashSet::new();
     case.acts.retain(|act| !matches!(act, Act::Write(_)) || times.insert(act.time()));
     let releases = run.releases.of(source.number());
@@ -134,7 +135,7 @@ fn batch_of(run: &Run<'_>, copies: &[Copy], tally: &mut Tally) -> Result<(), Str
     unread(run, others, &bench, tally)
 }
 
-/// Has releases make the arrays that are to be copied; those that they make remain.
+/// Lets releases create the arrays to be copied; keeps those that were created.
 fn sources(
     run: &Run<'_>,
     copies: &[Copy],
@@ -174,7 +175,8 @@ fn listed(folder: &Path, release: &str, copies: &[&Copy]) -> Result<PathBuf, Str
     Ok(part)
 }
 
-/// Arrays that tdb reads otherwise than the model: by fault of the release, if it reads them so as well.
+/// Arrays that tdb reads differently from the model: the fault of the release, if the release reads them in the same
+/// way.
 fn unread(
     run: &Run<'_>,
     others: Vec<(Copy, String)>,
@@ -203,14 +205,14 @@ fn unread(
     Ok(())
 }
 
-/// The copy as a case of its own.
+/// The copy as a separate case.
 fn target_case(copy: &Copy) -> Case {
     let mut case = copy.case.clone();
     case.made.schema.version = copy.target;
     case
 }
 
-/// Libraries make schemas of their own version, with filters that older ones do not have.
+/// Libraries create schemas of their own version, with filters that older versions do not have.
 fn without_schema(mut case: Value) -> Value {
     case.as_object_mut().and_then(|case| case.insert("own".into(), true.into()));
     case
@@ -268,7 +270,7 @@ fn same_schema(copy: &Copy, source: &Path, target: &Path) -> Result<(), String> 
         schema.version = copy.target;
         schema.enumerations.clear();
         schema.labels.iter_mut().for_each(|label| label.uri.clear());
-        // What libtiledb 1.x stored for an attribute without a name.
+        // The name that libtiledb 1.x stored for an attribute without a name.
         schema.attributes.iter_mut().filter(|own| own.name == "__attr").for_each(|own| own.name.clear());
         Ok(schema)
     };

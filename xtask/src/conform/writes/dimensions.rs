@@ -7,7 +7,7 @@ use tdb_schema::Dimension;
 use super::schemas::{bytes_pipeline, integers_pipeline};
 use crate::conform::random::Random;
 
-/// Most cells along a tile of a dense array, which is stored whole.
+/// Largest number of cells along a tile of a dense array, because tiles are stored whole.
 const DENSE_TILE: i128 = 30;
 
 /// A random dimension; `longest` is the length of an ordinary integral domain.
@@ -41,7 +41,7 @@ pub(super) fn draw(
 /// The bytes of a real number of a type.
 pub(super) fn real_bytes(datatype: Datatype, value: f64) -> Vec<u8> {
     match datatype {
-        #[expect(clippy::cast_possible_truncation, reason = "the nearest value is wanted")]
+        #[expect(clippy::cast_possible_truncation, reason = "the nearest value is needed")]
         Datatype::Float32 => (value as f32).to_le_bytes().to_vec(),
         _ => value.to_le_bytes().to_vec(),
     }
@@ -62,7 +62,7 @@ fn real(random: &mut Random, name: String, datatype: Datatype) -> Option<Dimensi
     ];
     let (low, high) = *random.pick(&ends)?;
     let dimension = Dimension::fixed(name, datatype, real_bytes(datatype, low), real_bytes(datatype, high));
-    // Halves, because the whole may be more than any number.
+    // Computed with halves, because the whole may overflow.
     let half = high / 2.0 - low / 2.0;
     let share = *random.pick(&[None, None, Some(0.2), Some(0.6), Some(1.5), Some(2.0)])?;
     let extent = share.map(|share: f64| half * share).filter(|extent| *extent <= most);
@@ -85,7 +85,7 @@ fn integral(
     let top: i128 = if signed { (1 << (bits - 1)) - 1 } else { (1 << bits) - 1 };
     let bottom: i128 = if signed { -(1 << (bits - 1)) } else { 0 };
     let (low, high) = if random.one_in(4) {
-        // As wide as can be: only parts of it are written.
+        // As wide as possible; only parts of it are written.
         let lows = [bottom, bottom + 1, bottom / 2, 0, 1];
         let highs = [top, top - 1, top - 2, top - 30, top / 2 + 1];
         (*random.pick(&lows)?, *random.pick(&highs)?)

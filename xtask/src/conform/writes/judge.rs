@@ -1,4 +1,4 @@
-//! What libraries say of arrays that tdb made, and what that means.
+//! Evaluates the answers of libraries for arrays that tdb created.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,34 +10,35 @@ use crate::conform::peers::{Answer, Outcome, Peer};
 use crate::conform::releases::Releases;
 use crate::peer::READER;
 
-/// What `writes_peer.py` says of the right cells in another order.
+/// The message of `writes_peer.py` for correct cells in another order.
 const REORDERED: &str = "in another order, ";
-/// What `writes_peer.py` says of arrays that a library does not make.
+/// The message of `writes_peer.py` for arrays that a library does not create.
 const CREATE: &str = "create: ";
-/// Of what tdb does not make, as the newest library does not, though one of the version's age does.
+/// For arrays that neither tdb nor the newest library creates, although a library of the version's time does.
 const OUTDATED: &str = "refused, as libtiledb 2.30 no longer makes it";
-/// Of what tdb refuses because releases of the age fail on some of its cells, though not on all.
+/// For arrays that tdb refuses because releases of the version's time fail on some cells of such arrays, although not
+/// on all.
 const BEYOND: &str = "refused by \"Old versions\": dense domains and tiles past the largest number of their type, negative INT8 and INT16";
-/// Of things that tdb refuses and libtiledb makes, but neither writes nor reads back.
+/// For features that tdb refuses and libtiledb creates, but whose cells libtiledb does not write, or misreads.
 const USELESS: &str =
     "refused, and libtiledb does not write, or misreads, the cells that it makes the array for";
-/// Failures of a version and library that are printed in full.
+/// Number of failures of a version and library that are printed in full.
 const SHOWN: usize = 5;
-/// Most letters of a failure that is told of at once.
+/// Largest number of characters of a failure that is reported immediately.
 const LONGEST: usize = 400;
 
-/// What came of the cases of one version with one library.
+/// The outcomes of the cases of one version with one library.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     cases: usize,
     equal: usize,
     cells: u64,
-    /// Arrays of the same cells that the library writes itself and then cannot read, or reads as others.
+    /// Arrays of the same cells that the library writes itself and then cannot read, or reads as other cells.
     own: Vec<String>,
-    /// Arrays that tdb does not make, and the library neither.
+    /// Arrays that neither tdb nor the library creates.
     refused: usize,
     excused: BTreeMap<&'static str, usize>,
-    /// Queries that were not asked, by the rule that says why.
+    /// Queries that were not run, by the rule with the reason.
     unasked: BTreeMap<&'static str, usize>,
     failures: Vec<String>,
 }
@@ -51,16 +52,16 @@ pub(super) struct Tally {
     verified: usize,
 }
 
-/// Cases of a batch with what peers need.
+/// Cases of a batch with the data that peers need.
 pub(super) struct Bench<'b> {
     pub(super) releases: &'b Releases,
     pub(super) script: &'b Path,
     pub(super) folder: &'b Path,
-    /// The command that makes a case again.
+    /// The command that creates a case again.
     pub(super) again: &'b dyn Fn(usize) -> String,
 }
 
-/// One library, the version that it is asked about, and the places of cases in the list.
+/// One library, the version of its cases, and the positions of the cases in the list.
 pub(super) struct Job {
     pub(super) version: u32,
     pub(super) reader: String,
@@ -68,7 +69,7 @@ pub(super) struct Job {
 }
 
 impl Bench<'_> {
-    /// Has a library read or write some cases of the list.
+    /// Lets a library read or write some cases of the list.
     pub(super) fn start(
         &self,
         reader: &str,
@@ -90,7 +91,7 @@ impl Bench<'_> {
         .start()
     }
 
-    /// What a library answers that makes the arrays of some cases itself and then reads them.
+    /// The answers of a library that creates the arrays of some cases itself and then reads them.
     fn own(&self, reader: &str, cases: &[usize]) -> Result<BTreeMap<usize, (Answer, Answer)>, String> {
         if cases.is_empty() {
             return Ok(BTreeMap::new());
@@ -103,7 +104,7 @@ impl Bench<'_> {
         Ok(cases.iter().copied().zip(able.into_iter().zip(own)).collect())
     }
 
-    /// Has libraries read what tdb made, two at a time, and judges their answers.
+    /// Lets libraries read the arrays that tdb created, two at a time, and evaluates their answers.
     pub(super) fn read(&self, made: &Batch, jobs: &[Job], tally: &mut Tally) -> Result<(), String> {
         tally.verified += made.verified;
         for (number, case, why) in &made.failures {
@@ -150,8 +151,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Asks libraries whether what tdb refuses is more than they can do, too: the one of the version's age, and where that is
-    /// able, the newest, which no longer makes some of what old ones did.
+    /// Tests whether libraries can create the arrays that tdb refuses: the library of the version's time and, if it
+    /// can, the newest one, which no longer creates some arrays that old ones did.
     pub(super) fn refusals(&self, made: &Batch, jobs: &[Job], tally: &mut Tally) -> Result<(), String> {
         for job in jobs {
             let own = self.own(&job.reader, &job.cases)?;
@@ -175,7 +176,7 @@ impl Bench<'_> {
     }
 }
 
-/// Tells of a failure as soon as it is found: runs are long.
+/// Reports a failure as soon as it is found, because runs are long.
 fn tell(failure: String) -> String {
     let first = failure.lines().next().unwrap_or_default();
     eprintln!("FAILED {}", first.chars().take(LONGEST).collect::<String>());
@@ -183,7 +184,7 @@ fn tell(failure: String) -> String {
 }
 
 impl Counts {
-    /// Judges what tdb does not make by what libraries say of it.
+    /// Evaluates a refusal of tdb with the answers of libraries.
     fn refusal(
         &mut self,
         job: &Job,
@@ -205,7 +206,7 @@ impl Counts {
                 "version {version} case {number}: tdb refuses what libtiledb {reader} makes, writes and reads: {why}\n    {described}\n    {again}"
             )));
         } else if reader == READER && good.case.pair && !unmade(able) {
-            // The thing that is tried is all that the array is for.
+            // The tested feature is the only purpose of the array.
             *self.excused.entry(USELESS).or_default() += 1;
         } else if reader == READER && !unmade(able) {
             self.failures.push(tell(format!(
@@ -225,15 +226,15 @@ impl Counts {
             self.cells += cells;
             return;
         }
-        // What is the right order the newest library says, not tdb.
+        // The newest library decides which order is correct, not tdb.
         let reordered = reader == READER && answer.what.contains(REORDERED);
-        // Of itself, too: it crashes on writing the same cells, or does not read what it wrote.
+        // Also with its own arrays: the library crashes when it writes the same cells, or does not read what it wrote.
         let same = own.filter(|_| !reordered).and_then(|(able, own)| match able.outcome {
             Outcome::Equal if own.outcome != Outcome::Equal => Some(&own.what),
             Outcome::Crashed => Some(&able.what),
             _ => None,
         });
-        // What a release cannot hold of its own either is to be refused where that is the thing that is tried.
+        // If a release cannot store its own array of the tested feature either, tdb must refuse to create it.
         let lost = |what: &str| what.starts_with("signal") || what.starts_with("metadata are");
         if let Some(what) = same.filter(|what| case.pair && lost(what)) {
             self.failures.push(tell(format!(
@@ -269,14 +270,14 @@ impl Counts {
 }
 
 impl Tally {
-    /// A failure that no library was asked about.
+    /// A failure without any library.
     pub(super) fn failed(&mut self, case: &Case, number: usize, what: &str, again: &str) {
         let (version, described) = (case.made.schema.version, case.describe());
         self.failures
             .push(tell(format!("version {version} case {number}: {what}\n    {described}\n    {again}")));
     }
 
-    /// A library that does not make what tdb was to copy, or makes it wrong.
+    /// A library that does not create the array to be copied, or creates it wrongly.
     pub(super) fn own(&mut self, version: u32, reader: &str, what: String) {
         let counts = self.counts.entry((version, reader.to_owned())).or_default();
         counts.cases += 1;

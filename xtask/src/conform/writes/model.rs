@@ -1,4 +1,4 @@
-//! What is done to an array, and a plain model of what it then holds.
+//! The operations on an array, and a simple model of its contents afterwards.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ pub(super) type Value = (Vec<u8>, bool);
 /// The values of all attributes.
 pub(super) type Row = Vec<Value>;
 
-/// How cells are given.
+/// How cells are passed to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Dense(Layout),
     Unordered(Duplicates),
-    /// Sorted, in so many pieces.
+    /// Sorted, in this many pieces.
     Global(usize),
-    /// In so many batches, with so little memory that several fragments come of it.
+    /// In this many batches, with so little memory that the result is several fragments.
     Stream(usize),
 }
 
@@ -29,17 +29,17 @@ pub(super) enum How {
 pub(super) struct Step {
     pub(super) time: u64,
     pub(super) how: How,
-    /// Of a dense write: first and last ordinal a dimension.
+    /// For a dense write: the first and last ordinal in each dimension.
     pub(super) sides: Vec<(u64, u64)>,
-    /// Coordinates and values, in the order they are given. Dense cells have no coordinates.
+    /// Coordinates and values, in the order in which they are passed. Dense cells have no coordinates.
     pub(super) cells: Vec<(Vec<Vec<u8>>, Row)>,
     pub(super) fragment_bytes: Option<u64>,
-    /// Of a dense write: in so many batches, if not at once.
+    /// For a dense write: the number of batches, if it is not written at once.
     pub(super) batches: Option<usize>,
 }
 
 impl Step {
-    /// The cells that are written: without those that have the coordinates of others, where the array does not allow that.
+    /// The cells that are written: without cells with duplicate coordinates, if the array does not allow duplicates.
     pub(super) fn settled(&self, schema: &ArraySchema) -> Vec<(Vec<Vec<u8>>, Row)> {
         if schema.array_type == ArrayType::Dense || schema.allows_duplicates {
             return self.cells.clone();
@@ -56,23 +56,23 @@ impl Step {
     }
 }
 
-/// What is done to an array after it was made.
+/// An operation on an array after its creation.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Write(Step),
-    /// Keys get values, or go.
+    /// Keys get values or are removed.
     Metadata {
         time: u64,
         entries: BTreeMap<String, Option<MetadataValue>>,
     },
-    /// Of all fragments.
+    /// Consolidates all fragments.
     Consolidate,
-    /// Of fragments; what earlier times see stays.
+    /// Vacuums fragments; reads at earlier times still work.
     Vacuum,
 }
 
 impl Act {
-    /// When it counts.
+    /// The time of the operation.
     pub(super) const fn time(&self) -> Option<u64> {
         match self {
             Self::Write(step) => Some(step.time),
@@ -81,7 +81,7 @@ impl Act {
         }
     }
 
-    /// What it is, in a word.
+    /// A description in one word.
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Write(_) => "write",
@@ -91,7 +91,7 @@ impl Act {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Write(step) => format!("{:?} of {} cells at {}", step.how, step.cells.len(), step.time),
@@ -99,7 +99,7 @@ impl Act {
         }
     }
 
-    /// Metadata as they are written.
+    /// Metadata in the form for writing.
     pub(super) fn changes(entries: &BTreeMap<String, Option<MetadataValue>>) -> MetadataChanges {
         entries.iter().fold(MetadataChanges::new(), |changes, (key, value)| match value {
             Some(value) => changes.put(key.as_str(), value.clone()),
@@ -108,7 +108,7 @@ impl Act {
     }
 }
 
-/// The writes until a time, in the order in which they count.
+/// The writes up to a time, in the order in which they take effect.
 fn writes(acts: &[Act], until: u64) -> Vec<&Step> {
     let steps = acts.iter().filter_map(|act| match act {
         Act::Write(step) => Some(step),
@@ -142,7 +142,7 @@ pub(super) fn metadata(acts: &[Act], until: u64) -> BTreeMap<String, MetadataVal
 pub(super) struct Columns {
     pub(super) name: String,
     pub(super) data: Vec<u8>,
-    /// One more than cells.
+    /// One more than there are cells.
     pub(super) offsets: Option<Vec<u64>>,
     pub(super) validity: Option<Vec<u8>>,
 }
@@ -179,17 +179,17 @@ pub(super) fn ordered(schema: &ArraySchema, sides: &[(u64, u64)], layout: Layout
     cells
 }
 
-/// What an array holds.
+/// The contents of an array.
 #[derive(Clone, Debug)]
 pub(super) enum Model {
-    /// By ordinals.
+    /// Cells by ordinals.
     Dense(BTreeMap<Vec<u64>, Row>),
-    /// Coordinates and values, in no order.
+    /// Coordinates and values, in no particular order.
     Sparse(Vec<(Vec<Vec<u8>>, Row)>),
 }
 
 impl Model {
-    /// After what was done until a time.
+    /// The contents after the operations up to a time.
     pub(super) fn new(schema: &ArraySchema, acts: &[Act], until: u64) -> Self {
         let steps = writes(acts, until);
         if schema.array_type == ArrayType::Dense {
@@ -213,7 +213,7 @@ impl Model {
         Self::Sparse(model.into_iter().collect())
     }
 
-    /// The box of a dense array that is read: all that was written, and a little around it.
+    /// The box of a dense array that is read: everything that was written, and some cells around it.
     pub(super) fn sides(&self, schema: &ArraySchema) -> Option<Vec<(u64, u64)>> {
         let Self::Dense(cells) = self else { return None };
         let sides = schema.domain.dimensions.iter().enumerate().map(|(index, _)| {
@@ -225,7 +225,7 @@ impl Model {
         sides.collect()
     }
 
-    /// The cells as columns: of a box in an order, or those of a sparse array in no order.
+    /// The cells as columns: those of a box in a given order, or those of a sparse array in no particular order.
     pub(super) fn columns(&self, schema: &ArraySchema, layout: Layout, sides: &[(u64, u64)]) -> Vec<Columns> {
         let fill: Row = schema
             .attributes

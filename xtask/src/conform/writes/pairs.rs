@@ -1,6 +1,7 @@
-//! Every thing in every version: small arrays that hold one datatype, filter, option, type of metadata or structure.
+//! Every feature in every version: small arrays with one datatype, filter, option, type of metadata or structure.
 //!
-//! tdb writes it, and every release that writes the version reads it; or tdb refuses it by name, and so does a release.
+//! tdb writes the array, and every release that writes the version reads it; or tdb refuses it with a specific error,
+//! and so does a release.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +22,15 @@ use super::model::{Act, How, Row, Step};
 use super::schemas::Made;
 use crate::peer::READER;
 
-/// Cells of an array.
+/// Number of cells of an array.
 const CELLS: u64 = 10;
 
-/// What an array holds that not every version has.
+/// A feature of an array that not every version has.
 #[derive(Clone, Debug, PartialEq)]
 enum Thing {
     Attribute(Datatype, CellValNum),
     Nullable(Datatype, CellValNum),
-    /// Of a sparse array, or of a dense one.
+    /// For a sparse or a dense array.
     Dimension(Datatype, ArrayType),
     Filter(Filter, Tile),
     Metadata(Datatype, usize),
@@ -55,11 +56,11 @@ enum Tile {
     Offsets,
     Validity(Datatype),
     Coordinates(Datatype),
-    /// Of all dimensions that have no filters of their own.
+    /// For all dimensions without their own filters.
     AllCoordinates,
 }
 
-/// All of them, in an order that does not change.
+/// All features, in a fixed order.
 fn things() -> Vec<Thing> {
     let types: Vec<Datatype> = (0..=u8::MAX).filter_map(Datatype::from_code).collect();
     let mut things = Vec::new();
@@ -117,7 +118,7 @@ fn things() -> Vec<Thing> {
     things
 }
 
-/// All filters, with options that came later among them.
+/// All filters, including options that were introduced later.
 fn filters() -> Vec<Filter> {
     let scale = |byte_width| Filter::ScaleFloat(ScaleFloat { scale: 0.5, offset: 1.0, byte_width });
     vec![
@@ -182,7 +183,7 @@ pub(super) fn run(run: &Run<'_>, tally: &mut Tally) -> Result<(), String> {
     Ok(())
 }
 
-/// The array that holds a thing.
+/// The array for a feature.
 fn case(thing: &Thing, version: FormatVersion) -> Option<Case> {
     let mut schema = ArraySchema::new(ArrayType::Dense, Domain::default());
     schema.version = version;
@@ -319,7 +320,7 @@ fn label() -> DimensionLabel {
     }
 }
 
-/// The value of a type that stands for a small number.
+/// A small number as a value of a type.
 fn number(datatype: Datatype, at: u64) -> Vec<u8> {
     if datatype.physical().is_float() {
         #[expect(clippy::cast_precision_loss, reason = "it is small")]
@@ -333,7 +334,7 @@ fn number(datatype: Datatype, at: u64) -> Vec<u8> {
     value.to_le_bytes().into_iter().take(datatype.size()).collect()
 }
 
-/// A few cells, which no filter refuses: tiles are full, and no value is less than the one before.
+/// A few cells that every filter accepts: tiles are full, and no value is less than the previous one.
 fn cells(schema: &ArraySchema) -> Option<Step> {
     let dense = schema.array_type == ArrayType::Dense;
     let dimensions = &schema.domain.dimensions;

@@ -1,7 +1,8 @@
-//! What releases of libtiledb get wrong of arrays that are right: rules with a reason that docs/correctness_issues.md tells.
+//! Cases in which releases of libtiledb read correct arrays wrongly: rules, each with a reason from
+//! docs/correctness_issues.md.
 //!
-//! A rule looks at the schema of a case, at what was done to it and at the release, never at an answer. Where only queries in
-//! some orders go wrong, these are not asked; everything else of the case is.
+//! A rule depends on the schema of a case, the operations on it and the release, never on an answer. If only queries in
+//! some orders go wrong, only these queries are not run.
 
 use tdb_array::{ArrayType, Layout};
 use tdb_filters::Filter;
@@ -11,10 +12,11 @@ use super::bench::Case;
 use crate::conform::releases::minor;
 use crate::peer::READER;
 
-/// The last whole number up to which floating point counts all.
+/// The largest number up to which floating point can represent all whole numbers.
 const EXACT: u64 = 1 << 53;
 
-/// What releases get wrong by themselves, but not always with the same cells, which may lie in other tiles then.
+/// Faults of releases that also occur with their own arrays, but not always with the same cells, which may be in other
+/// tiles there.
 const EXCUSED: [Excuse; 8] = [
     Excuse {
         releases: |_| true,
@@ -73,7 +75,7 @@ const EXCUSED: [Excuse; 8] = [
     },
 ];
 
-/// What queries go wrong.
+/// Queries that go wrong.
 const UNASKED: [Unasked; 8] = [
     Unasked {
         releases: |_| true,
@@ -146,7 +148,7 @@ const UNASKED: [Unasked; 8] = [
     },
 ];
 
-/// What goes wrong in one release only, and not in the ones beside it.
+/// Queries that go wrong in one release only, and not in the releases before and after it.
 const UNASKED_OF_ONE: [(&str, Unasked); 1] = [(
     "2.2.2",
     Unasked {
@@ -173,13 +175,13 @@ struct Unasked {
     why: &'static str,
 }
 
-/// Why a release need not read a case.
+/// The reason why a release does not have to read a case.
 pub(super) fn excused(case: &Case, release: &str) -> Option<&'static str> {
     let release = minor(release);
     EXCUSED.iter().find(|rule| (rule.releases)(release) && (rule.fits)(case)).map(|rule| rule.why)
 }
 
-/// Why a release is not asked for a case's cells in an order.
+/// The reason why a case's cells are not queried in an order with a release.
 pub(super) fn unasked(case: &Case, layout: &str, release: &str) -> Option<&'static str> {
     let own = UNASKED_OF_ONE.iter().filter(|(only, _)| *only == release).map(|(_, rule)| rule);
     let release = minor(release);
@@ -187,7 +189,7 @@ pub(super) fn unasked(case: &Case, layout: &str, release: &str) -> Option<&'stat
     rules.find(|rule| (rule.releases)(release) && (rule.fits)(case, layout)).map(|rule| rule.why)
 }
 
-/// Whether fragments are merged for a layout as their cells are stored.
+/// Whether a layout merges fragments in the order in which their cells are stored.
 fn merges(layout: &str) -> bool {
     ["global-order", "unordered"].contains(&layout)
 }
@@ -197,14 +199,14 @@ fn sparse_with(case: &Case, fits: impl Fn(&Dimension) -> bool) -> bool {
     schema.array_type == ArrayType::Sparse && schema.domain.dimensions.iter().any(fits)
 }
 
-/// Whether the domain of a dimension of signed integers is wider than the largest of them.
+/// Whether the domain of a dimension of signed integers is wider than the largest number of the type.
 fn is_wide(dimension: &Dimension) -> bool {
     let bits = u32::try_from(dimension.datatype.size() * 8).unwrap_or(64);
     dimension.datatype.physical().is_signed_integer()
         && dimension.last_ordinal().is_some_and(|last| u128::from(last) >= 1 << (bits - 1))
 }
 
-/// Whether the extents of a dense array, all but the last, multiply to more than the type of its dimensions counts.
+/// Whether the product of all extents of a dense array but the last is more than the type of its dimensions can count.
 fn counts_past_its_type(schema: &ArraySchema) -> bool {
     let dimensions = schema.domain.dimensions.as_slice();
     let Some((last, others)) = dimensions.split_last() else { return false };

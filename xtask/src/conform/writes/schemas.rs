@@ -1,4 +1,4 @@
-//! Random schemas of everything that a version can hold.
+//! Random schemas with everything that a version can store.
 
 use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, enumeration_file_name};
 use tdb_codec::{DataOrder, DatatypeClass, FormatVersion, Gate, Layout};
@@ -10,12 +10,12 @@ use tdb_schema::{
 use super::dimensions;
 use crate::conform::random::Random;
 
-/// A schema and what belongs to it.
+/// A schema and the parts that belong to it.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub(super) schema: ArraySchema,
     pub(super) enumerations: Vec<Enumeration>,
-    /// Why tdb does not make it, if it does not.
+    /// The reason why tdb refuses to create it, if it does.
     pub(super) refused: Option<String>,
 }
 
@@ -56,10 +56,10 @@ const BLOBS_SINCE: u32 = 14;
 const GEOMETRIES_SINCE: u32 = 22;
 const CHECKSUMS_SINCE: u32 = 5;
 const DATE_DIMENSIONS_SINCE: u32 = 5;
-/// Libraries of before cannot have cells of variable length without values.
+/// Earlier libraries cannot have cells of variable length without values.
 pub(super) const EMPTY_CELLS_SINCE: u32 = 7;
 
-/// A random schema of the kind asked for: one that tdb makes, or what it says against it.
+/// A random schema of the requested kind, with the reason if tdb refuses to create it.
 pub(super) fn draw(random: &mut Random, version: FormatVersion, array_type: ArrayType) -> Option<Made> {
     let dense = array_type == ArrayType::Dense;
     let mut schema = ArraySchema::new(array_type, Domain::default());
@@ -126,7 +126,7 @@ pub(super) fn draw(random: &mut Random, version: FormatVersion, array_type: Arra
 }
 
 impl Made {
-    /// A schema as tdb makes it, or refuses to.
+    /// A schema as tdb creates it, or the reason why tdb refuses it.
     pub(super) fn new(schema: ArraySchema, enumerations: Vec<Enumeration>) -> Self {
         match built(&schema, &enumerations) {
             Ok(schema) => Self { schema, enumerations, refused: None },
@@ -135,7 +135,7 @@ impl Made {
     }
 }
 
-/// The schema that the interface for making schemas makes of these parts.
+/// The schema that the schema builder creates from these parts.
 fn built(parts: &ArraySchema, enumerations: &[Enumeration]) -> Result<ArraySchema, SchemaProblem> {
     let sparse = parts.array_type == ArrayType::Sparse;
     let builder = if sparse { ArraySchema::sparse() } else { ArraySchema::dense() };
@@ -243,7 +243,7 @@ fn enumeration(random: &mut Random, index: usize) -> Option<Enumeration> {
     Some(enumeration)
 }
 
-/// A label of the first dimension. Its values are in an array of its own, which is made, and left empty.
+/// A label of the first dimension. Its values are in a separate array, which is created and left empty.
 fn label(random: &mut Random) -> Option<DimensionLabel> {
     let (datatype, cell_val_num) = *random.pick(&[
         (Datatype::Float64, CellValNum::ONE),
@@ -287,7 +287,7 @@ pub(super) fn bytes_pipeline(random: &mut Random, version: FormatVersion) -> Pip
     Pipeline::new(filters)
 }
 
-/// Filters for integers: such as look at values, then others.
+/// Filters for integers: first those that depend on values, then others.
 pub(super) fn integers_pipeline(random: &mut Random, version: FormatVersion) -> Pipeline {
     let mut filters = Vec::new();
     match random.below(5) {

@@ -1,4 +1,4 @@
-//! A schema as libtiledb's interface tells it (`Reader.schema` of `xtask/peer/expect.py`).
+//! A schema in the form that libtiledb's interface returns (`Reader.schema` of `xtask/peer/expect.py`).
 
 use serde_json::{Map, Value, json};
 use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout};
@@ -13,7 +13,7 @@ pub(in crate::conform) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A schema: to be compared, or to be made.
+/// A schema, to be compared or to be created.
 pub(super) fn schema(made: &Made) -> Value {
     let schema = &made.schema;
     let dimensions: Vec<Value> = schema
@@ -88,7 +88,7 @@ fn values(values: CellValNum) -> Value {
     if values.is_var() { "var".into() } else { Value::from(values.code()) }
 }
 
-/// What a library would leave out without a word that does not know it.
+/// Properties that a library which does not know them would ignore without an error.
 pub(super) fn needs(schema: &ArraySchema) -> Value {
     let filtered = schema.domain.dimensions.iter().any(|dimension| !dimension.filters.filters.is_empty());
     let filled = schema.attributes.iter().any(|attribute| {
@@ -145,7 +145,7 @@ pub(in crate::conform) fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// libtiledb tells the coords filters of dimensions without their own.
+/// libtiledb returns the coords filters for dimensions without their own.
 fn dimension_filters<'m>(made: &'m Made, own: &'m Pipeline) -> &'m Pipeline {
     let inherits = own.filters.is_empty() && made.schema.version.has(Gate::DimensionFiles);
     if inherits { &made.schema.coords_filters } else { own }
@@ -177,7 +177,7 @@ fn filter(filter: &Filter) -> Value {
         }
         Filter::DoubleDelta { level, reinterpret } | Filter::Delta { level, reinterpret } => {
             told.insert("level".into(), (*level).into());
-            // ANY stands for none.
+            // ANY means no type.
             let datatype = reinterpret.unwrap_or(Datatype::Any);
             told.insert("reinterpret_datatype".into(), datatype.code().into());
         }

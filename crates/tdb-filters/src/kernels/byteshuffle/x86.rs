@@ -1,10 +1,10 @@
 //! The byte shuffle for AVX2 and AVX-512.
 //!
-//! Both put the bytes of a group of values in `N` registers, and rotate the bits of a byte's address in the
-//! group: from value and byte number to byte and value number, or back.
+//! Both load the bytes of a group of values into `N` registers and rotate the bits of each byte's address in the group:
+//! from (value number, byte number) to (byte number, value number), or back.
 //!
-//! What limits them is memory, and how it is written matters more than how bytes are permuted: planes are
-//! written fastest by half lines, values by whole and aligned lines.
+//! Memory limits their speed, and how memory is written matters more than how bytes are permuted: planes are written
+//! fastest in half cache lines, values in whole and aligned lines.
 
 use core::arch::x86_64::*;
 use core::ops::Range;
@@ -35,8 +35,8 @@ pub(crate) fn unshuffle_avx2(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// For what stays in the first cache. Chunks are shuffled by [`shuffle_avx2`] on every machine: half lines reach
-/// memory in four fifths of the time.
+/// For data that stays in the first-level cache. Chunks are shuffled by [`shuffle_avx2`] on every machine: writing half
+/// lines to memory takes four fifths of the time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(crate) fn shuffle_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
@@ -59,9 +59,10 @@ pub(crate) fn unshuffle_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Ranges of `count` values to go over in whole groups of `group`: all values if `lead` is 0, and those from
-/// `lead` on otherwise, with one group before them and one behind them where they leave values over. Groups
-/// overlap, which is harmless and shorter than a loop over single values. None if there is not one group.
+/// Ranges of `count` values to process in whole groups of `group` values: all values if `lead` is 0; otherwise the
+/// values from `lead` on, preceded by one group for the values before them. If values are left over at the end, one
+/// more group covers them. Groups may overlap, which is harmless and faster than a loop over single values. The ranges
+/// are empty if there are fewer values than one group.
 #[inline(always)]
 fn passes(count: usize, lead: usize, group: usize) -> [Range<usize>; 3] {
     if count < group {
@@ -73,8 +74,8 @@ fn passes(count: usize, lead: usize, group: usize) -> [Range<usize>; 3] {
     [0..head, lead..count, last..count]
 }
 
-/// How many values, of two bytes or more, lie before the first that begins a line of memory: less than 32. 0 if
-/// none does.
+/// The number of values (of two bytes or more) before the first one at the start of a cache line: less than 32. 0 if no
+/// value is at the start of a line.
 #[inline(always)]
 fn before_line<const N: usize>(values: &[[u8; N]]) -> usize {
     let bytes = values.as_flattened().as_ptr().align_offset(64);
@@ -107,7 +108,7 @@ fn pieces_mut<'a, const N: usize, const W: usize>(
     Some(all)
 }
 
-/// Groups of 32 values, 16 in each half of the registers: the halves do not mix.
+/// Groups of 32 values, 16 in each half of the registers: instructions do not mix the halves.
 mod avx2 {
     use super::*;
 
@@ -146,7 +147,7 @@ mod avx2 {
                 for ((row, &low), &high) in rows.iter_mut().zip(low).zip(high) {
                     *row = _mm256_set_m128i(must_cast(high), must_cast(low));
                 }
-                // Four bits of value number go to the right of the bits of byte number.
+                // Four bits of the value number move to the right of the bits of the byte number.
                 let rows = interleave(interleave(interleave(interleave(rows))));
                 for (plane, row) in planes.iter_mut().zip(rows) {
                     if let Some(slot) = plane.get_mut(i) {
@@ -191,12 +192,12 @@ mod avx2 {
     }
 }
 
-/// Groups of 64 values. First the number of the register is exchanged with that of the `N`th part of it; then
-/// a permutation of bytes rotates the address in each register.
+/// Groups of 64 values. First the register number is exchanged with the number of the part within the register (each
+/// has `N` parts); then a permutation of bytes rotates the address in each register.
 pub(in crate::kernels) mod avx512 {
     use super::*;
 
-    /// Which byte goes where if the six bits of its address are rotated to the left.
+    /// The byte permutation that rotates the six bits of each address to the left.
     pub(in crate::kernels) const fn rotation(by: u32) -> [u8; 64] {
         let mut table = [0; 64];
         let mut at = 0u8;
@@ -210,8 +211,8 @@ pub(in crate::kernels) mod avx512 {
         table
     }
 
-    /// Which of the sixteen words of two registers interleave their parts, `parts` of them in each: from the
-    /// lower halves, and from the upper.
+    /// The indices, among the sixteen words of two registers, that interleave the registers' parts, `parts` of them in
+    /// each: for the lower halves and for the upper halves.
     const fn interleaving(parts: usize) -> [[u64; 8]; 2] {
         let mut tables = [[0; 8]; 2];
         let words = 8 / parts;
