@@ -48,7 +48,7 @@ impl Overlay {
         let mut tiles = Vec::new();
         for tile in tree.search(overlaps) {
             let count = fragment.tile_cells(context, tile)?;
-            // The claimed count is believed once the coordinates were decoded.
+            // The claimed count is trusted only after the coordinates were decoded.
             let mut columns = Vec::with_capacity(fields.len());
             for (field, dimension) in fields.iter().zip(dimensions) {
                 let size = dimension.datatype.size();
@@ -73,7 +73,8 @@ impl Overlay {
         Ok(Self { tiles })
     }
 
-    /// The tiles with cells in `bounds`, with those cells: number in the tile, and position in the region.
+    /// The tiles with cells in `bounds`, with those cells: their number in the tile, and their position in the
+    /// region.
     fn cells_in<'o>(
         &'o self,
         region: &'o Region,
@@ -90,7 +91,7 @@ impl Overlay {
         })
     }
 
-    /// Calls `visit` with the place in the region of each of the fragment's cells in `bounds`.
+    /// Calls `visit` with the position in the region of each of the fragment's cells in `bounds`.
     pub(crate) fn for_each_in(&self, region: &Region, bounds: &Box, mut visit: impl FnMut(usize)) {
         self.cells_in(region, bounds).flat_map(|(_, cells)| cells).for_each(|(_, to)| visit(to));
     }
