@@ -28,9 +28,9 @@ fn conditions_that_do_not_fit_the_array_are_refused_with_their_place() {
     for (text, column, expected) in [
         ("b = 1 or nothing = 2", 10, "no field \"nothing\" (it has"),
         ("rows < 'x'", 8, "\"rows\" is of type"),
-        ("rows < 1.5", 8, "which 1.5 is not"),
+        ("rows < 1.5", 8, "but 1.5 is not"),
         ("rows in (1, 5000000000)", 13, "5000000000 does not fit"),
-        ("rows = true", 8, "which true is not"),
+        ("rows = true", 8, "but true is not"),
     ] {
         let text = text.replace("b = 1", "cols = 1");
         let column = if text.contains("cols") { column + 3 } else { column };
