@@ -59,7 +59,7 @@ fn names_in_files_do_not_lead_out_of_the_array() {
         schema.enumerations.push(EnumerationName { name: "e".into(), file_name: name.into() });
         let array = open(storage(&schema));
         let error = array.enumeration("e").unwrap_err().to_string();
-        assert!(error.contains("is no file name"), "{error}");
+        assert!(error.contains("is not a file name"), "{error}");
     }
 }
 
