@@ -48,8 +48,10 @@ impl SnapshotOptions {
     pub fn open_group(self, path: impl Into<PathBuf>) -> Result<Group> {
         let path: PathBuf = path.into();
         let Some(location) = path.to_str() else {
-            let error =
-                io::Error::new(io::ErrorKind::InvalidInput, "the path is not valid UTF-8, which the URIs of groups must be");
+            let error = io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the path is not valid UTF-8, which the URIs of groups must be",
+            );
             return Err(Error::io(path.display().to_string(), error));
         };
         self.open_group_in(Arc::new(LocalPlaces), location)
@@ -116,8 +118,7 @@ pub fn members(
             for key in visible {
                 let details = parse(key)?;
                 if details.version != version {
-                    let detail =
-                        "the group has files of version 1 (a list) and of version 2 (a history)";
+                    let detail = "the group has files of version 1 (a list) and of version 2 (a history)";
                     return Err(Error::inconsistent(context.describe(key), "group version", 0, detail));
                 }
                 members.apply(details);

@@ -18,7 +18,7 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | [`paths`], [`object`], [`directory`] | names of folders, the type of a folder, and which files of an array are used |
+//! | [`paths`], [`object`], [`directory`] | names and types of folders, and which files of an array are used |
 //! | [`schemas`], [`deletes`], [`timed`] | schemas and enumerations, delete conditions, metadata: read from their files |
 //! | [`fragment`], [`statistics`] | the metadata of a fragment |
 //! | [`tiles`] | tiles of one field: fetched, decoded, checked |

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | and, or | `0` or `1`; a count of at least 1 (`u64`); that many nodes |
 //! | not | `2`; a node |
-//! | comparison | `3`; the field (`u64` length, name); the code of the comparison; a count (`u64`); that many operands |
+//! | comparison | `3`; the field (`u64` length, name); the code of the operator; a count (`u64`); that many operands |
 //! | null, not null | `4` or `5`; the field |
 //!
 //! | Operand | Bytes |
