@@ -163,6 +163,7 @@ impl Mapping {
     /// Converts a batch to cells of this array, for a write or a stream. Columns are not copied, except for types
     /// that the table of types marks as copied. Dimensions of dense arrays are left out: the caller passes the range
     /// of the cells to the write.
+    ///
     /// # Errors
     /// A column that the array does not have, one whose type does not fit its field, a null in a field that is not
     /// nullable, or a value that an enumeration does not have.

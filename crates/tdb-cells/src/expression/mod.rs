@@ -43,7 +43,7 @@ use crate::Coordinate;
 /// `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with `\\`, `\'`, `\"`, `\n`, `\r`,
 /// `\t` and `\xNN` for any byte. Dates are integers in the field's unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a condition does nothing until a query is given it"]
+#[must_use = "a condition does nothing until it is given to a query"]
 pub struct QueryCondition {
     #[doc(hidden)]
     pub tree: Tree,
@@ -64,7 +64,7 @@ pub enum Operand {
 
 /// A field that a condition is being built on; see [`field`].
 #[derive(Clone, Debug)]
-#[must_use = "a field is no condition yet"]
+#[must_use = "a field is not a condition yet"]
 pub struct ConditionField {
     name: String,
 }

@@ -130,7 +130,7 @@ impl Read {
 }
 
 impl BatchStream {
-    /// The next batch, or `None` after the last. After an error there are no more.
+    /// The next batch, or `None` after the last. After an error there are no more batches.
     pub async fn next(&mut self) -> Option<Result<Cells>> {
         poll_fn(|context| self.poll_next(context)).await
     }

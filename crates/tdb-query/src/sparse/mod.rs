@@ -1,19 +1,19 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 //!
-//! 1. *Select* (`select`). The R-tree names the tiles that touch the ranges; without ranges it is not needed. A tile
-//!    whose rectangle lies inside the ranges is taken whole, and its coordinates are decoded only if an order needs
-//!    them. In other tiles each cell is compared with the ranges, and with its own timestamp where a fragment reaches
-//!    out of the time window. A condition drops cells as early as duplicates allow (`filter`), and deletes drop them
-//!    after the search for duplicates (`deletes`).
-//! 2. *Order* (`tdb_cells::order`). This step is skipped where cells are in order already: one fragment without cell
+//! 1. *Select* (`select`). The R-tree returns the tiles that overlap the ranges; without ranges it is not needed. A
+//!    tile whose rectangle is inside the ranges is taken whole, and its coordinates are decoded only if an order
+//!    needs them. In other tiles each cell is compared with the ranges, and, if a fragment extends beyond the time
+//!    window, with its own timestamp. A condition drops cells as early as duplicates allow (`filter`), and deletes
+//!    drop them after the search for duplicates (`deletes`).
+//! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one fragment without cell
 //!    timestamps read in global order, or any unordered read that has no duplicates to look for. Of equal coordinates
 //!    the one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An unordered read
-//!    only asks which cells are replaced.
+//!    only needs to know which cells are replaced.
 //! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by tile into a staging
 //!    column; chunks without a wanted cell are skipped. Without ranges and without a memory budget, coordinates are
 //!    staged first and ordered where they are. If step 2 changed the order, the column is permuted, in parallel bands
-//!    of the output and runs as blocks, into the memory of a column that is no longer needed, if there is one. Where
-//!    cells only lose neighbours, they close up in place.
+//!    of the output and runs as blocks, into the memory of a column that is no longer needed, if there is one. If
+//!    cells are only dropped, the others close the gaps in place.
 
 pub mod deletes;
 pub(crate) mod filter;
