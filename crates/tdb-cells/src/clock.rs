@@ -8,8 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Limit in milliseconds for two corrections: if the clock jumped back by at most this much, writes keep the earlier,
-/// later time; if the clock of another machine is ahead by at most this much, writes follow that clock.
+/// Limit in milliseconds for two corrections: if the clock jumped back by at most this much, writes keep the time from
+/// before the jump; if the clock of another machine is ahead by at most this much, writes follow that clock.
 pub(crate) const MOST_APART: u64 = 10_000;
 
 /// The standard library has no clock for WebAssembly in a browser: asking for the time panics there.

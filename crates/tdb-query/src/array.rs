@@ -109,9 +109,9 @@ impl Array {
 pub struct OpenOptions(SnapshotOptions);
 
 impl OpenOptions {
-    /// The array as it is at the moment of opening, one thread per processor of the machine, default limits. As in
-    /// libtiledb, data written with a later timestamp is not seen. What this process wrote is seen, unless it chose a
-    /// later timestamp itself.
+    /// The default options: the array as it is at the moment of opening, as many threads as the machine has, default
+    /// limits. As in libtiledb, data written with a later timestamp is not seen. What this process wrote is seen,
+    /// unless it chose a later timestamp itself.
     pub fn new() -> Self {
         Self(SnapshotOptions::new())
     }

@@ -45,8 +45,7 @@ pub struct SnapshotOptions {
     start: u64,
     /// `None` is the present time.
     end: Option<u64>,
-    /// `None` means one thread per processor for callers that block, and no threads of its own for asynchronous
-    /// callers.
+    /// `None` means as many threads as the machine has for callers that block, and none for asynchronous callers.
     threads: Option<usize>,
     limits: Limits,
     key: Option<Key>,
@@ -60,9 +59,9 @@ type Opening = (SnapshotOptions, Option<ExactFiles>, Arc<Deferred>, Arc<Counters
 const NAMED_GONE: usize = 3;
 
 impl SnapshotOptions {
-    /// The array as it is at the moment of opening, one thread per processor of the machine, default limits. As in
-    /// libtiledb, data written with a later timestamp is not seen. What this process wrote is seen, unless it chose a
-    /// later timestamp itself.
+    /// The default options: the array as it is at the moment of opening, as many threads as the machine has, default
+    /// limits. As in libtiledb, data written with a later timestamp is not seen. What this process wrote is seen,
+    /// unless it chose a later timestamp itself.
     pub fn new() -> Self {
         Self { start: 0, end: None, threads: None, limits: Limits::default(), key: None, spawner: None }
     }
