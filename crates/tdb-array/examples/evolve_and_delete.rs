@@ -1,6 +1,6 @@
 //! Adds an attribute to an array that has cells already, and deletes cells by a condition.
 //!
-//! The array is sparse: it holds measurements at some points of a plane, and has no cells anywhere else.
+//! The array is sparse: it has measurements at some points of a plane, and no cells anywhere else.
 //!
 //! Run it with `cargo run -p tdb-array --example evolve_and_delete`.
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::{Array, Layout, SchemaEvolution, WriteColumn, WriteOptions, field};
 
-/// A folder for temporary files. It is removed when the value is dropped, also after an error.
+/// A folder for temporary files. It is removed when the value is dropped, even after an error.
 struct TemporaryFolder(PathBuf);
 
 impl Drop for TemporaryFolder {
@@ -33,7 +33,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .build()?;
     WriteOptions::new().create(&path, &schema)?;
 
-    // A sparse write gives the coordinates of each cell, in any order, beside its values.
+    // A sparse write contains the coordinates of each cell, in any order, in addition to its values.
     let writer = WriteOptions::new().open(&path)?;
     writer
         .write()
@@ -42,8 +42,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .column(WriteColumn::fixed("height", &[7.5f64, 1.5, 120.0]))
         .commit()?;
 
-    // An evolution adds a new schema file. The cells that are there stay as they are: in an attribute that they lack
-    // they have its fill value, here 0.
+    // An evolution adds a new schema file. Existing cells stay as they are: for an attribute that they lack, they
+    // have its fill value, here 0.
     let quality = Attribute::new("quality", Datatype::Uint8, CellValNum::ONE).with_fill([0u8]);
     WriteOptions::new().evolve(&path, &SchemaEvolution::new().add_attribute(quality))?;
 

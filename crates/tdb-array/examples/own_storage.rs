@@ -1,4 +1,4 @@
-//! Reads an array through a storage of one's own.
+//! Reads an array through a storage that the program implements.
 //!
 //! tdb reads all files through the trait `Storage`. A program that keeps its arrays in an object store, in an archive or
 //! behind a cache implements this trait. The storage in this example counts the requests that reach another storage.
@@ -30,7 +30,7 @@ impl<S> CountingStorage<S> {
         Self { inner, requests: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 
-    /// The number of requests so far, and of the bytes that they asked for.
+    /// The number of requests so far, and the number of bytes that were requested.
     fn counts(&self) -> (u64, u64) {
         (self.requests.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
@@ -43,7 +43,7 @@ impl<S> CountingStorage<S> {
 
 /// Files have keys: paths relative to the array's folder, with `/` between the parts.
 ///
-/// The method `open` is not implemented: without it, tdb makes a request for every read, as an object store needs it.
+/// The method `open` is not implemented: without it, tdb makes a request for every read, which suits an object store.
 impl<S: Storage> Storage for CountingStorage<S> {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         self.count(0);

@@ -1,4 +1,4 @@
-//! Reads a rectangle out of a dense array.
+//! Reads a rectangle of a dense array.
 //!
 //! The array has the dimensions `rows` and `cols`, both from 1 to 4, and the attribute `a`:
 //!

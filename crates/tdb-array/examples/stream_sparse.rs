@@ -1,6 +1,6 @@
 //! Reads a sparse array in batches, so that the program never holds all cells at once.
 //!
-//! The array has one dimension `x` and one attribute `a` of type INT16, and its cells lie in 115 tiles.
+//! The array has one dimension `x` and one attribute `a` of type INT16, and its cells are in 115 tiles.
 //!
 //! Run it with `cargo run -p tdb-array --example stream_sparse`.
 
@@ -30,7 +30,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
 
     let (mut batch_count, mut cell_count, mut sum) = (0u64, 0u64, 0i64);
     for batch in batches {
-        // Each batch is a result of its own. Reading it can fail, for example because a file is damaged.
+        // Each batch is a result. Reading it can fail, for example because a file is damaged.
         let batch = batch?;
         let a: &[i16] = batch.field("a")?.values()?;
         assert!(a.iter().all(|value| *value > 0));

@@ -1,7 +1,7 @@
 //! Reads an array as it was at different times.
 //!
-//! A write never changes the files of earlier writes: it adds a fragment, whose name holds the time of the write. So a
-//! reader can leave out what was written later, or earlier, than it wants.
+//! A write never changes the files of earlier writes: it adds a fragment, whose name contains the time of the write.
+//! So a reader can leave out what was written later, or earlier, than it wants.
 //!
 //! Run it with `cargo run -p tdb-array --example time_travel`.
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::{Array, LocalStorage, TimeWindow, WriteColumn, WriteOptions, history};
 
-/// A folder for temporary files. It is removed when the value is dropped, also after an error.
+/// A folder for temporary files. It is removed when the value is dropped, even after an error.
 struct TemporaryFolder(PathBuf);
 
 impl Drop for TemporaryFolder {
@@ -27,8 +27,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let folder = TemporaryFolder(std::env::temp_dir().join(name));
     let path = folder.0.join("counters");
 
-    // Times are milliseconds since 1970. Without `timestamp`, tdb takes the time of the clock. This program gives small
-    // numbers, so that it always prints the same.
+    // Times are milliseconds since 1970. Without `timestamp`, tdb uses the time of the clock. This program uses small
+    // numbers, so that its output is always the same.
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("counter", 1i32..=4))
         .attribute(Attribute::new("count", Datatype::Int64, CellValNum::ONE).with_fill(0i64.to_le_bytes()))
@@ -38,7 +38,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     write(&path, 2000, 2, &[21, 31])?;
     write(&path, 3000, 3, &[32, 42])?;
 
-    // The newest cells: where writes overlap, the later one counts.
+    // The newest cells: if writes overlap, the later one counts.
     assert_eq!(counts(&Array::open(&path)?)?, [10, 21, 32, 42]);
 
     // The array as it was at a time: what was written at exactly that time is included.

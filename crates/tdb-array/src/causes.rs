@@ -1,8 +1,8 @@
-//! What is wrong with the bytes of a file: the errors inside [`Cause`](crate::Cause) and
+//! The reasons why the bytes of a file are wrong: the errors inside [`Cause`](crate::Cause) and
 //! [`WriteError`](crate::WriteError).
 //!
-//! Most programs print an [`Error`](crate::Error): its message names the file, the offset and the reason. A program that
-//! must tell one reason from another matches on these types:
+//! Most programs print an [`Error`](crate::Error): its message names the file, the offset and the reason. A program
+//! that must distinguish the reasons matches on these types:
 //!
 //! ```
 //! use tdb_array::{Cause, Error, MemoryStorage, OpenOptions};
@@ -24,7 +24,7 @@
 //! assert_eq!(offset(&error), Some(0));
 //! ```
 //!
-//! The crates below call each of their errors `Error`. Here they have names that tell them apart:
+//! The crates of this project call each of their errors `Error`. Here they have different names:
 //!
 //! | Error | Reason | What failed |
 //! |---|---|---|

@@ -1,6 +1,6 @@
 //! Read and write TileDB arrays in pure Rust.
 //!
-//! An array is a folder: schema files, fragments (one a write), commit files that say which fragments count, and
+//! An array is a folder: schema files, fragments (one per write), commit files that mark complete fragments, and
 //! metadata files. [`Array::open`] lists it and reads the schema and the footers of the visible fragments;
 //! [`Array::read`] starts a query, which plans byte ranges, fetches them, decodes tiles and puts cells in order:
 //!
@@ -26,15 +26,16 @@
 //!
 //! [`WriteOptions`] creates arrays and opens them for writing; a write makes one fragment.
 //!
-//! A program needs no other crate of the stack: [`schema`] has the types that describe an array, [`causes`] the errors
-//! inside [`Cause`], and [`stored`] what files contain. The folder `examples` has a short program for each usual task.
+//! A program needs no other crate of this project: [`schema`] has the types that describe an array, [`causes`] the
+//! errors inside [`Cause`], and [`stored`] the types of what files contain. The folder `examples` has a short program
+//! for each usual task.
 //!
-//! Results are columns with the layout Arrow uses: values back to back, offsets (one more than cells) and validity, a
-//! byte a cell; [`Column::values`] views them as `&[T]` without a copy.
+//! Results are columns with the layout that Arrow uses: values back to back, offsets (one more than cells) and
+//! validity, a byte per cell; [`Column::values`] views them as `&[T]` without a copy.
 //!
-//! [`Read::collect`] returns a result whole; [`Read::batches`] returns it in pieces that keep the whole query inside a
-//! memory budget ([`MemoryBudget`]), however large it is. [`Read::partitions`] cuts a query into several, for other
-//! threads or, as a [`QueryDescription`], for other processes.
+//! [`Read::collect`] returns a whole result; [`Read::batches`] returns it in pieces that keep the whole query inside
+//! a memory budget ([`MemoryBudget`]), however large it is. [`Read::partitions`] divides a query into several, for
+//! other threads or, as a [`QueryDescription`], for other processes.
 //!
 //! If an array needs something that this build does not support, the call fails with [`Error::Unsupported`], which
 //! names it; nothing is skipped silently.
@@ -55,8 +56,8 @@
 //! ```
 //!
 //! This crate has no code of its own: it re-exports what programs need of `tdb-cells`, `tdb-storage`, `tdb-snapshot`,
-//! `tdb-query`, `tdb-write` and `tdb-maintain`, and its tests hold all of them to what this page says. It must not know
-//! anything else.
+//! `tdb-query`, `tdb-write` and `tdb-maintain`, and its tests check that all of them do what this page says. It must
+//! not contain anything else.
 #![forbid(unsafe_code)]
 
 pub mod causes;

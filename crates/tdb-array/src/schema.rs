@@ -1,4 +1,4 @@
-//! What an array is: types of dimensions, attributes, filters and metadata.
+//! The types that describe an array: dimensions, attributes, filters and metadata.
 //!
 //! A program that creates an array describes it with these types, and [`Array::schema`](crate::Snapshot::schema) returns
 //! them. Start with [`ArraySchema::dense`] or [`ArraySchema::sparse`]: both return a [`SchemaBuilder`], which checks the
@@ -29,11 +29,11 @@
 //! | named values | [`Enumeration`], [`EnumerationName`] |
 //! | key-value metadata | [`ArrayMetadata`], [`MetadataValue`], [`MetadataChanges`](crate::MetadataChanges) |
 //!
-//! An [`Enumeration`] is stored in a file of its own: [`enumeration_file_name`](crate::enumeration_file_name) makes a name
-//! for it, and [`WriteOptions::enumeration`](crate::WriteOptions::enumeration) gives its values to the new array.
+//! An [`Enumeration`] is stored in a separate file: [`enumeration_file_name`](crate::enumeration_file_name) makes a
+//! name for it, and [`WriteOptions::enumeration`](crate::WriteOptions::enumeration) adds its values to the new array.
 //!
-//! The types come from the crates `tdb-codec`, `tdb-filters` and `tdb-schema`. Some of their methods parse bytes or write
-//! them; they name types, such as `Reader`, that only those crates have.
+//! The types come from the crates `tdb-codec`, `tdb-filters` and `tdb-schema`. Some of their methods parse or write
+//! bytes; these use types, such as `Reader`, that only those crates have.
 
 #[doc(inline)]
 pub use tdb_codec::{

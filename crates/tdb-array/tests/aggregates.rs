@@ -1,4 +1,4 @@
-//! Aggregates of arrays that no fixture is: every pattern of NaNs over tiles and fragments.
+//! Aggregates of arrays that are not fixtures: every pattern of NaNs over tiles and fragments.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -14,7 +14,7 @@ use tdb_array::{
     WriteOptions,
 };
 
-/// Cells of an array, two to a tile.
+/// Number of cells of an array, two per tile.
 const CELLS: u32 = 4;
 const VALUES: [f64; 3] = [f64::NAN, -0.5, 2.0];
 
@@ -45,7 +45,7 @@ fn array(dense: bool, values: &[f64], cut: usize) -> Array {
     OpenOptions::new().open_storage(storage).unwrap()
 }
 
-/// Least and greatest value, with the memory that a query needs at least.
+/// The least and the greatest value, read with the least memory that the query needs.
 fn ends(read: &Read) -> [Option<f64>; 2] {
     let mut bytes = 16;
     loop {
@@ -65,7 +65,7 @@ fn a_nan_gives_way_to_a_number_wherever_tiles_fragments_and_batches_end() {
     for pattern in 0..3usize.pow(CELLS) {
         let values: Vec<f64> = (0..CELLS).map(|cell| VALUES[pattern / 3usize.pow(cell) % 3]).collect();
         let fold = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
-        // They pass over NaNs, too.
+        // They ignore NaNs, too.
         let expected = bits([fold(f64::min), fold(f64::max)]);
         for (dense, cut) in [(false, 0), (false, pattern % 5), (true, 0), (true, pattern % 5)] {
             let array = array(dense, &values, cut.min(values.len()));

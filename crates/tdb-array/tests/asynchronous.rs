@@ -1,4 +1,4 @@
-//! Arrays that callers await: nothing blocks, what is read is the same, and it takes as few rounds as for callers that block.
+//! Asynchronous arrays: nothing blocks, the results are the same, and they take as few rounds as blocking ones.
 
 mod common;
 
@@ -18,17 +18,17 @@ use tdb_array::{
     WriteColumn, WriteOptions, field,
 };
 
-/// A storage whose answers come when they are asked for again.
+/// A storage whose answers arrive when they are requested again.
 #[derive(Clone, Debug)]
 struct Later {
     storage: AtOnce<LocalStorage>,
     rounds: Arc<AtomicU64>,
-    /// Answers never come.
+    /// Answers never arrive.
     stuck: Arc<AtomicBool>,
     given_up: Arc<AtomicU64>,
 }
 
-/// Counts when it is dropped before its answers came.
+/// Counts how often it is dropped before its answers arrived.
 struct Asked(Arc<AtomicU64>);
 
 impl Drop for Asked {
@@ -72,7 +72,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     for polls in 0u64.. {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(done) => return done,
-            // Only a thread of a spawner keeps it waiting for long.
+            // Only a thread of a spawner makes it wait for long.
             Poll::Pending if polls > 1000 => std::thread::yield_now(),
             Poll::Pending => {}
         }
@@ -280,7 +280,7 @@ fn calls_that_would_block_say_what_to_call_instead() {
     let array = opened(later(quickstart())).unwrap();
     let error = array.read().collect().unwrap_err().to_string();
     assert!(error.contains("_async"), "{error}");
-    // And nothing is broken by it.
+    // And this breaks nothing.
     assert_eq!(block_on(array.read().collect_async()).unwrap().len(), 16);
 }
 

@@ -1,4 +1,4 @@
-//! A budget that is too small is refused with the least that works, and that works.
+//! A budget that is too small is rejected with the least budget that works, and that budget works.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
@@ -17,7 +17,7 @@ fn bytes(bytes: u64) -> MemoryBudget {
     MemoryBudget::from_bytes(bytes)
 }
 
-/// The least budget that the error of a tiny one names.
+/// The least budget that is named in the error for a tiny one.
 fn least<T>(ask: impl Fn(MemoryBudget) -> tdb_array::Result<T>) -> MemoryBudget {
     match ask(bytes(1)) {
         Err(Error::Query(QueryError::BudgetTooSmall { budget, least })) => {
@@ -30,7 +30,7 @@ fn least<T>(ask: impl Fn(MemoryBudget) -> tdb_array::Result<T>) -> MemoryBudget 
     }
 }
 
-/// Cells of a stream.
+/// The number of cells of a stream.
 fn count(read: Read) -> tdb_array::Result<usize> {
     read.batches()?.map(|batch| Ok(batch?.len())).sum()
 }
@@ -58,7 +58,7 @@ fn dense() -> Array {
     OpenOptions::new().threads(2).open_storage(storage).unwrap()
 }
 
-/// Three fragments that overlap, of tiles of several sizes; `string` says of what type the dimension is.
+/// Three fragments that overlap, with tiles of several sizes; `string` selects the type of the dimension.
 fn sparse(string: bool, duplicates: bool) -> Array {
     let dimension =
         if string { Dimension::string("x") } else { Dimension::new("x", 0i64..=99_999).with_tile(1000i64) };
@@ -149,7 +149,7 @@ fn a_result_that_does_not_fit_names_what_it_needs_and_fits_then() {
     }
 }
 
-/// Twenty fragments of three cells, whose strings lie between each other's.
+/// Twenty fragments of three cells, whose strings are interleaved.
 fn small_fragments() -> Array {
     let mut schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![Dimension::string("x")]))
         .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE));
@@ -164,7 +164,7 @@ fn small_fragments() -> Array {
     OpenOptions::new().threads(2).open_storage(storage).unwrap()
 }
 
-/// Fragments of tiles of two cells, whose rectangles are as wide as the domain of reals.
+/// Fragments with tiles of two cells, whose rectangles are as wide as the domain of reals.
 fn wide_tiles() -> Array {
     let domain = Domain::new(vec![
         Dimension::new("x", -18.0f32..=16.0).with_tile(8.5f32),
@@ -190,7 +190,8 @@ fn wide_tiles() -> Array {
     OpenOptions::new().threads(2).open_storage(storage).unwrap()
 }
 
-/// Four fragments, one of whose cells in each tile has nearly all of its bytes. Cells are wide or their values long.
+/// Four fragments; in each of their tiles one cell has nearly all of the bytes. Cells are wide, or their values are
+/// long.
 fn uneven(string: bool, wide: bool) -> Array {
     let dimension =
         if string { Dimension::string("x") } else { Dimension::new("x", 0i64..=999).with_tile(100i64) };
@@ -231,7 +232,7 @@ fn the_least_budget_that_is_named_holds_the_largest_cell() {
     }
 }
 
-/// Tiles of five cells of 72 KB each, in Hilbert order, of which four fragments have the same.
+/// Tiles of five cells of 72 KB each, in Hilbert order; four fragments have the same cells.
 fn few_wide_cells() -> Array {
     let dimensions = ["x", "y"].map(|name| Dimension::new(name, 3u16..=37).with_tile(7u16));
     let wide = Attribute::new("wide", Datatype::Int64, CellValNum::Fixed(9000.try_into().unwrap()));

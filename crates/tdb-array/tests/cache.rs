@@ -1,4 +1,4 @@
-//! Arrays through a cache: what is read is the same, also when the array changes, and it takes fewer requests.
+//! Arrays through a cache: the results are the same, even if the array changes, and they take fewer requests.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod common;
@@ -143,7 +143,7 @@ fn a_second_reader_that_awaits_asks_for_as_little() {
 
 #[test]
 fn an_array_that_is_made_again_at_the_same_place_never_shows_what_it_was() {
-    // Arrays with a schema file of a name that never changes, and of today's shape.
+    // Arrays with a schema file whose name never changes, and current ones.
     for (old, new) in [
         ("1.6.3/dense2d_rr", "1.6.3/dense_dim_int64"),
         ("2.2.9/base_dense", "2.2.9/base_sparse"),
@@ -187,7 +187,7 @@ fn a_reader_with_a_warm_cache_sees_each_change_at_once() {
     let (storage, cache) = (MemoryStorage::default(), Cache::memory(16 << 20).with_tiles(true));
     let same = |what: &str| {
         let plain = read(storage.clone()).unwrap().0;
-        // Once through the cache that knows the array as it was, once through one that was filled just now.
+        // Once through a cache that has the previous state of the array, once through one that was just filled.
         for _ in 0..2 {
             assert_eq!(read(cache.over(far(storage.clone()), here())).unwrap().0, plain, "{what}");
         }
@@ -225,7 +225,7 @@ fn a_reader_with_a_warm_cache_sees_each_change_at_once() {
     assert!(cache.stats().hits > 50, "{:?}", cache.stats());
 }
 
-/// Takes the folder of a fragment away.
+/// Removes the folder of a fragment.
 fn remove_folder(storage: &MemoryStorage, folder: &str) {
     let keys = storage.keys().into_iter().filter(|key| key.starts_with(&format!("{folder}/")));
     keys.for_each(|key| drop(storage.remove(&key)));
@@ -239,7 +239,7 @@ fn a_fragment_that_is_ignored_and_gone_does_not_come_back_from_the_cache() {
     let all = cached();
     let commits: Vec<String> = storage.keys().into_iter().filter(|key| key.ends_with(".wrt")).collect();
     let name = commits[0].trim_start_matches("__commits/").trim_end_matches(".wrt");
-    // As libtiledb leaves an array whose commits were consolidated: the commit file stays, and is ignored.
+    // This is how libtiledb leaves an array whose commits were consolidated: the commit file stays, and is ignored.
     storage.insert("__commits/__1_1_0123456789abcdef0123456789abcdef_22.ign", format!("{}\n", commits[0]));
     remove_folder(&storage, &format!("__fragments/{name}"));
     let plain = read(storage.clone()).unwrap().0;
@@ -259,7 +259,7 @@ fn an_old_fragment_whose_metadata_file_is_gone_does_not_come_back_from_the_cache
         let all = cached();
         let metadata =
             storage.keys().into_iter().find(|key| key.ends_with("/__fragment_metadata.tdb")).unwrap();
-        // The folder is still there: a removal that was interrupted.
+        // The folder is still there, after an interrupted removal.
         storage.remove(&metadata);
         let plain = read(storage.clone()).unwrap().0;
         assert_ne!(plain, all, "{name}");

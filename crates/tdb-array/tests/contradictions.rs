@@ -1,4 +1,4 @@
-//! Fragments whose metadata and files contradict each other: the error names the file, or `verify` the cells.
+//! Fragments whose metadata and files contradict each other: the error names the file, or `verify` names the cells.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 
 use tdb_array::{
@@ -44,7 +44,7 @@ fn change(storage: &MemoryStorage, end: &str, change: impl Fn(&mut Vec<u8>)) {
     storage.insert(key, bytes);
 }
 
-/// The errors of reads of every kind, of which none may succeed.
+/// The errors of reads of every kind; none of the reads may succeed.
 fn errors(storage: &MemoryStorage) -> Vec<String> {
     let array = match OpenOptions::new().threads(1).open_storage(storage.clone()) {
         Ok(array) => array,
@@ -109,7 +109,7 @@ fn cells_outside_their_tiles_rectangle_are_found() {
             "the sum of dimension \"x\" is said to be 450, but that of the cells is 460",
         ]
     );
-    // Reads go by what the metadata say, and return no cell outside the ranges that they had to look at.
+    // Reads rely on the metadata, and return no cell outside the ranges that they compared coordinates with.
     let array = OpenOptions::new().open_storage(storage).unwrap();
     let cells = array.read().range("x", 5..=25).collect().unwrap();
     assert_eq!(cells.field("x").unwrap().values::<i32>().unwrap(), [11, 21]);

@@ -1,5 +1,5 @@
-//! Arrays of dates that libtiledb 1.6 and 1.7 wrote: no rectangle in them says where cells are, so every range is held against
-//! the cells of a whole read.
+//! Arrays of dates that libtiledb 1.6 and 1.7 wrote: their rectangles do not contain all cells, so every range is
+//! compared with the cells of a whole read.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -26,7 +26,7 @@ fn arrays() -> Vec<(String, Array)> {
     arrays
 }
 
-/// The coordinates of all cells, and of each cell its text.
+/// The coordinates of all cells, each with the cell's text.
 fn cells_of(array: &Array, cells: &Cells) -> Vec<(Vec<i64>, String)> {
     let dimensions = &array.schema().domain.dimensions;
     let columns: Vec<&[i64]> =
@@ -41,7 +41,7 @@ fn read(array: &Array) -> Read {
     array.read().fields(array.schema().fields().map(|own| own.name.to_owned()).collect::<Vec<_>>())
 }
 
-/// Every pair of values of one dimension that cells have, and of the days beside them.
+/// Every pair of values that cells have in one dimension, and of the days next to them.
 fn pairs(cells: &[(Vec<i64>, String)], dimension: usize) -> Vec<(i64, i64)> {
     let mut ends: Vec<i64> = cells.iter().map(|(at, _)| at[dimension]).collect();
     ends.sort_unstable();

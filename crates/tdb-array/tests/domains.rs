@@ -69,7 +69,7 @@ fn lines() -> Vec<Line> {
     lines
 }
 
-/// A sparse array of cells that are written in so many fragments, the array's order between them, in tiles of three.
+/// A sparse array whose cells are distributed over this many fragments in turn, in tiles of three cells.
 fn written(schema: &ArraySchema, cells: &[Vec<Vec<u8>>], fragments: usize) -> MemoryStorage {
     let storage = MemoryStorage::default();
     let options = WriteOptions::new().durability(Durability::Buffered);
@@ -104,7 +104,7 @@ fn coordinates(schema: &ArraySchema, cells: &Cells) -> Vec<Vec<Vec<u8>>> {
     (0..cells.len()).map(cell).collect()
 }
 
-/// The cells in the order they are stored in, of an array of one fragment.
+/// The cells of an array with one fragment, in their stored order.
 fn stored(storage: &MemoryStorage) -> Vec<Vec<Vec<u8>>> {
     let array = open(storage);
     assert_eq!(array.fragments().len(), 1);
@@ -116,7 +116,7 @@ fn assert_read(storage: &MemoryStorage, order: Layout, expected: &[Vec<Vec<u8>>]
     let array = open(storage);
     let cells = array.read().order(order).collect().unwrap();
     assert_eq!(coordinates(array.schema(), &cells), expected, "{what}: {order}");
-    // As small as they can be.
+    // As small as possible.
     let mut most = MemoryBudget::from_bytes(1 << 12);
     let batches = loop {
         let batches = array.read().order(order).batch_memory(most).batches();
@@ -149,7 +149,7 @@ fn check(builder: SchemaBuilder, cells: &[Vec<Vec<u8>>]) {
         let found = verify(several);
         assert!(found.is_clean(), "{what}: {:?}", found.problems);
     }
-    // Writing in global order takes the cells as they are stored.
+    // A write in global order takes the cells in their stored order.
     let columns: Vec<Vec<u8>> = (0..schema.domain.dimensions.len())
         .map(|dimension| order.iter().flat_map(|cell| cell[dimension].clone()).collect())
         .collect();
@@ -210,7 +210,7 @@ fn a_real_dimension_without_an_extent_has_tiles_as_libtiledb_counts_them() {
     assert_eq!(order, [0, 4, 1, 2, 5, 3]);
 }
 
-/// A dense array of a byte a cell: a dimension whose last tile ends past the largest number of its type.
+/// A dense array with one byte per cell: a dimension whose last tile ends past the largest number of its type.
 fn clipped<T: Native>(low: T, high: T, extent: T, cells: usize)
 where
     tdb_array::Coordinate: From<T>,
@@ -231,7 +231,7 @@ where
         let whole = options.clone().timestamp(1).open_storage(storage.clone()).unwrap();
         let write = whole.write().column(WriteColumn::fixed("a", &values));
         write.column(WriteColumn::var("s", &values, &offsets)).commit().unwrap();
-        // Once more, the last cell alone, and all consolidated.
+        // Once more, only the last cell; then everything is consolidated.
         let last = options.timestamp(2).open_storage(storage.clone()).unwrap();
         let write = last.write().range("d", high..=high).column(WriteColumn::fixed("a", &[255u8]));
         write.column(WriteColumn::var("s", b"end", &[0, 3])).commit().unwrap();

@@ -1,4 +1,4 @@
-//! The example programs run and find what they expect, and they need no crate but this one.
+//! The example programs run, find what they expect, and need no other crate.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What explain promises, and what queries then do.
+//! Compares what explain promises with what queries do.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -19,7 +19,7 @@ fn outcomes(explain: &Explain) -> Vec<Outcome> {
     explain.fragments.iter().map(|fragment| fragment.outcome).collect()
 }
 
-/// A sparse array with a fragment of ten tiles of ten cells from each of these numbers on.
+/// A sparse array with a fragment of ten tiles of ten cells, starting at each of these numbers.
 fn sparse(starts: &[i64]) -> MemoryStorage {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i64..=9999).with_tile(10i64))
@@ -88,7 +88,7 @@ fn what_was_planned_is_what_is_read() {
     }
 }
 
-/// Tiles and requests of a field, by what it is read for.
+/// Tiles and requests of a field, for one purpose.
 fn planned(explain: &Explain, name: &str, purpose: Purpose) -> (u64, u64) {
     let is_it = |field: &&FieldPlan| field.name == name && field.purpose == purpose;
     explain.fields.iter().find(is_it).map_or((0, 0), |field| (field.tiles, field.requests))
@@ -135,7 +135,7 @@ fn older_versions_are_looked_for_where_a_match_may_have_some() {
     let query = || array.read().condition(field("a").lt(10));
     query().collect().unwrap();
     let explain = query().explain().unwrap();
-    // The older fragment's first tile matches; the newer one's holds what replaced its cells.
+    // The older fragment's first tile matches; the newer one's first tile contains what replaced its cells.
     assert_eq!(outcomes(&explain), [Outcome::Read { tiles: 1, whole: 1 }; 2]);
     assert_eq!(
         planned(&explain, "x", Purpose::Search),

@@ -1,4 +1,4 @@
-//! Arrays in a storage whose answers take long: what is read is the same, and it takes few rounds of requests.
+//! Arrays in a slow storage: the results are the same, and they take few rounds of requests.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use core::ops::ControlFlow;
@@ -55,7 +55,7 @@ fn columns(cells: &Cells) -> Vec<Content> {
     cells.columns().iter().map(column).collect()
 }
 
-/// A query with a condition on the first attribute, where there is one that can be compared with a number.
+/// A query with a condition on the first attribute that can be compared with a number, if there is one.
 fn conditioned(array: &Array) -> Option<Read> {
     let attribute = array.schema().attributes.first()?;
     let read = array.read().condition(field(&*attribute.name).ge(3));
@@ -158,7 +158,7 @@ fn aggregates_from_afar_are_those_from_nearby() {
     }
 }
 
-/// Fragments of one cell each, whose footers and commits are gathered in one file each.
+/// Fragments of one cell each. Their footers and commits are consolidated in one file each.
 fn many_fragments(count: i32) -> MemoryStorage {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i32..=100_000))
@@ -200,7 +200,7 @@ fn many_fragments_with_gathered_footers_take_few_rounds_and_those_outside_the_ra
     let asked = storage.asked();
     assert_eq!(cells.len(), 3);
     assert!(query <= 3, "{query} rounds, {} requests", asked.len());
-    // Five fragments have cells there: their metadata, and three files each.
+    // Five fragments have cells there: their metadata and three files of each are read.
     assert!(asked.len() <= 20, "{} requests", asked.len());
     let all = array.read().collect().unwrap();
     assert_eq!(all.len(), 300);

@@ -1,5 +1,5 @@
-//! A storage that fails at the n-th call of a change, for every n, or from there on: the array is as it was, or as the change
-//! makes it.
+//! A storage that fails at the n-th call of a change, for every n, or from there on: the array is in the state before
+//! the change, or in the state after it.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -17,13 +17,13 @@ use tdb_schema::{Attribute, Dimension, Domain, SchemaBuilder};
 
 type Faulty = Arc<FaultyStorage<MemoryStorage>>;
 
-/// Does so many changes, and none after them.
+/// Allows this many changes, and none after them.
 fn full_after(storage: &MemoryStorage, changes: u64) -> Faulty {
     let plan = Faults::changes_from(changes, Fault::Fail(ErrorKind::StorageFull));
     Arc::new(FaultyStorage::new(storage.clone()).with(plan))
 }
 
-/// Folders that were synced, in that order.
+/// Folders that were synced, in the order of the calls.
 fn synced(storage: &Faulty) -> Vec<String> {
     let synced = storage.calls().into_iter().filter(|call| call.kind == CallKind::SyncFolder);
     synced.map(|call| call.key).collect()
@@ -73,7 +73,7 @@ fn a_write_that_fails_at_any_call_leaves_the_old_array_or_the_new_one() {
                 kept += u64::from(found == 0);
             }
         }
-        // Whatever is left over, the next write is not disturbed by it.
+        // Whatever is left over must not disturb the next write.
         write(storage.clone(), 200).unwrap();
         assert_eq!(first_cell(&OpenOptions::new().open_storage(storage).unwrap()), 200);
         failures += 1;
@@ -105,7 +105,7 @@ fn a_creation_that_fails_leaves_no_array_or_one_that_can_be_written() {
 fn folders_that_a_write_makes_anew_have_their_names_synced_before_it_counts() {
     let storage = MemoryStorage::default();
     WriteOptions::new().create_storage(&storage, &schema()).unwrap();
-    // Copies through tools that know no empty folders lack them.
+    // Copies made by tools that skip empty folders lack them.
     storage.remove_folder("__fragments").unwrap();
     storage.remove_folder("__commits").unwrap();
     let recording = full_after(&storage, u64::MAX);
@@ -156,13 +156,13 @@ fn append(storage: impl WriteStorage + 'static, time: u64) -> tdb_array::Result<
     let x: Vec<i32> = (0..20).map(|x| x * 2 + i32::try_from(time % 100).unwrap()).collect();
     let writer = at(time).open_storage(storage)?;
     let write = writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("a", &x));
-    // What an evolution added.
+    // Whether an evolution has added an attribute.
     let more = writer.schema().attributes.iter().any(|attribute| attribute.name == "b");
     let write = if more { write.column(WriteColumn::fixed("b", &x)) } else { write };
     write.commit().map(drop)
 }
 
-/// All that a reader sees.
+/// Everything that a reader sees.
 fn look(storage: &MemoryStorage) -> String {
     let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
     let cells = array.read().order(Layout::RowMajor).collect().unwrap();
@@ -205,8 +205,8 @@ fn copy(storage: &MemoryStorage) -> MemoryStorage {
     MemoryStorage::new(storage.keys().into_iter().map(|key| (key.clone(), storage.read(&key).unwrap())))
 }
 
-/// Runs a change each of whose calls fails in turn, and no other: there is the state before it or the one after it, and the
-/// change can be made again.
+/// Runs a change once for each of its calls, with only that call failing: the array is in the state before or after
+/// the change, and the change can be repeated.
 fn each_call_fails((name, change): Change, fault: Fault) {
     let (before, after) = (history(), history());
     let (old, mut new) = (look(&before), String::new());
@@ -226,7 +226,7 @@ fn each_call_fails((name, change): Change, fault: Fault) {
         match &changed {
             Ok(()) => assert!(seen == new, "{}", what()),
             Err(error) => {
-                // Whether there is a manifest to renew is asked when the change counts.
+                // Whether a manifest must be renewed is checked after the change is committed.
                 let not_renewed = matches!(error, Error::Write(WriteError::NotRenewed { .. })) && seen == new;
                 let of_files = matches!(error, Error::Io { .. } | Error::Corrupt { .. });
                 assert!(of_files || not_renewed, "{}", what());
@@ -234,7 +234,7 @@ fn each_call_fails((name, change): Change, fault: Fault) {
                 failed += 1;
             }
         }
-        // What it left is in nobody's way: the same change, unless it was made, and another one.
+        // What it left disturbs nothing: neither the same change, unless it was made, nor another one.
         if seen == old {
             let again = change(Arc::new(FaultyStorage::new(left.clone())));
             assert!(again.is_ok(), "again, {}: {:?}", what(), again.err());
@@ -290,7 +290,7 @@ fn a_storage_that_puts_nothing_on_a_condition_is_written_all_the_same() {
 
 #[test]
 fn a_list_of_commits_that_somebody_else_replaced_meanwhile_is_not_replaced() {
-    // As when a lease ran out, and another took it.
+    // As if a lease expired, and another process took it.
     let storage = history_of(sparse().allow_duplicates());
     consolidate(Arc::new(FaultyStorage::new(storage.clone())), Stored::Commits).unwrap();
     let before = look(&storage);
@@ -298,7 +298,7 @@ fn a_list_of_commits_that_somebody_else_replaced_meanwhile_is_not_replaced() {
     let plan = Faults::new(move |call| {
         if call.kind == CallKind::SwapFile {
             use tdb_array::Storage;
-            // The same lines twice count once.
+            // Repeated lines count once.
             let list = other.read(&call.key).unwrap();
             other.insert(call.key.clone(), [&list[..], &list].concat());
         }

@@ -1,4 +1,4 @@
-//! A storage whose n-th read fails, for every n: an answer is an error or the right cells, and the array can be asked again.
+//! A storage whose n-th read fails, for every n: a query returns an error or the right cells, and can be repeated.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -33,7 +33,7 @@ const FIXTURES: [&str; 14] = [
     "1.6.3/base_sparse",
 ];
 
-/// How the storage asks for requests to be made.
+/// The request sizes that the storage prefers.
 const HINTS: [Option<FetchHints>; 3] =
     [None, Some(FetchHints::OBJECT_STORE), Some(FetchHints::OBJECT_STORE.with_gap(0).with_largest(100))];
 
@@ -66,7 +66,7 @@ fn columns(cells: &Cells) -> Vec<Content> {
     cells.columns().iter().map(column).collect()
 }
 
-/// What an array answers to some queries: all cells, those of a condition, and all in batches.
+/// The results of some queries of an array: all cells, those of a condition, and all in batches.
 fn answers(array: &Array) -> Result<Vec<Vec<Content>>> {
     let mut answers = vec![columns(&array.read().order(Layout::RowMajor).collect()?)];
     if let Some(first) = array.schema().attributes.first() {
@@ -89,7 +89,7 @@ fn right(storage: &Faulty) -> (Vec<Vec<Content>>, Vec<Call>) {
     (answers, storage.calls())
 }
 
-/// Opens and asks once, and again when the fault is over; whether it failed.
+/// Opens and queries an array once, and again when the fault is over. Returns whether the first attempt failed.
 fn ask(storage: &Faulty, right: &[Vec<Content>], what: impl Fn() -> String) -> bool {
     let opened = open(storage);
     let failed = match &opened {
@@ -115,7 +115,7 @@ fn ask(storage: &Faulty, right: &[Vec<Content>], what: impl Fn() -> String) -> b
     failed.is_some()
 }
 
-/// Each read of each fixture by two of the faults, so that every kind of read meets all of them.
+/// Fails each read of each fixture with two of the faults, so that every kind of read meets all of them.
 fn any_read_fails(hints: Option<FetchHints>) {
     let (mut asked, mut failed) = (0, 0);
     for name in FIXTURES {
@@ -180,7 +180,7 @@ fn an_array_that_cannot_be_opened_at_first_can_be_later() {
             count += 1;
         };
         assert!((1..=20).contains(&count) && !calls.is_empty(), "{count} attempts");
-        // Opening may have done without some of what it was refused.
+        // Opening may have succeeded without some of the reads that failed.
         storage.set(Faults::none());
         assert!(answers(&array).unwrap() == right);
     }

@@ -1,4 +1,4 @@
-//! Arrays made to hurt: each is refused, and nothing is allocated, opened or skipped on their word.
+//! Malicious arrays: each is rejected, and nothing is allocated, opened or skipped because of what they claim.
 #![expect(clippy::unwrap_used, reason = "a helper that panics fails its test")]
 
 use tdb_array::{Array, Error, MemoryStorage, OpenOptions, QueryError};
@@ -59,7 +59,7 @@ fn names_in_files_do_not_lead_out_of_the_array() {
         schema.enumerations.push(EnumerationName { name: "e".into(), file_name: name.into() });
         let array = open(storage(&schema));
         let error = array.enumeration("e").unwrap_err().to_string();
-        assert!(error.contains("is no file name"), "{error}");
+        assert!(error.contains("is not a file name"), "{error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Dimension labels, enumerations, current domains and timestamps: what queries say beside plain ranges.
+//! Dimension labels, enumerations, current domains and timestamps: features of queries in addition to plain ranges.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -44,7 +44,7 @@ fn a_range_of_labels_reads_what_the_range_of_their_positions_does() {
             };
             for from in 0..values.len() {
                 for to in from..values.len() {
-                    // Of a decreasing label the greater value stands first.
+                    // In a decreasing label the greater value comes first.
                     let mut ends = [values[from].clone(), values[to].clone()];
                     if label.order == tdb_codec::DataOrder::Decreasing {
                         ends.reverse();
@@ -108,7 +108,7 @@ fn numbers_of_an_enumeration_become_its_values() {
 
 #[test]
 fn a_number_without_a_value_is_null() {
-    // Before its first write the array has the fill value everywhere, which is no number of the enumeration.
+    // Before its first write all cells of the array have the fill value, which is not an index of the enumeration.
     let path = fixtures().join("arrays/2.30.0/enumeration");
     let array = Array::open_at(path, TimeWindow::until(9)).unwrap();
     let cells = array.read().collect().unwrap();
@@ -163,7 +163,7 @@ fn an_expanded_current_domain_is_that_of_the_time_of_reading() {
     shape(&before, &then.ranges);
 }
 
-/// A sparse array of fragments at these times, each with the cell (1, its own number) and one of its own.
+/// A sparse array of fragments at these times, each with the cell (1, its own number) and a cell that only it has.
 fn timed(times: &[u64]) -> MemoryStorage {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i64..=999).with_tile(10i64))

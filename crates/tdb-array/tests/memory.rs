@@ -1,5 +1,5 @@
-//! Arrays twenty times as large as the budget are streamed whole by a child process, read and written; its resident memory,
-//! as the system counts it, grows by less than the budget.
+//! A child process streams whole arrays twenty times as large as the budget, reading and writing; its resident
+//! memory, as the system counts it, grows by less than the budget.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use tdb_schema::{Attribute, Dimension, Domain};
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 4 * MIB;
 
-/// A folder that goes away with the test.
+/// A folder that is removed at the end of the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -47,14 +47,14 @@ fn zstd() -> Pipeline {
     Pipeline::new(vec![Filter::Zstd { level: 1 }])
 }
 
-/// Bytes of a line of this process's status.
+/// The bytes in a line of this process's status.
 fn status(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// What the child runs: it streams an array and prints what that took.
+/// Runs in the child: it streams an array and prints what that took.
 #[test]
 fn child() {
     let Ok(path) = env::var("TDB_MEMORY_ARRAY") else { return };
@@ -68,7 +68,7 @@ fn child() {
         "global" => Layout::GlobalOrder,
         _ => Layout::Unordered,
     };
-    // The peak so far is forgotten where the system allows it; counting it only makes the test harder.
+    // Resets the peak, if the system allows it; otherwise the test is only stricter.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let (before, code) = (status("VmRSS"), status("RssFile"));
     let (mut cells, mut bytes, mut batches) = (0, 0, 0);
@@ -92,7 +92,7 @@ fn child() {
             bytes += column.bytes().len() + column.offsets().map_or(0, |offsets| offsets.len() * 8);
         }
     }
-    // Pages of the program itself that were not used before are not the query's.
+    // Pages of the program itself that are used for the first time do not belong to the query.
     let code = status("RssFile").saturating_sub(code);
     let grown = status("VmHWM").saturating_sub(before + code);
     println!("measured {cells} {bytes} {batches} {grown}");
@@ -110,13 +110,13 @@ fn stream_where(array: &Path, order: &str, condition: &str, budget: u64, cells: 
     measure(array, order, &[("TDB_MEMORY_WHERE", condition)], budget, cells);
 }
 
-/// Has a child compute aggregates of the cells that satisfy a condition, the first of which is their number.
+/// Computes aggregates of the cells that satisfy a condition in a child; the first one is their number.
 fn aggregate(array: &Path, aggregates: &str, condition: &str, budget: u64, cells: u64) {
     let more = [("TDB_MEMORY_WHERE", condition), ("TDB_MEMORY_AGGREGATE", aggregates)];
     measure(array, "global", &more, budget, cells);
 }
 
-/// Has a process of its own do what the variables say, and returns the figures that it measured.
+/// Runs a child process as the variables say, and returns the numbers that it measured.
 fn in_child<const N: usize>(array: &Path, budget: u64, variables: &[(&str, &str)]) -> [u64; N] {
     let child = Command::new(env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
@@ -148,7 +148,7 @@ fn measure(array: &Path, order: &str, more: &[(&str, &str)], budget: u64, cells:
     bytes
 }
 
-/// What the child writes: as many bytes as `kind` says in batches of 10,500 cells, none of which it keeps.
+/// The child's part of a write: as many bytes as `kind` says in batches of 10,500 cells, none of which it keeps.
 fn write_in_child(path: &str, kind: &str) {
     let budget: usize = env::var("TDB_MEMORY_BUDGET").unwrap().parse().unwrap();
     let array = options().open(path).unwrap();
@@ -159,7 +159,7 @@ fn write_in_child(path: &str, kind: &str) {
     let mut fill = |batch: u64, each: &mut dyn FnMut(&[WriteColumn<'_>])| {
         for (cell, ((a, x), y)) in (0u64..).zip(a.iter_mut().zip(&mut x).zip(&mut y)) {
             *a = (batch * 3 + cell / 1000).cast_signed();
-            // In order, or anywhere: every pair once.
+            // In order, or scattered: every pair once.
             let number = batch * 10_500 + cell;
             let place = if kind == "sorted" { number } else { number * 7_368_787 % (batches * 10_500) };
             (*x, *y) = (place / 1000, place % 1000);
@@ -189,7 +189,7 @@ fn write_in_child(path: &str, kind: &str) {
     println!("measured {fragments} {}", status("VmHWM").saturating_sub(before + code));
 }
 
-/// Has a child write an array. Checks its cells, and the memory it took.
+/// Writes an array in a child. Checks its cells, and the memory it took.
 fn write(kind: &str, schema: &ArraySchema, cells: u64) {
     let scratch = Scratch::new(&format!("write {kind}"));
     options().create(&scratch.0, schema).unwrap();
@@ -246,7 +246,7 @@ fn a_dense_array_streams_inside_its_budget() {
     // A row of tiles is twice the budget.
     stream(&scratch.0, "row", BUDGET, rows * columns);
     stream(&scratch.0, "global", BUDGET, rows * columns);
-    // In dense arrays fill values stand where the condition fails.
+    // In dense arrays, cells that fail the condition have the fill value.
     stream_where(&scratch.0, "row", "a != 500 and a != 600", BUDGET, rows * columns);
     aggregate(&scratch.0, "count, sum(a), max(a)", "a != 500 and a != 600", BUDGET, rows * columns);
 }
@@ -306,7 +306,7 @@ fn sparse_cells_in_order_stream_inside_their_budget() {
     let scratch = Scratch::new("sparse");
     let cells = sparse(&scratch.0, 4, 3500, false);
     stream(&scratch.0, "row", BUDGET, cells);
-    // Without an order, duplicates between the fragments are looked for.
+    // Without an order, duplicates between the fragments are still searched for.
     stream(&scratch.0, "unordered", BUDGET, cells);
     // Neither condition is decided by statistics; the second leaves few cells. Each piece of 1000 rows has 100 cells of
     // every a, one of which has that y.
@@ -367,7 +367,7 @@ fn five_thousand_fragments_stream_inside_their_budget() {
     let (fragments, each) = (5000u64, 700u64);
     let b = vec![7i64; each as usize];
     for number in 0..fragments {
-        // Every other cell of a stretch that two fragments share.
+        // Every second cell of a stretch that two fragments share.
         let first = number / 2 * 2 * each + number % 2;
         let x: Vec<u64> = (0..each).map(|cell| first + cell * 2).collect();
         let columns = [WriteColumn::fixed("x", &x), WriteColumn::fixed("a", &b), WriteColumn::fixed("b", &b)];

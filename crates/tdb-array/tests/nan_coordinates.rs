@@ -1,5 +1,6 @@
-//! An array whose second fragment has a cell at NaN, which comes first in its tile: libtiledb stored NaN as both ends of the
-//! tile's rectangle and of the fragment's domain. Where the other cells are, only they say.
+//! An array whose second fragment has a cell at NaN, which comes first in its tile: libtiledb stored NaN as both ends
+//! of the tile's rectangle and of the fragment's domain. Only the coordinates themselves show where the other cells
+//! are.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -13,7 +14,7 @@ use tdb_array::{Aggregate, Array, Layout, MemoryBudget, Read, field};
 
 const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
 
-/// The cells of all fragments that stand at numbers, by x: the one at 0.25 was overwritten.
+/// The cells of all fragments whose x is a number, by x: the one at 0.25 was overwritten.
 const CELLS: [(f64, i32); 4] = [(-0.5, -46), (0.25, -35), (0.5, -865_172_705), (0.75, 10)];
 
 fn array() -> Array {
@@ -34,7 +35,7 @@ fn cells(read: Read) -> Vec<(f64, i32)> {
     found
 }
 
-/// Every range between two of the cells, and what lies in it.
+/// Every range between two of the cells, and the cells in it.
 fn ranges() -> impl Iterator<Item = ((f64, f64), Vec<(f64, i32)>)> {
     let all = CELLS.iter().flat_map(|(low, _)| CELLS.iter().map(|(high, _)| (*low, *high)));
     all.filter(|(low, high)| low <= high).map(|(low, high)| {

@@ -15,7 +15,7 @@ use tdb_array::{
     OpenOptions, Read, Storage, WriteColumn, WriteOptions, field,
 };
 
-/// A storage that notes what is read of data files.
+/// A storage that records the reads of data files.
 #[derive(Debug)]
 struct Noting<S> {
     inner: S,
@@ -27,12 +27,12 @@ impl<S: Storage> Noting<S> {
         Arc::new(Self { inner, reads: Mutex::default() })
     }
 
-    /// What was read more than once since this was asked last.
+    /// The reads since the last call that were made more than once.
     fn repeated(&self) -> Vec<(String, u64)> {
         let reads = core::mem::take(&mut *self.reads.lock().unwrap());
         assert!(!reads.is_empty(), "nothing was read at all");
         let mut seen = BTreeSet::new();
-        // Until version 5 the coordinates of all dimensions lie in one tile, which each dimension reads.
+        // Up to version 5 the coordinates of all dimensions are in one tile, which each dimension reads.
         let tiles = reads.into_iter().filter(|(key, _)| !key.contains("__coords"));
         tiles.filter(|read| !seen.insert(read.clone())).collect()
     }
@@ -61,7 +61,8 @@ impl<S: Storage> Storage for Noting<S> {
     }
 }
 
-/// Queries of which every part of the result is looked at before: by ranges that cut tiles, by a condition, by both.
+/// Queries in which everything in the result is also looked at before: by ranges that cut tiles, by a condition, by
+/// both.
 fn queries(array: &Array) -> Vec<Read> {
     let mut found = vec![array.read()];
     let schema = array.schema();
@@ -70,7 +71,7 @@ fn queries(array: &Array) -> Vec<Read> {
             array.non_empty_domain().into_iter().flatten().zip(&schema.domain.dimensions)
         {
             if !dimension.is_var() {
-                // All but the cells at the low end, or nearly.
+                // All cells except those at the low end, or nearly all.
                 read = read.range_bytes(&dimension.name, Some(range.low.clone()), None);
             }
         }
@@ -78,7 +79,8 @@ fn queries(array: &Array) -> Vec<Read> {
     };
     found.push(cut(array.read()));
     for attribute in &schema.attributes {
-        // The condition on what a dense array holds of variable length is asked before the place of any value is known.
+        // In a dense array, a condition on values of variable length is evaluated before the place of any value is
+        // known.
         if schema.array_type == ArrayType::Dense && attribute.cell_val_num.is_var() {
             continue;
         }
@@ -105,14 +107,14 @@ fn no_query_of_a_fixture_reads_a_tile_twice() {
         let storage = Noting::new(LocalStorage::new(path));
         let Ok(array) = OpenOptions::new().threads(1).open_storage(storage.clone()) else { continue };
         let schema = array.schema();
-        // Sparse fragments of dense arrays are looked up cell by cell; deletes look at fields by themselves.
+        // Cells of sparse fragments of dense arrays are looked up one by one; deletes read fields separately.
         let old =
             schema.array_type == ArrayType::Dense && array.fragments().iter().any(|own| !own.is_dense());
         if old || name.contains("delete") || !schema.labels.is_empty() {
             continue;
         }
         for read in queries(&array) {
-            // The first time sections of metadata are read, which count as well.
+            // The first query also reads sections of metadata, which are counted as well.
             let Ok(cells) = read.clone().collect() else { continue };
             storage.reads.lock().unwrap().clear();
             let Ok(again) = read.clone().collect() else { continue };
@@ -182,7 +184,7 @@ fn what_is_kept_of_some_cells_is_what_is_decoded_of_all() {
             let found = query().condition(condition.clone()).collect().unwrap();
             assert_eq!(storage.repeated(), [], "{duplicates} {condition:?}");
             assert!(!found.is_empty());
-            // One by one, each column is kept or not by itself.
+            // One by one, so that each column is kept or not independently.
             for (name, column) in ["x", "a", "s"].into_iter().zip(content(&found)) {
                 let alone = query().fields([name]).condition(condition.clone()).collect().unwrap();
                 assert_eq!(content(&alone), [column], "{name} {duplicates} {condition:?}");
@@ -193,7 +195,7 @@ fn what_is_kept_of_some_cells_is_what_is_decoded_of_all() {
             let values = |cells: &[Cells]| -> Vec<i64> {
                 let all = cells.iter().flat_map(|cells| cells.field("a").unwrap().values::<i64>().unwrap());
                 let mut all: Vec<i64> = all.copied().collect();
-                // Batches are unordered by themselves.
+                // Batches are unordered by default.
                 if order == Layout::Unordered {
                     all.sort_unstable();
                 }

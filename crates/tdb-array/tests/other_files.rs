@@ -1,6 +1,6 @@
-//! Files beside data and fragment metadata (for those see `rewrite.rs`), made by tdb of what libtiledb's say: the same
-//! bytes, but for names (times and uuids), the version in the header of a generic tile (each library writes its own
-//! newest), and the bytes that gzip chose.
+//! Files other than data and fragment metadata (for those see `rewrite.rs`), which tdb writes from the contents of
+//! libtiledb's: the same bytes, except for names (times and uuids), the version in the header of a generic tile (each
+//! library writes its own newest), and the compressed bytes of gzip.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -46,7 +46,7 @@ fn metadata_that_libtiledb_wrote_is_written_again_as_the_same_file() {
         }
         let expected = payload(&theirs);
         let entries = MetadataEntry::parse_all(&expected).unwrap();
-        // A consolidated file may hold a key more than once, or in the order of a hash table.
+        // A consolidated file may contain a key more than once, or in the order of a hash table.
         if !entries.is_sorted_by(|a, b| a.key < b.key) {
             unordered += 1;
             continue;
@@ -75,8 +75,8 @@ fn metadata_that_libtiledb_wrote_is_written_again_as_the_same_file() {
     assert!(same >= 20 && unordered * 10 <= same, "{same} {unordered}");
 }
 
-/// Commits are consolidated, then fragments, and the replaced ones vacuumed: libtiledb up to 2.30 leaves an array that it does not
-/// open any more, because the commit files of the fragments that are gone are still there.
+/// Commits are consolidated, then fragments, and the replaced ones are vacuumed. libtiledb up to 2.30 leaves an array
+/// that it does not open any more, because the commit files of the removed fragments are still there.
 #[test]
 fn a_commit_file_that_is_to_be_ignored_commits_nothing_once_its_fragment_is_gone() {
     use tdb_array::schema::{Attribute, CellValNum, Datatype};
@@ -107,14 +107,14 @@ fn a_commit_file_that_is_to_be_ignored_commits_nothing_once_its_fragment_is_gone
     let name = |folder: &str| folder.rsplit('/').next().unwrap().to_owned();
     let ignored = format!("__commits/{}.wrt\n__commits/{}.wrt\n", name(&gone), name(&kept));
     storage.insert("__commits/__10_20_0123456789abcdef0123456789abcdef_22.ign", ignored.into_bytes());
-    // libtiledb sees both, and so do we.
+    // libtiledb sees both, and so does tdb.
     assert_eq!(count(&storage).unwrap(), 2);
     let folder = format!("__fragments/{}/", name(&gone));
     for key in storage.keys().iter().filter(|key| key.starts_with(&folder)) {
         storage.remove(key);
     }
     assert_eq!(count(&storage).unwrap(), 1);
-    // Without the list a fragment that is gone is damage.
+    // Without the list, a missing fragment is corruption.
     storage.remove("__commits/__10_20_0123456789abcdef0123456789abcdef_22.ign");
     assert!(count(&storage).is_err());
 }

@@ -1,4 +1,4 @@
-//! Arrays and groups are opened at the present time: what lies in the future is seen by who asks for it.
+//! Arrays and groups are opened at the present time: what has a time in the future is seen only on request.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,7 +17,7 @@ use tdb_array::{
 };
 use tdb_schema::{Attribute, Dimension, Enumeration};
 
-/// Years from now, in any time this test may run.
+/// Far in the future, whenever this test runs.
 const FUTURE: u64 = 32_503_680_000_000;
 
 fn now() -> u64 {
@@ -97,7 +97,7 @@ fn cells_and_deletes_of_the_future_are_seen_by_who_asks_for_it() {
         assert_eq!(cells(&present), [1, 1, 2, 1, 1, 1, 1, 1], "dense: {dense}");
         assert_eq!(present.fragments().len(), 2);
         let window = present.window();
-        // Another test follows a clock that is some seconds ahead.
+        // Another test uses a clock that is some seconds ahead.
         let about = now() - 60_000..now() + 10_000;
         assert!(window.start == 0 && about.contains(&window.end), "{window:?}");
         for later in [TimeWindow::until(FUTURE), TimeWindow::until(u64::MAX), TimeWindow::ALL] {
@@ -211,7 +211,8 @@ fn members_of_the_future_are_seen_by_who_asks_for_it() {
     assert_eq!(seen(OpenOptions::new()), (vec!["past".to_owned()], b"past".to_vec()));
     let all = vec!["future".to_owned(), "past".to_owned()];
     assert_eq!(seen(OpenOptions::new().window(TimeWindow::ALL)), (all, b"future".to_vec()));
-    // A member of the future is not there yet, so one of its name may be added now, and it cannot be removed.
+    // A member with a future time does not exist yet, so one with the same name may be added now, and it cannot be
+    // removed.
     let mut group = at(None).open_group_storage(storage.clone()).unwrap();
     assert!(group.remove("future").is_err());
     group.add(member("now")).unwrap();
@@ -263,7 +264,7 @@ fn an_evolution_follows_a_clock_that_is_a_little_ahead_and_refuses_what_nobody_w
     // The clock of another machine.
     let ahead = now() + 3000;
     at(Some(ahead)).evolve_storage(storage.clone(), &SchemaEvolution::new().add_attribute(int("b"))).unwrap();
-    // Cells with the attribute are not before it.
+    // Cells with the attribute are not older than the attribute.
     write(&storage, None, (1, 2), 4);
     let array = open(&storage);
     assert_eq!((attributes(&array), cells(&array)), (vec!["a", "b"], vec![4, 4]));
@@ -319,7 +320,7 @@ fn maintenance_keeps_what_is_seen_now_and_what_will_be() {
         maintain(&writer, &plan);
         drop_history("consolidated");
         assert_eq!(list(&storage, "__fragments").len(), 3);
-        // Who names them may have them all in one.
+        // All of them can be consolidated into one if they are named explicitly.
         let all: Vec<String> =
             open_in(&storage, TimeWindow::ALL).fragments().iter().map(|f| f.name().to_owned()).collect();
         let plan = Consolidation::new(Stored::Fragments).fragments(all).plan(&writer).unwrap();
@@ -362,7 +363,7 @@ fn metadata_of_the_future_stays_out_of_what_is_consolidated() {
         let plan = Consolidation::new(Stored::Metadata).plan(&writer).unwrap();
         assert_eq!(plan.steps().first().map(|step| step.inputs.len()), (round == 0).then_some(3));
         maintain(&writer, &plan);
-        // What the times before have to show goes with the first vacuum.
+        // The first vacuum removes what earlier times would show.
         let kept = if round == 0 { 0 } else { 2 };
         assert_eq!(windows.map(read)[kept..], before[kept..]);
         let plan = Vacuum::new(Stored::Metadata).drop_history(true).plan(&writer).unwrap();

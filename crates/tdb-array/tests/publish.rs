@@ -1,4 +1,4 @@
-//! Published arrays: every change renews the manifest, whatever happens in between, and what it names is there.
+//! Published arrays: every change renews the manifest, whatever happens in between, and the files it names exist.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -25,7 +25,7 @@ fn schema() -> ArraySchema {
         .unwrap()
 }
 
-/// An array of two fragments that is published.
+/// A published array of two fragments.
 fn published() -> MemoryStorage {
     let storage = MemoryStorage::default();
     WriteOptions::new().timestamp(1).create_storage(&storage, &schema()).unwrap();
@@ -40,7 +40,7 @@ fn write(storage: &(impl WriteStorage + Clone + 'static), time: u64, cell: i32) 
     let (cells, values) = ([cell, 500], [i64::from(cell); 2]);
     let write = writer.write().column(WriteColumn::fixed("i", &cells));
     let write = write.column(WriteColumn::fixed("a", &values));
-    // What an evolution added.
+    // Whether an evolution has added an attribute.
     let more = writer.schema().attribute("b").is_some();
     if more { write.column(WriteColumn::fixed("b", &[1i8, 2])) } else { write }.commit()
 }
@@ -49,7 +49,7 @@ fn manifest(storage: &MemoryStorage) -> Manifest {
     Manifest::parse(&storage.read(MANIFEST).unwrap()).unwrap()
 }
 
-/// All that an array says: cells at several times, and metadata.
+/// The contents of an array: cells at several times, and metadata.
 fn said(storage: impl Storage + Clone + 'static) -> Vec<String> {
     let windows = [TimeWindow::ALL, TimeWindow::until(10), TimeWindow::until(25)];
     let open = |window| OpenOptions::new().window(window).open_storage(storage.clone()).unwrap();
@@ -64,7 +64,7 @@ fn cells(array: &Array) -> String {
     rows.join("\n")
 }
 
-/// The published state is the array, file by file.
+/// Asserts that the published state is equal to the array, file by file.
 fn assert_up_to_date(storage: &MemoryStorage, what: &str) {
     let own = |key: &String| key != MANIFEST;
     let there: Vec<String> = storage.keys().into_iter().filter(own).collect();
@@ -160,7 +160,8 @@ fn an_array_that_is_not_published_gets_no_manifest() {
     }
 }
 
-/// Whoever reads the published state reads cells of the array, or hears that it is older than the array: nothing else.
+/// A reader of the published state reads cells of the array, or gets the error that it is older than the array:
+/// nothing else.
 fn assert_readable(storage: &MemoryStorage, states: &[String], name: &str) {
     let read = Published::open(Arc::new(storage.clone())).unwrap();
     let array = OpenOptions::new().window(TimeWindow::ALL).open_storage(read).unwrap();
@@ -183,7 +184,7 @@ fn after_a_crash_at_any_change_the_published_state_is_an_old_or_a_new_one_and_th
             let storage = published();
             let plan = Faults::changes_from(changes, Fault::Fail(ErrorKind::StorageFull));
             let done = change(Arc::new(FaultyStorage::new(storage.clone()).with(plan)));
-            // The name of a list may be replaced a moment before the manifest knows: that is not so here.
+            // The name of a list may be replaced a moment before the manifest is renewed; this is not the case here.
             assert_readable(&storage, &states, name);
             let manifest = manifest(&storage);
             assert!(manifest.files().all(|(key, size)| storage.size(key).unwrap() == size), "{name}");

@@ -1,4 +1,4 @@
-//! Several ranges a dimension: equal to what a full read says, cell by cell.
+//! Several ranges per dimension: equal to the result of a full read, cell by cell.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -20,7 +20,7 @@ use common::{Strings, row};
 const ROWS: i32 = 23;
 const COLUMNS: i32 = 17;
 
-/// What a cell of the arrays below holds: different at every place and of every fragment.
+/// The value of a cell in the arrays below: different at every place and in every fragment.
 fn value(row: i32, column: i32, fragment: i32) -> i32 {
     fragment * 10_000 + row * 100 + column
 }
@@ -28,7 +28,7 @@ fn value(row: i32, column: i32, fragment: i32) -> i32 {
 /// First and last row, first and last column.
 type Rectangle = ((i32, i32), (i32, i32));
 
-/// A dense array of two dimensions with three shapes of attributes, written in boxes, each a fragment.
+/// A dense array of two dimensions with three kinds of attributes, written in boxes, one fragment each.
 fn dense(extents: (i32, i32), orders: (Layout, Layout), boxes: &[Rectangle]) -> Array {
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("r", 1..=ROWS).with_tile(extents.0))
@@ -111,7 +111,7 @@ proptest! {
             Layout::RowMajor => r.iter().flat_map(|r| c.iter().map(|c| cell(*r, *c))).collect(),
             Layout::ColMajor => c.iter().flat_map(|c| r.iter().map(|r| cell(*r, *c))).collect(),
             _ => {
-                // Global order has no place for repeated cells: what a full read gives, filtered.
+                // Global order has no place for repeated cells: the result is that of a full read, filtered.
                 let full = array.read().fields(fields).order(order).collect().unwrap();
                 let (rs, cs) = (full.field("r").unwrap(), full.field("c").unwrap());
                 let inside = |cell: &usize| {
@@ -172,7 +172,7 @@ fn no_ranges_give_no_cells_and_columns_all_the_same() {
     assert_eq!((cells.len(), cells.columns().len()), (0, 4));
 }
 
-/// A sparse array of a number and a string, each list of cells a fragment.
+/// A sparse array of a number and a string; each list of cells is a fragment.
 fn sparse(duplicates: bool, fragments: &[Vec<(i64, i64)>]) -> Array {
     let mut schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i64..=999).with_tile(100i64))
@@ -290,7 +290,7 @@ fn half_ranges_of_every_fixture_make_up_a_full_read() {
         let high = whole(array.read().range_bytes(&dimension.name, at(middle + 1), at(last)));
         let read = array.read().range_bytes(&dimension.name, at(middle + 1), at(last));
         let both = whole(read.range_bytes(&dimension.name, at(first), at(middle)));
-        // Sparse cells come in order whatever the ranges' order; dense ones as they were asked for.
+        // Sparse cells are in the result's order, whatever the order of ranges; dense ones as they were asked for.
         let dense = schema.array_type == tdb_array::ArrayType::Dense;
         let expected = if dense { [high, low].concat() } else { [low, high].concat() };
         if schema.allows_duplicates {

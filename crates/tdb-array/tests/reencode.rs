@@ -1,7 +1,7 @@
-//! Every data tile of the fixtures, decoded and encoded again, is the bytes libtiledb wrote.
+//! Every data tile of the fixtures, decoded and encoded again, has the bytes libtiledb wrote.
 //!
-//! Where a library's codec stands in the pipeline, other releases of the codec may choose other bytes, and what counts
-//! is that the decoded cells are the same. Every other difference is a row of [`exception`].
+//! If the pipeline has a library's codec, other releases of the codec may choose other bytes; then only the decoded
+//! cells must be the same. Every other difference is a row of [`exception`].
 
 #![expect(
     clippy::unwrap_used,
@@ -26,21 +26,21 @@ use tdb_tile::{EMPTY_TILE, GenericTile, TileChunks, encode_string_tile, encode_t
 /// Why the bytes of a tile may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Exception {
-    /// gzip, zstd, lz4, bzip2, webp: the codec's release and its choices decide.
+    /// gzip, zstd, lz4, bzip2, webp: the bytes depend on the codec's release and its choices.
     LibraryCodec,
-    /// libtiledb 2.16 wrote one difference more than there are, of memory behind its buffer. The bytes before it are
-    /// equal.
+    /// libtiledb 2.16 wrote one difference too many, from memory after its buffer. The bytes before it are equal.
     SurplusDifference,
-    /// A difference of differences of −2⁶³, which libtiledb up to 2.28 stores as a sign without a magnitude: tdb stores such
-    /// values as they are, behind a bitsize of 63.
+    /// A difference of differences of −2⁶³, which libtiledb up to 2.28 stores as a sign without a magnitude: tdb
+    /// stores such values as they are, with a bitsize of 63.
     LostDifference,
-    /// Values of cells that are all empty: libraries before whole-cell chunks stored no chunk, later ones an empty one.
+    /// Values of cells that are all empty: libraries without whole-cell chunks stored no chunk, later ones an empty
+    /// one.
     NoChunk,
-    /// A lossy image does not decode to the cells it was made of; see the last test.
+    /// A lossy image does not decode to the cells it was made from; see the last test.
     LossyImage,
 }
 
-/// THE table of exceptions: what a tile's bytes may differ by, and nothing else.
+/// The table of exceptions: the only allowed differences of a tile's bytes.
 fn exception(source: &Source<'_>, pipeline: &Pipeline, tile: &[u8], encoded: &[u8]) -> Option<Exception> {
     let has = |test: fn(&Filter) -> bool| pipeline.filters.iter().any(test);
     let library = |filter: &Filter| {
@@ -119,7 +119,7 @@ impl<'a> Source<'a> {
         let Ok(bytes) = fs::read(self.folder.join(&name)) else { return Vec::new() };
         let mut bounds: Vec<usize> =
             self.list(section).into_iter().map(|at| usize::try_from(at).unwrap()).collect();
-        // Some of libtiledb 2.2's lists go on behind the last tile.
+        // Some of libtiledb 2.2's lists continue after the last tile.
         if self.fragment.is_dense() {
             let count = self.fragment.footer().tile_count(self.fragment.schema()).unwrap();
             bounds.truncate(usize::try_from(count).unwrap());
@@ -169,7 +169,7 @@ fn decodes(pipeline: &Pipeline, context: TileContext, tile: &[u8]) -> bool {
     chunks.decode(&decoder, &mut out, &mut Scratch::new(), &Budget::unlimited()).is_ok()
 }
 
-/// What a tile decodes to and encodes to again.
+/// The result of decoding a tile and encoding it again.
 struct Round {
     cells: Vec<u8>,
     encoded: Vec<u8>,
@@ -288,7 +288,7 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
         let context = source.context(Datatype::Uint8, 1);
         for tile in source.tiles(file(DataFilePart::Validity), Section::ValidityOffsets(slot)) {
             let cells = Cells::Fixed { size: 1 };
-            // Of those releases that filtered some validity tiles as values of the attribute's type.
+            // Some releases filtered certain validity tiles as values of the attribute's type.
             let typed = context.typed_validity(field.datatype).filter(|_| source.fragment.is_dense());
             let context =
                 typed.filter(|typed| decodes(&schema.validity_filters, *typed, &tile)).unwrap_or(context);
@@ -304,7 +304,8 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
     }
 }
 
-/// How long a slice of values was before cells were kept whole: from libtiledb 2.0 to 2.2 as long as a tile's offsets.
+/// The length of a slice of values before cells were kept whole: from libtiledb 2.0 to 2.2 as long as a tile's
+/// offsets.
 fn slice_len(source: &Source<'_>) -> u64 {
     let (version, schema) = (source.fragment.version(), source.fragment.schema());
     if !version.has(Gate::DimensionFiles) || version.has(Gate::IndexedFileNames) {
@@ -381,8 +382,8 @@ fn every_tile_is_encoded_to_the_bytes_libtiledb_wrote() {
     println!("equal, by filters: {:#?}", tally.equal_by_filters);
     assert!(tally.wrong.is_empty(), "{} differ:\n{}", tally.wrong.len(), tally.wrong.join("\n"));
     assert!(tally.equal > 10_000, "only {} tiles", tally.equal);
-    // Every row of the table is needed, and explains no more tiles than it does today; codecs may come to choose other
-    // bytes.
+    // Every row of the table is needed, and applies to exactly as many tiles as today; for codecs, the number may
+    // change.
     assert_eq!(tally.excepted.remove(&Exception::SurplusDifference), Some(10));
     assert_eq!(tally.excepted.remove(&Exception::LostDifference), Some(2));
     assert_eq!(tally.excepted.remove(&Exception::NoChunk), Some(4));

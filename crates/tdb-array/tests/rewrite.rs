@@ -16,9 +16,9 @@ use tdb_fragment::{DataFile, DataFilePart, Section, parse_fragment_statistics, p
 use tdb_schema::FieldKind;
 use tdb_tile::{GenericTile, TileChunks};
 
-/// An array with a cell at NaN, which libtiledb writes and tdb refuses.
+/// An array with a cell at NaN, which libtiledb writes and tdb rejects.
 const NAN: &str = "2.30.0/nan_coordinates";
-/// An array whose tiles libtiledb writes without most of their cells, and tdb whole.
+/// An array whose tiles libtiledb writes without most of their cells, and tdb writes whole.
 const SHORT: &str = "2.30.0/dense_short_tiles";
 
 fn fixtures() -> PathBuf {
@@ -132,7 +132,7 @@ fn unfiltered(
     tiles.collect()
 }
 
-/// A key without what differs from write to write: times and uuids.
+/// A key without the parts that differ between writes: times and uuids.
 fn masked(key: &str) -> String {
     let part = |name: &str| match name.split('_').collect::<Vec<_>>().as_slice() {
         ["", "", first, last, uuid, rest @ ..] if uuid.len() >= 32 => {
@@ -160,8 +160,8 @@ fn keys(folder: &Path, below: &str, into: &mut Vec<String>) {
     }
 }
 
-/// Compares everything but the fragment's own files: the schema, byte for byte without its codec, enumerations too, and,
-/// where an array is nothing but one fragment, which files there are. Returns whether it is.
+/// Compares everything except the fragment's own files: the schema, byte for byte apart from its codec, enumerations
+/// too, and, if the array consists of exactly one fragment, the list of files. Returns whether it does.
 fn check_other_files(
     id: &str,
     folder: &Path,
@@ -201,10 +201,10 @@ fn check_other_files(
     alone
 }
 
-/// A statistic of one field, taken out of the sections: by section and slot.
+/// The statistics of single fields, taken from the sections: by section and slot.
 type Statistics = BTreeMap<(&'static str, usize), Vec<u8>>;
 
-/// Sections about one slot, and the fragment's statistics cut into slots.
+/// The sections of each slot, and the fragment's statistics divided into slots.
 fn statistics(fragment: &Fragment, sections: &BTreeMap<String, Vec<u8>>) -> Statistics {
     let mut found = Statistics::new();
     for (section, _) in fragment.footer().sections.iter() {
@@ -225,7 +225,7 @@ fn statistics(fragment: &Fragment, sections: &BTreeMap<String, Vec<u8>>) -> Stat
     found
 }
 
-/// Whether images lose something on their way through these filters.
+/// Whether these filters lose information in images.
 fn is_lossy(pipeline: &Pipeline) -> bool {
     pipeline.filters.iter().any(|filter| matches!(filter, Filter::WebP(options) if !options.lossless))
 }
@@ -254,7 +254,7 @@ fn file_excuse(fragment: &Fragment, slot: usize) -> Option<&'static str> {
     codec_excuse(field.filters).or(offsets).or(validity)
 }
 
-/// Why a statistic differs from libtiledb's: where that one is wrong (`write::statistics` has the list).
+/// Why a statistic differs from libtiledb's, if libtiledb's is wrong (`write::statistics` has the list).
 fn excuse(fragment: &Fragment, cells: &Cells, what: &str, slot: usize) -> Option<&'static str> {
     let schema = fragment.schema();
     let attribute = schema.attributes.get(slot)?;
@@ -353,7 +353,7 @@ fn fragments_of_libtiledb_written_again_are_the_same_files() {
                     }
                     excused = true;
                     if let Some(why) = file_excuse(fragment, slots.field(field.kind)) {
-                        // The codec's bytes are its own, what it holds is not.
+                        // The codec's bytes may differ, but not the decoded contents.
                         let tiles =
                             |fragment: &Fragment, sections: &BTreeMap<_, _>, file: &Option<Vec<u8>>| {
                                 unfiltered(fragment, field.kind, part, sections, file.as_deref().unwrap())

@@ -54,7 +54,7 @@ impl Storage for Counting {
     }
 }
 
-/// An open array, and how many reads of its data files there were.
+/// An open array, and a counter of the reads of its data files.
 struct Opened {
     array: Array,
     data: Arc<AtomicUsize>,
@@ -85,7 +85,7 @@ fn schema(array_type: ArrayType) -> ArraySchema {
         .with_attribute(maybe)
 }
 
-/// An array of 10,000 cells a fragment; each fragment begins at one of `starts`.
+/// An array with 10,000 cells per fragment; each fragment begins at one of `starts`.
 fn written(array_type: ArrayType, starts: &[i64]) -> MemoryStorage {
     let storage = MemoryStorage::default();
     WriteOptions::new().create_storage(&storage, &schema(array_type)).unwrap();
@@ -187,7 +187,7 @@ fn a_condition_reads_only_tiles_where_statistics_leave_it_open() {
         assert!((1..=6).contains(&reads), "{array_type}: {reads} reads for one tile");
         let found = opened.array.read().condition(field("v").ge(29_000)).aggregate([Aggregate::sum("v")]);
         assert_eq!(found.unwrap()[0].as_i64(), Some((29_000..30_000).sum()));
-        // All cells of the last tile hold. In a dense array the cells still are put together.
+        // All cells of the last tile satisfy it. In a dense array the cells must still be put together.
         let reads = opened.reads();
         assert!(array_type == ArrayType::Dense || reads == 0, "{reads}");
     }

@@ -1,5 +1,5 @@
-//! The order of strings of any bytes: as they are stored, signed, and in row- and column-major order of several dimensions
-//! unsigned, as libtiledb has them. Held against a plain model.
+//! The order of strings of any bytes: signed bytes in the stored order, and unsigned bytes in row- and column-major
+//! order of several dimensions, as in libtiledb. The results are compared with a plain model.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -30,7 +30,7 @@ type Cell = Vec<Value>;
 
 const EXTENT: i32 = 3;
 
-/// How cells must be ordered, by what an order is made of.
+/// How cells must be ordered, computed from the definition of the order.
 fn compare(order: Layout, signed: bool, a: &Cell, b: &Cell) -> Ordering {
     let value = |a: &Value, b: &Value| match (a, b) {
         (Value::Text(a), Value::Text(b)) if signed => {
@@ -51,7 +51,7 @@ fn compare(order: Layout, signed: bool, a: &Cell, b: &Cell) -> Ordering {
     }
 }
 
-/// An array of dimensions that are strings or not, with a fragment for each list of cells.
+/// An array of dimensions that are strings or not, with one fragment for each list of cells.
 fn array(texts: &[bool], duplicates: bool, fragments: &[Vec<Cell>]) -> Array {
     let mut builder = ArraySchema::sparse();
     for (index, text) in texts.iter().enumerate() {
@@ -93,7 +93,7 @@ fn array(texts: &[bool], duplicates: bool, fragments: &[Vec<Cell>]) -> Array {
     OpenOptions::new().threads(2).open_storage(storage).unwrap()
 }
 
-/// The cells of a result, each with what it holds.
+/// The cells of a result, each with its value.
 fn cells_of(texts: &[bool], cells: &Cells) -> Vec<(Cell, i32)> {
     let a = cells.field("a").unwrap().values::<i32>().unwrap();
     let value = |at: usize, index: usize| {
@@ -107,7 +107,7 @@ fn cells_of(texts: &[bool], cells: &Cells) -> Vec<(Cell, i32)> {
     (0..cells.len()).map(|at| ((0..texts.len()).map(|index| value(at, index)).collect(), a[at])).collect()
 }
 
-/// The cells of a stream in the smallest batches that there are, and the number of these.
+/// The cells of a stream in the smallest possible batches, and the number of batches.
 fn in_batches(texts: &[bool], array: &Array, order: Layout) -> (Vec<(Cell, i32)>, usize) {
     let mut room = MemoryBudget::from_bytes(8_000);
     loop {
@@ -161,7 +161,7 @@ proptest! {
         }
         for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder] {
             let signed = texts.len() == 1 || order == Layout::GlobalOrder;
-            // Cells with equal coordinates may come in any order.
+            // Cells with equal coordinates may be in any order.
             expected.sort_by(|a, b| compare(order, signed, &a.0, &b.0).then(a.1.cmp(&b.1)));
             let settle = |mut found: Vec<(Cell, i32)>| {
                 found.chunk_by_mut(|a, b| a.0 == b.0).for_each(<[_]>::sort);

@@ -21,7 +21,7 @@ fn load(folder: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
-/// A delete file as an update of the same cells.
+/// Makes an update of the same cells from a delete file.
 fn update_of(delete: &[u8]) -> Vec<u8> {
     let tile = GenericTile::parse(delete, 0).unwrap();
     let payload = tile.decode(None, &Limits::default(), &Budget::unlimited()).unwrap();

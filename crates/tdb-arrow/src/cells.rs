@@ -1,4 +1,4 @@
-//! An Arrow array as the cells of a field: what can stay where it is stays there.
+//! An Arrow array as the cells of a field: values that need no conversion are not copied.
 
 use core::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::mapping::describe;
 use crate::options::Options;
 use crate::types::{self, Passage};
 
-/// The field that cells are for.
+/// The field that the cells belong to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
@@ -34,7 +34,7 @@ impl Target<'_> {
         Error::Null { column: self.name.to_owned(), row }
     }
 
-    /// That a column is of another type.
+    /// The error of a column that has another type.
     pub(crate) fn wrong_type(&self, given: &DataType) -> Error {
         if let Err(advice) = types::infer(given) {
             return Error::Refused { column: self.name.to_owned(), arrow: given.to_string(), advice };
@@ -52,11 +52,11 @@ impl Target<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct FieldCells {
     pub(crate) values: Buffer,
-    /// Of bytes; one more than cells.
+    /// Offsets in bytes; one more than cells.
     pub(crate) offsets: Option<ScalarBuffer<u64>>,
     pub(crate) validity: Option<Vec<u8>>,
     pub(crate) cells: usize,
-    /// Bytes of a cell, if they are of fixed size.
+    /// Bytes of a cell, if cells have a fixed size.
     pub(crate) size: Option<usize>,
 }
 
@@ -69,7 +69,7 @@ impl FieldCells {
             let keys = if values.cells == 0 { vec![0; array.len()] } else { dictionary.normalized_keys() };
             return Ok(Self { validity, ..values.gather(&keys, nulls.as_ref()) });
         }
-        // A column of another type is refused as that, whatever nulls it has.
+        // A column of another type is rejected for its type, even if it has nulls.
         let (values, offsets) = layout(array, target)?;
         let validity = target.validity(array.logical_nulls().as_ref(), array.len())?;
         let size = match target.cell_val_num {
@@ -99,7 +99,7 @@ impl FieldCells {
         self.values.as_slice().get(start..end)
     }
 
-    /// These cells, one after the other. Null ones are empty, or zero.
+    /// Copies these cells, one after the other. Null ones are empty, or zero.
     fn gather(&self, cells: &[usize], nulls: Option<&NullBuffer>) -> Self {
         let zero = vec![0; self.size.unwrap_or(0)];
         let mut values = Vec::with_capacity(cells.len().saturating_mul(zero.len()));
@@ -133,7 +133,7 @@ impl FieldCells {
 }
 
 impl Target<'_> {
-    /// A byte a cell for nullable fields; others have no nulls.
+    /// A byte per cell for nullable fields; others must have no nulls.
     fn validity(&self, nulls: Option<&NullBuffer>, cells: usize) -> Result<Option<Vec<u8>>> {
         if self.nullable {
             return Ok(Some(validity(nulls, cells)));
@@ -145,7 +145,7 @@ impl Target<'_> {
     }
 }
 
-/// A byte a cell: 0 is null.
+/// A byte per cell: 0 is null.
 pub(crate) fn validity(nulls: Option<&NullBuffer>, cells: usize) -> Vec<u8> {
     match nulls {
         Some(nulls) => nulls.iter().map(u8::from).collect(),
@@ -155,7 +155,7 @@ pub(crate) fn validity(nulls: Option<&NullBuffer>, cells: usize) -> Vec<u8> {
 
 type Layout = (Buffer, Option<ScalarBuffer<u64>>);
 
-/// Values and offsets of an array that is no dictionary.
+/// Values and offsets of an array that is not a dictionary.
 fn layout(array: &dyn Array, target: &Target<'_>) -> Result<Layout> {
     use DataType as A;
     let wrong = || target.wrong_type(array.data_type());
@@ -173,7 +173,7 @@ fn layout(array: &dyn Array, target: &Target<'_>) -> Result<Layout> {
             let binary = array.as_any().downcast_ref::<FixedSizeBinaryArray>().ok_or_else(wrong)?;
             let len = usize::try_from(*size).ok().and_then(|size| size.checked_mul(binary.len()));
             let len = len.filter(|len| *len <= binary.values().len()).ok_or_else(wrong)?;
-            // What stands behind the last cell is no cell.
+            // Bytes after the last cell belong to no cell.
             Some((binary.values().slice_with_length(0, len), None))
         }
         A::FixedSizeList(_, size) => {
@@ -211,7 +211,7 @@ fn view<T: ByteViewType>(array: &dyn Array) -> Option<Layout> {
 fn list<O: OffsetSizeTrait>(array: &dyn Array, target: &Target<'_>) -> Result<Layout> {
     let list = array.as_any().downcast_ref::<GenericListArray<O>>();
     let list = list.ok_or_else(|| target.wrong_type(array.data_type()))?;
-    // Values that no cell has may be null.
+    // Values that belong to no cell may be null.
     no_null_items(list.values(), list.nulls(), target, |item| {
         let after = list.offsets().partition_point(|start| start.as_usize() <= item);
         after.checked_sub(1).filter(|row| *row < list.len())
@@ -222,8 +222,8 @@ fn list<O: OffsetSizeTrait>(array: &dyn Array, target: &Target<'_>) -> Result<La
     Ok((flat(&values, target)?, Some(offsets)))
 }
 
-/// Offsets in bytes that begin at 0, and the bytes that they are of. Those of 64 bits that begin there and count bytes already
-/// are not copied; those of a slice are, so that nobody takes the values around it for its own.
+/// Byte offsets that begin at 0, and the bytes that they refer to. 64-bit offsets that begin at 0 and already count
+/// bytes are not copied. Offsets of a slice are copied, so that the values around it are not taken for its own.
 fn byte_offsets<O: OffsetSizeTrait>(
     offsets: &OffsetBuffer<O>,
     size: usize,
@@ -231,7 +231,7 @@ fn byte_offsets<O: OffsetSizeTrait>(
     let bytes = |offset: &O| offset.as_usize().saturating_mul(size);
     let (first, end) = (offsets.first().map_or(0, bytes), offsets.last().map_or(0, bytes));
     let rebased = if O::IS_LARGE && size == 1 && first == 0 {
-        // Arrow's are never negative, so the same bits mean the same.
+        // Arrow's offsets are never negative, so the same bits have the same meaning.
         ScalarBuffer::from(offsets.inner().inner().clone())
     } else {
         let rebased = |offset| u64::try_from(bytes(offset).saturating_sub(first)).unwrap_or(u64::MAX);
@@ -240,7 +240,7 @@ fn byte_offsets<O: OffsetSizeTrait>(
     (rebased, first..end)
 }
 
-/// Refuses a null among the values of a cell that is not null itself.
+/// Rejects a null among the values of a cell that is not null.
 fn no_null_items(
     items: &dyn Array,
     rows: Option<&NullBuffer>,

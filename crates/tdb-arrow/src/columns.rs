@@ -1,4 +1,4 @@
-//! A column of cells as an Arrow array: its values and offsets stay where they are.
+//! Converts a column of cells to an Arrow array without copying its values and offsets.
 
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
@@ -9,10 +9,10 @@ use tdb_array::Column;
 
 use crate::error::{Error, Result};
 
-/// The values of a column, taken apart.
+/// The parts of a column.
 pub(crate) struct Parts {
     pub(crate) name: String,
-    /// Type and values a cell, for errors.
+    /// Type and number of values per cell, for errors.
     pub(crate) field: String,
     /// Bytes of one value.
     size: usize,
@@ -27,7 +27,7 @@ impl Parts {
         let field = describe(&column);
         let (name, size) = (column.name.clone(), column.datatype.size());
         let (values, offsets, validity) = column.into_parts();
-        // The allocation moves behind a pointer that Arrow counts references of: nothing is copied.
+        // The allocation is owned by an object that Arrow counts references to: nothing is copied.
         let values = Buffer::from(Bytes::from_owner(values));
         Self { name, field, size, values, offsets, validity, cells }
     }
@@ -68,7 +68,7 @@ impl Parts {
         Ok(make_array(data))
     }
 
-    /// The array of all cells, as keys into these values. Keys that lead nowhere are null.
+    /// The array of all cells, as keys into these values. Keys outside the values are null.
     pub(crate) fn into_dictionary(mut self, data_type: &DataType, values: &ArrayRef) -> Result<ArrayRef> {
         let DataType::Dictionary(key, _) = data_type else { return self.into_array(data_type) };
         let inside =
@@ -90,7 +90,7 @@ impl Parts {
         Error::Length { column: self.name.clone(), cells: self.cells, field: self.field.clone() }
     }
 
-    /// Values without lists around them.
+    /// The array of values without lists.
     fn flat(&self, data_type: &DataType, len: usize, nulls: Option<NullBuffer>) -> Result<ArrayData> {
         let parts = ArrayData::builder(data_type.clone()).len(len);
         if len.checked_mul(self.size) != Some(self.values.len()) {
@@ -104,7 +104,7 @@ impl Parts {
         Ok(parts.nulls(nulls).build()?)
     }
 
-    /// Bytes as bits. What a null cell holds does not count.
+    /// Converts bytes to bits. The values of null cells do not matter.
     fn bits(&self, nulls: Option<&NullBuffer>) -> Result<Buffer> {
         let values = self.values.as_slice();
         let wrong = |(index, value): &(usize, &u8)| **value > 1 && !is_null(nulls, *index);
@@ -115,7 +115,7 @@ impl Parts {
         Ok(BooleanBuffer::collect_bool(values.len(), bit).into_inner())
     }
 
-    /// Days of 64 bits as days of 32. Those of null cells become 0 where they do not fit.
+    /// Converts days of 64 bits to days of 32 bits. Days of null cells become 0 if they do not fit.
     fn days(&self, nulls: Option<&NullBuffer>) -> Result<Buffer> {
         let days = self.values.typed_data::<i64>().iter().enumerate();
         let narrow = days.map(|(index, day)| match i32::try_from(*day) {
@@ -126,7 +126,7 @@ impl Parts {
         Ok(Buffer::from_vec(narrow.collect::<Result<Vec<i32>>>()?))
     }
 
-    /// Where cells begin and end, counted in things of `size` bytes: in place where 64 bits are wanted.
+    /// The offsets of cells, counted in units of `size` bytes: converted in place if 64 bits are wanted.
     fn offsets(&mut self, size: usize, large: bool) -> Result<Buffer> {
         let mut offsets = self.offsets.take().unwrap_or_default();
         if offsets.is_empty() {
@@ -139,7 +139,7 @@ impl Parts {
             offsets.iter_mut().for_each(|offset| *offset = offset.checked_div(size).unwrap_or(*offset));
         }
         if large {
-            // The same bits mean the same: Arrow refuses what would be negative.
+            // The same bits have the same meaning: Arrow rejects offsets that would be negative.
             return Ok(Buffer::from_vec(offsets));
         }
         let narrow = offsets.iter().map(|offset| {
@@ -149,7 +149,7 @@ impl Parts {
         Ok(Buffer::from_vec(narrow.collect::<Result<Vec<i32>>>()?))
     }
 
-    /// Names the cell that is not UTF-8, if that is why Arrow refused the column.
+    /// Finds the cell that is not UTF-8, if that is why Arrow rejected the column.
     fn why_not(&self, error: arrow_schema::ArrowError, data_type: &DataType, offsets: &Buffer) -> Error {
         let ends: Vec<usize> = match data_type {
             DataType::LargeUtf8 => {
@@ -171,7 +171,7 @@ impl Parts {
     }
 }
 
-/// Type and values a cell.
+/// Type and number of values per cell.
 fn describe(column: &Column) -> String {
     crate::mapping::describe(column.datatype, column.cell_val_num)
 }
@@ -180,7 +180,7 @@ fn is_null(nulls: Option<&NullBuffer>, index: usize) -> bool {
     nulls.is_some_and(|nulls| index < nulls.len() && nulls.is_null(index))
 }
 
-/// A bit a cell, if any cell is null.
+/// A bit per cell, if any cell is null.
 fn nulls(validity: Option<Vec<u8>>) -> Option<NullBuffer> {
     let validity = validity.filter(|validity| validity.contains(&0))?;
     let bit = |at: usize| validity.get(at).is_some_and(|valid| *valid != 0);

@@ -39,7 +39,7 @@ pub(crate) fn values(enumeration: &Enumeration, options: &Options) -> Result<Arr
     Parts::new(column, enumeration.len()).into_array(&data_type)
 }
 
-/// Which keys are below `count`; `None` if the bytes are no keys of this type.
+/// Which keys are below `count`; `None` if the bytes are not keys of this type.
 pub(crate) fn inside(key: &DataType, keys: &Buffer, count: usize) -> Option<BooleanBuffer> {
     fn of<T: ArrowNativeType + TryInto<usize>>(keys: &Buffer, count: usize) -> Option<BooleanBuffer> {
         if !keys.len().is_multiple_of(size_of::<T>()) {
@@ -96,15 +96,15 @@ pub(crate) fn enumerated(
 
 /// The keys of a dictionary whose values are those of the enumeration, in its order.
 ///
-/// Where the attribute is not nullable, a number that the enumeration does not have is read as a null over that number: it is
-/// written as it was. Another null is refused.
+/// If the attribute is not nullable, a number outside the enumeration was read as null, with the number as the key
+/// below it: it is written as that number. Any other null is rejected.
 fn as_they_are(
     keys: &dyn Array,
     nulls: Option<&NullBuffer>,
     count: usize,
     target: &Target<'_>,
 ) -> Result<FieldCells> {
-    // The keys' own nulls are looked at here.
+    // The keys' own nulls are handled here.
     let cells = FieldCells::new(keys, &Target { nullable: true, ..*target })?;
     if target.nullable {
         return Ok(FieldCells { validity: Some(validity(nulls, keys.len())), ..cells });
@@ -122,10 +122,10 @@ fn as_they_are(
     Ok(FieldCells { validity: None, ..cells })
 }
 
-/// Which numbers of the enumeration some values are.
+/// The index of some values in the enumeration.
 struct Numbers<'a> {
     numbers: Vec<Option<u64>>,
-    /// Whether they are all numbers of the enumeration, in its order.
+    /// Whether the values are exactly those of the enumeration, in its order.
     same: bool,
     enumeration: &'a Enumeration,
     target: &'a Target<'a>,
@@ -136,14 +136,14 @@ impl<'a> Numbers<'a> {
         let valid = |index| values.validity.as_ref().is_none_or(|valid| valid.get(index) != Some(&0));
         let value = |index| values.cell(index).filter(|_| valid(index));
         let count = values.len();
-        // The dictionaries of batches that came from the array are its enumeration: no need to look anything up.
+        // The dictionaries of batches that came from the array are its enumeration: nothing must be looked up.
         let same = count == enumeration.len()
             && (0..count).all(|index| valid(index) && values.cell(index) == enumeration.value(index));
         let numbers = if same {
             (0u64..).take(count).map(Some).collect()
         } else {
             let entries = (0..enumeration.len()).filter_map(|index| enumeration.value(index));
-            // Of equal values the first one counts.
+            // Of equal values the first one is used.
             let known: HashMap<&[u8], u64> =
                 entries.zip(0u64..).collect::<Vec<_>>().into_iter().rev().collect();
             (0..count).map(|index| known.get(value(index)?).copied()).collect()
@@ -151,7 +151,7 @@ impl<'a> Numbers<'a> {
         Ok(Self { numbers, same, enumeration, target })
     }
 
-    /// The cells whose values these are, by index.
+    /// The cells with these values, given by index.
     fn cells(
         &self,
         nulls: Option<&NullBuffer>,

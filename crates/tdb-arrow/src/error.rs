@@ -7,7 +7,8 @@ use thiserror::Error as ThisError;
 /// Result of a conversion.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why an array cannot become record batches, or record batches no array. Rows count from 0 in the batch.
+/// Why an array cannot become record batches, or record batches cannot become cells of an array. Rows count from 0 in
+/// the batch.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,7 +18,7 @@ pub enum Error {
     /// The schema that was inferred breaks a rule of the format.
     #[error(transparent)]
     Schema(#[from] SchemaProblem),
-    /// Arrow refuses a schema or a batch.
+    /// Arrow rejects a schema or a batch.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
     /// The format has no type for a column.
@@ -30,18 +31,18 @@ pub enum Error {
         /// What can be done about it.
         advice: &'static str,
     },
-    /// A column is of another type than its field.
+    /// A column has another type than its field.
     #[error(
-        "column {column:?} is of type {given}, and its field, {field}, takes {expected}: cast the column"
+        "column {column:?} is of type {given}, but its field ({field}) needs {expected}: cast the column"
     )]
     WrongType {
         /// The column.
         column: String,
         /// Its Arrow type.
         given: String,
-        /// The field's TileDB type, and values a cell.
+        /// The field's TileDB type, and its number of values per cell.
         field: String,
-        /// The Arrow type that the table of types gives this field.
+        /// The Arrow type of this field, according to the table of types.
         expected: String,
     },
     /// A cell of a text field is not UTF-8.
@@ -54,14 +55,14 @@ pub enum Error {
         /// The row.
         row: usize,
     },
-    /// Offsets of 32 bits cannot reach the end of a column.
+    /// 32-bit offsets cannot reach the end of a column.
     #[error(
         "column {column:?} has {len} bytes or values, too many for offsets of 32 bits: use Offsets::Large, or smaller batches"
     )]
     SmallOffsets {
         /// The column.
         column: String,
-        /// What its last offset would be.
+        /// The value that its last offset would have.
         len: u64,
     },
     /// A day does not fit `Date32`.
@@ -76,30 +77,30 @@ pub enum Error {
         /// The day.
         day: i64,
     },
-    /// A `BOOL` is neither 0 nor 1, which a bit cannot say.
+    /// A `BOOL` is neither 0 nor 1, so it does not fit in a bit.
     #[error(
-        "column {column:?}, value {index}: {value} is no truth value: read BOOL as numbers (Booleans::UInt8)"
+        "column {column:?}, value {index}: {value} is not a boolean: read BOOL as numbers (Booleans::UInt8)"
     )]
     NotBoolean {
         /// The column.
         column: String,
         /// The value, counted over all cells.
         index: usize,
-        /// What is there.
+        /// The value.
         value: u8,
     },
-    /// A column's cells do not have the size that the array's schema says.
+    /// A column's cells do not have the size that the array's schema requires.
     #[error("column {column:?} does not have the values of {cells} cells of {field}")]
     Length {
         /// The column.
         column: String,
         /// Number of cells.
         cells: usize,
-        /// The field's TileDB type, and values a cell.
+        /// The field's TileDB type, and its number of values per cell.
         field: String,
     },
-    /// A null where the field has none.
-    #[error("column {column:?}, row {row}: null, and the field is not nullable")]
+    /// A null in a field that is not nullable.
+    #[error("column {column:?}, row {row}: null, but the field is not nullable")]
     Null {
         /// The column.
         column: String,
@@ -107,7 +108,7 @@ pub enum Error {
         row: usize,
     },
     /// A null among the values of a cell.
-    #[error("column {column:?}, row {row}: null among the values of a cell, where TileDB has none")]
+    #[error("column {column:?}, row {row}: null among the values of a cell, which TileDB does not support")]
     NullItem {
         /// The column.
         column: String,
@@ -126,7 +127,7 @@ pub enum Error {
         /// The enumeration.
         enumeration: String,
     },
-    /// The values of an enumeration are needed and not there.
+    /// The values of an enumeration are needed and not available.
     #[error(
         "column {column:?}: the values of enumeration {enumeration:?} are not known: give them, or a dictionary column"
     )]
@@ -144,10 +145,10 @@ pub enum Error {
     },
     /// A schema without dimensions.
     #[error(
-        "the schema has no metadata of an array: say which columns are dimensions (SchemaOptions::dimension)"
+        "the schema has no metadata of an array: choose which columns are dimensions (SchemaOptions::dimension)"
     )]
     NoDimensions,
-    /// Metadata that this crate wrote, or another, cannot be read.
+    /// Metadata that this crate or another one wrote cannot be read.
     #[error("the metadata {key:?} cannot be read: {why}")]
     Metadata {
         /// The key.

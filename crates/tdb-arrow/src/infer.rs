@@ -1,4 +1,4 @@
-//! The schema of an array for batches that are to be written.
+//! Makes the schema of an array for batches that are to be written.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::metadata::{self, CELL_VAL_NUM, DATATYPE, ENUMERATION, NULLABLE};
 use crate::types;
 
-/// What an Arrow schema does not say of an array.
+/// The properties of an array that an Arrow schema does not contain.
 ///
 /// ```
 /// use arrow_schema::{DataType, Field, Schema};
@@ -34,7 +34,7 @@ use crate::types;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SchemaOptions {
-    /// `None`: as the metadata says.
+    /// `None`: the type in the metadata.
     array_type: Option<ArrayType>,
     dimensions: Vec<Dimension>,
     allow_duplicates: bool,
@@ -42,7 +42,7 @@ pub struct SchemaOptions {
 }
 
 impl SchemaOptions {
-    /// The array that the metadata describes.
+    /// The array that is described in the metadata.
     #[must_use]
     pub const fn stored() -> Self {
         Self { array_type: None, dimensions: Vec::new(), allow_duplicates: false, enumerations: false }
@@ -60,8 +60,8 @@ impl SchemaOptions {
         Self { array_type: Some(ArrayType::Dense), ..Self::stored() }
     }
 
-    /// Adds a dimension; the column of its name is no attribute. Where that has another type of the same numbers, as
-    /// timestamps have, the dimension takes it.
+    /// Adds a dimension; the column with its name is not an attribute. If the column has another type with the same
+    /// numbers, such as timestamps, the dimension gets that type.
     #[must_use]
     pub fn dimension(mut self, dimension: Dimension) -> Self {
         self.dimensions.push(dimension);
@@ -75,8 +75,9 @@ impl SchemaOptions {
         self
     }
 
-    /// Makes dictionaries enumerated attributes, whose values [`enumerations_of`] takes from a batch. Without this, only those
-    /// do that were enumerations of an array, and others become plain values: later batches may have other dictionaries.
+    /// Makes dictionaries enumerated attributes, whose values [`enumerations_of`] takes from a batch. Without this,
+    /// only dictionaries that were enumerations of an array become enumerated attributes; others become plain values,
+    /// because later batches may have other dictionaries.
     #[must_use]
     pub const fn enumerations(mut self) -> Self {
         self.enumerations = true;
@@ -86,14 +87,15 @@ impl SchemaOptions {
 
 /// The schema of an array for batches of an Arrow schema.
 ///
-/// Where the metadata holds the schema of an array and `options` has no dimensions, that schema is taken, and the columns say
-/// which of its attributes there are and which are new: with the same columns it is the same schema. Columns of labels and of the
-/// times of cells are no attributes. Otherwise columns become
-/// attributes by the [table of types](types), or by the metadata of each. Fields of the result are public: filters, orders and
-/// the version can be set there.
+/// If the metadata contains the schema of an array and `options` has no dimensions, that schema is used, and the
+/// columns determine which of its attributes are kept and which are new: with the same columns it is the same schema.
+/// Columns of labels and of cell timestamps are not attributes. Otherwise columns become attributes according to the
+/// [table of types](types), or to the metadata of each. Fields of the result are public: filters, orders and the
+/// version can be set there.
 ///
 /// # Errors
-/// No dimensions, a dimension without a column in a sparse array, a column whose type the format does not have, or whatever
+/// No dimensions, a dimension without a column in a sparse array, a column whose type the format does not have, or a
+/// schema that breaks any other rule of the format.
 /// rule of the format the schema breaks.
 pub fn schema_of(arrow: &Schema, options: &SchemaOptions) -> Result<ArraySchema> {
     if options.array_type.is_none() && options.dimensions.is_empty() {
@@ -118,13 +120,13 @@ pub fn schema_of(arrow: &Schema, options: &SchemaOptions) -> Result<ArraySchema>
     let is_dimension = |name: &str| options.dimensions.iter().any(|dimension| dimension.name == name);
     let columns = arrow.fields().iter().filter(|field| !is_dimension(field.name()));
     let attributes = columns.map(|field| attribute(field, options)).collect::<Result<Vec<_>>>()?;
-    // A builder wants the values of enumerations, which come with the first batch.
+    // A builder needs the values of enumerations, which arrive with the first batch.
     let plain = attributes.iter().map(|attribute| Attribute { enumeration: None, ..attribute.clone() });
     let schema = plain.fold(builder, tdb_array::schema::SchemaBuilder::attribute).build()?;
     with_enumerations(ArraySchema { attributes, ..schema })
 }
 
-/// The stored schema, with the attributes that the columns say.
+/// The stored schema, with the attributes of the columns.
 fn changed(stored: ArraySchema, arrow: &Schema, options: &SchemaOptions) -> Result<ArraySchema> {
     let column = |name: &str| arrow.field_with_name(name).ok();
     for dimension in &stored.domain.dimensions {
@@ -165,20 +167,20 @@ fn changed(stored: ArraySchema, arrow: &Schema, options: &SchemaOptions) -> Resu
     with_enumerations(schema)
 }
 
-/// Whether a column of this name is that attribute.
+/// Whether a column with this name belongs to that attribute.
 fn is_attribute(schema: &ArraySchema, attribute: &Attribute, column: &str) -> bool {
     use tdb_array::schema::FieldKind;
     let found = schema.field(column).map(|field| field.kind);
     matches!(found, Some(FieldKind::Attribute(index)) if schema.attributes.get(index) == Some(attribute))
 }
 
-/// Whether a column can be written to an attribute as it is.
+/// Whether a column can be written to an attribute without conversion.
 fn holds(attribute: &Attribute, field: &Field) -> bool {
     let enumerated = attribute.enumeration.is_some() && matches!(field.data_type(), DataType::Dictionary(..));
     enumerated || types::fits(field.data_type(), attribute.datatype, attribute.cell_val_num)
 }
 
-/// The schema, with a file for each enumeration that has none yet.
+/// The schema, with a file name for each enumeration that has none yet.
 fn with_enumerations(mut schema: ArraySchema) -> Result<ArraySchema> {
     for name in schema.attributes.iter().filter_map(|attribute| attribute.enumeration.clone()) {
         if schema.enumerations.iter().all(|known| known.name != name) {
@@ -190,7 +192,7 @@ fn with_enumerations(mut schema: ArraySchema) -> Result<ArraySchema> {
     Ok(schema)
 }
 
-/// Refuses a column that is of another type than a dimension.
+/// Rejects a column whose type differs from that of a dimension.
 fn require(field: &Field, datatype: Datatype, cell_val_num: CellValNum) -> Result<()> {
     if types::fits(field.data_type(), datatype, cell_val_num) {
         return Ok(());
@@ -199,7 +201,7 @@ fn require(field: &Field, datatype: Datatype, cell_val_num: CellValNum) -> Resul
     Err(target.wrong_type(field.data_type()))
 }
 
-/// The dimension, of the type of its column where both are stored alike.
+/// The dimension, with the type of its column if both are stored in the same way.
 fn fitted(dimension: &Dimension, field: &Field) -> Result<Dimension> {
     let mut dimension = dimension.clone();
     let (datatype, cell_val_num) = column_type(field, field.data_type())?;
@@ -211,7 +213,7 @@ fn fitted(dimension: &Dimension, field: &Field) -> Result<Dimension> {
     Ok(dimension)
 }
 
-/// The type of a column's field: what its metadata says, if that fits, or what the table says.
+/// The type of a column's field: the one in its metadata, if that fits, otherwise the one in the table.
 fn column_type(field: &Field, arrow: &DataType) -> Result<(Datatype, CellValNum)> {
     let said = metadata::type_of(field.metadata(), DATATYPE, CELL_VAL_NUM)?;
     if let Some((datatype, count)) = said.filter(|(datatype, count)| types::fits(arrow, *datatype, *count)) {
@@ -240,12 +242,12 @@ fn attribute(field: &Field, options: &SchemaOptions) -> Result<Attribute> {
     Ok(Attribute { enumeration, ..attribute })
 }
 
-/// The enumerations of an array that is to be made, from the dictionaries of a batch: give them to
+/// The enumerations of an array that is to be created, from the dictionaries of a batch: pass them to
 /// [`WriteOptions::enumeration`](tdb_array::WriteOptions::enumeration) and to [`Mapping::new`](crate::Mapping::new).
 ///
 /// # Errors
-/// An enumerated attribute whose column is no dictionary, a null or a value twice among the values of one, or a type that the
-/// format does not have.
+/// An enumerated attribute whose column is not a dictionary, a dictionary with a null or a repeated value, or a type
+/// that the format does not have.
 pub fn enumerations_of(batch: &RecordBatch, schema: &ArraySchema) -> Result<Vec<Enumeration>> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();

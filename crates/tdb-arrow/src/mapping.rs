@@ -1,4 +1,4 @@
-//! One array and Arrow: its schema, its cells, and batches that are to become cells of it.
+//! The mapping between one array and Arrow: its schema, its cells, and batches that become its cells.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::options::{Enumerations, Options};
 use crate::{dictionary, metadata, types};
 
-/// The field of sparse arrays that says when each cell was written.
+/// The field of sparse arrays with the time when each cell was written.
 const TIMESTAMPS: &str = "__timestamps";
 
-/// How one array and Arrow go together: made once, used for many batches. Clones are cheap.
+/// The mapping between one array and Arrow: made once, used for many batches. Clones are cheap.
 ///
 /// ```
 /// use arrow_array::cast::AsArray;
@@ -40,7 +40,7 @@ pub struct Mapping {
     enumerations: Arc<HashMap<String, Known>>,
 }
 
-/// An enumeration, and its values as an array unless nobody wants them.
+/// An enumeration, and its values as an array if they are needed.
 #[derive(Clone, Debug)]
 struct Known {
     enumeration: Enumeration,
@@ -48,7 +48,7 @@ struct Known {
 }
 
 impl Mapping {
-    /// Of an open array. Reads the enumerations of all attributes.
+    /// The mapping of an open array. Reads the enumerations of all attributes.
     ///
     /// # Errors
     /// A missing or damaged enumeration, or one whose text is not UTF-8.
@@ -58,7 +58,7 @@ impl Mapping {
         Self::of_fields(array, &names, options)
     }
 
-    /// Of an open array, for these fields only: enumerations of others are not read.
+    /// The mapping of an open array, for these fields only: enumerations of others are not read.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -66,7 +66,7 @@ impl Mapping {
         Self::new(array.schema(), enumerations(array, fields)?, options)
     }
 
-    /// Of an array with this schema and these enumerations, wherever it is, or that is still to be made.
+    /// The mapping of an array with this schema and these enumerations, which may be anywhere, or may not exist yet.
     ///
     /// # Errors
     /// An enumeration whose text is not UTF-8.
@@ -96,8 +96,9 @@ impl Mapping {
         self.options
     }
 
-    /// The Arrow schema of these fields: dimensions, attributes, labels, `__timestamps`. Its metadata says what Arrow cannot
-    /// ([`metadata`]), so that [`schema_of`](crate::schema_of) gives the same array schema again.
+    /// The Arrow schema of these fields: dimensions, attributes, labels, `__timestamps`. Its metadata contains what
+    /// Arrow cannot represent ([`metadata`]), so that [`schema_of`](crate::schema_of) returns the same array schema
+    /// again.
     ///
     /// # Errors
     /// A field that the array does not have.
@@ -125,16 +126,17 @@ impl Mapping {
         self.arrow_schema(self.schema.fields().map(|field| field.name))
     }
 
-    /// Cells as a batch: values and offsets are not copied, unless the table of types says so.
+    /// Converts cells to a batch: values and offsets are not copied, except for types that the table of types marks
+    /// as copied.
     ///
     /// # Errors
-    /// Text that is not UTF-8, and whatever else the type that was chosen with [`Options`] cannot hold.
+    /// Text that is not UTF-8, or another value that the type chosen with [`Options`] cannot represent.
     pub fn record_batch(&self, cells: Cells) -> Result<RecordBatch> {
         let schema = self.schema_of_cells(&cells)?;
         self.record_batch_of(cells, &schema)
     }
 
-    /// The schema of the batch that these cells become.
+    /// The schema of the batch that these cells are converted to.
     pub(crate) fn schema_of_cells(&self, cells: &Cells) -> Result<SchemaRef> {
         let columns = cells.columns().iter();
         let fields: Vec<Field> =
@@ -142,7 +144,7 @@ impl Mapping {
         Ok(Arc::new(Schema::new_with_metadata(fields, metadata::of_schema(&self.schema)?)))
     }
 
-    /// Cells as a batch of this schema, which is theirs.
+    /// Converts cells to a batch with this schema, which must be that of the cells.
     pub(crate) fn record_batch_of(&self, cells: Cells, schema: &SchemaRef) -> Result<RecordBatch> {
         let rows = cells.len();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -158,12 +160,13 @@ impl Mapping {
         Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
     }
 
-    /// A batch as cells of this array, to be given to a write or a stream. Columns stay where they are, as far as the table of
-    /// types says so. Dimensions of dense arrays are left out: the caller says which range the cells are for.
+    /// Converts a batch to cells of this array, for a write or a stream. Columns are not copied, except for types
+    /// that the table of types marks as copied. Dimensions of dense arrays are left out: the caller passes the range
+    /// of the cells to the write.
     ///
     /// # Errors
-    /// A column that the array does not have, one of a type that its field does not take, a null where there may be none, or
-    /// a value that an enumeration does not have.
+    /// A column that the array does not have, one whose type does not fit its field, a null in a field that is not
+    /// nullable, or a value that an enumeration does not have.
     pub fn write_batch(&self, batch: &RecordBatch) -> Result<ArrowCells> {
         let dense = self.schema.array_type == ArrayType::Dense;
         let mut columns = Vec::with_capacity(batch.num_columns());
@@ -184,7 +187,7 @@ impl Mapping {
         Ok(ArrowCells { columns, rows: batch.num_rows() })
     }
 
-    /// Gives the batches of a reader to a stream, one after the other, and returns the number of cells.
+    /// Passes the batches of a reader to a stream, one after the other, and returns the number of cells.
     ///
     /// ```no_run
     /// # fn example(mapping: tdb_arrow::Mapping, writer: tdb_array::ArrayWriter, reader: impl arrow_array::RecordBatchReader)
@@ -212,7 +215,8 @@ impl Mapping {
         Ok(cells)
     }
 
-    /// The cells of one column. A column of an enumerated attribute has the numbers, or the values that they stand for.
+    /// The cells of one column. A column of an enumerated attribute contains the stored numbers, or the values of the
+    /// enumeration.
     fn field_cells(&self, array: &ArrayRef, target: &Target<'_>) -> Result<FieldCells> {
         let attribute = self.schema.attribute(target.name);
         let enumeration = attribute.and_then(|attribute| attribute.enumeration.as_ref());
@@ -274,11 +278,11 @@ pub(crate) fn enumerations(array: &Array, fields: &[&str]) -> Result<Vec<Enumera
     Ok(found)
 }
 
-/// A field's type in the words of the format.
+/// A field's type in the terms of the format, for messages.
 pub(crate) fn describe(datatype: Datatype, cell_val_num: CellValNum) -> String {
     match cell_val_num {
         CellValNum::ONE => datatype.name().to_owned(),
-        CellValNum::Fixed(count) => format!("{count} {datatype} a cell"),
+        CellValNum::Fixed(count) => format!("{count} {datatype} per cell"),
         CellValNum::Var => format!("{datatype} of variable length"),
     }
 }
@@ -303,7 +307,7 @@ impl ArrowCells {
         self.rows == 0
     }
 
-    /// The columns, as writes and streams take them.
+    /// The columns, in the form that writes and streams take.
     #[must_use]
     pub fn columns(&self) -> Vec<WriteColumn<'_>> {
         self.columns.iter().map(|(name, cells)| cells.column(name)).collect()

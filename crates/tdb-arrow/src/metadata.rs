@@ -1,4 +1,4 @@
-//! What Arrow cannot say, as metadata of schemas and fields.
+//! Stores what Arrow cannot represent as metadata of schemas and fields.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use crate::error::{Error, Result};
 
 /// In the metadata of a schema: the array's schema, as the format stores it at its version, in hexadecimal digits.
 pub const SCHEMA: &str = "tdb:schema";
-/// In the metadata of a field: its datatype, by the name of the specification.
+/// In the metadata of a field: the name of its datatype in the specification.
 pub const DATATYPE: &str = "tdb:datatype";
-/// In the metadata of a field: its number of values a cell, or `var`.
+/// In the metadata of a field: its number of values per cell, or `var`.
 pub const CELL_VAL_NUM: &str = "tdb:cell_val_num";
 /// In the metadata of a field: `dimension`, `attribute`, `label` or, for `__timestamps`, `timestamps`.
 pub const KIND: &str = "tdb:kind";
-/// In the metadata of a field: `true` or `false`. Arrow's own flag is also set where a dictionary may lack a key.
+/// In the metadata of a field: `true` or `false`. Arrow's own flag is also set if a dictionary may lack a key.
 pub const NULLABLE: &str = "tdb:nullable";
 /// In the metadata of a field: the name of its enumeration.
 pub const ENUMERATION: &str = "tdb:enumeration";
-/// In the metadata of a field: whether the order of its enumeration's values means something.
+/// In the metadata of a field: whether the order of its enumeration's values has a meaning.
 pub const ENUMERATION_ORDERED: &str = "tdb:enumeration_ordered";
 /// In the metadata of a field: the datatype of its enumeration's values.
 pub const ENUMERATION_DATATYPE: &str = "tdb:enumeration_datatype";
@@ -29,7 +29,7 @@ pub const ENUMERATION_CELL_VAL_NUM: &str = "tdb:enumeration_cell_val_num";
 /// Metadata of Arrow.
 pub(crate) type Metadata = HashMap<String, String>;
 
-/// The metadata that holds a schema.
+/// The metadata that contains a schema.
 pub(crate) fn of_schema(schema: &ArraySchema) -> Result<Metadata> {
     let bytes = schema.to_bytes(schema.version);
     let bytes = bytes.map_err(|error| Error::Metadata { key: SCHEMA.to_owned(), why: error.to_string() })?;
@@ -37,7 +37,7 @@ pub(crate) fn of_schema(schema: &ArraySchema) -> Result<Metadata> {
     Ok(Metadata::from([(SCHEMA.to_owned(), hex)]))
 }
 
-/// The schema that metadata holds, if it holds one.
+/// The schema in the metadata, if there is one.
 pub(crate) fn schema(metadata: &Metadata) -> Result<Option<ArraySchema>> {
     let Some(hex) = metadata.get(SCHEMA) else { return Ok(None) };
     let wrong = |why: String| Error::Metadata { key: SCHEMA.to_owned(), why };
@@ -47,11 +47,11 @@ pub(crate) fn schema(metadata: &Metadata) -> Result<Option<ArraySchema>> {
         _ => None,
     };
     let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
-    let bytes = bytes.ok_or_else(|| wrong("it has other characters than hexadecimal digits".to_owned()))?;
+    let bytes = bytes.ok_or_else(|| wrong("it has characters that are not hexadecimal digits".to_owned()))?;
     ArraySchema::parse(&bytes).map(Some).map_err(|error| wrong(error.to_string()))
 }
 
-/// Type and values a cell.
+/// Type and number of values per cell.
 pub(crate) fn of_field(kind: &str, datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -> Metadata {
     Metadata::from([
         (KIND.to_owned(), kind.to_owned()),
@@ -61,7 +61,7 @@ pub(crate) fn of_field(kind: &str, datatype: Datatype, cell_val_num: CellValNum,
     ])
 }
 
-/// What is said of a field's enumeration.
+/// Adds the metadata of a field's enumeration.
 pub(crate) fn put_enumeration(metadata: &mut Metadata, name: &str, enumeration: Option<&Enumeration>) {
     metadata.insert(ENUMERATION.to_owned(), name.to_owned());
     if let Some(enumeration) = enumeration {
@@ -71,7 +71,7 @@ pub(crate) fn put_enumeration(metadata: &mut Metadata, name: &str, enumeration: 
     }
 }
 
-/// A datatype and values a cell under these keys, if both are there.
+/// The datatype and the number of values per cell under these keys, if both are there.
 pub(crate) fn type_of(
     metadata: &Metadata,
     datatype: &str,
@@ -81,15 +81,16 @@ pub(crate) fn type_of(
         return Ok(None);
     };
     let wrong = |key: &str, why: &str| Error::Metadata { key: key.to_owned(), why: why.to_owned() };
-    let found = Datatype::from_name(name).ok_or_else(|| wrong(datatype, "it names no datatype"))?;
+    let found =
+        Datatype::from_name(name).ok_or_else(|| wrong(datatype, "it is not the name of a datatype"))?;
     let count = match count.as_str() {
         "var" => Some(CellValNum::Var),
         count => count.parse().ok().and_then(CellValNum::from_code),
     };
-    Ok(Some((found, count.ok_or_else(|| wrong(cell_val_num, "it is no number of values a cell"))?)))
+    Ok(Some((found, count.ok_or_else(|| wrong(cell_val_num, "it is not a number of values per cell"))?)))
 }
 
-/// A truth value under this key, if it is there.
+/// The boolean under this key, if it is there.
 pub(crate) fn flag(metadata: &Metadata, key: &str) -> Option<bool> {
     metadata.get(key).and_then(|value| value.parse().ok())
 }

@@ -1,4 +1,4 @@
-//! What a caller can choose.
+//! The options of a conversion.
 
 /// How arrays become record batches.
 ///
@@ -74,10 +74,11 @@ impl Options {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Offsets {
-    /// 64 bits: `LargeUtf8`, `LargeBinary`, `LargeList`. Those of the array, not copied.
+    /// 64 bits: `LargeUtf8`, `LargeBinary`, `LargeList`. The offsets of the array, not copied.
     #[default]
     Large,
-    /// 32 bits: `Utf8`, `Binary`, `List`, for software that knows no others. A column of more than 2 GiB fails.
+    /// 32 bits: `Utf8`, `Binary`, `List`, for software that does not support the large types. A column of more than 2
+    /// GiB fails.
     Small,
 }
 
@@ -88,7 +89,7 @@ pub enum Text {
     /// `LargeUtf8`: a cell that is not UTF-8 fails.
     #[default]
     Utf8,
-    /// `LargeBinary`: whatever bytes there are.
+    /// `LargeBinary`: any bytes.
     Binary,
 }
 
@@ -99,7 +100,7 @@ pub enum Chars {
     /// `LargeBinary`.
     #[default]
     Binary,
-    /// `LargeUtf8`, for arrays that keep text in `CHAR`: a cell that is not UTF-8 fails.
+    /// `LargeUtf8`, for arrays that store text in `CHAR`: a cell that is not UTF-8 fails.
     Utf8,
 }
 
@@ -107,7 +108,7 @@ pub enum Chars {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Days {
-    /// `Int64`, as they are stored: also those that `Date32` cannot hold, of which "not a time", the fill value, is one.
+    /// `Int64`, the stored values: including those that do not fit in `Date32`, such as "not a time", the fill value.
     #[default]
     Int64,
     /// `Date32`, copied: a day that does not fit fails.
@@ -118,10 +119,10 @@ pub enum Days {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Booleans {
-    /// `Boolean`, a bit a value, copied: a value other than 0 and 1 fails.
+    /// `Boolean`, one bit per value, copied: a value other than 0 and 1 fails.
     #[default]
     Bits,
-    /// `UInt8`, as they are stored.
+    /// `UInt8`, the stored values.
     UInt8,
 }
 

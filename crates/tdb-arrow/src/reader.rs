@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::mapping::Mapping;
 use crate::options::Options;
 
-/// The batches of a query, for whatever reads Arrow.
+/// The batches of a query, for any software that reads Arrow.
 ///
-/// Each is as large as the query's memory budget allows ([`Read::memory`], [`Read::batch_memory`]); parts without cells are
-/// left out. After an error there are no more.
+/// Each is as large as the query's memory budget allows ([`Read::memory`], [`Read::batch_memory`]); parts without
+/// cells are left out. After an error there are no more batches.
 ///
 /// ```
 /// use arrow_array::RecordBatchReader;
@@ -27,7 +27,7 @@ use crate::options::Options;
 /// ```
 ///
 /// # Errors
-/// A query that does not fit the array, and what reading its first batch says.
+/// A query that does not fit the array, and errors of reading its first batch.
 pub fn batches(read: Read, options: Options) -> Result<BatchReader> {
     let array = read.array().clone();
     BatchReader::new(&array, read.batches()?, options)
@@ -39,18 +39,18 @@ pub fn batches(read: Read, options: Options) -> Result<BatchReader> {
 pub struct BatchReader {
     mapping: Mapping,
     schema: SchemaRef,
-    /// The batch that told the schema.
+    /// The first batch, which determines the schema.
     first: Option<Cells>,
     batches: Option<Batches>,
 }
 
 impl BatchReader {
-    /// Over batches of this array that are about to be read.
+    /// Reads batches of this array that have not been started.
     ///
     /// # Errors
-    /// What reading the first batch says, and a missing or damaged enumeration.
+    /// Errors of reading the first batch, and a missing or damaged enumeration.
     pub fn new(array: &Array, mut batches: Batches, options: Options) -> Result<Self> {
-        // A query has a batch even if it has no cells.
+        // A query has at least one batch, even if it has no cells.
         let first = batches.next().transpose()?;
         let mapping = match &first {
             Some(cells) => mapping(array, cells, options)?,
@@ -63,7 +63,7 @@ impl BatchReader {
         Ok(Self { mapping, schema, first, batches: Some(batches) })
     }
 
-    /// How the array and Arrow go together here.
+    /// The mapping between the array and Arrow.
     #[must_use]
     pub const fn mapping(&self) -> &Mapping {
         &self.mapping
@@ -104,7 +104,7 @@ impl RecordBatchReader for BatchReader {
     }
 }
 
-/// Of an array, for the columns of some cells.
+/// The mapping of an array, for the columns of some cells.
 fn mapping(array: &Array, cells: &Cells, options: Options) -> Result<Mapping> {
     let names: Vec<&str> = cells.columns().iter().map(|column| column.name.as_str()).collect();
     Mapping::of_fields(array, &names, options)

@@ -1,4 +1,4 @@
-//! Queries as streams of record batches, for callers that await them.
+//! Asynchronous queries as streams of record batches.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -12,11 +12,11 @@ use crate::error::Result;
 use crate::mapping::{self, Mapping};
 use crate::options::Options;
 
-/// The batches of a query, for a caller that awaits each: [`Read::batches_async`] as record batches. The first one is awaited
-/// here, because it tells the schema.
+/// The batches of a query, asynchronously: [`Read::batches_async`] as record batches. The first batch is awaited
+/// here, because it determines the schema.
 ///
 /// # Errors
-/// A query that does not fit the array, and what reading its first batch says.
+/// A query that does not fit the array, and errors of reading its first batch.
 pub async fn batches_async(read: Read, options: Options) -> Result<AsyncBatchReader> {
     let array = read.array().clone();
     let mut batches = read.batches_async();
@@ -39,7 +39,7 @@ async fn of_fields(array: &Array, fields: Vec<String>, options: Options) -> Resu
 }
 
 impl Mapping {
-    /// [`Self::of`], for a caller that awaits it: also of an array that was opened so.
+    /// [`Self::of`], asynchronously: also for an array that was opened asynchronously.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -49,13 +49,13 @@ impl Mapping {
     }
 }
 
-/// A stream of record batches over a query: made by [`batches_async`]. After an error there are no more. Dropping it ends the
-/// query.
+/// A stream of record batches over a query: made by [`batches_async`]. After an error there are no more batches.
+/// Dropping it ends the query.
 #[must_use = "batches are read as the stream is polled"]
 pub struct AsyncBatchReader {
     mapping: Mapping,
     schema: SchemaRef,
-    /// The batch that told the schema.
+    /// The first batch, which determines the schema.
     first: Option<Cells>,
     batches: Option<AsyncBatches>,
 }

@@ -1,6 +1,6 @@
-//! THE table of types: what each TileDB datatype is in Arrow, and the other way round.
+//! The table of types: the Arrow type of each TileDB datatype, and the reverse.
 //!
-//! [`rows`] and [`arrow_rows`] are what the page `docs/tables/arrow.md` is made of.
+//! The page `docs/tables/arrow.md` is made from [`rows`] and [`arrow_rows`].
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use tdb_array::{CellValNum, Datatype};
 
 use crate::options::{Booleans, Chars, Days, Offsets, Options, Text};
 
-/// Name of the values of lists.
+/// Name of the values in lists.
 const ITEM: &str = "item";
 
-/// What one value of a datatype is in Arrow.
+/// The Arrow form of one value of a datatype.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
-    /// A number of the same size, stored alike.
+    /// A number of the same size, stored in the same way.
     Number(DataType),
     /// A bit.
     Boolean,
     /// A byte of UTF-8.
     Text,
-    /// A byte of anything.
+    /// An arbitrary byte.
     Byte,
 }
 
-/// The table: each datatype, what one value of it is, and a remark.
+/// The table: for each datatype, the form of one value, and a remark.
 const fn value(datatype: Datatype) -> (Value, &'static str) {
     use DataType as A;
     use Datatype as D;
     const WIDE: &str = "UTF-16 and UTF-32 code units; Arrow has UTF-8 only";
-    const UNIT: &str = "Arrow lacks the unit, which `tdb:datatype` names";
+    const UNIT: &str = "Arrow does not have this unit; `tdb:datatype` names it";
     let (data_type, remark) = match datatype {
         D::Int8 => (A::Int8, ""),
         D::Uint8 => (A::UInt8, ""),
@@ -66,7 +66,7 @@ const fn value(datatype: Datatype) -> (Value, &'static str) {
         | D::TimePs
         | D::TimeFs
         | D::TimeAs => (A::Int64, UNIT),
-        D::Bool => return (Value::Boolean, "copied: a bit a value; `Booleans::UInt8` does not copy"),
+        D::Bool => return (Value::Boolean, "copied: one bit per value; `Booleans::UInt8` does not copy"),
         D::StringAscii | D::StringUtf8 => {
             return (Value::Text, "checked to be UTF-8; `Text::Binary`: LargeBinary");
         }
@@ -76,7 +76,8 @@ const fn value(datatype: Datatype) -> (Value, &'static str) {
     (Value::Number(data_type), remark)
 }
 
-/// What the values of this datatype are where each of them is a value of an Arrow array; `None` if they are bytes.
+/// The Arrow type of the values of this datatype, if each of them is a value of an Arrow array; `None` if they are
+/// bytes.
 fn number(datatype: Datatype, options: &Options) -> Option<DataType> {
     match value(datatype).0 {
         Value::Number(_) if datatype == Datatype::DatetimeDay && options.days == Days::Date32 => {
@@ -89,7 +90,7 @@ fn number(datatype: Datatype, options: &Options) -> Option<DataType> {
     }
 }
 
-/// Whether values are bytes that make up texts or blobs.
+/// Whether values are bytes that form texts or blobs.
 pub(crate) fn is_bytes(datatype: Datatype) -> bool {
     matches!(value(datatype).0, Value::Text | Value::Byte)
 }
@@ -112,7 +113,7 @@ pub(crate) fn data_type(datatype: Datatype, cell_val_num: CellValNum, options: &
     };
     match (number(datatype, options), cell_val_num) {
         (Some(number), CellValNum::ONE) => number,
-        // No schema has cells of as many values as need more than 31 bits.
+        // No schema has cells with so many values that the count needs more than 31 bits.
         (Some(number), CellValNum::Fixed(count)) => list(number, i32::try_from(count.get()).ok()),
         (Some(number), CellValNum::Var) => list(number, None),
         (None, CellValNum::Fixed(count)) => {
@@ -127,24 +128,24 @@ pub(crate) fn data_type(datatype: Datatype, cell_val_num: CellValNum, options: &
     }
 }
 
-/// How the values of an Arrow array become those of a field.
+/// How the values of an Arrow array are converted to those of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// As they are.
+    /// Without conversion.
     Same,
     /// From 32 to 64 bits.
     Widened,
-    /// A byte a bit.
+    /// A byte per bit.
     Unpacked,
 }
 
-/// How values of an Arrow type become values of a datatype; `None` if they do not.
+/// How values of an Arrow type are converted to values of a datatype; `None` if they cannot be.
 pub(crate) fn passage(arrow: &DataType, datatype: Datatype) -> Option<Passage> {
     use DataType as A;
     let own = infer_value(arrow).ok();
     let same_stored = || {
         let physical = own.filter(|own| matches!(value(*own).0, Value::Number(_)))?.physical();
-        // Plain integers fit everything that is stored as such, with the same sign: days, code units, bytes.
+        // Plain integers fit every datatype that is stored as integers with the same sign: days, code units, bytes.
         let one_byte = is_bytes(datatype) && matches!(arrow, A::Int8 | A::UInt8);
         let plain = arrow.is_integer() && (physical == datatype.physical() || one_byte);
         plain.then_some(Passage::Same)
@@ -161,7 +162,7 @@ pub(crate) fn passage(arrow: &DataType, datatype: Datatype) -> Option<Passage> {
 /// The datatype for single values of an Arrow type.
 ///
 /// # Errors
-/// What to do about a type that has none.
+/// Advice for a type that has none.
 fn infer_value(arrow: &DataType) -> Result<Datatype, &'static str> {
     use DataType as A;
     use Datatype as D;
@@ -196,12 +197,12 @@ fn infer_value(arrow: &DataType) -> Result<Datatype, &'static str> {
         A::Interval(_) => return Err("cast it to Duration"),
         A::RunEndEncoded(..) => return Err("expand it to a plain column"),
         A::Struct(_) => return Err("make each of its fields a column"),
-        A::Null => return Err("leave it out, or cast it to the type that it is to have"),
+        A::Null => return Err("leave it out, or cast it to the type that it should have"),
         A::ListView(_) | A::LargeListView(_) => return Err("cast it to LargeList"),
         A::List(_) | A::LargeList(_) | A::FixedSizeList(..) => {
             return Err("cells are lists of numbers: flatten the inner lists");
         }
-        _ => return Err("a cell has one value, or a list of numbers: make it other columns"),
+        _ => return Err("a cell has one value, or a list of numbers: split it into several columns"),
     })
 }
 
@@ -209,15 +210,15 @@ fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "utc" | "Z" | "Etc/UTC" | "+00:00" | "-00:00" | "+0000" | "+00")
 }
 
-/// The datatype of a new field for an Arrow type, and how many values a cell has. Dictionaries are not meant here.
+/// The datatype of a new field for an Arrow type, and its number of values per cell. Not for dictionaries.
 ///
 /// # Errors
-/// What to do about a type that has none.
+/// Advice for a type that has none.
 pub(crate) fn infer(arrow: &DataType) -> Result<(Datatype, CellValNum), &'static str> {
     use DataType as A;
     let fixed = |count: i32| {
         let count = u32::try_from(count).ok().and_then(CellValNum::from_code);
-        count.filter(|count| !count.is_var()).ok_or("cells have at least one value")
+        count.filter(|count| !count.is_var()).ok_or("cells must have at least one value")
     };
     Ok(match arrow {
         A::Utf8 | A::LargeUtf8 | A::Utf8View => (Datatype::StringUtf8, CellValNum::Var),
@@ -229,7 +230,7 @@ pub(crate) fn infer(arrow: &DataType) -> Result<(Datatype, CellValNum), &'static
     })
 }
 
-/// Whether a column of an Arrow type can become a field. Dictionaries count as their values.
+/// Whether a column of an Arrow type can become a field. Dictionaries are treated like their values.
 pub(crate) fn fits(arrow: &DataType, datatype: Datatype, cell_val_num: CellValNum) -> bool {
     use DataType as A;
     let item = |item: &Field| passage(item.data_type(), datatype).is_some();
@@ -257,13 +258,13 @@ pub(crate) fn fits(arrow: &DataType, datatype: Datatype, cell_val_num: CellValNu
 pub struct Row {
     /// The datatype.
     pub datatype: Datatype,
-    /// One value a cell.
+    /// The type for one value per cell.
     pub one: DataType,
-    /// Several values a cell: two, say.
+    /// The type for several values per cell: here two.
     pub several: DataType,
-    /// Cells of variable length.
+    /// The type for cells of variable length.
     pub variable: DataType,
-    /// What else there is to say.
+    /// Further information.
     pub remark: &'static str,
 }
 
@@ -280,8 +281,8 @@ pub fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// The table from Arrow to TileDB, for a new field without metadata: an Arrow type, and its datatype and values a cell, or what
-/// to do instead.
+/// The table from Arrow to TileDB, for a new field without metadata: an Arrow type, and its datatype and number of
+/// values per cell, or what to do instead.
 pub fn arrow_rows() -> impl Iterator<Item = (DataType, Result<(Datatype, CellValNum), &'static str>)> {
     use DataType as A;
     use arrow_schema::IntervalUnit;

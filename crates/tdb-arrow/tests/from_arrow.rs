@@ -1,4 +1,4 @@
-//! Record batches of every type, into arrays and back: also slices, nulls, dictionaries, and what is refused.
+//! Record batches of every type, into arrays and back: also slices, nulls, dictionaries, and what is rejected.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -19,7 +19,7 @@ use tdb_arrow::{
     Days, Enumerations, Error, Mapping, Offsets, Options, SchemaOptions, enumerations_of, schema_of,
 };
 
-/// A batch of a column `a`, and keys beside it that keep its order.
+/// A batch of a column `a`, and a column of keys that keep its order.
 fn batch(column: impl Array + 'static, nullable: bool) -> RecordBatch {
     let keys: StringArray = (0..column.len()).map(|row| Some(format!("{row:04}"))).collect();
     let columns: [(&str, ArrayRef, bool); 2] =
@@ -31,7 +31,7 @@ fn inferred(batch: &RecordBatch) -> Result<ArraySchema, Error> {
     schema_of(batch.schema_ref(), &SchemaOptions::sparse().dimension(Dimension::string("key")))
 }
 
-/// Writes the batch into an array of its own, and reads column `a` of it.
+/// Writes the batch into a new array, and reads column `a` of it.
 fn through(batch: &RecordBatch, options: Options) -> Result<ArrayRef, Error> {
     let schema = inferred(batch)?;
     let array = written(batch, &schema, enumerations_of(batch, &schema)?)?;
@@ -39,7 +39,7 @@ fn through(batch: &RecordBatch, options: Options) -> Result<ArrayRef, Error> {
     Ok(Mapping::of(&array, options)?.record_batch(cells)?.column(0).clone())
 }
 
-/// That a column comes back as another one.
+/// Asserts that a column is read back as `expected`.
 fn comes_back(given: impl Array + 'static, expected: &dyn Array) {
     let nullable = given.is_nullable();
     let given = batch(given, nullable);
@@ -104,7 +104,7 @@ fn what_the_format_stores_otherwise_comes_back_as_that() {
     same(FixedSizeBinaryArray::try_from_iter([[1u8, 2, 3], [4, 5, 6]].into_iter()).unwrap());
 }
 
-/// Three cells of lists: values, none, null.
+/// Three cells of lists: with values, empty, null.
 fn lists<O: OffsetSizeTrait>(nullable_items: bool) -> GenericListArray<O> {
     let item = Field::new("item", DataType::Int32, nullable_items);
     let mut lists = builder::GenericListBuilder::<O, _>::new(Int32Builder::new()).with_field(item);
@@ -225,7 +225,7 @@ fn columns_of_another_type_or_without_a_field_are_refused_by_name() {
     let schema = sparse(vec![Attribute::new("a", Datatype::Int32, CellValNum::ONE)]);
     for column in [
         Arc::new(Int64Array::from(vec![1])) as ArrayRef,
-        // The same bits would be another number.
+        // The same bits would be a different number.
         Arc::new(UInt32Array::from(vec![u32::MAX])),
         Arc::new(Float32Array::from(vec![1.0])),
         Arc::new(StringArray::from(vec!["1"])),
@@ -338,7 +338,7 @@ fn a_dictionary_becomes_an_enumeration_on_request_and_its_values_otherwise() {
     assert_eq!(numbers.column(0).as_primitive::<Int8Type>(), colours.keys());
 }
 
-/// An array with an enumerated attribute of these values, and a mapping of it.
+/// An array with an enumerated attribute that has three colours as values, and a mapping of it.
 fn coloured(nullable: bool) -> (ArraySchema, Mapping) {
     let colours: DictionaryArray<Int8Type> = ["red", "green", "blue"].into_iter().collect();
     let batch = batch(colours, nullable);
@@ -388,7 +388,7 @@ fn a_number_that_an_enumeration_does_not_have_is_null_in_arrow_and_comes_back_as
     assert_eq!(nulls, [false, true, true, false]);
     let again = written(&arrow, &schema, enumerations).unwrap();
     assert_eq!(read(&again).field("a").unwrap().values::<i8>().unwrap(), [1, -7, 3, 0]);
-    // A null over a number that it has is nobody's way to say nothing.
+    // A null over a number of the enumeration is not allowed.
     let null: DictionaryArray<Int8Type> = DictionaryArray::new(
         Int8Array::from(vec![Some(0), None]),
         Arc::new(LargeStringArray::from(vec!["red", "green", "blue"])),
@@ -409,7 +409,7 @@ fn a_changed_batch_of_an_array_keeps_what_is_known_of_its_columns() {
     assert_eq!(schema.attributes.len(), 2);
     assert_eq!(schema.attribute("a"), array.schema().attribute("a"));
     assert_eq!(schema.attribute("twice").unwrap().datatype, Datatype::DatetimeSec);
-    // Another type makes it another attribute; a dense array's dimensions need no column.
+    // With another type it becomes another attribute; a dense array's dimensions need no column.
     let other = vec![Field::new("a", DataType::Float64, false)];
     let other = Schema::new_with_metadata(other, arrow.metadata().clone());
     let schema = schema_of(&other, &SchemaOptions::stored()).unwrap();
@@ -442,7 +442,7 @@ fn schemas_without_dimensions_and_damaged_metadata_are_refused() {
     assert!(field("tdb:datatype", "INT32").is_ok());
     assert!(matches!(field("tdb:datatype", "INT33"), Err(Error::Metadata { .. })));
     assert!(matches!(field("tdb:cell_val_num", "0"), Err(Error::Metadata { .. })));
-    // Metadata that no longer fits the column is not believed.
+    // Metadata that no longer fits the column is ignored.
     assert_eq!(field("tdb:datatype", "FLOAT64").unwrap().attribute("a").unwrap().datatype, Datatype::Int32);
 }
 

@@ -13,18 +13,18 @@ use tdb_array::schema::{Filter, FormatVersion};
 use tdb_array::{Array, ArraySchema, ArrayType, Cells, Layout, MemoryStorage, OpenOptions, WriteOptions};
 use tdb_arrow::{Error, Mapping, Options, SchemaOptions, Text, enumerations_of, schema_of};
 
-/// What libtiledb 1.x called an attribute without a name: the name is reserved since.
+/// The name that libtiledb 1.x gave to an attribute without a name; it has been reserved since.
 const OLD_ANONYMOUS: &str = "__attr";
-/// An array with a cell at NaN, which libtiledb writes and tdb refuses.
+/// An array with a cell at NaN, which libtiledb writes and tdb rejects.
 const NAN: &str = "nan_coordinates";
 
-/// Where the columns of cells lie in memory: values, and offsets.
+/// The addresses of the columns of cells: values, and offsets.
 fn addresses(cells: &Cells) -> Vec<(*const u8, Option<*const u8>)> {
     let offsets = |column: &tdb_array::Column| column.offsets().map(|offsets| offsets.as_ptr().cast());
     cells.columns().iter().map(|column| (column.bytes().as_ptr(), offsets(column))).collect()
 }
 
-/// Cells as a batch, and that nothing of them moved but what the table of types says.
+/// Converts cells to a batch, and asserts that only columns that the table of types marks as copied were moved.
 fn to_arrow(mapping: &Mapping, cells: Cells, id: &str) -> Result<RecordBatch, Error> {
     let before = addresses(&cells);
     let bools: Vec<bool> =
@@ -48,7 +48,7 @@ fn to_arrow(mapping: &Mapping, cells: Cells, id: &str) -> Result<RecordBatch, Er
     Ok(batch)
 }
 
-/// The same array as a new one would be: of today's version, where names are as today.
+/// The schema that the array would have if it were new: the current version, with names as they are now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
     let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
@@ -56,7 +56,7 @@ fn todays(schema: &ArraySchema) -> ArraySchema {
     schema
 }
 
-/// The batch under the names of [`todays`] schema.
+/// The batch with the names of the [`todays`] schema.
 fn renamed(batch: &RecordBatch) -> RecordBatch {
     let fields = batch.schema_ref().fields().iter().map(|field| match field.name().as_str() {
         OLD_ANONYMOUS => field.as_ref().clone().with_name(""),
@@ -69,7 +69,7 @@ fn renamed(batch: &RecordBatch) -> RecordBatch {
     RecordBatch::try_new(schema.into(), batch.columns().to_vec()).unwrap()
 }
 
-/// Writes a batch to a new array: in two slices if it is sparse, so that offsets begin elsewhere than at 0.
+/// Writes a batch to a new array: in two slices if it is sparse, so that offsets do not begin at 0.
 fn write(id: &str, array: &Array, batch: &RecordBatch) -> Result<Array, Error> {
     let stored = schema_of(batch.schema_ref(), &SchemaOptions::stored())?;
     assert_eq!(&stored, array.schema(), "{id}: the schema comes back as it was");

@@ -14,7 +14,7 @@ use tdb_arrow::{Booleans, Chars, Days, Error, Mapping, Offsets, Options, Text, b
 
 fn is_sent<T: Send>(_: &T) {}
 
-/// A batch of a column `a`, and keys beside it.
+/// A batch of a column `a`, and a column of keys.
 fn batch(column: impl arrow_array::Array + 'static) -> RecordBatch {
     let keys: arrow_array::StringArray = (0..column.len()).map(|row| Some(format!("{row:05}"))).collect();
     let columns: [(&str, arrow_array::ArrayRef); 2] =
@@ -22,7 +22,7 @@ fn batch(column: impl arrow_array::Array + 'static) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-/// A sparse array with so many cells.
+/// A sparse array with this many cells.
 fn numbers(count: i32) -> tdb_array::Array {
     let schema = sparse(vec![Attribute::new("a", Datatype::Int32, CellValNum::ONE)]);
     written(&batch(arrow_array::Int32Array::from_iter_values(0..count)), &schema, vec![]).unwrap()
@@ -108,7 +108,7 @@ fn coordinates_of_dense_arrays_and_times_of_cells_can_be_columns_too() {
     let reader = batches(array.read().fields(["rows", "a"]).range("cols", 1..=1), Options::new()).unwrap();
     let batch = reader.into_iter().next().unwrap().unwrap();
     assert_eq!(batch.column(0).as_primitive::<arrow_array::types::Int32Type>().values(), &[1, 2, 3, 4]);
-    // They are no part of what is written.
+    // They are not part of what is written.
     let mapping = Mapping::of(&array, Options::new()).unwrap();
     assert_eq!(mapping.write_batch(&batch).unwrap().columns().len(), 1);
     let array = numbers(2);
@@ -217,7 +217,7 @@ fn columns_that_contradict_themselves_are_refused() {
     assert!(refused("t", 2, Some(vec![0, 2, 1]), None));
     assert!(refused("t", 2, Some(vec![0, 1, 3]), None));
     assert!(refused("t", 2, Some(vec![u64::MAX, 1, 2]), None));
-    // Offsets of 32 bits do not reach it.
+    // 32-bit offsets do not reach it.
     let far = error(options.offsets(Offsets::Small), "t", 2, Some(vec![0, 1, 1 << 31]), None).unwrap();
     assert!(matches!(&far, Error::SmallOffsets { column, len: 0x8000_0000 } if column == "t"), "{far}");
 }

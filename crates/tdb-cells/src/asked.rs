@@ -1,4 +1,4 @@
-//! Ranges as they were asked for, and what they are in the bytes of a dimension.
+//! Ranges as they were asked for, and their conversion to the bytes of a dimension.
 
 use core::ops::{Bound, RangeBounds};
 
@@ -20,7 +20,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// The range in the dimension's bytes, if they can be.
+    /// Converts the range to the dimension's bytes, if that is possible.
     pub fn resolve(&self, dimension: &Dimension) -> Result<Ends, QueryError> {
         match self {
             Self::Values(asked) => asked.resolve(dimension),
@@ -49,7 +49,7 @@ pub struct AskedRange {
 }
 
 impl AskedRange {
-    /// Takes a range of any of Rust's kinds.
+    /// Takes any range type of Rust.
     pub fn new<V: Into<Coordinate> + Clone>(range: &impl RangeBounds<V>) -> Self {
         Self {
             low: range.start_bound().map(|value| value.clone().into()),
@@ -57,7 +57,7 @@ impl AskedRange {
         }
     }
 
-    /// The range in the dimension's type.
+    /// Converts the range to the dimension's type.
     pub fn resolve(&self, dimension: &Dimension) -> Result<Ends, QueryError> {
         let low = resolve_end(dimension, &self.low, Side::Low)?;
         let high = resolve_end(dimension, &self.high, Side::High)?;
@@ -65,12 +65,12 @@ impl AskedRange {
     }
 }
 
-/// A single coordinate as a range in the dimension's type.
+/// Converts a single coordinate to a range in the dimension's type.
 pub(crate) fn resolve_point(dimension: &Dimension, value: &Coordinate) -> Result<Ends, QueryError> {
     let value = Bound::Included(value.clone());
     let low = resolve_end(dimension, &value, Side::Low)?;
     let high = resolve_end(dimension, &value, Side::High)?;
-    // Ends that the type cannot hold are moved inward, away from each other.
+    // Ends that the type cannot represent are moved inward, never outward.
     if low != high {
         let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
         return Err(QueryError::RangeType { dimension, datatype });
@@ -102,7 +102,7 @@ fn resolve_end(
             (false, _) => Ok(Some(bytes.clone())),
             // The next string in byte order.
             (true, Side::Low) => Ok(Some([bytes.as_slice(), &[0]].concat())),
-            // There is no last string before another one.
+            // There is no greatest string that is less than another one.
             (true, Side::High) => Err(wrong()),
         };
     }
@@ -114,7 +114,7 @@ fn resolve_end(
     };
     match value {
         Coordinate::Float(value) => {
-            // A real end of an integral dimension is a slip worth reporting.
+            // A real number as an end of an integral dimension is a mistake that should be reported.
             if !physical.is_float() || value.is_nan() {
                 return Err(wrong());
             }
@@ -126,7 +126,7 @@ fn resolve_end(
                 (true, Side::Low) => value.saturating_add(1),
                 (true, Side::High) => value.saturating_sub(1),
             };
-            // An end outside the type's range is outside every domain of it: clamp to the type.
+            // An end outside the type's range is outside every domain of that type: clamp it to the type.
             let size = dimension.datatype.size();
             let (least, most) = integer_limits(dimension.datatype);
             let clamped = value.clamp(least, most);

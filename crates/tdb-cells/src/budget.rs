@@ -1,14 +1,14 @@
-//! Amounts of memory, in the units people write.
+//! Amounts of memory, in common units.
 
 use core::fmt;
 use core::str::FromStr;
 
 use thiserror::Error as ThisError;
 
-/// How much memory a query may use.
+/// The amount of memory that a query may use.
 ///
-/// Written as a number and a unit: `2GiB`, `500 MB`, `64MiB`, `1.5g`. Units with an `i`, and single letters, count in
-/// powers of 1024; `kB`, `MB`, `GB` and `TB` in powers of 1000; no unit means bytes. Case does not matter.
+/// Written as a number and a unit: `2GiB`, `500 MB`, `64MiB`, `1.5g`. Units with an `i`, and single letters, are
+/// powers of 1024; `kB`, `MB`, `GB` and `TB` are powers of 1000; no unit means bytes. Case does not matter.
 ///
 /// ```
 /// use tdb_array::MemoryBudget;
@@ -23,14 +23,14 @@ use thiserror::Error as ThisError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryBudget(u64);
 
-/// A text that is no amount of memory.
+/// A text that is not an amount of memory.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the variants mean")]
 pub enum MemoryBudgetError {
-    #[error("\"{0}\" is no amount of memory: write a number and a unit, such as 512MiB or 2 GB")]
+    #[error("\"{0}\" is not an amount of memory: write a number and a unit, such as 512MiB or 2 GB")]
     NoNumber(String),
-    #[error("\"{0}\" is no unit of memory: B, kB, MB, GB, TB, KiB, MiB, GiB and TiB are")]
+    #[error("\"{0}\" is not a unit of memory: use B, kB, MB, GB, TB, KiB, MiB, GiB or TiB")]
     UnknownUnit(String),
     #[error("{0} is more memory than 64 bits can count")]
     TooLarge(String),
@@ -53,7 +53,8 @@ impl MemoryBudget {
         self.0
     }
 
-    /// The next larger amount that reads well: at most a sixteenth more, and whole kibibytes or more.
+    /// The next larger amount that is easy to read: at most a sixteenth more, and a whole number of kibibytes or of a
+    /// larger unit.
     pub(crate) fn rounded_up(bytes: u64) -> Self {
         let step = (bytes / 16).max(1 << 10);
         let step = 1u64 << (u64::BITS.saturating_sub(1)).saturating_sub(step.leading_zeros());
@@ -62,7 +63,7 @@ impl MemoryBudget {
 }
 
 impl fmt::Display for MemoryBudget {
-    /// Exact: what is printed parses back to the same amount.
+    /// Exact: the printed text parses back to the same amount.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(_, size): &&(&str, u64)| self.0 != 0 && self.0.is_multiple_of(*size);
         match BINARY.iter().find(exact).or_else(|| DECIMAL.iter().find(exact)) {
@@ -91,7 +92,8 @@ impl FromStr for MemoryBudget {
         }
         let too_large = || MemoryBudgetError::TooLarge(text.trim().to_owned());
         let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
-        // A fraction counts to the nearest byte below; more digits than a byte of a tebibyte has say nothing.
+        // A fraction is rounded down to a byte; digits beyond the 15th cannot change a number of bytes up to
+        // tebibytes.
         let digits = fraction.get(..fraction.len().min(15)).unwrap_or_default();
         let part: u128 = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| no_number())? };
         let scale = 10u128.pow(u32::try_from(digits.len()).unwrap_or(0));
@@ -105,7 +107,7 @@ fn unit_size(unit: &str) -> Option<u64> {
     if unit.is_empty() || unit.eq_ignore_ascii_case("b") {
         return Some(1);
     }
-    // A letter alone is short for the unit of 1024s, as other tools have it.
+    // A single letter means a power of 1024, as in other tools.
     let short = |name: &str| name.get(..1).is_some_and(|letter| letter.eq_ignore_ascii_case(unit));
     let named = |name: &str| name.eq_ignore_ascii_case(unit);
     let bare = |name: &str| name.get(..2).is_some_and(|bare| bare.eq_ignore_ascii_case(unit));

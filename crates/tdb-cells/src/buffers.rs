@@ -1,4 +1,4 @@
-//! Buffers of values and offsets, and what is done with them everywhere: made, cut, filled.
+//! Buffers of values and offsets, and common operations on them: create, split, fill.
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
@@ -7,7 +7,7 @@ use crate::{QueryError, Result, large};
 /// A decoded tile of a var-length field: cell `i` is `values[starts[i]..starts[i] + lens[i]]`.
 #[derive(Debug, Default)]
 pub struct VarTile {
-    /// One more than there are cells.
+    /// One more than the number of cells.
     pub offsets: Vec<u64>,
     /// The bytes of all cells, one after another.
     pub values: Buffer,
@@ -22,12 +22,12 @@ impl VarTile {
     }
 }
 
-/// A buffer of a size that a file or query asks for.
+/// A buffer of zeros, of a size that a file or query requests.
 pub fn zeroed(len: usize) -> Result<Buffer> {
     Ok(large::zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
 }
 
-/// An empty buffer with room for as many bytes as a file or query asks for.
+/// An empty buffer with room for as many bytes as a file or query requests.
 pub fn room_for(len: usize) -> Result<Buffer> {
     let mut buffer = zeroed(len)?;
     buffer.reset(0);
@@ -43,7 +43,7 @@ pub fn fill_cells(out: &mut [u8], cell: &[u8]) {
     }
 }
 
-/// Cuts `data` into consecutive pieces of these lengths.
+/// Splits `data` into consecutive pieces of these lengths.
 pub fn split_lengths<T>(mut data: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let mut pieces = Vec::new();
     for len in lengths {

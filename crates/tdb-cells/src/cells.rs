@@ -17,14 +17,14 @@ pub struct Cells {
     pub columns: Vec<Column>,
 }
 
-/// One field of a result: values, and beside them offsets and validity.
+/// One field of a result: values, with offsets and validity if the field has them.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Name of the field.
     pub name: String,
     /// Type of the values.
     pub datatype: Datatype,
-    /// Values a cell.
+    /// Number of values per cell.
     pub cell_val_num: CellValNum,
     #[doc(hidden)]
     pub data: Buffer,
@@ -65,7 +65,7 @@ impl Cells {
         &self.columns
     }
 
-    /// Gives up the columns without copying.
+    /// Returns the columns without copying.
     #[must_use]
     pub fn into_columns(self) -> Vec<Column> {
         self.columns
@@ -112,7 +112,7 @@ impl Column {
         self.offsets.as_deref()
     }
 
-    /// For nullable fields, a byte for each cell: 0 is null.
+    /// For nullable fields, a byte per cell: 0 is null.
     #[must_use]
     pub fn validity(&self) -> Option<&[u8]> {
         self.validity.as_deref()
@@ -148,7 +148,7 @@ impl Column {
         usize::try_from(count.get()).ok()?.checked_mul(self.datatype.size())
     }
 
-    /// Gives up values, offsets (one more than cells) and validity without copying.
+    /// Returns values, offsets (one more than cells) and validity without copying.
     #[must_use]
     pub fn into_parts(self) -> (Buffer, Option<Vec<u64>>, Option<Vec<u8>>) {
         (self.data, self.offsets, self.validity)

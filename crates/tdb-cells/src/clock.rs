@@ -1,35 +1,37 @@
-//! What time it is. Nothing else in this crate asks.
+//! The current time. Nothing else in this crate reads the clock.
 //!
-//! Readers open an array at the present time, and writers put it into the names of what they write, unless the caller gives
-//! a time. Both are milliseconds since 1970-01-01 UTC, the format's unit. Clocks jump, and those of two machines differ by a
-//! little, so that the present of this process is what its clock says, but not before what it wrote itself.
+//! Readers open an array at the present time, and writers put it into the names of what they write, unless the caller
+//! gives a time. Both are milliseconds since 1970-01-01 UTC, the format's unit. Clocks jump, and the clocks of two
+//! machines differ by a little. Therefore the present time of this process is the time of its clock, but never before
+//! the time of something it wrote itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How far back a clock may jump before later writes follow it, and how far ahead the clock of another machine may be for
-/// writes to follow that one, in milliseconds.
+/// Limit in milliseconds for two corrections: if the clock jumped back by at most this much, writes keep the time from
+/// before the jump; if the clock of another machine is ahead by at most this much, writes follow that clock.
 pub(crate) const MOST_APART: u64 = 10_000;
 
-/// WebAssembly in a browser has no clock that the standard library knows: asking for the time panics there.
+/// The standard library has no clock for WebAssembly in a browser: asking for the time panics there.
 const THERE: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
 
 /// The latest time that this process took from its clock for something it wrote.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
-/// The time until which a reader sees what was written; `None` where there is no clock.
+/// The time until which a reader sees what was written; `None` if there is no clock.
 pub fn present() -> Option<u64> {
     wall().map(|clock| clock.max(WRITTEN.load(Ordering::Relaxed)))
 }
 
-/// The time of something that is written now; `None` where there is no clock. Where the clock is set back by a little, it
-/// stands still for this process until it has caught up, so that what is written later does not count as older.
+/// The time for something that is written now; `None` if there is no clock. If the clock was set back by a little,
+/// this process keeps returning the last time until the clock has caught up, so that later writes do not count as
+/// older.
 pub fn for_writing() -> Option<u64> {
     wall().map(|clock| steady(&WRITTEN, clock))
 }
 
-/// As [`for_writing`], but not before a time that is already taken, if that is ahead by so little that another clock may have
-/// said it.
+/// As [`for_writing`], but at least `taken`, a time that is already in use, if it is ahead by so little that it may
+/// come from another clock.
 pub fn for_writing_from(taken: u64) -> Option<u64> {
     for_writing().map(|now| from(&WRITTEN, now, taken))
 }

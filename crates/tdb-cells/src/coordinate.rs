@@ -1,4 +1,4 @@
-//! Coordinates and other single values: as callers give them, as numbers, and as messages show them.
+//! Coordinates and other single values: as callers give them, as numbers, and in messages.
 
 use tdb_codec::{Datatype, Native, PhysicalVisitor};
 use tdb_schema::Dimension;
@@ -74,11 +74,11 @@ pub fn integer_limits(datatype: Datatype) -> (i128, i128) {
 
 /// The nearest `f64`.
 pub(crate) fn int_to_float(value: i128) -> f64 {
-    // Rounds to the nearest, as any conversion of a large integer to a float does.
+    // Rounds to the nearest, like any conversion of a large integer to a float.
     value as f64
 }
 
-/// A coordinate for a message.
+/// A coordinate as text for a message.
 pub fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
     if dimension.is_var() {
         return format!("\"{}\"", value.escape_ascii());
@@ -86,10 +86,10 @@ pub fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
     show_value(dimension.datatype, false, value)
 }
 
-/// Bytes of a text that messages show.
+/// The most bytes of a text that messages show.
 const SHOWN_TEXT: usize = 80;
 
-/// A value for a message: a text between quotes, of which the beginning is enough, or a number.
+/// A value as text for a message: a number, or a text in quotes, of which only the beginning is shown if it is long.
 pub fn show_value(datatype: Datatype, text: bool, value: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl PhysicalVisitor for Show<'_> {

@@ -11,20 +11,19 @@ use crate::expression::{AggregateError, ConditionError};
 /// Result of an operation on an array.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation on an array failed. Displays as one line that names the file and, where bytes are wrong, the
-/// offset.
+/// Why an operation on an array failed. Displays as one line that names the file and, if bytes are wrong, the offset.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// The storage could not deliver.
+    /// An I/O error of the storage.
     #[error("{path}: {source}")]
     Io {
         /// The file or folder.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The path holds something else than the array (or group) that was asked for.
+    /// The path contains something other than the array (or group) that was asked for.
     #[error("{path}: {why}")]
     NotAnArray {
         /// The path.
@@ -32,7 +31,7 @@ pub enum Error {
         /// What is there instead.
         why: &'static str,
     },
-    /// The bytes of a file are not what the format says.
+    /// The bytes of a file do not follow the format.
     #[error("{path}: {source}")]
     Corrupt {
         /// The file.
@@ -40,31 +39,31 @@ pub enum Error {
         /// What is wrong, and at which offset.
         source: Box<Cause>,
     },
-    /// The array needs something this build does not do. Nothing is skipped silently.
+    /// The array needs something that this build does not support. Nothing is skipped silently.
     #[error("{path}: {what}")]
     Unsupported {
         /// The file that needs it.
         path: String,
-        /// What it needs, by name.
+        /// The name of what it needs.
         what: String,
     },
     /// The query asks for something the array does not have.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// What was to be written does not fit the array. Nothing of it counts.
+    /// What was to be written does not fit the array. Nothing of it is visible to readers.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Bytes that are no description of a query.
+    /// Bytes that are not the description of a query.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// A query was described, and files that count in it are no longer those of the array: a vacuum removed them.
+    /// A query was described, and files that it needs are no longer in the array: a vacuum removed them.
     #[error("{path}: {}", gone(names, *count))]
     FilesGone {
         /// The array.
         path: String,
         /// The first of these files, by their keys: the schema, fragments, deletes.
         names: Vec<String>,
-        /// How many they are.
+        /// The number of these files.
         count: usize,
     },
 }
@@ -73,23 +72,23 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum DescriptionError {
-    /// They do not begin as such bytes do.
-    #[error("these bytes are no description of a query")]
+    /// They do not begin with the magic bytes of a description.
+    #[error("these bytes are not the description of a query")]
     NotADescription,
-    /// They are of a version that this build does not have.
-    #[error("the description of a query is of version {version}, and this build reads version {known}")]
+    /// They have a version that this build does not know.
+    #[error("the description of a query has version {version}, but this build reads version {known}")]
     UnknownVersion {
-        /// The version that they state.
+        /// The version in the bytes.
         version: u8,
-        /// The one that is known.
+        /// The version that this build reads.
         known: u8,
     },
-    /// A field of them is wrong.
+    /// A field of the description is invalid.
     #[error("the description of a query is damaged: {0}")]
     Damaged(#[from] tdb_codec::Error),
 }
 
-/// What is said of files that are gone.
+/// The message about missing files.
 fn gone(names: &[String], count: usize) -> String {
     let more = if count > names.len() { ", …" } else { "" };
     let files = if count == 1 { "file" } else { "files" };
@@ -120,7 +119,7 @@ pub enum Cause {
     Inconsistent {
         /// What was being read.
         what: &'static str,
-        /// Where.
+        /// The offset in the file.
         offset: u64,
         /// The contradiction, with both values.
         detail: String,
@@ -128,7 +127,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Where in the file the bytes are that are wrong, if the cause knows.
+    /// The offset in the file of the wrong bytes, if the cause has one.
     #[doc(hidden)]
     #[must_use]
     pub const fn offset(&self) -> Option<u64> {
@@ -174,7 +173,7 @@ pub enum QueryError {
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error("the result has no field \"{0}\"")]
     NotInResult(String),
-    #[error("there is no clock here that says what is present: give the time to open at")]
+    #[error("no clock is available for the present time: give the time to open the array at")]
     NoClock,
     #[error("condition: {0}")]
     Condition(ConditionError),
@@ -191,7 +190,7 @@ pub enum WriteError {
     Schema(Box<tdb_schema::Error>),
     #[error("there is an array, a group or another file here already")]
     Exists,
-    #[error("field \"{0}\" is missing: a write gives all of them")]
+    #[error("field \"{0}\" is missing: a write must contain all fields")]
     MissingField(String),
     #[error("field \"{0}\" is given twice")]
     RepeatedField(String),
@@ -201,20 +200,20 @@ pub enum WriteError {
     CellCount { field: String, given: u64, expected: u64 },
     #[error("cell {cell} has the coordinate {value} in dimension \"{dimension}\", outside its domain")]
     OutsideDomain { dimension: String, cell: u64, value: String },
-    #[error("cell {cell} stands before the one before it in the array's global order")]
+    #[error("cell {cell} is out of global order: it sorts before the cell before it")]
     NotSorted { cell: u64 },
-    #[error("cells {first} and the next have the same coordinates, which this array does not allow")]
+    #[error("cell {first} and the next one have the same coordinates, which this array does not allow")]
     Duplicate { first: u64 },
     #[error("cells {first} and {second} have the same coordinates, which this array does not allow")]
     DuplicateCells { first: u64, second: u64 },
-    #[error("cell {cell} of field \"{field}\" breaks the order that its values must have")]
+    #[error("cell {cell} of field \"{field}\" is out of the order that the field's values must have")]
     NotInOrder { field: String, cell: u64 },
     #[error("dimension \"{0}\" has two ranges: a write covers one box")]
     RepeatedRange(String),
     #[error("a tile has {bytes} bytes in all files, more than the {limit} that a fragment may have")]
     TileSize { bytes: u64, limit: u64 },
     #[error(
-        "the values of the enumeration \"{0}\" are not given, or those of one that the schema does not name are"
+        "the values of the enumeration \"{0}\" are missing, or the schema has no enumeration of this name"
     )]
     EnumerationMissing(String),
     #[error("there are no cells to write")]
@@ -227,30 +226,30 @@ pub enum WriteError {
     Refused { what: &'static str, why: String },
     #[error("cancelled")]
     Cancelled,
-    #[error("there is no clock here that says what is present: give the time to write at")]
+    #[error("no clock is available for the present time: give the time to write at")]
     NoClock,
     #[error(
         "{0} has no locks that keep two processes from changing it at once: if no other process evolves or maintains it, allow \
          this with --without-lock (WriteOptions::without_lock)"
     )]
     NoLock(String),
-    #[error("the system gives no random numbers: {0}")]
+    #[error("cannot obtain random bytes from the system: {0}")]
     NoRandomness(String),
     #[error(
-        "what was written counts, but {path} was not renewed ({why}): who reads the published state does not see it before the \
+        "what was written is committed, but {path} was not renewed ({why}): readers of the published state do not see it before the \
          next write, or tdb publish, renews it"
     )]
     NotRenewed { path: String, why: String },
 }
 
 impl Error {
-    /// Something that is not done to an array, and why.
+    /// The error of an operation that is refused, and the reason.
     #[doc(hidden)]
     pub fn refused(what: &'static str, why: impl Into<String>) -> Self {
         WriteError::Refused { what, why: why.into() }.into()
     }
 
-    /// A file whose bytes are not what the format says.
+    /// A file whose bytes do not follow the format.
     #[doc(hidden)]
     pub fn corrupt(path: impl Into<String>, source: impl Into<Cause>) -> Self {
         Self::Corrupt { path: path.into(), source: Box::new(source.into()) }
@@ -267,13 +266,13 @@ impl Error {
         Self::corrupt(path, Cause::Inconsistent { what, offset, detail: detail.into() })
     }
 
-    /// Something that this build does not do.
+    /// Something that this build does not support.
     #[doc(hidden)]
     pub fn unsupported(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Unsupported { path: path.into(), what: what.into() }
     }
 
-    /// A tile's error; a filter that this build does not have is no damage.
+    /// The error of a tile. A filter that this build does not have is unsupported, not corruption.
     #[doc(hidden)]
     pub fn from_tile(path: impl Into<String>, field: Option<&str>, error: tdb_tile::Error) -> Self {
         use tdb_filters::ErrorKind::{FeatureMissing, UnknownFilter, Unsupported};
@@ -290,7 +289,7 @@ impl Error {
         }
     }
 
-    /// A read past a file's end says which bytes were needed.
+    /// A read past a file's end; the error names the byte that was needed.
     #[doc(hidden)]
     pub fn short_read(path: impl Into<String>, range: &Range<u64>, error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::UnexpectedEof {
@@ -300,7 +299,7 @@ impl Error {
         Self::io(path, error)
     }
 
-    /// A storage that could not deliver.
+    /// An I/O error of the storage.
     #[doc(hidden)]
     pub fn io(path: impl Into<String>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }

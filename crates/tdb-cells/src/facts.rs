@@ -1,4 +1,4 @@
-//! What may be known of a field's cells without looking at them, and for which fields it is kept.
+//! What can be known of a field's cells without reading them, and which fields have such statistics.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use tdb_codec::{CellValNum, Datatype, DatatypeClass, Physical};
 /// What is known of a field's cells.
 #[derive(Clone, Debug)]
 pub enum FieldFacts<'a> {
-    /// There are none: the fragment is older than the field.
+    /// There are no cells: the fragment is older than the field.
     Missing,
-    /// There are some, and this is known of them.
+    /// There are cells, with these facts.
     Known(Facts<'a>),
 }
 
@@ -29,7 +29,7 @@ pub enum Extremes<'a> {
     Unknown,
     /// There is no value.
     Nothing,
-    /// No value lies outside, and none is a NaN. The ends need not occur.
+    /// All values are between these two, and none is a NaN. The two need not be values of a cell.
     Within(Cow<'a, [u8]>, Cow<'a, [u8]>),
 }
 
@@ -51,7 +51,7 @@ impl Facts<'_> {
     pub const UNKNOWN: Facts<'static> = Facts { extremes: Extremes::Unknown, nulls: Nulls::Unknown };
 }
 
-/// What is kept of a field's values.
+/// The statistics that are kept of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Smallest and largest value.
@@ -60,23 +60,23 @@ pub struct Rule {
     pub sum: bool,
     /// The number of null cells.
     pub nulls: bool,
-    /// What smallest and largest value are found by.
+    /// How the smallest and the largest value are found.
     pub compared: Compared,
 }
 
 /// How values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// By the value of one number a cell.
+    /// As numbers; each cell is one number.
     Number(Physical),
-    /// Cells of bytes, compared whole.
+    /// As bytes; each cell is compared as a whole.
     Bytes,
-    /// In no way: nothing is kept of them that needs a comparison.
+    /// Not at all: no statistics that need a comparison are kept.
     Other,
 }
 
 impl Rule {
-    /// Of an attribute.
+    /// The statistics of an attribute.
     pub fn attribute(datatype: Datatype, cells: CellValNum, nullable: bool) -> Self {
         let string = matches!(datatype, Datatype::Char | Datatype::StringAscii);
         let one = cells == CellValNum::ONE;
@@ -98,7 +98,8 @@ impl Rule {
         matches!(self.compared, Compared::Number(_))
     }
 
-    /// Of a dimension of a sparse array: its extremes are in the R-tree instead, but are computed here too.
+    /// The statistics of a dimension of a sparse array: its extremes are in the R-tree instead, but are computed here
+    /// too.
     pub fn dimension(datatype: Datatype, cells: CellValNum) -> Self {
         let rule = Self::attribute(datatype, cells, false);
         Self { extremes: false, ..rule }

@@ -1,4 +1,4 @@
-//! Cells moved to their order: columns joined, permuted, or closed up where cells are dropped.
+//! Moves cells to their order: joins columns, permutes them, or closes the gaps that dropped cells leave.
 
 use core::ops::Range;
 
@@ -28,13 +28,13 @@ pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<Buffer> {
     Ok(data)
 }
 
-/// Cells a parallel job of a permutation handles.
+/// Cells per parallel job of a permutation.
 const GATHER_BAND: usize = 1 << 17;
 
-/// Neighbours that stay neighbours are copied as one, if there are as many.
+/// If at least this many neighbours stay together, they are copied as one.
 const RUN: usize = 16;
 
-/// The cells of `source` in the order of `order`, in `data`, which is as long as they are.
+/// Writes the cells of `source` to `data` in the order of `order`. `data` has the length of the result.
 pub fn gather_fixed(
     threads: usize,
     source: &[u8],
@@ -87,20 +87,20 @@ fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) {
     }
 }
 
-/// The range of cells that `order` is, if it is one.
+/// The range of cells that `order` is equal to, if it is a range.
 fn whole_run(order: &[u32]) -> Option<Range<usize>> {
     let first = *order.first()?;
     let run = order.iter().zip(first..).all(|(cell, expected)| *cell == expected);
     run.then(|| index_of(first)..index_of(first).saturating_add(order.len()))
 }
 
-/// The length of the run that `order` begins with.
+/// The length of the run at the beginning of `order`.
 fn run_length(order: &[u32]) -> usize {
     let first = order.first().copied().unwrap_or(0);
     order.iter().zip(first..).take_while(|(cell, expected)| *cell == expected).count()
 }
 
-/// Leaves only the cells that `cells` lists, ascending, without moving them to other memory.
+/// Keeps only the cells that `cells` lists, in ascending order, without new memory.
 pub fn keep_cells(data: &mut Buffer, size: usize, cells: &[u32]) {
     let bytes = data.as_mut_slice();
     let (mut to, mut rest) = (0usize, cells);
@@ -155,7 +155,7 @@ pub fn gather_var(
         || (),
         |(band, order): (&mut [u8], &[u32]), ()| {
             let (mut band, mut order) = (band, order);
-            // Neighbours that stay neighbours are copied as one.
+            // Neighbours that stay together are copied as one.
             while let Some(first) = order.first() {
                 let run = run_length(order).max(1);
                 let first = index_of(*first);

@@ -1,9 +1,9 @@
-//! Boxes of cells in two orders at once: how dense tiles become results.
+//! Boxes of cells in two orders at once: used to copy dense tiles to results.
 
 use tdb_codec::Layout;
 
-/// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between neighbours
-/// along each dimension. `None` if the box has more cells than fit a `usize`.
+/// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between neighbours along
+/// each dimension. `None` if the box has more cells than fit in a `usize`.
 pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
     let mut strides = vec![1usize; counts.len()];
     let mut next = 1usize;
@@ -19,7 +19,7 @@ pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
     Some(strides)
 }
 
-/// One dimension of a box, seen from both sides.
+/// One dimension of a box, with its strides in the source and in the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Axis {
     count: usize,
@@ -27,7 +27,7 @@ struct Axis {
     target: usize,
 }
 
-/// A box of cells that lies in a source and in a target, each linearised its own way.
+/// A box of cells that is in a source and in a target, each with its own linear order.
 #[derive(Clone, Debug)]
 pub struct BoxMap {
     /// Outermost (largest target stride) first; neighbours that are contiguous on both sides are merged.
@@ -36,11 +36,11 @@ pub struct BoxMap {
     target: usize,
 }
 
-/// Side of the square blocks a transposition works in: two blocks of 8-byte cells fit a core's first cache.
+/// Side of the square blocks of a transposition: two blocks of 8-byte cells fit in a core's first-level cache.
 const BLOCK: usize = 16;
 
 impl BoxMap {
-    /// The box of `counts` cells whose first one is cell `source` there and cell `target` here.
+    /// The box of `counts` cells whose first cell is cell `source` of the source and cell `target` of the target.
     pub fn new(
         counts: &[usize],
         (source, source_strides): (usize, &[usize]),
@@ -111,7 +111,7 @@ impl BoxMap {
         }
     }
 
-    /// Copies cells whose neighbours lie apart on one side, in blocks that stay in cache.
+    /// Copies cells whose neighbours are not adjacent on one side, in blocks that stay in the cache.
     fn transpose<const N: usize>(&self, source: &[u8], target: &mut [u8]) {
         let source = source.as_chunks::<N>().0;
         let target = target.as_chunks_mut::<N>().0;

@@ -1,9 +1,10 @@
-//! Memory for large results. The system hands out fresh memory page by page, at the first touch of each: with pages of 4 KiB
-//! that takes as long as copying the bytes there. Where pages of 2 MiB can be had, it takes a third.
+//! Memory for large results. The system provides fresh memory page by page, when each page is first touched: with
+//! pages of 4 KiB this takes as long as copying the bytes. With pages of 2 MiB, where they are available, it takes a
+//! third of that.
 
 use tdb_codec::Buffer;
 
-/// `len` zero bytes, or `None` where the system does not have that much.
+/// `len` zero bytes, or `None` if the system does not have that much memory.
 pub(crate) fn zeroed(len: usize) -> Option<Buffer> {
     pages::zeroed(len).or_else(|| Buffer::try_zeroed(len))
 }
@@ -13,7 +14,7 @@ mod pages {
     use memmap2::{Advice, MmapMut};
     use tdb_codec::{Buffer, Memory};
 
-    /// Smaller buffers come from the allocator: they hold few large pages, and are often reused.
+    /// Smaller buffers come from the allocator: they contain few large pages, and are often reused.
     const LEAST: usize = 4 << 20;
 
     struct Pages(MmapMut);
@@ -33,7 +34,7 @@ mod pages {
             return None;
         }
         let pages = MmapMut::map_anon(len).ok()?;
-        // A wish: systems without large pages go on with small ones.
+        // Only a hint: systems without large pages continue with small ones.
         let _ = pages.advise(Advice::HugePage);
         Buffer::from_memory(Box::new(Pages(pages)))
     }

@@ -1,18 +1,19 @@
-//! Cells of TileDB arrays and what is said about them, without any storage: columns, ranges, orders, conditions, errors.
+//! Cells of TileDB arrays and everything about them that needs no storage: columns, ranges, orders, conditions,
+//! errors.
 //!
-//! | Module | What it is |
+//! | Module | Contents |
 //! |---|---|
-//! | [`cells`], [`buffers`], [`spec`] | columns of a result, the buffers in them, and what a column is to hold |
+//! | [`cells`], [`buffers`], [`spec`] | columns of a result, the buffers in them, and what a column must contain |
 //! | [`coordinate`], [`asked`], [`ranges`] | values as callers give them, and the intervals of a dimension that they become |
-//! | [`expression`], [`operands`] | conditions and aggregates as callers state them, and held against a schema |
+//! | [`expression`], [`operands`] | conditions and aggregates as callers write them, and checked against a schema |
 //! | [`order`], [`gather`], [`grid`] | cells put in order, moved there, and copied between boxes of different orders |
-//! | [`facts`] | what may be known of a field's cells without looking at them |
+//! | [`facts`] | what can be known of a field's cells without reading them |
 //! | [`budget`], [`share`] | amounts of memory, and what one batch of a query may take |
-//! | [`window`], [`clock`] | times: those of an array that are seen, and the present |
-//! | [`parallel`] | the threads of all crates above |
+//! | [`window`], [`clock`] | the time window of an array that is seen, and the present time |
+//! | [`parallel`] | the threads of all crates that use this one |
 //! | [`error`] | what failed, in which file, at which offset |
 //!
-//! What a caller says is a plain value, which is checked only when it meets an array:
+//! What a caller asks for is a plain value, which is checked only when it is used with an array:
 //!
 //! ```
 //! use tdb_cells::TimeWindow;
@@ -23,10 +24,12 @@
 //! assert_eq!(TimeWindow::between(10, 20).end, 20);
 //! ```
 //!
-//! What this crate does not know: files, storages, fragments of an array, its caller. It starts threads ([`parallel`])
-//! and reads the clock ([`clock`]), for itself and for the crates above.
+//! This crate knows nothing of files, storages, fragments of an array, or its caller. It starts threads
+//! ([`parallel`])
+//! and reads the clock ([`clock`]), for itself and for the crates that use it.
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them.
+//! Everything
 //! else here may change with any minor version.
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Conditions held against an array: the fields they name, their operands in the bytes of those fields, and the form that
-//! files of deletes hold.
+//! Checks conditions against an array: the fields they name, their operands in the bytes of those fields, and the
+//! form that delete files contain.
 
 use core::slice;
 use std::collections::HashMap;
@@ -14,9 +14,9 @@ use crate::expression::{
 };
 use crate::{Error, QueryError, Result};
 
-/// What a condition must know of the array that it is about.
+/// The parts of an array that are needed to check a condition.
 pub trait ConditionTarget {
-    /// The schema, which says what fields there are.
+    /// The schema, which has the fields.
     fn schema(&self) -> &ArraySchema;
 
     /// An enumeration of the schema, by name; `None` if the schema has none of that name.
@@ -27,12 +27,12 @@ pub trait ConditionTarget {
 }
 
 impl QueryCondition {
-    /// The condition as `ArrayWriter::delete` takes it: operands in the bytes of their fields,
-    /// those of an enumeration as its indices.
+    /// The condition in the form that `ArrayWriter::delete` takes: operands in the bytes of their fields, and values
+    /// of an enumeration as its indices.
     ///
     /// # Errors
-    /// A field that the array does not have, an operand that does not fit its field or its enumeration, and questions for
-    /// null, which such files cannot hold; each with its place in the text.
+    /// A field that the array does not have, an operand that does not fit its field or its enumeration, or a test for
+    /// null, which delete files cannot contain; each with its place in the text.
     pub fn to_stored(&self, array: &impl ConditionTarget) -> Result<Condition> {
         stored(&self.tree, array)
     }
@@ -53,7 +53,7 @@ fn value(name: &str, place: Place, predicate: &Predicate, array: &impl Condition
     let at = |place, kind| QueryError::Condition(ConditionError::at(place, kind));
     let field = field_of(array, name, place)?;
     let Predicate::Compare { comparison, operands } = predicate else {
-        let why = "files of deletes cannot hold whether a field is null".to_owned();
+        let why = "delete conditions cannot test whether a field is null".to_owned();
         return Err(at(place, Kind::Operand { why }).into());
     };
     let values = match enumeration_of(array, &field)? {
@@ -80,7 +80,7 @@ pub fn query(error: ConditionError) -> Error {
     QueryError::Condition(error).into()
 }
 
-/// The field that stands at a place of a condition.
+/// The field that is named at a place of a condition.
 pub fn field_of<'a>(array: &'a impl ConditionTarget, name: &str, place: Place) -> Result<Field<'a>> {
     let schema = array.schema();
     schema.field(name).ok_or_else(|| {
@@ -89,7 +89,7 @@ pub fn field_of<'a>(array: &'a impl ConditionTarget, name: &str, place: Place) -
     })
 }
 
-/// The enumeration whose values a field's numbers stand for; `None` if it has none.
+/// The enumeration of a field; `None` if it has none.
 pub fn enumeration_of(array: &impl ConditionTarget, field: &Field<'_>) -> Result<Option<Enumeration>> {
     let FieldKind::Attribute(index) = field.kind else { return Ok(None) };
     let attribute = array.schema().attributes.get(index);
@@ -99,7 +99,7 @@ pub fn enumeration_of(array: &impl ConditionTarget, field: &Field<'_>) -> Result
     }
 }
 
-/// The index of each operand in an enumeration, in the field's bytes; `None` for one that no cell can hold.
+/// The index of each operand in an enumeration, in the field's bytes; `None` for an operand that no cell can have.
 pub fn indices(
     field: &Field<'_>,
     place: Place,
@@ -123,7 +123,7 @@ pub fn indices(
             wanted.iter().map(|value| entries.get(value.as_slice()).copied()).collect()
         }
     };
-    // An index that the attribute's type cannot hold is in no cell.
+    // No cell can have an index that is too large for the attribute's type.
     let (_, most) = integer_limits(field.datatype);
     let bytes = |index: usize| {
         let index = i128::try_from(index).ok().filter(|index| *index <= most)?;
@@ -132,7 +132,7 @@ pub fn indices(
     Ok(indices.into_iter().map(|index| bytes(index?)).collect())
 }
 
-/// How operands become bytes of a field.
+/// Converts operands to the bytes of a field.
 pub struct Compared<'f> {
     field: &'f Field<'f>,
     datatype: Datatype,
@@ -140,7 +140,7 @@ pub struct Compared<'f> {
 }
 
 impl<'f> Compared<'f> {
-    /// Of a field whose values, or whose enumeration's values, are these.
+    /// For a field whose values, or whose enumeration's values, have this type.
     pub fn of(field: &'f Field<'f>, datatype: Datatype, cells: CellValNum) -> Result<Self, Kind> {
         let text = matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
         let number = matches!(
@@ -158,7 +158,7 @@ impl<'f> Compared<'f> {
         Err(Kind::NotComparable { field: field.name.to_owned(), cells })
     }
 
-    /// Whether the field holds text.
+    /// Whether the field's values are text.
     pub const fn is_text(&self) -> bool {
         self.text
     }

@@ -1,13 +1,15 @@
 //! Putting cells in order, and keeping only the newest of those with equal coordinates.
 //!
-//! Each cell gets a key (`keys`): the parts of the order packed into 64 or 128 bits. What does not fit is left out, and
-//! places on a Hilbert curve stand alone in their keys; cells of equal keys are then compared. Strings are signed bytes
-//! in the order in which cells are stored, and unsigned bytes in row- and column-major order ([`Part`]).
+//! Each cell gets a key (`keys`): the parts of the order packed into 64 or 128 bits. Parts that do not fit are left
+//! out, and in Hilbert order a key contains only the place on the curve; cells with equal keys are then compared.
+//! Strings are compared as signed bytes in the stored order of cells, and as unsigned bytes in row- and column-major
+//! order ([`Part`]).
 //!
-//! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs cut them into bands
-//! that fit the cache of a core, and the keys of a band are made, checked and sorted when its turn comes. So there is
-//! never a key for each cell in memory. Runs that turn out not to be sorted, and other orders, are distributed over
-//! buckets by the leading bits of their keys; the rest of a key and the number of the cell mostly fit a word.
+//! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs cut them into
+//! bands that fit the cache of a core, and the keys of a band are made, checked and sorted when its turn comes. So
+//! there is never a key for each cell in memory. Runs that turn out not to be sorted, and other orders, are
+//! distributed over buckets by the leading bits of their keys; the rest of a key and the number of the cell mostly
+//! fit in a word.
 //!
 //! The sorter takes batches of coordinates ([`CellBatch`]) and knows neither tiles nor selections.
 
@@ -29,7 +31,7 @@ use self::table::CellTable;
 pub use self::table::{CellBatch, CoordinatesRef};
 use crate::Result;
 
-/// What one part of a sort key is.
+/// A part of a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The space tile's index along a dimension.
@@ -41,7 +43,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The dimension it is about.
+    /// The dimension of the part.
     pub const fn dimension(self) -> usize {
         let (Self::Tile(dimension) | Self::Cell(dimension) | Self::Bytes(dimension)) = self;
         dimension
@@ -62,7 +64,7 @@ pub enum CellOrder {
 }
 
 impl CellOrder {
-    /// The order that a query of an array asks for.
+    /// The order of a query's layout for an array.
     pub const fn of(layout: Layout, schema: &ArraySchema) -> Self {
         match (layout, schema.cell_order) {
             (Layout::RowMajor, _) => Self::RowMajor,
@@ -73,9 +75,9 @@ impl CellOrder {
     }
 }
 
-/// The order of the cells (numbered across the batches, as they stand), and without duplicates if `dedup`: of cells with
-/// equal coordinates the one written last is kept, by timestamp, then by fragment. Of those that were written together the
-/// first is kept, and comes first.
+/// The numbers of the cells in this order, counted across the batches as they are. If `dedup`, duplicates are
+/// removed: of cells with equal coordinates the one written last is kept, by timestamp, then by fragment. Of cells
+/// that were written together the first is kept, and comes first.
 pub fn permutation(
     threads: usize,
     schema: &ArraySchema,
@@ -87,10 +89,11 @@ pub fn permutation(
     Ok(sorted(threads, schema, &table, order, Wanted { order: true, dedup })?.order)
 }
 
-/// The cells (numbered likewise, ascending) that others with equal coordinates replace: what stays may be in any order.
+/// The numbers of the cells that are replaced by others with equal coordinates, counted in the same way, ascending.
+/// The order of the remaining cells does not matter.
 pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>>) -> Result<Vec<u32>> {
     let table = CellTable::new(&schema.domain.dimensions, batches)?;
-    // Any order brings equal cells together. The one they are stored in is cheap, but for places on a curve.
+    // Any order brings equal cells together. The stored order is cheap, except for places on a Hilbert curve.
     let order = match CellOrder::of(Layout::GlobalOrder, schema) {
         CellOrder::Hilbert => CellOrder::RowMajor,
         order => order,
@@ -100,12 +103,12 @@ pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>
     Ok(cells)
 }
 
-/// What is asked of a sort.
+/// What a sort must compute.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    /// The order, and not only what is dropped.
+    /// The order, and not only the dropped cells.
     order: bool,
-    /// Of cells with equal coordinates only the newest.
+    /// Whether only the newest of cells with equal coordinates is kept.
     dedup: bool,
 }
 
@@ -139,7 +142,7 @@ fn sorted_by<K: Key>(
     if let Some(sorted) = sort::merge::<K, _, _>(threads, &Keys { packing, table }, ties, ordered)? {
         return Ok(sorted);
     }
-    // Where keys say nothing, all cells are compared.
+    // Without keys, all cells are compared.
     let nothing = || Keyed {
         keys: vec![K::default(); table.cells()],
         least: K::default(),
@@ -182,7 +185,7 @@ impl Finish for Ties<'_> {
 }
 
 impl Ties<'_> {
-    /// Hands on cells of one key, which are in cell order.
+    /// Passes on cells with equal keys, which are in cell order.
     fn settle(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
         if exact {
             return self.equal(true, cells, sink);
@@ -190,12 +193,12 @@ impl Ties<'_> {
         let compare = |a: u32, b: u32| self.table.compare(self.parts, self.dimensions, a, b);
         cells.sort_by(|a, b| compare(*a, *b));
         for group in cells.chunk_by_mut(|a, b| compare(*a, *b).is_eq()) {
-            // Zeros of different signs stand together, but are different coordinates.
+            // Zeros of different signs have the same place, but are different coordinates.
             self.equal(false, group, sink);
         }
     }
 
-    /// Hands on cells that stand at one place: the newest first, or only the newest one of each coordinate.
+    /// Passes on cells with the same place: the newest first, or only the newest of each coordinate.
     fn equal(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
         cells.sort_by_key(|cell| Reverse(self.table.rank(*cell)));
         for (index, cell) in cells.iter().enumerate() {
@@ -210,10 +213,11 @@ impl Ties<'_> {
     }
 }
 
-/// The parts of an order's keys, most significant first; ties of a Hilbert order are broken row by row.
+/// The parts of an order's keys, most significant first. In Hilbert order, cells at the same place are in row-major
+/// order.
 ///
-/// Strings are as libtiledb has them: stored as signed bytes, in row- and column-major order as unsigned ones. Of one
-/// dimension these orders are the stored one.
+/// Strings are compared as in libtiledb: as signed bytes in the stored order, as unsigned bytes in row- and
+/// column-major order. For an array of one dimension these orders are the stored order.
 pub fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
     let count = schema.domain.dimensions.len();
     let directed = |layout: Layout, part: fn(usize) -> Part| -> Vec<Part> {
@@ -257,7 +261,7 @@ pub fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
     match (part, dimension.last_ordinal()) {
         (Part::Tile(_), Some(last)) => Some(bits_of(last.checked_div(dimension.extent_cells()?)?)),
         (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bits_of(last)),
-        // Reals: order-preserving bits, and tile indices that may be anything.
+        // Reals: order-preserving bits, and tile indices, which can be any number.
         (Part::Cell(_) | Part::Bytes(_), None) => {
             u32::try_from(dimension.datatype.size().checked_mul(8)?).ok()
         }
@@ -280,7 +284,7 @@ fn integer(bytes: &[u8], signed: bool) -> u64 {
     }
 }
 
-/// Bits that order as the reals do: zeros of both signs are equal, other bit patterns differ.
+/// Bits with the same order as the reals: zeros of both signs are equal, other bit patterns differ.
 fn float_bits(bytes: &[u8]) -> u64 {
     match *bytes {
         [a, b, c, d] => {
@@ -302,7 +306,7 @@ pub fn is_negative_zero(bytes: &[u8]) -> bool {
     bytes.split_last().is_some_and(|(sign, rest)| *sign == 0x80 && rest.iter().all(|byte| *byte == 0))
 }
 
-/// The bytes of the real of `size` bytes that [`float_bits`] turns into `bits`.
+/// The bytes of the real of `size` bytes for which [`float_bits`] returns `bits`.
 fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if size == 4 {
         let bits = to_usize(bits).and_then(to_u32).unwrap_or(0);
@@ -313,7 +317,7 @@ fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec()
 }
 
-/// Orders two coordinates of a dimension by one part of a key.
+/// Compares two coordinates of a dimension by one part of a key.
 pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
     if matches!(part, Part::Bytes(_)) {
         return a.cmp(b);
@@ -328,8 +332,8 @@ pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Or
     part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
 }
 
-/// A part of the key of a coordinate that is no string, as a number; `None` for one that is no value of the dimension. Zeros
-/// of both signs have the same, other coordinates different ones.
+/// One part of a coordinate's key, as a number; `None` for strings and for bytes that are not a value of the
+/// dimension. Zeros of both signs have the same number, other coordinates different ones.
 pub fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
         return Some(match part {

@@ -1,5 +1,5 @@
-//! The project's only threads: started for one batch of jobs, joined before it returns. No global pool, so
-//! nothing survives a fork, and the number is the caller's setting.
+//! The only threads of the project: started for one batch of jobs, and joined before it returns. There is no global
+//! pool, so nothing survives a fork, and the caller chooses the number of threads.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
@@ -7,14 +7,15 @@ use std::thread;
 
 use crate::{Error, Result};
 
-/// How many threads the machine has for this process: asked once, for the answer takes reading several files.
+/// The number of threads that this process may use on this machine. It is determined once, because this reads several
+/// files.
 pub fn available() -> usize {
     static AVAILABLE: OnceLock<usize> = OnceLock::new();
     *AVAILABLE.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Runs `run` on every job with at most `threads` threads (the caller's own included), each with a scratch
-/// value of its own. Results are in job order; the first error in job order wins.
+/// Runs `run` on every job with at most `threads` threads (including the caller's), each with its own scratch value.
+/// Results are in job order; the first error in job order is returned.
 pub fn run<J: Send, S, R: Send>(
     threads: usize,
     jobs: Vec<J>,
@@ -39,14 +40,14 @@ pub fn run<J: Send, S, R: Send>(
             let failed = result.is_err();
             results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
             if failed {
-                // The batch fails as a whole: leave nothing for the others to start.
+                // The batch fails as a whole: the other threads must not start more jobs.
                 queue.lock().unwrap_or_else(PoisonError::into_inner).by_ref().for_each(drop);
             }
         }
     };
     thread::scope(|scope| {
         for _ in 1..workers {
-            // Where the system refuses a thread, those that run do the work.
+            // If the system cannot start a thread, the running ones do the work.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
@@ -58,11 +59,11 @@ pub fn run<J: Send, S, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Items that a thread takes at a time where each takes so little that handing them out one by one would cost as much.
+/// Items that a thread takes at a time, because a single item takes about as long as handing it out.
 const GROUP: usize = 32;
 
-/// Runs `run` on every item with at most `threads` threads, and keeps what it finds, in the items' order; the first error in
-/// that order wins.
+/// Runs `run` on every item with at most `threads` threads. Returns the results that are not `None`, in the items'
+/// order; the first error in that order is returned.
 pub fn filter_map<T: Sync, R: Send>(
     threads: usize,
     items: &[T],
@@ -75,20 +76,21 @@ pub fn filter_map<T: Sync, R: Send>(
     Ok(groups.into_iter().flatten().collect())
 }
 
-/// How many results a thread may be ahead of the one that is waited for, for each thread.
+/// How many results per thread may be made ahead of the one that is waited for.
 const AHEAD: usize = 4;
 
-/// How many results there are at most at a time for each thread: one that is made, those that wait, and one for the rest.
+/// The most results per thread that exist at a time: one that is being made, those that wait, and one more for the
+/// others.
 pub const HELD: usize = AHEAD + 2;
 
-/// Results on their way to a sink that takes them in job order.
+/// Results that wait for a sink, which takes them in job order.
 struct Queue<J, R> {
     jobs: J,
     /// Number of the next job.
     next_job: usize,
     /// Number of the result the sink takes next.
     next_result: usize,
-    /// Results that came before their turn.
+    /// Results that were made before their turn.
     ready: BTreeMap<usize, R>,
     /// Whether a thread is handing results to the sink.
     sinking: bool,
@@ -97,9 +99,9 @@ struct Queue<J, R> {
     abandoned: bool,
 }
 
-/// Runs `run` on every job with at most `threads` threads, as [`run`] does, and hands the results to `sink`
-/// in job order while later jobs run. Jobs are taken from the iterator as threads come free, and no thread runs far
-/// ahead of the sink, so memory is bounded by a few results a thread.
+/// Runs `run` on every job with at most `threads` threads, as [`run`] does, and passes the results to `sink` in job
+/// order while later jobs run. A thread takes the next job from the iterator when it is free, and no thread runs far
+/// ahead of the sink, so memory is limited to a few results per thread.
 ///
 /// The first failure ends the batch; the sink has then taken the results of some jobs before it.
 pub fn run_in_order<J: Send, S, R: Send>(
@@ -125,7 +127,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
         abandoned: false,
     });
     let (changed, sink) = (Condvar::new(), Mutex::new(sink));
-    // No code that can panic runs while the queue is locked.
+    // No code that can panic runs under the lock of the queue.
     let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || {
         let _guard = Abandon(|| {
@@ -156,7 +158,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
                 }
                 Err(error) => fail(&mut state, index, error),
             }
-            // One thread at a time hands on what is ready; the others go on with jobs.
+            // One thread at a time passes on the finished results; the others continue with jobs.
             while !state.sinking && state.failure.is_none() {
                 let turn = state.next_result;
                 let Some(result) = state.ready.remove(&turn) else { break };
@@ -186,8 +188,8 @@ pub fn run_in_order<J: Send, S, R: Send>(
     failure.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Hands what an iterator gives to `take` on a thread of its own, while the iterator makes the next one; with one thread, by
-/// turns. The first failure of either ends it.
+/// Passes the items of an iterator to `take` on a separate thread, while the iterator makes the next one; with one
+/// thread, the two take turns. The first failure of either ends both.
 pub fn overlap<B: Send>(
     threads: usize,
     mut batches: impl Iterator<Item = Result<B>>,
@@ -196,7 +198,7 @@ pub fn overlap<B: Send>(
     let take = Mutex::new(take);
     let take = |batch: B| take.lock().unwrap_or_else(PoisonError::into_inner)(batch);
     let taken = Mutex::new(Ok(()));
-    // Without room: one batch is taken while one is made.
+    // The channel has no capacity: one batch is taken while one is made.
     let (sender, receiver) = mpsc::sync_channel::<B>(0);
     let made = thread::scope(|scope| {
         let work = || {
@@ -207,7 +209,7 @@ pub fn overlap<B: Send>(
             return batches.try_for_each(|batch| take(batch?));
         }
         for batch in batches {
-            // Nobody takes it any more: that failure is returned.
+            // The receiver has failed; its error is returned.
             if sender.send(batch?).is_err() {
                 break;
             }
@@ -218,7 +220,7 @@ pub fn overlap<B: Send>(
     made.and(taken.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Of several failures the one of the first job counts.
+/// Of several failures, the one of the first job is returned.
 fn fail<J, R>(state: &mut MutexGuard<'_, Queue<J, R>>, index: usize, error: Error) {
     if state.failure.as_ref().is_none_or(|(first, _)| index < *first) {
         state.failure = Some((index, error));

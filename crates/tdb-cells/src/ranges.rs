@@ -1,11 +1,11 @@
-//! The intervals a query asks for in one dimension.
+//! The intervals that a query asks for in one dimension.
 //!
-//! A query has a [`RangeSet`] for each dimension, and its result is their cross product. A sparse query merges each set
-//! into ascending intervals that do not touch, typed and packed. A node of an R-tree, the rectangle of a tile and a
-//! cell are then each compared by one binary search, so 100,000 points cost little more than one. Dense results come in
-//! the order in which ranges were added, and repeat cells where ranges overlap, so there the sets keep that order.
-//! Global order merges the sets, because no cell can come twice in it (libtiledb refuses several ranges there). Where
-//! the array has a current domain, open ends are those of the current domain.
+//! A query has a [`RangeSet`] for each dimension, and its result is their cross product. A sparse query merges each
+//! set into ascending intervals that do not touch, typed and packed. A node of an R-tree, the rectangle of a tile and
+//! a cell are then each compared by one binary search, so 100,000 points cost little more than one. Dense results are
+//! in the order in which ranges were added, and repeat cells if ranges overlap, so the sets keep that order for dense
+//! queries. Global order merges the sets, because every cell has only one place in it (libtiledb refuses several
+//! ranges there). If the array has a current domain, open ends are the ends of the current domain.
 
 use tdb_codec::{Buffer, Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};
@@ -14,11 +14,12 @@ use crate::QueryError;
 use crate::asked::Ends;
 use crate::coordinate::show_coordinate;
 
-/// Intervals of one dimension. A query wants the cells that lie, in every dimension, in one of its intervals.
+/// Intervals of one dimension. A query returns the cells whose coordinate is, in every dimension, in one of its
+/// intervals.
 ///
-/// Made from what was asked for, the intervals keep their order and may overlap: dense results come in that order, cell
-/// for cell. Everything that searches ([`Self::overlaps`], [`Self::covers`], [`Self::keep`]) is for sets that were
-/// [merged](Self::merged).
+/// Made from the ranges that were asked for, the intervals keep their order and may overlap: dense results are in
+/// that order, cell for cell. Everything that searches ([`Self::overlaps`], [`Self::covers`], [`Self::keep`])
+/// requires a [merged](Self::merged) set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangeSet(Intervals);
 
@@ -28,7 +29,7 @@ enum Intervals {
     All,
     /// Inclusive ends of a fixed-size type, `lows[i]..=highs[i]`.
     Values { lows: Buffer, highs: Buffer },
-    /// Inclusive ends of strings; `None` is after all of them.
+    /// Inclusive ends of strings; `None` is an open end.
     Strings(Vec<(Vec<u8>, Option<Vec<u8>>)>),
 }
 
@@ -36,10 +37,10 @@ impl RangeSet {
     /// The whole dimension.
     pub const ALL: Self = Self(Intervals::All);
 
-    /// Intervals as they were asked for, clamped to the dimension's domain. None at all is the empty set.
+    /// Intervals as they were asked for, clamped to the dimension's domain. No intervals are the empty set.
     ///
     /// # Errors
-    /// An interval of the wrong type, an inverted one, or one that lies outside the domain.
+    /// An interval of the wrong type, an inverted one, or one outside the domain.
     pub fn new(
         dimension: &Dimension,
         asked: impl IntoIterator<Item = Result<Ends, QueryError>>,
@@ -71,7 +72,7 @@ impl RangeSet {
         Ok(if all && set.len(dimension) == Some(1) { Self::ALL } else { set })
     }
 
-    /// The same set in ascending order: intervals that overlap (or, of integers, follow each other) become one.
+    /// The same set in ascending order: intervals that overlap (or, for integers, are adjacent) become one.
     pub fn merged(self, dimension: &Dimension) -> Self {
         match self.0 {
             Intervals::All => Self::ALL,
@@ -84,7 +85,7 @@ impl RangeSet {
                     let joins = last.1.as_ref().is_none_or(|high| next.0 <= *high);
                     if joins {
                         let further = last.1.as_ref().zip(next.1.as_ref()).map(|(last, next)| next > last);
-                        // Nothing is after an open end.
+                        // Nothing follows an open end.
                         if further.unwrap_or(true) && last.1.is_some() {
                             last.1 = next.1.take();
                         }
@@ -144,7 +145,8 @@ impl RangeSet {
         }
     }
 
-    /// What this set and one more interval share: each interval cut, those outside left out, the order kept.
+    /// The intersection of this set and one more interval: each interval is cut, those outside are dropped, and the
+    /// order is kept.
     pub fn narrowed(&self, dimension: &Dimension, to: &Ends) -> Self {
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
         let cut = |ends: Ends| -> Option<Ends> {
@@ -159,7 +161,8 @@ impl RangeSet {
             let empty = low.as_ref().zip(high.as_ref()).is_some_and(|(low, high)| compare(low, high).is_gt());
             (!empty).then_some(Ends { low, high })
         };
-        // Cut from checked intervals, so only an interval outside the domain can fail: it shares nothing.
+        // These are parts of checked intervals, so only an interval outside the domain can fail: its intersection is
+        // empty.
         let ends: Vec<Ends> = self.iter(dimension).filter_map(cut).collect();
         let inside = ends.into_iter().filter(|ends| check_ends(dimension, ends.clone()).is_ok());
         Self::new(dimension, inside.map(Ok)).unwrap_or_else(|_| Self::nothing(dimension))
@@ -173,7 +176,7 @@ impl RangeSet {
         })
     }
 
-    /// Whether an interval of the set has something in common with `low..=high`.
+    /// Whether an interval of the set overlaps `low..=high`.
     pub fn overlaps(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
@@ -185,7 +188,7 @@ impl RangeSet {
         }
     }
 
-    /// Whether all of `low..=high` lies in one interval of the set.
+    /// Whether one interval of the set contains all of `low..=high`.
     pub fn covers(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
@@ -228,7 +231,7 @@ fn find_string<'s>(strings: &'s [(Vec<u8>, Option<Vec<u8>>)], from: &[u8]) -> Op
     strings.get(at).map(|(low, _)| low.as_slice())
 }
 
-/// Whether the first interval that does not end before `from` begins at `low` or before.
+/// Whether the first interval that does not end before `from` begins at or before `low`.
 struct Find<'a> {
     lows: &'a Buffer,
     highs: &'a Buffer,
@@ -265,7 +268,7 @@ impl PhysicalVisitor for Keep<'_> {
             }
             return;
         }
-        // Only the intervals between the least and the greatest value need be searched.
+        // Only the intervals between the least and the greatest value must be searched.
         let Some(first) = values.first() else { return };
         let (mut least, mut greatest) = (*first, *first);
         for value in values {
@@ -276,7 +279,7 @@ impl PhysicalVisitor for Keep<'_> {
         let end = lows.partition_point(|low| *low <= greatest).max(start);
         let lows = lows.get(start..end).unwrap_or_default();
         let highs = highs.get(start..end).unwrap_or_default();
-        // Values in order, as a sparse tile's of one dimension are, are cut where intervals begin and end.
+        // Sorted values, such as those of a sparse tile with one dimension, are split where intervals begin and end.
         if lows.len() < values.len() && values.is_sorted_by(|a, b| a <= b) {
             let mut kept = 0usize;
             for (low, high) in lows.iter().zip(highs) {
@@ -289,7 +292,7 @@ impl PhysicalVisitor for Keep<'_> {
             self.wanted.get_mut(kept..).unwrap_or_default().fill(0);
             return;
         }
-        // The interval at `low..=high`, or the gap before it, is where the last value was: mostly the next one too.
+        // The interval that contained the last value: it mostly contains the next one too.
         let mut near: Option<(T, T)> = None;
         for (keep, value) in self.wanted.iter_mut().zip(values) {
             if near.is_some_and(|(low, high)| low <= *value && *value <= high) || *keep == 0 {
@@ -346,8 +349,8 @@ fn values<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> (&'b [T], &'b [
     (lows.values().unwrap_or_default(), highs.values().unwrap_or_default())
 }
 
-/// Refuses ends of the wrong length and inverted ranges; clamps the rest to the domain, where an end at or past the
-/// domain's becomes open. A range wholly outside the domain is refused too.
+/// Rejects ends of the wrong length and inverted ranges. Clamps others to the domain; an end at or past the end of
+/// the domain becomes open. A range completely outside the domain is rejected too.
 pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
     let Ends { mut low, mut high } = ends;
     let show = |value: &[u8]| show_coordinate(dimension, value);
@@ -382,7 +385,7 @@ pub fn is_value(dimension: &Dimension, bytes: &[u8]) -> bool {
     impl PhysicalVisitor for IsValue<'_> {
         type Output = bool;
         fn visit<T: Native>(self) -> bool {
-            // Only a NaN is not in order with itself.
+            // Only a NaN cannot be compared with itself.
             T::from_le(self.0).is_some_and(|value| value.partial_cmp(&value).is_some())
         }
     }

@@ -1,4 +1,4 @@
-//! What one batch takes of a query, and the memory it may take for it.
+//! The part of a query that one batch reads, and the memory it may take for this.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -8,26 +8,26 @@ use crate::QueryError;
 use crate::budget::MemoryBudget;
 use crate::order::window::Window;
 
-/// The part of a query that a read is about; all of it, without limit, unless told otherwise.
+/// The part of a query that a read covers; by default all of it, without a memory limit.
 #[derive(Clone, Debug, Default)]
 pub struct Share {
     /// The only tiles to look at, by fragment, ascending.
     pub tiles: Option<Arc<BTreeMap<usize, Vec<usize>>>>,
-    /// The only cells to take: those in an interval of the order's keys.
+    /// The only cells to take: those in an interval of keys of the order.
     pub window: Option<Arc<Window>>,
-    /// The memory that it may take; without one, as much as it needs.
+    /// The memory that it may take; `None` means unlimited.
     pub room: Option<Arc<Room>>,
-    /// Bytes that whoever runs the query holds besides.
+    /// Bytes that the owner of the query holds in addition.
     pub beside: u64,
 }
 
 impl Share {
-    /// Whether any tile of a fragment is to be looked at.
+    /// Whether any tile of a fragment must be looked at.
     pub fn has_fragment(&self, fragment: usize) -> bool {
         self.tiles.as_ref().is_none_or(|tiles| tiles.contains_key(&fragment))
     }
 
-    /// Whether a tile is to be looked at.
+    /// Whether a tile must be looked at.
     pub fn has_tile(&self, fragment: usize, tile: usize) -> bool {
         let own = |tiles: &BTreeMap<usize, Vec<usize>>| {
             tiles.get(&fragment).is_some_and(|own| own.binary_search(&tile).is_ok())
@@ -35,18 +35,19 @@ impl Share {
         self.tiles.as_deref().is_none_or(own)
     }
 
-    /// Counts memory that is about to be taken, for as long as the read lasts.
+    /// Counts memory that is about to be taken, until the end of the read.
     pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
         self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
     }
 
-    /// Counts memory that is about to be taken. Where it does not fit, `free` frees memory that can be done without: it is told
-    /// how much is missing, [releases](Self::release) what it frees, and says whether there was any.
+    /// Counts memory that is about to be taken. If it does not fit, `free` is called with the number of missing
+    /// bytes. It frees memory that is not essential, [releases](Self::release) it, and returns whether there was any.
     pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.room.as_ref().map_or(Ok(()), |room| room.charge_freeing(bytes, free))
     }
 
-    /// Counts memory that can be done without, unless it takes more than half of what is left.
+    /// Counts memory that is not essential, unless it takes more than half of what is left. Returns whether it was
+    /// counted.
     pub fn spare(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
         let counted = |used: u64| {
@@ -56,14 +57,14 @@ impl Share {
         room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
-    /// Counts memory no more that [`Self::spare`] counted.
+    /// Stops counting memory that [`Self::spare`] counted.
     pub fn release(&self, bytes: u64) {
         if let Some(room) = &self.room {
             room.release(bytes);
         }
     }
 
-    /// Counts what so many selected cells are going to take; `free` as for [`Self::charge_freeing`].
+    /// Counts the memory that this many selected cells will take; `free` as in [`Self::charge_freeing`].
     pub fn admit(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         let Some(room) = &self.room else { return Ok(()) };
         room.cells.fetch_add(cells, Ordering::Relaxed);
@@ -75,28 +76,28 @@ impl Share {
 #[derive(Debug)]
 pub struct Room {
     budget: MemoryBudget,
-    /// What the query holds besides, such as working memory of its threads.
+    /// What the query holds in addition, such as the working memory of its threads.
     fixed: u64,
     bytes: u64,
-    /// What each cell takes once it was selected.
+    /// Bytes per cell after it was selected.
     per_cell: u64,
     used: AtomicU64,
     /// Cells that were admitted.
     cells: AtomicU64,
 }
 
-/// Of a budget this much is planned with; the rest is what allocators lose between their blocks.
+/// The share of a budget that is available for planning; the rest is what allocators lose between their blocks.
 const PLANNED: (u64, u64) = (3, 4);
-/// A read with less room than this is refused: batches would hold a handful of cells.
+/// A read with less room than this is rejected: batches would have only a handful of cells.
 const LEAST: u64 = 64 << 10;
 
 impl Room {
-    /// What a read needs that holds `fixed` bytes besides: room for some cells.
+    /// The least bytes for a read that holds `fixed` bytes in addition: room for some cells.
     pub const fn least(fixed: u64) -> u64 {
         LEAST.saturating_add(fixed)
     }
 
-    /// What a budget leaves beside `fixed` bytes.
+    /// The room that a budget leaves after `fixed` bytes are subtracted.
     pub fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
         let planned = (budget.bytes() / PLANNED.1).saturating_mul(PLANNED.0);
         let bytes = planned.saturating_sub(fixed);
@@ -108,7 +109,7 @@ impl Room {
         Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0), cells: AtomicU64::new(0) }
     }
 
-    /// The room, or no more than so much of it. Errors then speak of that bound.
+    /// The room, limited to `most`. Errors then name that limit.
     pub const fn at_most(self, most: MemoryBudget) -> Self {
         if self.bytes <= most.bytes() {
             return self;
@@ -116,23 +117,23 @@ impl Room {
         Self::empty(most, 0, most.bytes(), self.per_cell)
     }
 
-    /// The room that is left beside so many bytes, empty.
+    /// The room that is left after this many bytes are subtracted, empty.
     pub const fn beside(self, held: u64) -> Self {
         let (fixed, bytes) = (self.fixed.saturating_add(held), self.bytes.saturating_sub(held));
         Self::empty(self.budget, fixed, bytes, self.per_cell)
     }
 
-    /// Bytes in all.
+    /// Total bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Selected cells that were counted.
+    /// The number of selected cells that were counted.
     pub fn cells(&self) -> u64 {
         self.cells.load(Ordering::Relaxed)
     }
 
-    /// What each cell takes once it was selected.
+    /// Bytes per cell after it was selected.
     pub const fn per_cell(&self) -> u64 {
         self.per_cell
     }
@@ -147,7 +148,7 @@ impl Room {
         self.charge_freeing(bytes, |_| false)
     }
 
-    /// Several threads may do so at once: what counts is what is used after `free` had its turn.
+    /// Several threads may do this at once: what counts is the memory in use after `free` has returned.
     fn charge_freeing(&self, bytes: u64, mut free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         loop {
@@ -169,19 +170,19 @@ impl Room {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The error of a read that takes so much.
+    /// The error of a read that takes this much.
     pub fn over(&self, used: u64) -> QueryError {
         QueryError::OverBudget { budget: self.budget, needed: budget_for(used.saturating_add(self.fixed)) }
     }
 }
 
-/// The error of a query whose smallest batch takes so much, what the query holds besides included.
+/// The error of a query whose smallest batch takes this much, including what the query holds in addition.
 pub fn too_small(budget: MemoryBudget, least: u64) -> QueryError {
     QueryError::BudgetTooSmall { budget, least: budget_for(least) }
 }
 
-/// The error of a batch that cannot be any smaller. It failed before it had taken all that it needs: the budget that is named
-/// is a quarter larger than what it had taken, so that it is enough.
+/// The error of a batch that cannot be made any smaller. It failed before it had taken everything it needs. The
+/// budget in the error is a quarter larger than what it had taken, so that it is enough.
 pub fn smallest(error: QueryError) -> QueryError {
     match error {
         QueryError::OverBudget { budget, needed } => {
@@ -193,7 +194,7 @@ pub fn smallest(error: QueryError) -> QueryError {
     }
 }
 
-/// The budget of which so much is planned with.
+/// The budget that has this many bytes available for planning.
 fn budget_for(bytes: u64) -> MemoryBudget {
     MemoryBudget::rounded_up((bytes / PLANNED.0).saturating_add(1).saturating_mul(PLANNED.1))
 }

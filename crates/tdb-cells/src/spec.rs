@@ -1,11 +1,11 @@
-//! What a column of a result is to hold.
+//! The type of a column of a result.
 
 use tdb_codec::{Buffer, CellValNum, Datatype};
 use tdb_schema::{ArraySchema, Attribute, Field, FieldKind};
 
 use crate::Column;
 
-/// What a result column holds, and what stands in for cells that no fragment has.
+/// The type of a result column, and the fill value for cells that no fragment has.
 #[derive(Clone, Debug)]
 pub struct ColumnSpec {
     /// The field's name.
@@ -25,7 +25,7 @@ pub struct ColumnSpec {
 }
 
 impl ColumnSpec {
-    /// Of a field of a schema.
+    /// The specification for a field of a schema.
     pub fn new(schema: &ArraySchema, field: &Field<'_>) -> Self {
         let (fill, fill_validity) = match field.kind {
             FieldKind::Attribute(index) => schema
@@ -46,7 +46,7 @@ impl ColumnSpec {
         }
     }
 
-    /// Which field of a fragment's schema this column's is: of the same name and type.
+    /// The field of a fragment's schema for this column: the one with the same name and type.
     pub fn own_field(&self, schema: &ArraySchema, kind: FieldKind) -> Option<FieldKind> {
         match kind {
             FieldKind::Attribute(_) => {
@@ -61,7 +61,7 @@ impl ColumnSpec {
         }
     }
 
-    /// The finished column.
+    /// Makes the finished column.
     pub fn column(self, data: Buffer, offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>) -> Column {
         Column {
             name: self.name,

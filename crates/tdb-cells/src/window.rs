@@ -1,7 +1,7 @@
 //! The time window an array is opened in.
 
-/// An inclusive window of milliseconds since 1970-01-01 UTC: only what was written in it is seen. Without one, arrays are
-/// opened at the present time.
+/// An inclusive window of milliseconds since 1970-01-01 UTC: only what was written in it is seen. By default, arrays
+/// are opened at the present time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeWindow {
     /// First millisecond.
@@ -11,7 +11,7 @@ pub struct TimeWindow {
 }
 
 impl TimeWindow {
-    /// All of time, the future included.
+    /// All of time, including the future.
     pub const ALL: Self = Self { start: 0, end: u64::MAX };
 
     /// Everything up to and including millisecond `end`.
@@ -26,13 +26,13 @@ impl TimeWindow {
         Self { start, end }
     }
 
-    /// Whether a span lies wholly inside.
+    /// Whether a span is completely inside.
     #[must_use]
     pub const fn contains(&self, span: (u64, u64)) -> bool {
         span.0 >= self.start && span.1 <= self.end
     }
 
-    /// Whether a span has a millisecond in common.
+    /// Whether a span and the window have a millisecond in common.
     #[must_use]
     pub const fn overlaps(&self, span: (u64, u64)) -> bool {
         span.0 <= self.end && self.start <= span.1

@@ -17,8 +17,9 @@ use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindo
 
 /// A TileDB array, opened for reading at one point of its history.
 ///
-/// Clones are cheap: they share what was read of the array. Queries hold one, so they outlive the value they were made from, and
-/// can be sent to other threads and tasks. What an array is beside its cells are methods of its [`Snapshot`], which every array is.
+/// Clones are cheap: they share what was read of the array. A query holds a clone, so it outlives the value it was
+/// made from, and can be sent to other threads and tasks. Everything about an array except its cells (schema,
+/// metadata, fragments) is a method of its [`Snapshot`], to which an array dereferences.
 #[derive(Clone, Debug)]
 pub struct Array(Snapshot);
 
@@ -50,7 +51,7 @@ impl Array {
     /// Opens the array in a local folder as it is now; see [`OpenOptions::new`].
     ///
     /// # Errors
-    /// No array there, a damaged file, or something this build does not support.
+    /// The folder contains no array, a file is damaged, or the array uses something that this build does not support.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         OpenOptions::new().open(path)
     }
@@ -63,8 +64,8 @@ impl Array {
         OpenOptions::new().window(window).open(path)
     }
 
-    /// Runs something that reads of the array what is not its cells, for callers that await it: its metadata, an enumeration, the
-    /// array of a label. `ask` may be called several times.
+    /// Runs a function that reads anything of the array except its cells (its metadata, an enumeration, the array of
+    /// a label), for callers that await the result. `ask` may be called several times.
     ///
     /// ```
     /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
@@ -77,7 +78,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// What `ask` returns, and a spawner that drops the work.
+    /// The errors of `ask`, and an I/O error if the spawner drops the work.
     pub async fn run_async<T: Send + 'static>(
         &self,
         ask: impl Fn(&Self) -> Result<T> + Send + 'static,
@@ -88,14 +89,14 @@ impl Array {
     /// Opens the array of a dimension label, in the same window; `None` if the schema has no label of that name.
     ///
     /// # Errors
-    /// A label whose array lies elsewhere, or as for opening any array.
+    /// A label whose array is not inside the folder of this array, or any error of opening an array.
     pub fn label(&self, name: &str) -> Result<Option<Self>> {
         let label = self.schema().labels.iter().find(|label| label.name == name);
         label.map(|label| open_label(self, label).map(Self)).transpose()
     }
 }
 
-/// How to open an array.
+/// Options for opening an array.
 ///
 /// ```no_run
 /// use tdb_array::{OpenOptions, TimeWindow};
@@ -108,35 +109,38 @@ impl Array {
 pub struct OpenOptions(SnapshotOptions);
 
 impl OpenOptions {
-    /// As it is at the moment of opening, as many threads as the machine has, default limits. What is written under a later
-    /// time is not seen, as in libtiledb. What this process wrote is seen, unless it gave a later time itself.
+    /// The default options: the array as it is at the moment of opening, as many threads as the machine has, default
+    /// limits. As in libtiledb, data written with a later timestamp is not seen. What this process wrote is seen,
+    /// unless it chose a later timestamp itself.
     pub fn new() -> Self {
         Self(SnapshotOptions::new())
     }
 
-    /// Sees only what was written in this window, which may reach into the future: [`TimeWindow::ALL`] sees everything. Where
-    /// there is no clock, as in a browser, there is no other way to say when.
+    /// Sees only what was written in this window, which may extend into the future: [`TimeWindow::ALL`] sees
+    /// everything. Where there is no clock, as in a browser, this is the only way to choose the time.
     pub fn window(self, window: TimeWindow) -> Self {
         Self(self.0.window(window))
     }
 
-    /// Sees only what was written from a time on, until now; from a time in the future on, all that is there.
+    /// Sees only what was written from `start` until now; if `start` is in the future, everything written from then
+    /// on.
     pub fn since(self, start: u64) -> Self {
         Self(self.0.since(start))
     }
 
-    /// Uses at most this many threads. They are started by each query and end with it; with 1, none is.
+    /// Uses at most this many threads. Each query starts them and ends them when it is done; with 1, no thread is
+    /// started.
     pub fn threads(self, threads: usize) -> Self {
         Self(self.0.threads(threads))
     }
 
-    /// Bounds single allocations that a file asks for.
+    /// Limits the size of any single allocation that a file requests.
     pub fn limits(self, limits: Limits) -> Self {
         Self(self.0.limits(limits))
     }
 
-    /// Opens an encrypted array with its key. Commit files, names and footers of encrypted arrays are plain;
-    /// everything else is AES-256-GCM.
+    /// Opens an encrypted array with its key. The commit files, names and footers of encrypted arrays are not
+    /// encrypted; everything else is AES-256-GCM.
     pub fn key(self, key: Key) -> Self {
         Self(self.0.key(key))
     }
@@ -144,7 +148,7 @@ impl OpenOptions {
     /// Opens the array in a local folder.
     ///
     /// # Errors
-    /// No array there, a damaged file, or something this build does not support.
+    /// The folder contains no array, a file is damaged, or the array uses something that this build does not support.
     pub fn open(self, path: impl Into<PathBuf>) -> Result<Array> {
         self.open_storage(LocalStorage::new(path))
     }
@@ -157,9 +161,10 @@ impl OpenOptions {
         self.0.open_storage(storage).map(Array)
     }
 
-    /// Opens the array in a storage whose answers are awaited. Nothing blocks: what is read of the array later is awaited, too
-    /// ([`Read::collect_async`](crate::Read::collect_async), [`Array::run_async`]). It starts no threads, unless [`Self::threads`] says so, and works under
-    /// any executor that the storage works under. Dropping the future gives up what was asked for.
+    /// Opens the array in an asynchronous storage. Nothing blocks: what is read of the array later is awaited, too
+    /// ([`Read::collect_async`](crate::Read::collect_async), [`Array::run_async`]). It starts no threads, unless
+    /// [`Self::threads`] is set, and works under any executor that the storage works under. Dropping the future
+    /// cancels the requests.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -167,18 +172,18 @@ impl OpenOptions {
         self.0.open_async(Arc::new(storage)).await.map(Array)
     }
 
-    /// Has what takes the processor for a while run by `spawner`, for callers that await it. Without one it runs while futures are
-    /// polled.
+    /// Has `spawner` run work that takes the processor for a while, for callers that await it. Without a spawner,
+    /// this work runs while futures are polled.
     pub fn spawner(self, spawner: Arc<dyn Spawn>) -> Self {
         Self(self.0.spawner(spawner))
     }
 
-    /// Opens the array in a storage as if it had only these files.
+    /// Opens the array in a storage as if it contained only these files.
     pub(crate) fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Array> {
         self.0.open_exactly(storage, files).map(Array)
     }
 
-    /// [`Self::open_exactly`] in a storage whose answers are awaited.
+    /// [`Self::open_exactly`] in an asynchronous storage.
     pub(crate) async fn open_exactly_async(
         self,
         storage: impl AsyncStorage + 'static,
@@ -190,12 +195,12 @@ impl OpenOptions {
     /// Opens the group in a local folder.
     ///
     /// # Errors
-    /// No group there, or a damaged file.
+    /// The folder contains no group, or a file is damaged.
     pub fn open_group(self, path: impl Into<PathBuf>) -> Result<Group> {
         self.0.open_group(path)
     }
 
-    /// Opens the group at a location of some places.
+    /// Opens the group at a location that `places` resolves.
     ///
     /// # Errors
     /// As [`Self::open_group`].
@@ -206,7 +211,7 @@ impl OpenOptions {
     /// The key-value metadata of the array or group in a local folder, without opening its fragments or members.
     ///
     /// # Errors
-    /// Neither an array nor a group there, or a damaged metadata file.
+    /// The folder contains neither an array nor a group, or a metadata file is damaged.
     pub fn metadata(self, path: impl Into<PathBuf>) -> Result<ArrayMetadata> {
         self.0.metadata(path)
     }

@@ -3,10 +3,10 @@
 use crate::deferred::drive;
 use crate::{Error, Result, Snapshot};
 
-/// What is done, with what it is done to.
+/// The function to run, with its arguments.
 type Work<A, T> = (Snapshot, A, fn(&Snapshot, &A) -> Result<T>);
 
-/// Runs something with an array and what it is asked, until all that it reads is there.
+/// Runs a function on an array and its arguments, again and again until everything it reads has arrived.
 pub(crate) async fn run_async<A: Send + 'static, T: Send + 'static>(
     snapshot: &Snapshot,
     asked: A,

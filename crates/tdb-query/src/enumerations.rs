@@ -1,4 +1,4 @@
-//! Enumerations: the values that the numbers in a column stand for.
+//! Enumerations: the values that the numbers in a column represent.
 
 use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
 
@@ -6,8 +6,8 @@ use crate::buffers::lengths_to_offsets;
 use crate::{Array, Column, Result};
 
 impl Array {
-    /// The values that the cells of an enumerated attribute's column stand for, as a column; `None` if the column is of no
-    /// such attribute. A number that the enumeration does not have is null.
+    /// The values that the cells of an enumerated attribute's column represent, as a column; `None` if the column's
+    /// attribute has no enumeration. A number outside the enumeration becomes null.
     ///
     /// # Errors
     /// A missing or damaged enumeration file.
@@ -21,7 +21,7 @@ impl Array {
         let mut data = Buffer::new();
         let mut lengths = Vec::with_capacity(numbers.len().saturating_add(1));
         let mut validity = Vec::with_capacity(numbers.len());
-        // What stands in a null cell of fixed size means nothing, but it stands there.
+        // The value of a null cell of fixed size has no meaning, but it must have bytes.
         let filler = match enumeration.cell_val_num {
             tdb_codec::CellValNum::Fixed(count) => {
                 vec![

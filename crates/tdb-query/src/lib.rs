@@ -1,4 +1,4 @@
-//! Queries of TileDB arrays: which cells, in which order, inside which memory.
+//! Queries of TileDB arrays: which cells to read, in which order, and within how much memory.
 //!
 //! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is checked against the
 //! schema and becomes a plan (`plan`). Which module runs the plan depends on the array and on the query: `dense` paints
@@ -19,10 +19,11 @@
 //! [`condition`] and [`sparse`] are public for `tdb-maintain`, which merges fragments with them: conditions as programs
 //! over columns, and the deletes that are in force.
 //!
-//! What this crate does not know: file names, byte layouts, how anything is written. The only thread that it starts
+//! This crate knows nothing of file names, byte layouts, or how anything is written. The only thread that it starts
 //! itself is that of [`BatchStream`], which reads the next batch while the caller works on one.
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them.
+//! Everything
 //! else here may change with any minor version.
 #![forbid(unsafe_code)]
 

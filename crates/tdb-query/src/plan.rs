@@ -1,4 +1,4 @@
-//! A query that was checked: which cells of which fields are wanted, in which order, within which memory.
+//! A query after it was checked: the fields and cells it returns, their order, and the memory it may use.
 
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind};
@@ -19,7 +19,7 @@ pub(crate) const TIMESTAMPS: &str = "__timestamps";
 pub(crate) struct Plan {
     pub(crate) array: Snapshot,
     pub(crate) fields: Vec<FieldKind>,
-    /// The intervals of each dimension: merged, or in the order they were asked for where results come in that order.
+    /// The intervals of each dimension: merged, or in the order they were asked for if results come in that order.
     pub(crate) ranges: Vec<RangeSet>,
     pub(crate) order: Layout,
     /// What cells must satisfy.
@@ -30,16 +30,16 @@ pub(crate) struct Plan {
     pub(crate) timestamps: Option<usize>,
     /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
     pub(crate) labels: Vec<(usize, usize)>,
-    /// What a batch takes of it.
+    /// The part of the query that a read covers; all of it by default.
     pub(crate) share: Share,
 }
 
 impl Plan {
-    /// Fetches what a step is going to read if the query's memory has room for it, and says whether it did.
+    /// Fetches what a step is going to read if the query's memory has room for it, and returns whether it did.
     ///
-    /// What does not fit is read tile by tile. A step that somebody awaits fetches it in any case: it is taken again for each
-    /// answer that it lacks, and holds all answers until it is done. So tile by tile, it would need as much memory, and decode
-    /// all tiles before a tile once more for each.
+    /// What does not fit is read tile by tile. A step of an asynchronous query fetches everything in any case: it is
+    /// run again for each answer that was missing, and holds all answers until it is done. Reading tile by tile would
+    /// therefore take as much memory, and would decode all earlier tiles again for each further one.
     pub(crate) fn fetch_if_it_fits(&self, ahead: &Ahead, needs: &Needs) -> bool {
         let fits = self.share.spare(ahead.missing(needs)) || self.array.context().deferred.is_some();
         if fits {
@@ -48,7 +48,8 @@ impl Plan {
         fits
     }
 
-    /// Whether a fragment may have cells in the ranges, as far as its footer says: of one that has none, nothing else is read.
+    /// Whether a fragment may have cells in the ranges, according to its footer. If it has none, nothing else of it
+    /// is read.
     pub(crate) fn meets(&self, fragment: &Fragment) -> bool {
         let sets = self.ranges.iter().zip(&self.array.schema().domain.dimensions);
         let bounds = fragment.bounds().unwrap_or_default();
@@ -58,8 +59,8 @@ impl Plan {
             .all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
     }
 
-    /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None` for
-    /// all of it. Without an order, the default one of the array.
+    /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None`
+    /// for the whole dimension. If no order is given, it is the array's default.
     pub(crate) fn new(
         array: &Snapshot,
         fields: Vec<FieldKind>,
@@ -87,7 +88,7 @@ impl Plan {
         })
     }
 
-    /// The same query with one more interval in a dimension: what both have in common.
+    /// The same query with one more interval in a dimension: it keeps the intersection of both.
     pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Self {
         let mut plan = self.clone();
         let dimensions = &self.array.schema().domain.dimensions;
@@ -108,7 +109,7 @@ fn range_sets(schema: &ArraySchema, asked: &[Option<Vec<Wanted>>]) -> Result<Vec
             None => vec![Ok(Ends::default())],
         };
         let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
-        // Nothing was written outside the current domain: it is all there is of the dimension.
+        // Nothing was written outside the current domain, so it is the whole dimension.
         let domain = Some((current.low.clone(), current.high.clone()));
         let bounded = Dimension { domain, ..dimension.clone() };
         let set = RangeSet::new(&bounded, asked)?;

@@ -29,8 +29,8 @@ use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError,
 
 /// A query: which fields of which cells, in which order.
 ///
-/// Without further word it asks for the whole array: all attributes of a dense array, dimensions and attributes of
-/// a sparse one.
+/// By default it reads the whole array: all attributes of a dense array, all dimensions and attributes of a sparse
+/// one.
 ///
 /// ```no_run
 /// use tdb_array::{Array, Layout};
@@ -47,7 +47,8 @@ pub struct Read {
     fields: Option<Vec<String>>,
     ranges: Vec<(String, Vec<Wanted>)>,
     labels: Vec<(String, Wanted)>,
-    /// The ranges of all dimensions, checked, beside which others were added: those of a part, or of a query that was described.
+    /// The ranges of all dimensions, already checked: those of a part, or of a query that was described. Others may
+    /// have been added.
     resolved: Option<Arc<Ranges>>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
@@ -79,7 +80,7 @@ impl Read {
         }
     }
 
-    /// The array that is asked.
+    /// The array that the query reads.
     #[must_use]
     pub const fn array(&self) -> &Array {
         &self.array
@@ -93,13 +94,13 @@ impl Read {
     }
 
     /// Asks for the cells in a range of a dimension: integers for integral, date and time dimensions (in the
-    /// dimension's unit), floats for real ones, strings for string ones. Open ends are the domain's.
+    /// dimension's unit), floats for real ones, strings for string ones. An open end means the end of the domain.
     ///
-    /// Called again for the same dimension it adds a range. The result has the cells that lie, in each dimension, in one
-    /// of its ranges; a dimension without any is read whole. Cells of sparse arrays come once, however many ranges they
-    /// lie in. Dense arrays in row- or column-major order give each dimension's ranges in the order they were added, and
-    /// cells that lie in several of them as often: 6 and 2 to 3 give the rows 6, 2, 3. Global order, which no order of
-    /// ranges can change, has every cell once.
+    /// Each further call for the same dimension adds a range. The result has the cells whose coordinate is, in each
+    /// dimension, in one of its ranges; a dimension without ranges is read whole. Cells of sparse arrays are returned
+    /// once, even if several ranges contain them. Dense arrays in row- or column-major order return each dimension's
+    /// ranges in the order they were added, and a cell once for each range that contains it: 6 and 2 to 3 return the
+    /// rows 6, 2, 3. Global order does not depend on the order of ranges and returns every cell once.
     pub fn range<V: Into<Coordinate> + Clone>(
         mut self,
         dimension: impl Into<String>,
@@ -109,8 +110,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in several ranges of a dimension, as so many calls of [`Self::range`] do; but no ranges at all
-    /// give no cells.
+    /// Asks for the cells in several ranges of a dimension, like one call of [`Self::range`] for each; but an empty
+    /// list returns no cells.
     pub fn ranges<V: Into<Coordinate> + Clone, R: RangeBounds<V>>(
         mut self,
         dimension: impl Into<String>,
@@ -121,9 +122,10 @@ impl Read {
         self
     }
 
-    /// Asks for the cells at these coordinates of a dimension: ranges of one, in any order. No coordinates give no cells.
+    /// Asks for the cells at these coordinates of a dimension, in any order. Each is a range of one coordinate; an
+    /// empty list returns no cells.
     ///
-    /// Many of them cost little more than few: tiles are found, and cells compared, by binary search.
+    /// Many points cost little more than few: tiles and cells are found by binary search.
     pub fn points<V: Into<Coordinate>>(
         mut self,
         dimension: impl Into<String>,
@@ -134,8 +136,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in a range of a dimension label's values: those at the positions whose label lies in it. Ranges of
-    /// labels and of their dimension add up.
+    /// Asks for the cells in a range of a dimension label's values: those at the positions whose label is in the
+    /// range. Ranges of labels are added to the ranges of their dimension.
     pub fn label_range<V: Into<Coordinate> + Clone>(
         mut self,
         label: impl Into<String>,
@@ -145,8 +147,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in an inclusive range of a dimension label's values, given as the label's little-endian bytes; `None`
-    /// is open.
+    /// Asks for the cells in an inclusive range of a dimension label's values, given as the label's little-endian
+    /// bytes; `None` is an open end.
     pub fn label_range_bytes(
         mut self,
         label: impl Into<String>,
@@ -157,7 +159,7 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in an inclusive range given as the dimension's little-endian bytes; `None` is open.
+    /// Asks for the cells in an inclusive range given as the dimension's little-endian bytes; `None` is an open end.
     pub fn range_bytes(
         mut self,
         dimension: impl Into<String>,
@@ -175,8 +177,9 @@ impl Read {
         self
     }
 
-    /// Asks for the cells that satisfy a condition, beside conditions given before. A sparse read returns no others; a
-    /// dense one returns fill values in the place of others (null, if that is what the attribute is filled with).
+    /// Asks for the cells that satisfy a condition, in addition to conditions given before. A sparse read returns no
+    /// other cells; a dense read returns the fill value in place of every other cell (null, if the attribute's fill
+    /// value is null).
     ///
     /// ```
     /// use tdb_array::{Array, field};
@@ -199,10 +202,10 @@ impl Read {
         self
     }
 
-    /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means. What statistics of
-    /// fragments and tiles answer exactly is not read from data files, and the rest is read tile by tile.
+    /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means. Where statistics of
+    /// fragments and tiles give the exact answer, no data file is read; the rest is read tile by tile.
     ///
-    /// Fields and order of the query do not matter. A cell that several ranges ask for counts once.
+    /// Fields and order of the query do not matter. A cell in several ranges counts once.
     ///
     /// ```
     /// use tdb_array::{Aggregate, Array};
@@ -215,7 +218,7 @@ impl Read {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::collect`], and an aggregate that its field's type does not have.
+    /// As [`Self::collect`], and an aggregate that the type of its field does not support.
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
         let memory = Allowance::new(self.memory, self.batch_memory);
         // In global order ranges are merged, so that no cell counts twice, and dense regions are parts of tiles.
@@ -223,9 +226,10 @@ impl Read {
         crate::aggregate::run(plan, aggregates.into_iter().collect(), memory)
     }
 
-    /// Bounds the memory that the query uses: for [`Self::collect`] with its result, for [`Self::batches`] with the batch
-    /// that is being made, for [`Self::aggregate`] with the cells that must be looked at together. It covers what the query holds of any kind: results, keys and columns on their way to their order,
-    /// bytes as stored and as decoded in every thread, offset lists and R-trees, and the states of decoders.
+    /// Limits the memory that the query uses: for [`Self::collect`] including its result, for [`Self::batches`]
+    /// including the batch that is being made, for [`Self::aggregate`] including the cells that must be looked at
+    /// together. The budget covers everything the query holds: results, keys and columns that are being put in order,
+    /// stored and decoded bytes in every thread, offset lists and R-trees, and the states of decoders.
     ///
     /// Without a budget, `collect` takes what the result needs, and `batches` stays within 1 GiB.
     pub const fn memory(mut self, budget: MemoryBudget) -> Self {
@@ -233,8 +237,9 @@ impl Read {
         self
     }
 
-    /// Bounds what the cells of one batch take while it is made, however much the budget leaves for them: [`Self::batches`]
-    /// are smaller then, and come sooner. Of [`Self::aggregate`] it bounds the cells that are looked at together. The working memory of threads is not part of it.
+    /// Limits what the cells of one batch take while it is made, even if the budget leaves more for them:
+    /// [`Self::batches`] are then smaller and arrive sooner. For [`Self::aggregate`] it limits the cells that are
+    /// looked at together. The working memory of threads is not part of it.
     pub const fn batch_memory(mut self, most: MemoryBudget) -> Self {
         self.batch_memory = Some(most);
         self
@@ -260,7 +265,7 @@ impl Read {
         }
     }
 
-    /// Runs the query, and says what it took.
+    /// Runs the query, and returns statistics about the run with its cells.
     ///
     /// # Errors
     /// As [`Self::collect`].
@@ -271,7 +276,7 @@ impl Read {
         Ok((cells, array.stats().since(&before)))
     }
 
-    /// Says what the query would read, from metadata alone.
+    /// Returns what the query would read, from metadata alone.
     ///
     /// # Errors
     /// A field or range that does not fit the array, or damaged metadata.
@@ -298,7 +303,7 @@ impl Read {
     ///
     /// # Errors
     /// A field or range that does not fit the array, damaged metadata, or a budget that is too small for any batch
-    /// ([`QueryError::BudgetTooSmall`]). What comes to light later, the iterator returns.
+    /// ([`QueryError::BudgetTooSmall`]). The iterator returns errors that are found later.
     pub fn batches(self) -> Result<Batches> {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
         let (batch, on_progress) = (self.batch_memory, self.on_progress.clone());
@@ -337,7 +342,7 @@ impl Read {
         Ok(Plan { condition, timestamps, labels, ..plan })
     }
 
-    /// Takes the ranges of each dimension, as they were asked for; `None` where none were.
+    /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without ranges.
     fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<Wanted>>>> {
         let array = self.array.clone();
         let schema = array.schema();
@@ -362,7 +367,7 @@ impl Read {
         Ok(asked)
     }
 
-    /// Ranges given in labels, as ranges of their dimensions.
+    /// Ranges that were given in labels, as ranges of their dimensions.
     fn ranges_by_label(&self) -> Result<Vec<(usize, Vec<Wanted>)>> {
         let schema = self.array.schema();
         let mut found = Vec::with_capacity(self.labels.len());
@@ -382,7 +387,7 @@ impl Read {
     }
 }
 
-/// Ranges that were checked before, as they would be asked for.
+/// Ranges that were checked before, in the form of requested ranges.
 fn as_asked(resolved: &Ranges, dimensions: usize) -> Result<Vec<Option<Vec<Wanted>>>, QueryError> {
     if resolved.len() != dimensions {
         return Err(QueryError::RangeCount { given: resolved.len(), dimensions });

@@ -1,6 +1,6 @@
-//! Footers out of consolidated fragment metadata, so that opening an array of many fragments reads few files.
+//! Reads footers from consolidated fragment metadata, so that opening an array with many fragments reads few files.
 //!
-//! They only save reads: a file that cannot be read, and a fragment that none lists, cost nothing but that.
+//! These files only save reads: if one cannot be read, or does not list a fragment, that fragment's own file is read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::storage::join;
 #[derive(Debug, Default)]
 pub(crate) struct ConsolidatedFooters {
     payloads: Vec<Vec<u8>>,
-    /// Which payload, and where in it.
+    /// The number of the payload, and the range in it.
     places: HashMap<String, (usize, Range<usize>)>,
 }
 
@@ -34,11 +34,11 @@ impl ConsolidatedFooters {
         keys
     }
 
-    /// Reads these files. Where several list a fragment, the first one counts, as in libtiledb.
+    /// Reads these files. If several list a fragment, the first one is used, as in libtiledb.
     pub(crate) fn load(context: &Context, keys: &[String]) -> Self {
         let mut footers = Self::default();
         for key in keys {
-            // An unreadable file is for `verify` to report.
+            // `verify` reports unreadable files.
             if let Ok(payload) = context.generic_file(key) {
                 footers.add(payload);
             }
@@ -63,7 +63,7 @@ impl ConsolidatedFooters {
     }
 }
 
-/// Whether the file is consolidated metadata that lists fragments by their folders' names.
+/// Whether the file is consolidated metadata that lists fragments by their folder names.
 fn has_bare_names(key: &str) -> bool {
     let name = key.rsplit('/').next().unwrap_or_default();
     let Some((CommitKind::ConsolidatedMetadata, stem)) = CommitKind::of(name) else { return false };

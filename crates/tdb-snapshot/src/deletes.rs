@@ -1,4 +1,4 @@
-//! Delete conditions as files hold them.
+//! Delete conditions as they are stored in files.
 
 use tdb_fragment::{Condition, Update};
 
@@ -8,15 +8,15 @@ use crate::{Error, Result};
 
 /// A delete condition.
 ///
-/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells an update is about and never looks at the new
-/// values, so that is what an array with updates holds for everybody.
+/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells that an update concerns and never looks at
+/// the new values, so this is how every reader sees an array with updates.
 #[derive(Debug)]
 pub struct Delete {
     /// When cells were deleted.
     pub time: u64,
     /// The array-relative path of its file.
     pub path: String,
-    /// What cells must satisfy to stay.
+    /// The condition that cells must satisfy to stay.
     pub condition: Condition,
 }
 

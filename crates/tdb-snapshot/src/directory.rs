@@ -1,4 +1,4 @@
-//! Which files of an array's folder count: schemas, visible fragments, metadata files.
+//! Finds the files of an array's folder that are used: schemas, visible fragments, metadata files.
 
 use std::collections::HashSet;
 use std::io;
@@ -30,12 +30,12 @@ pub struct FragmentEntry {
     pub name: Arc<str>,
     /// Its folder's key.
     pub folder: Arc<str>,
-    /// The name taken apart.
+    /// The parsed name.
     pub parsed: TimestampedName,
 }
 
 impl FragmentEntry {
-    /// A fragment by its folder's key.
+    /// A fragment, given the key of its folder.
     pub fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
         let name = folder.rsplit('/').next().unwrap_or_default();
         let parsed =
@@ -48,7 +48,7 @@ impl FragmentEntry {
         Ok(Self { name: name.into(), folder: folder.as_str().into(), parsed })
     }
 
-    /// The version its name states or implies.
+    /// The version that its name contains or implies.
     pub fn version(&self) -> FormatVersion {
         self.parsed.version.unwrap_or(FormatVersion::OLDEST)
     }
@@ -59,9 +59,9 @@ impl FragmentEntry {
 pub(crate) struct DeleteEntry {
     /// When cells were deleted.
     pub time: u64,
-    /// The array-relative path of its file: its identity, even after it was consolidated.
+    /// The array-relative path of its file. It identifies the delete, even after it was consolidated.
     pub path: String,
-    /// The file that holds it.
+    /// The file that contains it.
     pub key: String,
     /// Its offset and bytes in a consolidated commits file.
     pub inside: Option<(u64, bytes::Bytes)>,
@@ -74,7 +74,8 @@ impl DeleteEntry {
     }
 }
 
-/// What an array is made of, whatever else is there: keys of its schema, its fragments' folders, its deletes.
+/// The only files of an array that are to be used: the keys of its schema, of its fragments' folders, and of its
+/// deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactFiles {
     /// The schema.
@@ -85,7 +86,7 @@ pub struct ExactFiles {
     pub deletes: Vec<String>,
 }
 
-/// What an array's folder holds, as far as listings and commit files say.
+/// The contents of an array's folder, according to listings and commit files.
 #[derive(Debug)]
 pub struct Directory {
     /// Keys of all schema files: `__array_schema.tdb` first, then `__schema/*` in byte order of their names.
@@ -112,16 +113,16 @@ impl Directory {
         again_if_gone(|| Self::load_once(storage, None))
     }
 
-    /// The same through a storage that is told what is going to be read, if it wants to know.
+    /// The same through a storage that is told what is going to be read, if it wants to know it.
     pub(crate) fn load_ahead(context: &Context) -> Result<Self> {
         again_if_gone(|| Self::load_once(&*context.storage, context.ahead.as_deref()))
     }
 
     fn load_once(storage: &dyn Storage, ahead: Option<&Ahead>) -> Result<Self> {
         if let Some(ahead) = ahead {
-            // This may be another attempt, because what was fetched before is gone.
+            // This may be another attempt, because something that was fetched before no longer exists.
             ahead.forget();
-            // Old arrays do not have all of these: a folder that is not there costs a request, but no time.
+            // Old arrays do not have all of these: listing a folder that does not exist costs a request, but no time.
             let folders = ["", SCHEMA_FOLDER, COMMITS, METADATA, FRAGMENT_META];
             let files = folders.map(|folder| Request::List(folder.to_owned())).into();
             ahead.prepare(&Needs { files, ..Needs::default() });
@@ -151,9 +152,10 @@ impl Directory {
         Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock, root_meta, has_fragment_meta })
     }
 
-    /// The keys of all schema files, as in `schemas`: what a writer needs, however many fragments there are.
+    /// The keys of all schema files, as in `schemas`. This is all that a writer needs, even if there are many
+    /// fragments.
     pub fn schemas(storage: &dyn Storage) -> Result<Vec<String>> {
-        // Both at once: where answers take long, one is not waited for before the other is asked for.
+        // Both are requested at once, so that a slow storage needs to be waited for only once.
         let asked = ["", SCHEMA_FOLDER].map(|folder| Request::List(folder.to_owned()));
         let mut listed = storage.fetch(&asked).into_iter().map(|reply| reply.and_then(Reply::into_entries));
         let mut next = || listed.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
@@ -162,8 +164,8 @@ impl Directory {
         schemas(storage, &root, || named)
     }
 
-    /// The schema an array opened until `end` has: the last file, in byte order of names, written by then;
-    /// the first one if none was.
+    /// The schema of an array that is opened until `end`: the last file, in byte order of names, that was written by
+    /// then; the first file if none was.
     pub(crate) fn latest_schema(&self, storage: &dyn Storage, end: u64) -> Result<&str> {
         let mut latest = None;
         for key in &self.schemas {
@@ -175,8 +177,8 @@ impl Directory {
         Ok(latest.or(self.schemas.first()).map_or(OLD_SCHEMA, String::as_str))
     }
 
-    /// Forgets all fragments and deletes but those with these keys. Returns the keys that are not there; a fragment that was
-    /// consolidated is, until it is vacuumed.
+    /// Removes all fragments and deletes except those with these keys. Returns the keys that do not exist. A fragment
+    /// that was consolidated exists until it is vacuumed.
     pub(crate) fn keep_only(&mut self, files: &ExactFiles) -> Vec<String> {
         let fragments: HashSet<&str> = files.fragments.iter().map(String::as_str).collect();
         let deletes: HashSet<&str> = files.deletes.iter().map(String::as_str).collect();
@@ -192,8 +194,8 @@ impl Directory {
 
     /// The fragments visible in `window`, oldest first.
     ///
-    /// Fragments of dense arrays, and those of versions before 15, must lie inside the window; others need
-    /// only overlap it. Fragments that a visible consolidated one replaces are left out.
+    /// Fragments of dense arrays, and those of versions before 15, must be inside the window; others need only
+    /// overlap it. Fragments that a visible consolidated one replaces are left out.
     pub fn visible(&self, window: TimeWindow, dense: bool) -> Vec<FragmentEntry> {
         let sees = |name: &TimestampedName| Self::sees(window, dense, name);
         let replaced: HashSet<&str> = self
@@ -206,7 +208,7 @@ impl Directory {
         seen.filter(|fragment| !replaced.contains(&*fragment.folder)).cloned().collect()
     }
 
-    /// Whether a window sees what has this name.
+    /// Whether something with this name is visible in a window.
     pub(crate) fn sees(window: TimeWindow, dense: bool, name: &TimestampedName) -> bool {
         let overlap = !dense && name.version.is_some_and(|version| version.has(Gate::OverlappingTimeWindows));
         if overlap { window.overlaps(name.timestamps) } else { window.contains(name.timestamps) }
@@ -218,8 +220,8 @@ impl Directory {
     }
 }
 
-/// The keys of all schema files of an array with these entries in its root, and those in its folder of schemas if it has one;
-/// there is at least one.
+/// The keys of all schema files, given the entries in an array's root, and those in its schema folder if it has one.
+/// There is at least one.
 fn schemas(
     storage: &dyn Storage,
     root: &[Entry],
@@ -246,7 +248,7 @@ fn schemas(
     Ok(schemas)
 }
 
-/// When a schema file was written.
+/// The time when a schema file was written.
 fn schema_time(storage: &dyn Storage, key: &str) -> Result<u64> {
     let name = key.rsplit('/').next().unwrap_or_default();
     let parsed =
@@ -258,10 +260,11 @@ fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
     storage.read(key).map_err(|error| Error::io(storage.describe(key), error))
 }
 
-/// How often it is tried to see an array that is being vacuumed.
+/// How many attempts are made to read an array that is being vacuumed.
 const ATTEMPTS: usize = 5;
 
-/// Does something again that failed because a file was gone: a vacuum may take away what was listed a moment ago.
+/// Repeats a read that failed because a file no longer exists: a vacuum may have removed what was listed a moment
+/// ago.
 pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
     let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
     let mut result = read();
@@ -277,11 +280,12 @@ pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
 /// Metadata files of fragments up to this size are read whole when the fragment is opened.
 pub(crate) const METADATA_TAIL: u64 = 64 << 10;
 
-/// More names than these a system may list in several parts, between which files come and go.
+/// A system may list more names than this in several parts, and files may come and go in between.
 const ONE_PART: usize = 200;
 
-/// What commit files say at one moment. A commit file that comes while they are listed belongs to another write and may be
-/// missed, but what replaces others must not be seen without them, nor the others without it.
+/// The contents of the commit files at one moment. A commit file that is added while they are listed belongs to
+/// another write and may be missed. But a file that replaces others must not be seen without them, nor they without
+/// it.
 fn settled_commits(
     storage: &dyn Storage,
     ahead: Option<&Ahead>,
@@ -297,7 +301,7 @@ fn settled_commits(
             let in_commits = listed.iter().filter(|entry| replaces(entry)).map(|e| join(COMMITS, &e.name));
             let in_root = root.iter().filter(|entry| replaces(entry)).map(|e| e.name.clone());
             let mut files: Vec<Request> = in_commits.chain(in_root).map(Request::whole).collect();
-            // Whether old fragments are complete their metadata says, which is needed to open them too.
+            // The metadata file shows whether an old fragment is complete; opening the fragment needs it too.
             let old = fragment_folders(root, &[]).into_iter().map(|folder| join(&folder, FRAGMENT_METADATA));
             files.extend(old.map(|key| Request::Tail(key, METADATA_TAIL)));
             ahead.prepare(&Needs { files, ..Needs::default() });
@@ -322,7 +326,7 @@ fn settled_commits(
     commits(storage, root, &listed)
 }
 
-/// What commit files say.
+/// The contents of the commit files.
 #[derive(Default)]
 struct Commits {
     fragments: Vec<FragmentEntry>,
@@ -330,10 +334,10 @@ struct Commits {
     deletes: Vec<DeleteEntry>,
 }
 
-/// Committed fragments, vacuum files and condition files of all eras.
+/// Committed fragments, vacuum files and condition files of all format versions.
 fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<Commits> {
-    // Commit paths that `.con` files list and no `.ign` file takes back. A delete inside a `.con` counts
-    // even if it is ignored, as in libtiledb.
+    // Commit paths that are in a `.con` file and in no `.ign` file. A delete inside a `.con` is used even if it is
+    // ignored, as in libtiledb.
     let mut ignored = HashSet::new();
     let mut listed = Vec::new();
     let Commits { mut fragments, mut vacuums, mut deletes } = Commits::default();
@@ -383,7 +387,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     }
     listed.retain(|path| !ignored.contains(path));
 
-    // Where each commit path puts its fragment. A path in a `.con` and in a file of its own counts once.
+    // The fragment folder of each commit path. A path that is both in a `.con` and a separate file is used once.
     let mut folders: HashSet<String> = HashSet::new();
     let root_folders: HashSet<&str> =
         root.iter().filter(|entry| entry.is_folder).map(|entry| entry.name.as_str()).collect();
@@ -393,13 +397,14 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
         match CommitKind::of(name) {
             Some((CommitKind::Write, stem)) if stem.starts_with("__") => {
                 let folder = join(FRAGMENTS, stem);
-                // libtiledb's vacuum of fragments whose commits were consolidated leaves the commit files there, if those were
-                // not vacuumed before, and no libtiledb opens the array then. What is ignored and gone was replaced.
+                // If fragments with consolidated commits are vacuumed before their commit files, libtiledb leaves
+                // these commit files there, and then no libtiledb opens the array. An ignored path whose fragment no
+                // longer exists was replaced.
                 if !ignored.contains(path) || has_metadata(storage, &folder)? {
                     folders.insert(folder);
                 }
             }
-            // An `.ok` without its folder is harmless: the listing of the root decides.
+            // An `.ok` file without its folder is harmless: the listing of the root decides.
             Some((CommitKind::Ok, stem)) if root_folders.contains(stem) => {
                 folders.insert(stem.to_owned());
             }
@@ -409,7 +414,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     for name in root_folders {
         let candidate = name.starts_with("__") && !name.contains('.') && !KNOWN_FOLDERS.contains(&name);
         if candidate && !folders.contains(name) {
-            // Versions up to 4 have no commit file: the metadata file is the proof.
+            // Versions up to 4 have no commit file: the metadata file shows that the fragment is complete.
             let old = TimestampedName::parse(name).is_ok_and(|parsed| !parsed.states_version);
             if old && has_metadata(storage, name)? {
                 folders.insert(name.to_owned());
@@ -419,10 +424,10 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     for folder in folders {
         fragments.push(FragmentEntry::new(storage, folder)?);
     }
-    // libtiledb orders by the first timestamp alone and leaves ties to its sort; the key makes it a rule.
+    // libtiledb orders by the first timestamp alone, so the order of ties depends on its sort; here the key decides.
     fragments
         .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
-    // A delete that is in a `.con` and in a file of its own counts once.
+    // A delete that is both in a `.con` and in a separate file is used once.
     deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
     deletes.dedup_by(|a, b| a.path == b.path);
     Ok(Commits { fragments, vacuums, deletes })
@@ -435,7 +440,7 @@ pub fn fragment_folders(root: &[Entry], fragments: &[Entry]) -> Vec<String> {
     old.chain(fragments.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name))).collect()
 }
 
-/// Whether a fragment's folder has its metadata file now: a question for its size, which no cache answers.
+/// Whether a fragment's folder has its metadata file now. This requests its size, which no cache answers.
 fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
     let key = join(folder, FRAGMENT_METADATA);
     match storage.size(&key) {

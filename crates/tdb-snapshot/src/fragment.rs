@@ -26,7 +26,7 @@ use crate::stats::Stage;
 use crate::storage::{ByteRange, join};
 use crate::{Error, Result};
 
-/// The file of coordinates, which sparse fragments of versions 1 and 2 have.
+/// The file of coordinates in sparse fragments of versions 1 and 2.
 const COORDS: &str = "__coords.tdb";
 
 /// A visible fragment of an open array.
@@ -35,12 +35,12 @@ pub struct Fragment {
     entry: FragmentEntry,
     schema: Arc<ArraySchema>,
     footer: Footer,
-    /// Where its cells may be, if the footer does not say it right.
+    /// The domain of its cells, if the one in the footer is wrong.
     beyond: Option<Vec<Range>>,
     metadata_key: String,
-    /// Its metadata file, once that was looked at: the footer may come from elsewhere.
+    /// Its metadata file, once it was read: the footer may come from elsewhere.
     own: OnceLock<Arc<MetadataFile>>,
-    /// The version that its writer knew, once a section was read.
+    /// The format version of the library that wrote it, once a section was read.
     writer: OnceLock<FormatVersion>,
     lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
     rtree: Mutex<Option<Arc<RTree>>>,
@@ -50,13 +50,13 @@ pub struct Fragment {
 #[derive(Debug)]
 struct MetadataFile {
     size: u64,
-    /// Its last bytes: often all of it.
+    /// Its last bytes: often the whole file.
     tail: Bytes,
     /// Where the footer is.
     footer: ByteRangeOf<u64>,
 }
 
-/// The offset of a footer whose place in the fragment's own file was not looked at.
+/// The offset of a footer whose position in the fragment's own file is not known.
 const ELSEWHERE: u64 = u64::MAX;
 
 impl Fragment {
@@ -106,14 +106,14 @@ impl Fragment {
     }
 
     /// A fragment whose footer is in consolidated metadata: its own file is read when a section is needed. `None` if
-    /// that footer cannot be this fragment's.
+    /// the footer cannot belong to this fragment.
     pub(crate) fn from_consolidated(
         entry: &FragmentEntry,
         bytes: &[u8],
         schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
     ) -> Option<Self> {
         let (version, name) = Footer::parse_head(bytes, 0).ok()?;
-        // Before that the place of the footer depends on the schema, and names are of another kind.
+        // In older versions the position of the footer depends on the schema, and names have another form.
         if version != entry.version() || !version.has(Gate::SchemaFolder) {
             return None;
         }
@@ -127,7 +127,7 @@ impl Fragment {
         Some(Self { entry: entry.clone(), schema, footer, beyond, metadata_key, own, writer, lists, rtree })
     }
 
-    /// Versions 1 and 2: one generic tile holds everything, so all sections are known at once.
+    /// Versions 1 and 2: one generic tile contains everything, so all sections are known at once.
     fn open_legacy(
         context: &Context,
         entry: FragmentEntry,
@@ -179,7 +179,7 @@ impl Fragment {
         let rtree = RTree::build(&legacy.mbrs, &schema.domain).map_err(corrupt)?;
         Ok(Self {
             entry,
-            // There were no dates yet.
+            // These versions have no dates.
             beyond: None,
             schema,
             footer,
@@ -221,25 +221,26 @@ impl Fragment {
         &self.schema
     }
 
-    /// Its footer (for versions 1 and 2, the same facts from their own layout).
+    /// Its footer (for versions 1 and 2, the same values from their own layout).
     #[must_use]
     pub const fn footer(&self) -> &Footer {
         &self.footer
     }
 
-    /// Whether it holds whole space tiles without coordinates.
+    /// Whether it has whole space tiles without coordinates.
     #[must_use]
     pub const fn is_dense(&self) -> bool {
         self.footer.dense
     }
 
-    /// What it says that it covers, one interval a dimension; `None` if it is empty. See [`Self::bounds`].
+    /// The non-empty domain that is stored in it, one interval per dimension; `None` if it is empty. See
+    /// [`Self::bounds`].
     #[must_use]
     pub fn non_empty_domain(&self) -> Option<&[Range]> {
         self.footer.non_empty_domain.as_deref()
     }
 
-    /// Number of cells: stored ones of a sparse fragment, cells of the non-empty domain of a dense one.
+    /// Number of cells: for a sparse fragment the stored cells, for a dense one the cells of the non-empty domain.
     #[must_use]
     pub fn cell_count(&self) -> u64 {
         if !self.footer.dense {
@@ -254,8 +255,8 @@ impl Fragment {
         })
     }
 
-    /// Sum of its data files' sizes and its metadata file's; without the latter where the footer came from consolidated
-    /// metadata and the file was not looked at.
+    /// Sum of the sizes of its data files and its metadata file. The latter is left out if the footer came from
+    /// consolidated metadata and the file was not read.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.footer.data_bytes().saturating_add(self.own.get().map_or(0, |own| own.size))
@@ -277,7 +278,7 @@ impl Fragment {
         Ok(Some(payload))
     }
 
-    /// The bytes from a section's offset, which is returned too, to the next section or the footer.
+    /// The bytes from a section's offset to the next section or the footer, with the offset.
     #[doc(hidden)]
     pub fn section_bytes(&self, context: &Context, section: Section) -> Result<Option<(u64, Bytes)>> {
         let path = || context.describe(&self.metadata_key);
@@ -286,7 +287,7 @@ impl Fragment {
         let own = self.own(context)?;
         let range = range.start..range.end.min(own.footer.start);
         if range.is_empty() {
-            let detail = format!("the {} would begin behind the footer", section.name());
+            let detail = format!("the {} would begin after the footer", section.name());
             return Err(Error::inconsistent(path(), "section offset", range.start, detail));
         }
         let bytes = match own.cached(&range) {
@@ -296,8 +297,9 @@ impl Fragment {
         Ok(Some((range.start, bytes)))
     }
 
-    /// The version that the library knew which wrote the fragment: the headers of its metadata's sections have it, whatever the
-    /// version of the array. `slot` is of a field that is going to be read, so that no section is read for this alone.
+    /// The format version of the library that wrote the fragment, whatever the version of the array: the headers of
+    /// the sections of its metadata contain it. `slot` is the slot of a field that is going to be read, so that no
+    /// section is read for this alone.
     #[doc(hidden)]
     pub fn writer_version(&self, context: &Context, slot: usize) -> Result<FormatVersion> {
         if self.writer.get().is_none() {
@@ -306,7 +308,7 @@ impl Fragment {
         Ok(self.writer.get().copied().unwrap_or(self.footer.version))
     }
 
-    /// The fragment's own metadata file, looked at once.
+    /// The fragment's own metadata file, read once.
     fn own(&self, context: &Context) -> Result<Arc<MetadataFile>> {
         if let Some(own) = self.own.get() {
             return Ok(own.clone());
@@ -315,7 +317,7 @@ impl Fragment {
         Ok(self.own.get_or_init(|| Arc::new(own)).clone())
     }
 
-    /// A list-shaped section, read once.
+    /// A section that is a list, read once.
     #[doc(hidden)]
     pub fn list(&self, context: &Context, section: Section) -> Result<Arc<Vec<u64>>> {
         let cache = || self.lists.lock().unwrap_or_else(PoisonError::into_inner);
@@ -330,8 +332,8 @@ impl Fragment {
             })?,
             None => Vec::new(),
         };
-        // Libtiledb 2.2 lists half as many again where it wrote nullable attributes in global order: a dense
-        // fragment's tiles follow from its domain, and what is listed beyond them is no tile's.
+        // libtiledb 2.2 lists half as many again if it wrote nullable attributes in global order: the tiles of a
+        // dense fragment follow from its domain, and entries after these belong to no tile.
         if self.footer.dense
             && let Some(count) = self.footer.tile_count(&self.schema).ok().and_then(to_usize)
         {
@@ -342,17 +344,17 @@ impl Fragment {
         Ok(list)
     }
 
-    /// Gives back the memory of sections that were read; they are read again when they are needed.
+    /// Releases the memory of sections that were read; they are read again when they are needed.
     #[doc(hidden)]
     pub fn forget(&self) {
-        // Versions 1 and 2 have no sections: what their metadata said is all there is.
+        // Versions 1 and 2 have no sections that could be read again.
         if self.footer.version.has(Gate::FragmentFooter) {
             *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
             *self.rtree.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    /// One of a field's files. `kind` counts in this fragment's own schema.
+    /// One of a field's files. `kind` is that of this fragment's own schema.
     #[doc(hidden)]
     pub fn file(&self, context: &Context, kind: FieldKind, part: DataFilePart) -> Result<TileFile> {
         let slot = self.footer.slots.field(kind);
@@ -380,7 +382,7 @@ impl Fragment {
         self.system_file(context, DataFile::DeleteTimestamps, self.footer.slots.delete_timestamps())
     }
 
-    /// The files that say when and by what cells were deleted, with their slots.
+    /// The files with the delete timestamps of cells and the conditions that deleted them, with their slots.
     #[doc(hidden)]
     pub fn delete_files(&self, context: &Context) -> Vec<(Result<TileFile>, usize)> {
         let Some(slot) = self.footer.slots.delete_timestamps() else { return Vec::new() };
@@ -408,14 +410,14 @@ impl Fragment {
         let offsets = self.list(context, section)?;
         let name = file.name(&self.schema, self.footer.version).unwrap_or_default();
         if !is_plain_name(&name) {
-            let detail = format!("\"{}\" is no file name", name.escape_debug());
+            let detail = format!("\"{}\" is not a file name", name.escape_debug());
             let path = context.describe(&self.metadata_key);
             return Err(Error::inconsistent(path, "field name", self.footer.offset, detail));
         }
         Ok(TileFile { key: join(&self.entry.folder, &name).into(), offsets, size })
     }
 
-    /// Cells in data tile `tile` of a sparse fragment, bounded by the limits.
+    /// Cells in data tile `tile` of a sparse fragment, checked against the limits.
     #[doc(hidden)]
     pub fn tile_cells(&self, context: &Context, tile: usize) -> Result<usize> {
         let cells = self.footer().sparse_tile_cells(to_u64(tile), self.schema().capacity);
@@ -443,7 +445,7 @@ impl MetadataFile {
         Ok(Self { size, tail, footer })
     }
 
-    /// Bytes of the file, if they are at hand.
+    /// Bytes of the file, if they were already read.
     fn cached(&self, range: &ByteRangeOf<u64>) -> Option<&[u8]> {
         let start = self.size.saturating_sub(to_u64(self.tail.len()));
         let place = |offset: u64| offset.checked_sub(start).and_then(to_usize);

@@ -44,24 +44,26 @@ impl SnapshotOptions {
     /// Opens the group in a local folder.
     ///
     /// # Errors
-    /// No group there, or a damaged file.
+    /// The folder contains no group, or a file is damaged.
     pub fn open_group(self, path: impl Into<PathBuf>) -> Result<Group> {
         let path: PathBuf = path.into();
         let Some(location) = path.to_str() else {
-            let error =
-                io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8, as groups' URIs are");
+            let error = io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the path is not valid UTF-8, which the URIs of groups must be",
+            );
             return Err(Error::io(path.display().to_string(), error));
         };
         self.open_group_in(Arc::new(LocalPlaces), location)
     }
 
-    /// Opens the group at a location of some places.
+    /// Opens the group at a location that `places` resolves.
     ///
     /// # Errors
     /// As [`Self::open_group`].
     pub fn open_group_in(self, places: Arc<dyn Places>, location: impl Into<String>) -> Result<Group> {
         let location = location.into();
-        // Members are opened as of the same time.
+        // Members are opened with the same time.
         let window = self.time_window()?;
         let options = self.window(window);
         let Some(storage) = places.storage(&location) else {
@@ -78,7 +80,7 @@ impl SnapshotOptions {
     /// The key-value metadata of the array or group in a local folder, without opening its fragments or members.
     ///
     /// # Errors
-    /// Neither an array nor a group there, or a damaged metadata file.
+    /// The folder contains neither an array nor a group, or a metadata file is damaged.
     pub fn metadata(self, path: impl Into<PathBuf>) -> Result<ArrayMetadata> {
         self.metadata_storage(crate::LocalStorage::new(path))
     }
@@ -95,8 +97,8 @@ impl SnapshotOptions {
     }
 }
 
-/// The members that are left in `window`. The newest file's name says whether it alone is the list, or whether all
-/// files count one after another.
+/// The members that are left in `window`. The name of the newest file shows whether that file alone is the list, or
+/// whether all files are applied one after another.
 pub fn members(
     context: &Context,
     files: &TimedFiles,
@@ -116,8 +118,7 @@ pub fn members(
             for key in visible {
                 let details = parse(key)?;
                 if details.version != version {
-                    let detail =
-                        "the group's files mix version 1, which is a list, and 2, which is a history";
+                    let detail = "the group has files of version 1 (a list) and of version 2 (a history)";
                     return Err(Error::inconsistent(context.describe(key), "group version", 0, detail));
                 }
                 members.apply(details);
@@ -131,35 +132,36 @@ impl Group {
     /// Opens the group in a local folder as it is now.
     ///
     /// # Errors
-    /// No group there, or a damaged file.
+    /// The folder contains no group, or a file is damaged.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         SnapshotOptions::new().open_group(path)
     }
 
-    /// Where the group is.
+    /// The location of the group.
     #[must_use]
     pub fn location(&self) -> &str {
         &self.location
     }
 
-    /// How its members are stored; `None` if nothing says it has any.
+    /// How its members are stored; `None` if no file lists members.
     #[must_use]
     pub const fn version(&self) -> Option<GroupVersion> {
         self.version
     }
 
-    /// The window the group was opened in; unless another one was asked for, it ends at the time of opening.
+    /// The window the group was opened in; by default, it ends at the time of opening.
     #[must_use]
     pub const fn window(&self) -> TimeWindow {
         self.window
     }
 
-    /// The members in the order of their keys.
+    /// The members, ordered by their keys.
     pub fn members(&self) -> impl Iterator<Item = &GroupMember> {
         self.members.iter()
     }
 
-    /// Where a member is: relative URIs count from the group, local ones become paths, others stay as they are.
+    /// The location of a member: relative URIs are relative to the group, local ones become paths, others stay as
+    /// they are.
     #[must_use]
     pub fn location_of(&self, member: &GroupMember) -> String {
         if !member.relative {
@@ -175,11 +177,11 @@ impl Group {
         location
     }
 
-    /// What is at a member's place, whatever the group says about it.
+    /// The type of the object at a member's location, whatever type the group says it has.
     #[must_use]
     pub fn look(&self, member: &GroupMember) -> Found {
         let location = self.location_of(member);
-        // Without a scheme or a root, an absolute URI would count from wherever the program was started.
+        // Without a scheme or a root, an absolute URI would be relative to the program's working directory.
         let placed = member.relative || location.starts_with('/') || location.contains("://");
         let Some(storage) = self.places.storage(&location).filter(|_| placed) else {
             return Found::Elsewhere;
@@ -199,7 +201,7 @@ impl Group {
         self.metadata.metadata(&self.context, self.window())
     }
 
-    /// Opens a member that is a group itself, in the same window, with the same key.
+    /// Opens a member that is also a group, in the same window, with the same key.
     ///
     /// # Errors
     /// As [`Self::open`].

@@ -1,4 +1,4 @@
-//! What happened to an array, along time.
+//! The history of an array.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ mod event;
 
 pub use event::{Event, EventKind, History, State};
 
-/// Everything that happened to an array, in the order of time, as far as its files still tell. What cannot be read is
+/// Everything that happened to an array, in order of time, as far as its files still show it. What cannot be read is
 /// in the list with its error.
 ///
 /// ```
@@ -38,7 +38,7 @@ pub use event::{Event, EventKind, History, State};
 /// ```
 ///
 /// # Errors
-/// No array there, or names or commit files that make no sense.
+/// The storage contains no array, or it has invalid names or commit files.
 pub fn history(storage: impl Storage + 'static, key: Option<Key>) -> Result<History> {
     let options = SnapshotOptions::new();
     let options = if let Some(key) = key { options.key(key) } else { options };
@@ -95,7 +95,7 @@ impl Log<'_> {
         self.context.storage.size(key).unwrap_or(0)
     }
 
-    /// A file whose name says when it was written.
+    /// Adds a file whose name contains the time when it was written.
     fn file(&mut self, kind: EventKind, key: &str, version: Option<FormatVersion>, state: State) {
         let timestamps = TimestampedName::parse(name_of(key)).ok().map(|name| name.timestamps);
         let event = Event {
@@ -111,7 +111,7 @@ impl Log<'_> {
     }
 
     fn schema_files(&mut self, root: &[Entry], latest: &str) -> Result<()> {
-        // When each enumeration was first named.
+        // The time when each enumeration was first named.
         let mut named: HashMap<String, Option<(u64, u64)>> = HashMap::new();
         for key in &self.directory.schemas {
             let loaded = self.schemas.at(key);
@@ -174,7 +174,8 @@ impl Log<'_> {
                 opened.push((fragment, self.events.len().saturating_sub(1)));
             }
         }
-        // Only a dense fragment hides everything inside its domain; where it lacks a field, cells have the fill value.
+        // Only a dense fragment hides everything inside its domain; if it lacks a field, its cells have the fill
+        // value.
         for (index, (older, event)) in opened.iter().enumerate() {
             let newer = opened.iter().skip(index.saturating_add(1));
             let hides = |newer: &Fragment| dense && newer.is_dense() && covers(newer, older);
@@ -207,7 +208,7 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Opens a fragment and notes it. A damaged one is noted as such, unless it does not count anyway.
+    /// Opens a fragment and adds it. A damaged fragment is marked as damaged, unless it is not used anyway.
     fn fragment(&mut self, entry: &FragmentEntry, state: State) -> Option<Fragment> {
         let opened = Fragment::open(self.context, entry.clone(), &|name| self.schemas.named(name));
         match opened {
@@ -264,7 +265,7 @@ impl Log<'_> {
         });
     }
 
-    /// Files that are about other files.
+    /// Adds files that refer to other files.
     fn commit_files(&mut self, root: &[Entry]) -> Result<()> {
         let mut keys: Vec<String> =
             root.iter().filter(|entry| !entry.is_folder).map(|entry| entry.name.clone()).collect();
@@ -319,7 +320,7 @@ fn name_of(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether one fragment's domain holds the other's.
+/// Whether one fragment's domain contains the other's.
 fn covers(newer: &Fragment, older: &Fragment) -> bool {
     let schema: &ArraySchema = newer.schema();
     let (Some(outer), Some(inner)) = (newer.non_empty_domain(), older.bounds()) else {

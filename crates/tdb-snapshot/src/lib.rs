@@ -1,9 +1,9 @@
-//! What a TileDB array is at one point of its history, and one tile of one field of it.
+//! A TileDB array at one point of its history, and single tiles of its fields.
 //!
 //! [`SnapshotOptions::open_storage`] lists the array's folders and reads the commit files, the newest schema in the
-//! window, and the footers of the visible fragments: the last 64 KiB of each metadata file, in which most fragments
-//! have all their sections, or the file of consolidated footers. The [`Snapshot`] it returns knows what the array is;
-//! sections of fragments ([`fragment`]) and tiles ([`tiles`]) are read when they are asked for.
+//! window, and the footers of the visible fragments: from the last 64 KiB of each metadata file, which contain all
+//! sections of most fragments, or from the file of consolidated footers. The [`Snapshot`] it returns describes the
+//! array; sections of fragments ([`fragment`]) and tiles ([`tiles`]) are read when they are needed.
 //!
 //! ```
 //! use tdb_snapshot::SnapshotOptions;
@@ -16,19 +16,20 @@
 //! # Ok::<(), tdb_cells::Error>(())
 //! ```
 //!
-//! | Module | What it is |
+//! | Module | Contents |
 //! |---|---|
-//! | [`paths`], [`object`], [`directory`] | names of folders, what a folder is, and which files of an array count |
+//! | [`paths`], [`object`], [`directory`] | names and types of folders, and which files of an array are used |
 //! | [`schemas`], [`deletes`], [`timed`] | schemas and enumerations, delete conditions, metadata: read from their files |
-//! | [`fragment`], [`statistics`] | what a fragment says about its cells |
+//! | [`fragment`], [`statistics`] | the metadata of a fragment |
 //! | [`tiles`] | tiles of one field: fetched, decoded, checked |
-//! | [`context`], [`worker`] | what an open array, and what a thread, keeps |
+//! | [`context`], [`worker`] | the state of an open array, and of a thread |
 //! | [`snapshot`], [`group`] | an array, and a group, at a time |
 //!
-//! What this crate does not know: which cells a query wants, and in which order; how anything is written. Its bytes
+//! This crate does not know which cells a query wants, in which order, or how anything is written. Its bytes
 //! come from any [`Storage`](tdb_storage::Storage).
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them.
+//! Everything
 //! else here may change with any minor version.
 #![forbid(unsafe_code)]
 

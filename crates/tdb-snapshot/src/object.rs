@@ -1,4 +1,4 @@
-//! What a folder is: an array, a group, or neither.
+//! The type of a folder: an array, a group, or neither.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use crate::paths::{GROUP_FOLDER, GROUP_MARKER, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::storage::{Entry, Storage};
 use crate::{Error, Result};
 
-/// What made a folder a key-value object, up to libtiledb 1.6.
+/// The file that marks a folder as a key-value object, up to libtiledb 1.6.
 const KV_SCHEMA: &str = "__kv_schema.tdb";
 
-/// What a storage's root is. [`ObjectType::Invalid`] is a folder that is neither an array nor a group.
+/// The type of a storage's root. [`ObjectType::Invalid`] is a folder that is neither an array nor a group.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] if there is no such folder; whatever the system says.
+/// [`io::ErrorKind::NotFound`] if there is no such folder; any I/O error of the storage.
 pub fn object_type(storage: &dyn Storage) -> io::Result<ObjectType> {
     Ok(kind_of(&storage.list("")?))
 }
@@ -30,12 +30,12 @@ fn kind_of(root: &[Entry]) -> ObjectType {
     }
 }
 
-/// The listing of a storage's root, which must be one of `wanted`; says what it is if not.
+/// The listing of a storage's root. Its type must be one of `wanted`; otherwise the error says what it is.
 pub fn list_root(storage: &dyn Storage, wanted: &[ObjectType]) -> Result<(Vec<Entry>, ObjectType)> {
     root_of(storage, storage.list(""), wanted)
 }
 
-/// The same of a listing that was made already.
+/// The same for a root that was already listed.
 pub(crate) fn root_of(
     storage: &dyn Storage,
     listed: io::Result<Vec<Entry>>,

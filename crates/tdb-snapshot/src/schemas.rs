@@ -11,7 +11,7 @@ use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::storage::join;
 use crate::{Error, Result};
 
-/// Schemas by key. Fragments name their schema's file; the few different ones are loaded once each.
+/// Schemas by key. Fragments name their schema's file; each different one is loaded once.
 #[derive(Debug)]
 pub struct Schemas<'a> {
     context: &'a Context,
@@ -19,15 +19,15 @@ pub struct Schemas<'a> {
 }
 
 impl<'a> Schemas<'a> {
-    /// None yet.
+    /// A cache without schemas.
     pub fn new(context: &'a Context) -> Self {
         Self { context, known: Mutex::default() }
     }
 
-    /// The schema that a footer names; versions without names have the old schema file.
+    /// The schema that a footer names; in versions without schema names, the old schema file.
     pub fn named(&self, name: Option<&str>) -> Result<Arc<ArraySchema>> {
         if let Some(name) = name.filter(|name| !is_plain_name(name)) {
-            let detail = format!("\"{}\" is no file name", name.escape_debug());
+            let detail = format!("\"{}\" is not a file name", name.escape_debug());
             return Err(Error::inconsistent(self.context.describe(""), "schema name", 0, detail));
         }
         match name {
@@ -54,10 +54,10 @@ pub fn load_schema(context: &Context, key: &str) -> Result<ArraySchema> {
     ArraySchema::parse(&payload).map_err(|error| Error::corrupt(context.describe(key), error))
 }
 
-/// Reads an enumeration that the schema in file `schema_key` names.
+/// Reads an enumeration that is named in the schema file `schema_key`.
 pub fn load_enumeration(context: &Context, schema_key: &str, entry: &EnumerationName) -> Result<Enumeration> {
     if !is_plain_name(&entry.file_name) {
-        let detail = format!("\"{}\" is no file name", entry.file_name.escape_debug());
+        let detail = format!("\"{}\" is not a file name", entry.file_name.escape_debug());
         let path = context.describe(schema_key);
         return Err(Error::inconsistent(path, "enumeration file name", 0, detail));
     }

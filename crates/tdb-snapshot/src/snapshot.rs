@@ -1,4 +1,4 @@
-//! What an array is at a time.
+//! An array at a point in time.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{Ahead, LocalStorage, Request, Storage};
 use crate::{ConditionTarget, Error, QueryError, Result, TimeWindow, clock, parallel};
 
-/// What a TileDB array is at one point of its history: its schema, its visible fragments, its deletes, and where its bytes are.
-/// What a program has is an `Array`: a snapshot that can be read.
+/// A TileDB array at one point of its history: its schema, its visible fragments, its deletes, and its storage.
+/// Programs use an `Array`, which is a snapshot whose cells can be read.
 ///
 /// Clones are cheap: they share what was read of the array.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Where its bytes are, and the settings it was opened with.
+    /// Its storage, and the settings it was opened with.
     pub(crate) context: Arc<Context>,
     directory: Arc<Directory>,
     schema: Arc<ArraySchema>,
@@ -38,66 +38,69 @@ pub struct Snapshot {
     window: TimeWindow,
 }
 
-/// How to open an array or a group. What a program has are `OpenOptions`, which open arrays that can be read.
+/// Options for opening an array or a group. Programs use `OpenOptions`, which open arrays whose cells can be read.
 #[derive(Clone, Debug)]
 #[must_use = "options do nothing until an array is opened with them"]
 pub struct SnapshotOptions {
     start: u64,
-    /// `None` is the present.
+    /// `None` is the present time.
     end: Option<u64>,
-    /// `None` are as many as the machine has, for callers that block; for others, none but their own.
+    /// `None` means as many threads as the machine has for callers that block, and none for asynchronous callers.
     threads: Option<usize>,
     limits: Limits,
     key: Option<Key>,
     spawner: Option<Arc<dyn Spawn>>,
 }
 
-/// What opening begins with, each time anew: settings, the files that count, what was fetched so far, and its statistics.
+/// The input of each attempt to open an array: settings, the files to use, what was fetched so far, and the counters.
 type Opening = (SnapshotOptions, Option<ExactFiles>, Arc<Deferred>, Arc<Counters>);
 
-/// Files that are gone, of which an error names so many.
+/// The most missing files that an error names.
 const NAMED_GONE: usize = 3;
 
 impl SnapshotOptions {
-    /// As it is at the moment of opening, as many threads as the machine has, default limits. What is written under a later
-    /// time is not seen, as in libtiledb. What this process wrote is seen, unless it gave a later time itself.
+    /// The default options: the array as it is at the moment of opening, as many threads as the machine has, default
+    /// limits. As in libtiledb, data written with a later timestamp is not seen. What this process wrote is seen,
+    /// unless it chose a later timestamp itself.
     pub fn new() -> Self {
         Self { start: 0, end: None, threads: None, limits: Limits::default(), key: None, spawner: None }
     }
 
-    /// Sees only what was written in this window, which may reach into the future: [`TimeWindow::ALL`] sees everything. Where
-    /// there is no clock, as in a browser, there is no other way to say when.
+    /// Sees only what was written in this window, which may extend into the future: [`TimeWindow::ALL`] sees
+    /// everything. Where there is no clock, as in a browser, this is the only way to choose the time.
     pub fn window(mut self, window: TimeWindow) -> Self {
         (self.start, self.end) = (window.start, Some(window.end));
         self
     }
 
-    /// Sees only what was written from a time on, until now; from a time in the future on, all that is there.
+    /// Sees only what was written from `start` until now; if `start` is in the future, everything written from then
+    /// on.
     pub fn since(mut self, start: u64) -> Self {
         (self.start, self.end) = (start, None);
         self
     }
 
-    /// Uses at most this many threads. They are started by each query and end with it; with 1, none is.
+    /// Uses at most this many threads. Each query starts them and ends them when it is done; with 1, no thread is
+    /// started.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// Bounds single allocations that a file asks for.
+    /// Limits the size of any single allocation that a file requests.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Opens an encrypted array with its key. Commit files, names and footers of encrypted arrays are plain;
-    /// everything else is AES-256-GCM.
+    /// Opens an encrypted array with its key. The commit files, names and footers of encrypted arrays are not
+    /// encrypted; everything else is AES-256-GCM.
     pub fn key(mut self, key: Key) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// Has what takes the processor for a while run by `spawner`, for callers that await it.
+    /// Has `spawner` run work that takes the processor for a while, for callers that await it.
     pub fn spawner(mut self, spawner: Arc<dyn Spawn>) -> Self {
         self.spawner = Some(spawner);
         self
@@ -106,12 +109,12 @@ impl SnapshotOptions {
     /// Opens the array in a local folder.
     ///
     /// # Errors
-    /// No array there, a damaged file, or something this build does not support.
+    /// The folder contains no array, a file is damaged, or the array uses something that this build does not support.
     pub fn open(self, path: impl Into<PathBuf>) -> Result<Snapshot> {
         self.open_storage(LocalStorage::new(path))
     }
 
-    /// The settings beside a storage.
+    /// The context of an array in this storage, with these settings.
     pub fn context(&self, storage: Box<dyn Storage>) -> Context {
         let counters = Arc::<Counters>::default();
         let storage: Arc<dyn Storage> = Arc::new(Counted::new(storage, counters.clone()));
@@ -129,7 +132,7 @@ impl SnapshotOptions {
         }
     }
 
-    /// The window to open in, of which an open end is the present.
+    /// The window to open in; an open end becomes the present time.
     pub(crate) fn time_window(&self) -> Result<TimeWindow> {
         let end = match self.end {
             Some(end) => end,
@@ -148,7 +151,7 @@ impl SnapshotOptions {
         again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), None))
     }
 
-    /// Opens the array in a storage whose answers are awaited.
+    /// Opens the array in an asynchronous storage.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -161,7 +164,8 @@ impl SnapshotOptions {
         storage: Arc<dyn AsyncStorage>,
         files: Option<ExactFiles>,
     ) -> Result<Snapshot> {
-        // What comes while the array is opened must not count in one attempt and not in another.
+        // The window is fixed here: what is written while the array is opened must not be seen by one attempt and
+        // missed by another.
         let threads = self.threads.unwrap_or(1);
         let options = self.clone().window(self.time_window()?).threads(threads);
         let counters = Arc::<Counters>::default();
@@ -179,17 +183,17 @@ impl SnapshotOptions {
         done.map_err(|error| Error::io(place, error))?.1
     }
 
-    /// Opens the array in a storage as if it had only these files, whatever else the window sees.
+    /// Opens the array in a storage as if it contained only these files, whatever else is in the window.
     ///
     /// # Errors
-    /// As [`Self::open`], and [`Error::FilesGone`] if one of them is not there.
+    /// As [`Self::open`], and [`Error::FilesGone`] if one of them does not exist.
     #[doc(hidden)]
     pub fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Snapshot> {
         let storage = Arc::new(storage);
         again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), Some(files)))
     }
 
-    /// [`Self::open_exactly`] in a storage whose answers are awaited.
+    /// [`Self::open_exactly`] in an asynchronous storage.
     ///
     /// # Errors
     /// As [`Self::open_exactly`].
@@ -217,7 +221,8 @@ impl SnapshotOptions {
             let deletes = directory.visible_deletes(window).filter(|delete| delete.inside.is_none());
             needs.files.extend(deletes.map(|delete| Request::whole(&*delete.key)));
             if consolidated.is_empty() {
-                // Whether the array is dense is not known yet: fragments that overlap the window are those that may count.
+                // It is not known yet whether the array is dense: all fragments that overlap the window may be
+                // visible.
                 let entries = directory.visible(window, false);
                 needs.files.extend(entries.iter().flat_map(Fragment::requests));
             }
@@ -262,7 +267,7 @@ impl SnapshotOptions {
     }
 }
 
-/// Leaves only these files in a directory, which must have them all. Returns the schema's key.
+/// Keeps only these files in a directory, which must contain all of them. Returns the schema's key.
 fn keep_only(directory: &mut Directory, files: &ExactFiles, context: &Context) -> Result<String> {
     let mut names = directory.keep_only(files);
     if names.is_empty() {
@@ -273,10 +278,10 @@ fn keep_only(directory: &mut Directory, files: &ExactFiles, context: &Context) -
     Err(Error::FilesGone { path: context.describe(""), names, count })
 }
 
-/// Schemas that are fetched together when an array is opened: evolutions are few.
+/// The most schemas that are fetched together when an array is opened: few arrays evolve more often.
 const MOST_SCHEMAS: usize = 16;
 
-/// The keys of the schemas that fragments may have: all of them, unless they are many.
+/// The keys of the schemas that fragments may have: all of them, unless there are many.
 fn schemas_needed<'d>(directory: &'d Directory, latest: &'d str) -> impl Iterator<Item = &'d str> {
     let all = directory.schemas.len() <= MOST_SCHEMAS;
     directory.schemas.iter().map(String::as_str).filter(move |key| all || *key == latest)
@@ -289,13 +294,13 @@ impl Default for SnapshotOptions {
 }
 
 impl Snapshot {
-    /// The same array for one query: what that fetches is its own.
+    /// The same array for one query, which fetches into its own memory.
     #[doc(hidden)]
     pub fn for_query(&self) -> Self {
         Self { context: self.context.for_query(), ..self.clone() }
     }
 
-    /// The same array as if it had only these fragments and this schema, and no deletes.
+    /// The same array with only these fragments and this schema, and without deletes.
     #[doc(hidden)]
     pub fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {
         let named = |fragment: &&Arc<Fragment>| folders.iter().any(|folder| folder == fragment.folder());
@@ -303,13 +308,13 @@ impl Snapshot {
         Self { fragments, schema, schema_key: schema_key.into(), deletes: Arc::default(), ..self }
     }
 
-    /// The same array for one thing that a caller awaits: its answers are its own.
+    /// The same array for one asynchronous task, which has its own answers.
     #[doc(hidden)]
     pub fn for_task(&self) -> Self {
         Self { context: self.context.for_task(), ..self.clone() }
     }
 
-    /// Where its bytes are, and the settings it was opened with.
+    /// Its storage, and the settings it was opened with.
     #[doc(hidden)]
     #[must_use]
     pub const fn context(&self) -> &Arc<Context> {
@@ -323,7 +328,7 @@ impl Snapshot {
         &self.deletes
     }
 
-    /// What was read and decoded since the array was opened, opening included.
+    /// What was read and decoded since the array was opened, including the opening itself.
     #[must_use]
     pub fn stats(&self) -> QueryStats {
         self.context.counters.stats()
@@ -347,19 +352,19 @@ impl Snapshot {
         &self.directory.schemas
     }
 
-    /// The window the array was opened in; unless another one was asked for, it ends at the time of opening.
+    /// The window the array was opened in; by default, it ends at the time of opening.
     #[must_use]
     pub const fn window(&self) -> TimeWindow {
         self.window
     }
 
-    /// The visible fragments, oldest first: where they overlap, later ones win.
+    /// The visible fragments, oldest first: if they overlap, later ones win.
     #[must_use]
     pub fn fragments(&self) -> &[Arc<Fragment>] {
         &self.fragments
     }
 
-    /// Committed fragments that are not visible, and whether they lie in the window all the same.
+    /// Committed fragments that are not visible, and whether they are in the window nevertheless.
     #[doc(hidden)]
     pub fn invisible_fragments(&self) -> impl Iterator<Item = (&FragmentEntry, bool)> {
         let visible: HashSet<&str> = self.fragments.iter().map(|fragment| fragment.folder()).collect();
@@ -369,34 +374,34 @@ impl Snapshot {
     }
 
     /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an
-    /// array without it; others ignore it.
+    /// array without it; other versions ignore it.
     #[must_use]
     pub fn has_lock_file(&self) -> bool {
         self.directory.has_lock
     }
 
-    /// Keys of the update files in the window. They are read as libtiledb reads them: cells that an update is about are
-    /// gone, and its new values are not used.
+    /// Keys of the update files in the window. They are read as libtiledb reads them: the cells that an update
+    /// concerns are dropped, and its new values are not used.
     pub fn updates(&self) -> impl Iterator<Item = &str> {
         let paths = self.deletes.iter().map(|delete| delete.path.as_str());
         paths.filter(|path| path.ends_with(CommitKind::Update.suffix()))
     }
 
-    /// What the visible fragments say that they cover, one interval a dimension; `None` if there are none. See
-    /// [`Self::bounds`].
+    /// The non-empty domain according to the visible fragments, one interval per dimension; `None` if there are none.
+    /// See [`Self::bounds`].
     #[must_use]
     pub fn non_empty_domain(&self) -> Option<Vec<Range>> {
         self.union(Fragment::non_empty_domain)
     }
 
-    /// Where the visible fragments' cells are, one interval a dimension; `None` if there are none. It differs from the
-    /// non-empty domain where [`Fragment::bounds`] does.
+    /// The domain of the visible fragments' cells, one interval per dimension; `None` if there are none. It differs
+    /// from the non-empty domain where [`Fragment::bounds`] does.
     #[must_use]
     pub fn bounds(&self) -> Option<Vec<Range>> {
         self.union(Fragment::bounds)
     }
 
-    /// The smallest box that holds one box of each fragment.
+    /// The smallest box that contains one box of each fragment.
     fn union(&self, of: fn(&Fragment) -> Option<&[Range]>) -> Option<Vec<Range>> {
         let mut domains = self.fragments.iter().filter_map(|fragment| of(fragment));
         let mut union = domains.next()?.to_vec();
@@ -429,7 +434,7 @@ impl Snapshot {
         load_enumeration(&self.context, &self.schema_key, entry).map(Some)
     }
 
-    /// How a key of this array's storage is shown to people.
+    /// The path of a key of this array's storage, for messages.
     #[must_use]
     pub fn describe(&self, key: &str) -> String {
         self.context.describe(key)

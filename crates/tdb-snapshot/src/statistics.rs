@@ -1,11 +1,11 @@
-//! Statistics of tiles and fragments as far as readers may believe them (reference, part 2 §9, traps T1 to T4).
+//! Statistics of tiles and fragments, as far as readers can trust them (docs/format/fragment-metadata.md).
 //!
-//! | | believed |
+//! | | trusted |
 //! |---|---|
 //! | versions before [`Gate::TrustedTileStatistics`] | nothing |
 //! | integers, dates, times | extremes, sums below their limit, null counts |
-//! | reals | extremes where the sum proves that there is no NaN; never sums, whose rounding depends on the order |
-//! | `CHAR`, `STRING_ASCII` | as bounds, which end at a NUL; in dense fragments only of fixed size, nullable ones late |
+//! | reals | extremes if the sum proves that there is no NaN; never sums, whose rounding depends on the order |
+//! | `CHAR`, `STRING_ASCII` | as bounds up to a NUL; in dense fragments only of fixed size, nullable ones only late |
 //! | all others | null counts of fixed-size cells of sparse fragments |
 
 use std::borrow::Cow;
@@ -20,11 +20,11 @@ use crate::facts::{Extremes, Facts, Nulls, Rule};
 use crate::fragment::Fragment;
 use crate::{Error, Result};
 
-/// What may be believed of one field of a fragment.
+/// Which statistics of one field of a fragment can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Believed {
     extremes: bool,
-    /// Sums of integers; of reals they only prove that there is no NaN.
+    /// Sums of integers; sums of reals only prove that there is no NaN.
     sums: bool,
     nulls: bool,
 }
@@ -47,11 +47,11 @@ pub struct Whole {
     shape: Shape,
     found: FieldStatistics,
     cells: u64,
-    /// Padding of dense tiles at the end of the domain may have been counted.
+    /// Whether the statistics may include the padding of dense tiles at the end of the domain.
     dense: bool,
 }
 
-/// What values look like.
+/// The shape of a field's values.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     cell_size: Option<usize>,
@@ -61,14 +61,14 @@ struct Shape {
     nullable: bool,
 }
 
-/// What statistics say exactly of some cells; `None` where they do not.
+/// The statistics of some cells that are exact; `None` for those that are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exact {
     /// Number of nulls.
     pub nulls: Option<u64>,
     /// Sum of integers.
     pub sum: Option<i128>,
-    /// Smallest and largest value, if there is any.
+    /// Smallest and largest value; the inner `None` if there is no value.
     pub extremes: Option<Option<(Vec<u8>, Vec<u8>)>>,
 }
 
@@ -89,7 +89,7 @@ impl Shape {
         if self.number {
             return Extremes::Within(low.into(), high.into());
         }
-        // libtiledb compares up to a NUL: what follows it is not known.
+        // libtiledb compares up to a NUL: the bytes after it are not known.
         let end = |value: &[u8]| value.iter().position(|byte| *byte == 0).map(|at| at.saturating_add(1));
         let low: Cow<'s, [u8]> = low.get(..end(low).unwrap_or(low.len())).unwrap_or_default().into();
         let high: Cow<'s, [u8]> = match end(high) {
@@ -103,7 +103,7 @@ impl Shape {
         Extremes::Within(low, high)
     }
 
-    /// Extremes that are values: of strings without a NUL.
+    /// Extremes that are values of cells: those of strings without a NUL.
     fn exact_extremes(&self, extremes: Extremes<'_>) -> Option<Option<(Vec<u8>, Vec<u8>)>> {
         match extremes {
             Extremes::Unknown => None,
@@ -115,7 +115,7 @@ impl Shape {
         }
     }
 
-    /// A sum that is the sum of all values: below its limits, where adding stops.
+    /// A sum, if it is the sum of all values: it must be below the limits, at which adding stops.
     fn sum(&self, bytes: [u8; 8]) -> Option<i128> {
         if self.float {
             None
@@ -128,7 +128,8 @@ impl Shape {
         }
     }
 
-    /// Whether a tile's sum shows that it holds no NaN: one would have made it NaN, unless adding had stopped before.
+    /// Whether a tile's sum proves that the tile has no NaN: a NaN would have made it NaN, unless adding had stopped
+    /// before.
     fn proves_numbers(bytes: [u8; 8]) -> bool {
         let sum = f64::from_le_bytes(bytes);
         sum.is_finite() && sum.abs() < f64::MAX
@@ -154,8 +155,8 @@ fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
         return Believed { extremes: true, sums: true, nulls: true };
     }
     let fixed = !field.is_var();
-    // In dense fragments libtiledb takes var-length values from the wrong place, also where there are no nulls: the fixture
-    // `2.30.0/fragments_dense` has tiles with extremes of zeros. And it counts nulls of the wrong cells.
+    // In dense fragments libtiledb takes var-length values from the wrong place, even if there are no nulls: the
+    // fixture `2.30.0/fragments_dense` has tiles with extremes of zeros. It also counts nulls of the wrong cells.
     let late = rule.extremes && version.has(Gate::NullableStringStatistics);
     let spoilt = fragment.is_dense() && (!fixed || field.nullable && !late);
     let extremes = rule.extremes && !spoilt;
@@ -163,7 +164,7 @@ fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
 }
 
 impl Statistics {
-    /// The statistics of a field of the fragment's own schema. Sections that cannot be believed are not read.
+    /// The statistics of a field of the fragment's own schema. Sections that cannot be trusted are not read.
     pub fn load(context: &Context, fragment: &Fragment, field: &Field<'_>) -> Result<Self> {
         let believed = believed(fragment, field);
         let shape = Shape::of(field);
@@ -196,7 +197,7 @@ impl Statistics {
         Ok(Self { believed, shape, mins, maxes, sums, nulls })
     }
 
-    /// Bytes it holds, about.
+    /// Approximate bytes that it takes.
     pub fn held(&self) -> u64 {
         let values =
             [&self.mins, &self.maxes].map(|values| values.fixed.len().saturating_add(values.var.len()));
@@ -216,7 +217,7 @@ impl Statistics {
             return Extremes::Nothing;
         }
         let numbers = !self.shape.float || self.sums.get(tile).is_some_and(|sum| Shape::proves_numbers(*sum));
-        // Where the null count is not known the values may be those of a tile of nulls.
+        // If the null count is not known, the values may be those of a tile of nulls.
         if !self.believed.extremes || !numbers || nulls == Nulls::Unknown {
             return Extremes::Unknown;
         }
@@ -227,7 +228,7 @@ impl Statistics {
         }
     }
 
-    /// Number of nulls of a tile; 0 for fields that have none.
+    /// Number of nulls of a tile; 0 for fields that are not nullable.
     fn null_count(&self, tile: usize) -> Option<u64> {
         if !self.shape.nullable {
             return Some(0);
@@ -235,7 +236,7 @@ impl Statistics {
         self.nulls.get(tile).copied().filter(|_| self.believed.nulls)
     }
 
-    /// What is exact of a tile that has room for `cells`.
+    /// The exact statistics of a tile that has room for `cells`.
     pub fn exact(&self, tile: usize, cells: u64) -> Exact {
         let extremes = self.shape.exact_extremes(self.facts(tile, cells).extremes);
         Exact { nulls: self.null_count(tile), sum: self.sum(tile), extremes }
@@ -248,7 +249,7 @@ impl Statistics {
 }
 
 impl Whole {
-    /// The statistics of all fields of a fragment, by slot; `None` where there are none to believe.
+    /// The statistics of all fields of a fragment, by slot; `None` if there are none that can be trusted.
     pub fn load(context: &Context, fragment: &Fragment) -> Result<Option<Vec<FieldStatistics>>> {
         let version = fragment.version();
         if !version.has(Gate::TrustedTileStatistics) || !version.has(Gate::FragmentStatistics) {
@@ -260,18 +261,18 @@ impl Whole {
             .map_err(|error| corrupt(context, fragment, error))
     }
 
-    /// What is believed of one of them.
+    /// The statistics of one of the fields that can be trusted.
     pub fn of(all: &[FieldStatistics], fragment: &Fragment, field: &Field<'_>) -> Option<Self> {
         let mut believed = believed(fragment, field);
         let shape = Shape::of(field);
-        // A NaN, or a sum that stopped, in one tile does not show in what is folded over it; and libtiledb's fold of
-        // fixed-size strings skips values after a tile of nulls.
+        // The statistics of the whole fragment do not show whether a tile has a NaN or a sum that stopped. libtiledb
+        // also skips values after a tile of nulls when it combines the extremes of fixed-size strings.
         believed.extremes &= shape.number && !shape.float || !shape.number && !shape.nullable;
         let found = all.get(fragment.footer().slots.field(field.kind))?.clone();
         Some(Self { believed, shape, found, cells: fragment.cell_count(), dense: fragment.is_dense() })
     }
 
-    /// What is known of the fragment's cells.
+    /// Facts about the fragment's cells.
     pub fn facts(&self) -> Facts<'_> {
         let nulls = self.shape.nulls(self.null_count(), (!self.dense).then_some(self.cells));
         let FieldStatistics { min, max, .. } = &self.found;
@@ -287,13 +288,13 @@ impl Whole {
         Facts { extremes, nulls }
     }
 
-    /// What is exact of the fragment.
+    /// The exact statistics of the fragment.
     pub fn exact(&self) -> Exact {
         let extremes = self.shape.exact_extremes(self.facts().extremes);
         Exact { nulls: self.null_count(), sum: self.sum(), extremes }
     }
 
-    /// Number of nulls; 0 for fields that have none.
+    /// Number of nulls; 0 for fields that are not nullable.
     fn null_count(&self) -> Option<u64> {
         if !self.shape.nullable {
             return Some(0);
@@ -301,7 +302,7 @@ impl Whole {
         Some(self.found.null_count).filter(|_| self.believed.nulls)
     }
 
-    /// The exact sum of the fragment's integers: where no tile's sum can have stopped at its limit.
+    /// The exact sum of the fragment's integers, if no tile's sum can have stopped at its limit.
     fn sum(&self) -> Option<i128> {
         let Extremes::Within(low, high) = self.facts().extremes else { return None };
         let number = |bytes: &[u8]| crate::coordinate::integer(bytes, self.shape.signed);

@@ -25,7 +25,7 @@ use crate::{Error, Result};
 /// How a fragment stores a dimension's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CoordsPart {
-    /// In a file of its own.
+    /// In a separate file.
     Alone,
     /// As the `index`-th of `count` runs of values in a `__coords` tile.
     Split { index: usize, count: usize },
@@ -42,14 +42,14 @@ pub struct FieldTiles {
     pub cell_val_num: CellValNum,
     fixed: Coded,
     values: Option<(Coded, Arc<Vec<u64>>)>,
-    /// For fields whose filters may hold the strings' lengths: how to decode values that do.
+    /// For fields whose filters may store the strings' lengths: how to decode values that contain them.
     strings: Option<Decoder>,
     validity: Option<Coded>,
     coords: CoordsPart,
 }
 
 impl FieldTiles {
-    /// The tiles of a column's field in a fragment: found by name in the fragment's own schema. `None` if that
+    /// The tiles of a column's field in a fragment: found by name in the fragment's own schema. `None` if that schema
     /// has no such field, or one of another type.
     pub fn of_column(
         context: &Context,
@@ -115,7 +115,7 @@ impl FieldTiles {
                 if stores_strings(filters, field.datatype) {
                     strings = decoder(context, &file.key, field.name, filters, lengths).ok();
                 }
-                // The dictionary filter has no plain mode: values without offsets are then all there can be.
+                // The dictionary filter has no plain mode: then only values without offsets are possible.
                 let decoder = match (decoder(context, &file.key, field.name, filters, plain), &strings) {
                     (Err(_), Some(strings)) => strings.clone(),
                     (plain, _) => plain?,
@@ -136,8 +136,8 @@ impl FieldTiles {
             let (bytes, pipeline) = (tile(Datatype::Uint8, 1, false), &schema.validity_filters);
             let mut coded = open(DataFilePart::Validity, pipeline, bytes)?;
             let (first, last) = fragment.timestamps();
-            // Only cells that somebody wrote may be in row-major order. Whether they were, chunks tell where the filters note
-            // how long their windows are; shuffled ones do not.
+            // Only cells of a write, not of a consolidation, may be in row-major order. If the filters store the
+            // lengths of their windows, chunks show whether they were; shuffled chunks do not.
             if let Some(typed) = bytes.typed_validity(field.datatype)
                 && fragment.is_dense()
                 && first == last
@@ -153,14 +153,14 @@ impl FieldTiles {
         Ok(Self { datatype, cell_val_num, fixed, values, strings, validity, coords })
     }
 
-    /// The cell timestamps of a fragment, if it has them, as a field of one `u64` a cell.
+    /// The cell timestamps of a fragment, if it has them, as a field of one `u64` per cell.
     pub fn timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
         let Some(slot) = fragment.footer().slots.timestamps() else { return Ok(None) };
         let file = fragment.timestamps_file(context)?;
         file.map(|file| Self::system(context, fragment, (file, slot), "__timestamps")).transpose()
     }
 
-    /// When each cell of a fragment was deleted, if it knows, as a field of one `u64` a cell.
+    /// The delete timestamp of each cell of a fragment, if it has them, as a field of one `u64` per cell.
     pub fn delete_timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
         let Some(slot) = fragment.footer().slots.delete_timestamps() else { return Ok(None) };
         let file = fragment.delete_timestamps_file(context)?;
@@ -200,7 +200,7 @@ impl FieldTiles {
         self.fixed.file.tile_count()
     }
 
-    /// Reads of the storage that a tile takes, and its stored bytes.
+    /// The number of read requests to the storage for a tile, and its stored bytes.
     pub fn cost(&self, context: &Context, tile: usize) -> Result<(u64, u64)> {
         let values = self.values.as_ref().map(|(values, _)| values);
         let parts = [Some(&self.fixed), values, self.validity.as_ref()];
@@ -213,7 +213,7 @@ impl FieldTiles {
         Ok((requests, bytes))
     }
 
-    /// Adds where the stored bytes of a tile are.
+    /// Adds the stored bytes of a tile to `needs`.
     pub fn need(
         &self,
         context: &Context,
@@ -233,7 +233,7 @@ impl FieldTiles {
         self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied().unwrap_or(0)
     }
 
-    /// Bytes of a cell; of an offset for var-length fields.
+    /// Bytes of a cell; for var-length fields, bytes of an offset.
     pub fn cell_size(&self) -> usize {
         match self.cell_val_num {
             CellValNum::Fixed(count) => {
@@ -248,8 +248,8 @@ impl FieldTiles {
         self.validity.is_some()
     }
 
-    /// Decodes a tile of a fixed-size field into `out`, which is exactly its cells. Only chunks whose byte range
-    /// `wanted` accepts are decoded; the rest of `out` is left as it is.
+    /// Decodes a tile of a fixed-size field into `out`, which has exactly the size of its cells. Only chunks whose
+    /// byte range `wanted` accepts are decoded; the rest of `out` is not changed.
     pub fn decode_fixed(
         &self,
         context: &Context,
@@ -285,8 +285,8 @@ impl FieldTiles {
         }
     }
 
-    /// Decodes the chunks of a tile of `len` bytes of a fixed-size field that are wanted. `out` begins at the byte of the
-    /// tile that is returned, a whole number of cells of `size` bytes.
+    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field. Returns the byte of the tile at
+    /// which `out` begins, a multiple of the cell size `size`.
     pub fn decode_fixed_part(
         &self,
         context: &Context,
@@ -305,8 +305,8 @@ impl FieldTiles {
         self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
     }
 
-    /// Decodes the chunks of a tile of `len` bytes of a fixed-size field that are wanted, and shows each; `false` if the tile
-    /// has to be decoded whole.
+    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to `visit`; `false`
+    /// if the tile must be decoded whole.
     pub fn visit_fixed(
         &self,
         context: &Context,
@@ -323,7 +323,7 @@ impl FieldTiles {
         self.fixed.visit(context, tile, len, wanted, show, scratch, (raw, room)).map(|()| true)
     }
 
-    /// The same of the validity bytes of a tile of a nullable field.
+    /// The same for the validity bytes of a tile of a nullable field.
     pub fn decode_validity_part(
         &self,
         context: &Context,
@@ -386,7 +386,7 @@ impl FieldTiles {
         }
         let size = to_usize(size).ok_or_else(|| too_large(size))?;
 
-        // An offsets tile without chunks, although there are cells: the values hold the strings' lengths.
+        // The offsets tile has no chunks, although there are cells: the values contain the strings' lengths.
         let at = self.fixed.file.tile(context, tile)?;
         fetch(context, &at, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), at.range.start)
@@ -427,7 +427,7 @@ impl FieldTiles {
     }
 }
 
-/// Decodes a tile of values that hold the strings' lengths.
+/// Decodes a tile of values that contain the strings' lengths.
 fn decode_strings(
     context: &Context,
     values: &Coded,
@@ -472,7 +472,7 @@ fn decoder(
         .map_err(|error| Error::unsupported(context.describe(key), error.in_field(field).to_string()))
 }
 
-/// Whether a var-length field's filters may hold the strings' lengths (specification, "RLE", "Dictionary").
+/// Whether a var-length field's filters may store the strings' lengths (docs/format/filters.md).
 fn stores_strings(pipeline: &Pipeline, datatype: Datatype) -> bool {
     matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
         && pipeline

@@ -1,4 +1,4 @@
-//! Folders of files that are applied in time order: array and group metadata, group details.
+//! Folders with files that are applied in order of time: array and group metadata, group details.
 
 use std::collections::HashSet;
 
@@ -39,8 +39,9 @@ impl TimedFiles {
                         storage.read(&key).map_err(|error| Error::io(storage.describe(&key), error))?;
                     let lines = parse_path_lines(&bytes)
                         .map_err(|error| Error::corrupt(storage.describe(&key), error))?;
-                    // Lines of groups are absolute URIs in every version. Only the name counts, so that a group that
-                    // was moved still knows which files a consolidated one replaces; libtiledb compares whole URIs.
+                    // Lines of groups are absolute URIs in every version. Only the name in them is used, so that a
+                    // group that was moved still knows which files a consolidated one replaces; libtiledb compares
+                    // whole URIs.
                     let target = |line: &String| {
                         join(folder, vacuum_target(line).rsplit('/').next().unwrap_or_default())
                     };
@@ -56,7 +57,8 @@ impl TimedFiles {
         Ok(loaded)
     }
 
-    /// Keys of the files that count in `window`, oldest first: those wholly inside that no vacuum file inside lists.
+    /// Keys of the files that are used in `window`, oldest first: those completely inside it that no vacuum file
+    /// inside it lists.
     pub fn visible(&self, window: TimeWindow) -> impl Iterator<Item = &str> {
         let replaced: HashSet<&str> = self
             .vacuums

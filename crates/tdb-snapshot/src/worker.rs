@@ -1,4 +1,4 @@
-//! What a thread keeps between tiles.
+//! The buffers that a thread keeps between tiles.
 
 use core::ops::{Deref, DerefMut};
 use std::sync::Mutex;
@@ -9,28 +9,28 @@ use tdb_filters::Scratch;
 use crate::Result;
 use crate::buffers::{VarTile, zeroed};
 
-/// Buffers and codecs that a thread keeps between tiles, so that memory is faulted in once.
+/// Buffers and codecs that a thread keeps between tiles, so that page faults for their memory occur only once.
 #[derive(Debug, Default)]
 pub struct Tools {
-    /// Room and codec states for filters.
+    /// Buffers and codec states for filters.
     pub scratch: Scratch,
     pub(crate) raw: Buffer,
-    /// Room for a decoded tile.
+    /// A buffer for a decoded tile.
     pub tile: Buffer,
-    /// Room for a decoded tile whose cells are picked from.
+    /// A buffer for a decoded tile from which cells are picked.
     pub cells: Buffer,
-    /// Room for a decoded offsets tile.
+    /// A buffer for a decoded offsets tile.
     pub offsets: Buffer,
-    /// Room for a decoded tile of strings.
+    /// A buffer for a decoded tile of strings.
     pub strings: VarTile,
-    /// Room for strings whose lengths come with them.
+    /// A buffer for strings that are stored with their lengths.
     pub text: Vec<u8>,
-    /// Room for decoded tiles of several columns.
+    /// Buffers for decoded tiles of several columns.
     spare: Vec<Buffer>,
 }
 
 impl Tools {
-    /// Room for `len` bytes, with whatever happens to be in it.
+    /// A buffer of `len` bytes with arbitrary contents.
     pub fn room(&mut self, len: usize) -> Result<Buffer> {
         let large = self.spare.iter().position(|buffer| buffer.capacity() >= len);
         let Some(at) = large else { return zeroed(len) };
@@ -39,7 +39,7 @@ impl Tools {
         Ok(buffer)
     }
 
-    /// Takes back room that is no longer needed.
+    /// Takes back a buffer that is no longer needed.
     pub fn give_back(&mut self, buffer: Buffer) {
         if self.spare.len() < MOST_SPARE {
             self.spare.push(buffer);
@@ -47,24 +47,24 @@ impl Tools {
     }
 }
 
-/// How many spare buffers a thread keeps: enough for the columns of a tile that are looked at together.
+/// The most spare buffers of a thread: enough for the columns of a tile that are used together.
 const MOST_SPARE: usize = 8;
 
-/// The tools of a thread. Making them costs more than a small query does otherwise: they are lent out of a few that the process
-/// keeps.
+/// The tools of a thread. Creating them costs more than everything else in a small query: they are lent out of a few
+/// that the process keeps.
 #[derive(Debug)]
 pub struct Worker(Tools);
 
-/// Tools that nobody uses now.
+/// Tools that are not in use.
 static IDLE: Mutex<Vec<Tools>> = Mutex::new(Vec::new());
-/// How many are kept.
+/// The most tools that are kept.
 const MOST: usize = 4;
 /// The largest buffer that is kept, in bytes: enough for the chunks of a small query.
 const LARGEST: usize = 256 << 10;
 
 impl Default for Worker {
     fn default() -> Self {
-        // No waiting: a lock that is held (by another thread, or by one that a fork left behind) only costs the saving.
+        // Never wait: if the lock is held (by another thread, or since before a fork), new tools are created instead.
         let idle = IDLE.try_lock().ok().and_then(|mut idle| idle.pop());
         Self(idle.unwrap_or_default())
     }

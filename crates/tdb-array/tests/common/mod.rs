@@ -1,4 +1,4 @@
-//! What several tests of reads need.
+//! Helpers for several tests of reads.
 #![allow(
     dead_code,
     clippy::unwrap_used,

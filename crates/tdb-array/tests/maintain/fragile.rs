@@ -9,29 +9,29 @@ use tdb_array::{
     ByteRange, Durability, Entry, FileWriter, MemoryStorage, Storage, StorageLock, WriteStorage, write_file,
 };
 
-/// What a folder has on the medium, by name.
+/// The contents of a folder on the medium, by name.
 type Names = BTreeMap<String, Node>;
 
 #[derive(Clone, Debug)]
 enum Node {
     Folder,
-    /// Bytes that were synced; a file that never was has none.
+    /// Bytes that were synced; a file that was never synced has none.
     File(Bytes),
 }
 
 #[derive(Debug, Default)]
 struct Medium {
-    /// Folders as they were when they were synced last.
+    /// Folders as they were when they were last synced.
     folders: BTreeMap<String, Names>,
     /// Files that were finished and synced.
     synced: BTreeMap<String, Bytes>,
-    /// Changes that are still done before every one fails.
+    /// Number of changes that still succeed before every one fails.
     left: usize,
-    /// Whether only what needs space fails.
+    /// Whether only changes that need space fail.
     full: bool,
 }
 
-/// Files in memory that know what of them a loss of power leaves.
+/// Files in memory, with a record of what would survive a loss of power.
 #[derive(Clone, Debug)]
 pub(crate) struct Fragile {
     now: MemoryStorage,
@@ -60,23 +60,23 @@ impl Fragile {
         }
     }
 
-    /// Does so many changes more, then none.
+    /// Allows this many more changes, then none.
     pub(crate) fn fail_after(&self, changes: usize) {
         self.medium().left = changes;
     }
 
-    /// Has room for so many changes more; files and folders can be removed and synced all the same.
+    /// Has room for this many more changes; files and folders can still be removed and synced.
     pub(crate) fn full_after(&self, changes: usize) {
         let mut medium = self.medium();
         (medium.left, medium.full) = (changes, true);
     }
 
-    /// What a crash of the process leaves: everything that was done.
+    /// The state after a crash of the process: everything that was done.
     pub(crate) fn after_crash(&self) -> MemoryStorage {
         copy(&self.now)
     }
 
-    /// What a loss of power leaves at worst: what was synced, in folders that were synced.
+    /// The worst state after a loss of power: what was synced, in folders that were synced.
     pub(crate) fn after_power_loss(&self) -> MemoryStorage {
         let left = MemoryStorage::default();
         let medium = self.medium();

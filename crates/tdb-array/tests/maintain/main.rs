@@ -1,4 +1,4 @@
-//! Maintenance in any order, looked at from every time.
+//! Maintenance in any order, checked at every time.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 #![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
 
@@ -51,7 +51,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 1..14)
 }
 
-/// Several changes a millisecond now and then, so that ties between them count.
+/// Sometimes there are several changes in a millisecond, so that ties between them are tested.
 fn time(index: usize) -> u64 {
     FIRST + 2 + (index as u64) / 2 * 2 + u64::from(index % 4 == 3)
 }
@@ -65,7 +65,8 @@ proptest! {
         let mut model = Model::new(duplicates);
         let mut evolved = None;
         for (index, next) in changes.iter().enumerate() {
-            // Evolutions name their attribute by the time: a second one in a millisecond would add the same.
+            // Evolutions name their attribute after the time: a second one in the same millisecond would add the same
+            // attribute.
             if matches!(next, Change::Evolve) && evolved.replace(time(index)) == Some(time(index)) {
                 continue;
             }
@@ -82,7 +83,7 @@ fn write(cells: &[(i32, u8, i32)]) -> Change {
     Change::Write(cells.iter().map(|(x, y, a)| ((*x, *y), *a)).collect::<BTreeMap<_, _>>())
 }
 
-/// A history with something for every kind of maintenance to do.
+/// A history that gives every kind of maintenance something to do.
 fn history() -> Vec<Change> {
     vec![
         write(&[(0, 0, 1), (1, 1, 20), (7, 3, 30)]),

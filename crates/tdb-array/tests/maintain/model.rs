@@ -1,4 +1,4 @@
-//! A sparse array in memory, as reads at any time must see it, and the same through tdb.
+//! A model of a sparse array in memory, as reads at any time must see it, and the same changes through tdb.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use tdb_array::{
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 
-/// When arrays are created. Schemas count in the order of their names, so all times have as many digits.
+/// When arrays are created. Schemas are ordered by their names, so all times have the same number of digits.
 pub(crate) const FIRST: u64 = 100;
 
 /// A cell: coordinates, a number, a text that may be null, and the numbers in attributes that evolutions added.
@@ -19,25 +19,25 @@ pub(crate) type Cell = ((i32, u8), i32, Option<String>, Vec<i32>);
 /// Cells of one write: coordinates and number.
 pub(crate) type Numbers = BTreeMap<(i32, u8), i32>;
 
-/// What happens to an array.
+/// A change of an array.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// Cells by coordinates.
     Write(Numbers),
-    /// Of the cells whose number is greater.
+    /// Deletes the cells whose number is greater.
     Delete(i32),
     Consolidate(Stored),
-    /// Of two to so many fragments at a time.
+    /// Consolidates between two and this many fragments at a time.
     ConsolidateFew(usize),
     Vacuum(Stored),
     VacuumOrphans,
     /// A key-value pair, or its removal.
     Metadata(u8, Option<i32>),
-    /// One attribute more.
+    /// Adds an attribute.
     Evolve,
 }
 
-/// All that was written, by time.
+/// Everything that was written, by time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     duplicates: bool,
@@ -63,7 +63,8 @@ impl Model {
         }
     }
 
-    /// The attributes that evolutions added: of an array without cells nothing else tells whether there was one.
+    /// The attributes that evolutions added. For an array without cells, nothing else shows whether there was an
+    /// evolution.
     pub(crate) fn added(&self) -> Vec<String> {
         self.evolved.iter().map(|time| format!("b{time}")).collect()
     }
@@ -86,7 +87,7 @@ impl Model {
         };
         versions.retain(|version| !deleted(version));
         let attributes = self.evolved.iter().filter(|time| **time <= window.end).count();
-        // Cells that were written before an attribute was there have its fill value.
+        // Cells that were written before an attribute existed have its fill value.
         let more = |value: i32, own: usize| -> Vec<i32> {
             (0..attributes).map(|index| if index < own { value } else { i32::MIN }).collect()
         };
@@ -110,7 +111,7 @@ impl Model {
     }
 }
 
-/// A text that goes with a number.
+/// A text derived from a number.
 fn text(value: i32) -> Option<String> {
     (value % 3 != 0).then(|| "x".repeat(value.unsigned_abs() as usize % 5))
 }

@@ -1,4 +1,4 @@
-//! What random histories do not reach: dense arrays, purges, limits, cancelling, schemas that change, and refusals.
+//! What random histories do not cover: dense arrays, purges, limits, cancelling, schemas that change, and refusals.
 
 use core::ops::ControlFlow;
 
@@ -151,7 +151,7 @@ fn a_cancelled_consolidation_leaves_nothing_behind() {
         assert_eq!(storage.keys(), before);
         stop += 1;
     }
-    // Behind the last cell, what was written still can be dropped.
+    // Even after the last cell, the written files can be dropped.
     assert!(stop > 2, "{stop}");
     assert_ne!(storage.keys(), before);
     assert_same(&storage, &model, 130, "cancelled");
@@ -196,7 +196,7 @@ fn a_dropped_attribute_is_still_there_at_earlier_times_after_consolidation() {
         format!("{:?}", array.read().order(tdb_array::Layout::RowMajor).collect().unwrap().into_columns())
     };
     let before = [look(1002), look(1003), look(1004)];
-    // The first two can be one, written with the schema they have; with the third they cannot.
+    // The first two can be merged with the schema they have; with the third they cannot.
     run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
     vacuum(&storage, &Vacuum::new(Stored::Fragments));
     let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
@@ -245,7 +245,7 @@ fn orphans_are_found_and_cleared_and_nothing_else() {
     let before = storage.keys().len();
     assert_eq!(vacuum(&storage, &Vacuum::orphans().before(5)).len(), 1, "too young");
     assert_eq!(storage.keys().len(), before);
-    // A write that began a minute ago may be at work still.
+    // A write that began a minute ago may still be in progress.
     let now =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() - 60_000;
     let young = format!("__fragments/__{now}_{now}_0123456789abcdef0123456789abcdef_22");
@@ -253,7 +253,7 @@ fn orphans_are_found_and_cleared_and_nothing_else() {
     let notes = vacuum(&storage, &Vacuum::orphans());
     assert!(notes.len() == 1 && notes[0].contains(&young), "{notes:?}");
     assert_eq!(storage.keys().len(), before - 1);
-    // What others hold is no orphan.
+    // What others hold is not an orphan.
     storage.insert(".tdb-lease", &b"{}"[..]);
     vacuum(&storage, &Vacuum::orphans().before(u64::MAX));
     assert!(storage.remove(".tdb-lease").is_some());
@@ -295,7 +295,7 @@ fn zeros_of_both_signs_stay_two_cells_and_two_versions_of_one_become_one() {
     run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
     vacuum(&storage, &Vacuum::new(Stored::Fragments));
     assert_eq!(all(), before);
-    // What was merged is found to be in order when it is merged again.
+    // What was merged must be in order when it is merged again.
     put(1003, &[0.5], &[1], &[6]);
     let between = all();
     run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();

@@ -1,6 +1,6 @@
-//! Every kind of change stopped at every call: after a crash, after a loss of power that takes all that was not synced, and
-//! on a full disk. What is found is the state before or the state after, at every time; the change can be made again, and
-//! vacuums leave nothing of the attempt.
+//! Every kind of change, stopped at every call: after a crash, after a loss of power that loses everything that was
+//! not synced, and on a full disk. The state found is the one before or the one after the change, at every time; the
+//! change can be repeated, and vacuums leave nothing of the attempt.
 
 mod groups;
 
@@ -64,7 +64,7 @@ impl Kind {
         self.at(1000).enumeration(colours).create_storage(storage, &schema)
     }
 
-    /// Cells `first..=last`, or of a sparse array every second one of them.
+    /// Writes cells `first..=last`, or in a sparse array every second one of them.
     fn write(self, storage: impl WriteStorage + 'static, time: u64, first: i32, last: i32) -> Result<()> {
         self.write_into(&self.at(time).open_storage(storage)?, time, first, last)
     }
@@ -81,7 +81,7 @@ impl Kind {
             write.order(Layout::GlobalOrder).column(WriteColumn::fixed("x", &x))
         };
         let write = write.column(WriteColumn::fixed("a", &a)).column(WriteColumn::fixed("c", &c));
-        // What an evolution added.
+        // Whether an evolution has added an attribute.
         let more = writer.schema().attributes.iter().any(|attribute| attribute.name == "b");
         let write = if more { write.column(WriteColumn::fixed("b", &a)) } else { write };
         write.commit().map(drop)
@@ -98,7 +98,7 @@ impl Kind {
         vacuum.plan(&writer)?.run(&writer, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// An array with something for every kind of maintenance to do.
+    /// An array that gives every kind of maintenance something to do.
     fn history(self) -> MemoryStorage {
         let storage = MemoryStorage::default();
         self.create(&storage).unwrap();
@@ -163,15 +163,15 @@ fn delete(kind: Kind, storage: impl WriteStorage + 'static, time: u64, most: i32
     kind.at(time).open_storage(storage)?.delete(&condition).map(drop)
 }
 
-/// What is stopped, on what it is, and how what is found is looked at.
+/// The change that is stopped, the array it is made to, and how the result is read.
 struct Trial<'t> {
     name: String,
     before: MemoryStorage,
     act: &'t dyn Fn(Fragile) -> Result<()>,
     look: &'t dyn Fn(&MemoryStorage) -> Vec<String>,
-    /// Whether what is there is sound, and what of it nobody needs.
+    /// Checks that the array is sound, and returns the files that nobody needs.
     leftovers: &'t dyn Fn(&MemoryStorage) -> Vec<String>,
-    /// Vacuums, after which there are none.
+    /// Vacuums the array, after which there are no such files.
     clean: &'t dyn Fn(&MemoryStorage),
 }
 
@@ -229,7 +229,7 @@ impl Trial<'_> {
         assert_eq!((self.leftovers)(left), [""; 0], "{what}, cleaned");
     }
 
-    /// From some call on nothing can be written any more, but files can be removed.
+    /// After some call nothing can be written any more, but files can be removed.
     fn full_disk(&self, calls: usize, old: &[String], new: &[String]) {
         let fragile = Fragile::of(&self.before);
         fragile.full_after(calls);
@@ -245,10 +245,11 @@ impl Trial<'_> {
         if found != old {
             return;
         }
-        // Nothing is left of the attempt, either. Lists of commits may be others, and maintenance may have got a step further.
+        // Nothing is left of the attempt, either. Lists of commits may differ, and maintenance may be one step
+        // further.
         if self.name.contains("consolidation") {
             if self.name.starts_with("Duplicates") {
-                // What was replaced does not count any more, even if the file that says why is missing.
+                // What was replaced is no longer used, even if the file that lists it is missing.
                 return;
             }
             assert_eq!((self.leftovers)(&left), [""; 0], "{what}");
@@ -298,7 +299,7 @@ const ARRAYS: [Kind; 4] = [Kind::Sparse, Kind::Duplicates, Kind::Dense, Kind::Se
 #[test]
 fn arrays_with_their_first_cells_stop_anywhere() {
     for kind in ARRAYS {
-        // What an import or a copy does.
+        // The changes that an import or a copy makes.
         array(kind, "new array", &MemoryStorage::default(), &|storage| {
             let (schema, colours) = kind.schema();
             let array = kind.at(1002).enumeration(colours).begin_storage(storage, &schema)?;
@@ -346,12 +347,12 @@ fn evolutions_stop_anywhere() {
         let before = kind.history();
         for (what, evolution) in &evolutions {
             if kind != Kind::Dense && *what == "attribute dropped" {
-                // The delete asks for it.
+                // The delete needs it.
                 continue;
             }
             array(kind, what, &before, &|storage| {
                 match kind.at(1020).evolve_storage(storage, evolution) {
-                    // The same again changes nothing.
+                    // Repeating it changes nothing.
                     Err(Error::Write(error)) if error.to_string().contains("already") => Ok(()),
                     Err(Error::Write(error)) if error.to_string().contains("not there") => Ok(()),
                     other => other.map(drop),
@@ -398,7 +399,7 @@ fn vacuums_stop_anywhere() {
         before.insert(".tdb-__1005_1005_0123456789abcdef0123456789abcdef.tmp", &b"x"[..]);
         for what in [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits] {
             if kind == Kind::Dense && what == Stored::Fragments {
-                // All inputs are still seen by some window.
+                // Some windows still see all inputs.
                 continue;
             }
             let vacuum = Vacuum::new(what);
@@ -419,7 +420,7 @@ fn a_vacuum_of_metadata_that_drops_history_changes_nothing_that_is_read_now() {
         name: "vacuum of metadata".into(),
         before,
         act: &|storage| Kind::Sparse.vacuum(storage, &vacuum),
-        // Files go one by one: what the past was goes with them.
+        // Files are removed one by one, and with them the past.
         look: &|storage| vec![Kind::Sparse.look_in(storage, TimeWindow::until(LAST))],
         leftovers: &|storage| leftovers(Kind::Sparse, storage),
         clean: &|storage| Kind::Sparse.vacuum(storage.clone(), &vacuum).unwrap(),

@@ -1,4 +1,4 @@
-//! Queries as bytes: what they name is what is read, or an error.
+//! Queries as bytes: exactly the files that they name are read, or there is an error.
 
 use core::ops::ControlFlow;
 
@@ -31,7 +31,7 @@ fn what_is_written_after_planning_changes_no_answer() {
     let read = open(&storage).read().order(Layout::RowMajor);
     let (whole, parts) = (rows(&read.clone().collect().unwrap()), described(read, 3));
     assert_eq!(parts.len(), 3);
-    // At a time inside the window, as a clock behind that of the reader would give.
+    // At a time inside the window, as from a clock that is behind the reader's.
     let writer = WriteOptions::new().timestamp(4).open_storage(storage.clone()).unwrap();
     let (x, y, a) = ([5i64, 600_000_000], [1, 2], [-1, -2]);
     let columns = [WriteColumn::fixed("x", &x), WriteColumn::fixed("y", &y), WriteColumn::fixed("a", &a)];
@@ -41,7 +41,7 @@ fn what_is_written_after_planning_changes_no_answer() {
     writer.delete(&condition).unwrap();
     assert_eq!(open(&storage).fragments().len(), 4);
     assert_eq!(rows_of_parts(&parts, &storage), whole);
-    // What was consolidated is there until it is vacuumed.
+    // What was consolidated still exists until it is vacuumed.
     let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
     let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
     plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();

@@ -1,4 +1,4 @@
-//! Queries in parts, and queries as bytes: together the parts are the whole, wherever they are read.
+//! Queries in parts, and queries as bytes: together the parts return the whole result, wherever they are read.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -45,7 +45,7 @@ fn options(key: Option<&Key>) -> OpenOptions {
     key.cloned().into_iter().fold(OpenOptions::new().threads(1), OpenOptions::key)
 }
 
-/// One row a cell: its values, their lengths, and which are null.
+/// One row per cell: its values, their lengths, and which are null.
 fn rows(cells: &Cells) -> Vec<Vec<u8>> {
     let row = |at: usize| {
         let mut row = Vec::new();
@@ -60,21 +60,22 @@ fn rows(cells: &Cells) -> Vec<Vec<u8>> {
     (0..cells.len()).map(row).collect()
 }
 
-/// Whether the cells of all parts stand in the order of the whole.
+/// Whether the cells of all parts are in the order of the whole result.
 fn follow_each_other(array: &Array, order: Layout) -> bool {
     let schema = array.schema();
     let dimensions = &schema.domain.dimensions;
     if schema.array_type == ArrayType::Dense {
         return true;
     }
-    // Ranges of strings are of unsigned bytes, cells are stored by signed ones.
+    // Ranges of strings compare unsigned bytes, cells are stored in the order of signed ones.
     let high = |end: &[u8]| end.iter().any(|byte| *byte > 127);
     let bounds = array.bounds().unwrap_or_default();
     let texts = dimensions
         .iter()
         .zip(&bounds)
         .any(|(own, range)| own.is_var() && (high(&range.low) || high(&range.high)));
-    // Global order of one fragment is what is stored, whatever that is: early releases had other tiles, of reals above all.
+    // Global order of one fragment is its stored order, whatever that is: early releases had other tiles, especially
+    // of reals.
     let reals = dimensions.iter().any(|own| own.tile_extent.is_some() && own.datatype.physical().is_float());
     let early = array.fragments().iter().any(|fragment| fragment.version().number() < 5);
     match order {
@@ -112,7 +113,8 @@ fn check(
     count
 }
 
-/// A query of what the newest fragment covers of one dimension, and of its end alone: other fragments lie partly outside.
+/// A query of the range that the newest fragment covers in one dimension, and of its end alone: other fragments are
+/// partly outside.
 fn in_ranges(array: &Array, at: usize) -> Option<Read> {
     let dimensions = &array.schema().domain.dimensions;
     let at = at % dimensions.len();
@@ -123,7 +125,7 @@ fn in_ranges(array: &Array, at: usize) -> Option<Read> {
     read.clone().explain().is_ok().then_some(read)
 }
 
-/// A query with a condition on the first attribute, where there is one that can be compared with a number.
+/// A query with a condition on the first attribute that can be compared with a number, if there is one.
 fn conditioned(array: &Array) -> Option<Read> {
     let attribute = array.schema().attributes.first()?;
     let read = array.read().condition(field(&*attribute.name).ge(3));
@@ -257,7 +259,7 @@ proptest! {
     }
 }
 
-/// A random number generator of the tests' own.
+/// A random number generator for the tests.
 struct Random(u64);
 
 impl Random {
@@ -313,7 +315,8 @@ fn sparse(dimension: &str, cells: u64, fragments: u64, capacity: u64, cell_order
     storage
 }
 
-/// Asserts that no part has more than about twice as many cells as the others on average, and that together they have all.
+/// Asserts that no part has more than about twice as many cells as the others on average, and that together they have
+/// all cells.
 fn balanced(place: &str, read: Read, most: usize, cells: usize) {
     let parts = read.partitions(most).unwrap();
     assert_eq!(parts.len(), most, "{place}");
@@ -328,7 +331,7 @@ fn parts_are_about_as_large_as_each_other() {
     for dimension in ["real", "text", "tiled", "wide"] {
         for (fragments, order) in [(1, Layout::RowMajor), (5, Layout::RowMajor), (3, Layout::Hilbert)] {
             if dimension == "wide" && order == Layout::Hilbert {
-                // All cells stand at one place along the curve, and their tiles cover everything.
+                // All cells have the same place on the curve, and their tiles cover everything.
                 continue;
             }
             let array = open(&sparse(dimension, 30_000, fragments, 50, order));

@@ -1,6 +1,6 @@
-//! Writers, readers and maintainers at work on one array, each a process of its own: readers see whole writes, each once,
-//! and all that were done before they opened the array. `TDB_CROWD_SECONDS=60 cargo test -p tdb-array --test processes
-//! crowd` does so for a minute.
+//! Writers, readers and maintainers work on one array, each as a separate process: readers see whole writes, each
+//! once, and all that were finished before they opened the array. `TDB_CROWD_SECONDS=60 cargo test -p tdb-array
+//! --test processes crowd` does this for a minute.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::{Random, Scratch, number, start};
 const WRITERS: u8 = 8;
 const READERS: u8 = 4;
 const MAINTAINERS: u8 = 2;
-/// Cells of a write.
+/// Number of cells of a write.
 const CELLS: usize = 12;
 
 fn schema(duplicates: bool) -> ArraySchema {
@@ -35,7 +35,7 @@ fn schema(duplicates: bool) -> ArraySchema {
     schema.build().unwrap()
 }
 
-/// What a cell holds.
+/// The value of a cell.
 fn value(writer: u8, write: i64, cell: u8) -> i64 {
     write * 1_000_003 + i64::from(writer) * 1009 + i64::from(cell)
 }
@@ -47,7 +47,7 @@ struct Role {
 }
 
 impl Role {
-    /// What this process is to be, if it is the one of that name.
+    /// The role of this process, if it has this name.
     fn of(name: &str) -> Option<Self> {
         let folder = PathBuf::from(env::var("TDB_CROWD_FOLDER").ok()?);
         (env::var("TDB_CROWD_ROLE").unwrap() == name).then(|| Self {
@@ -107,9 +107,9 @@ fn writer() {
     }
 }
 
-/// Whether each write that is there is there whole and once, and none is missing that was `done` before the array was opened;
-/// how many of each writer there are. Of writes that were committed while a long folder was being listed, the system may show
-/// a later one and not an earlier one.
+/// Checks that each visible write is complete and occurs once, and that none is missing that was `done` before the
+/// array was opened; returns the number of writes of each writer. If writes are committed while a long folder is
+/// being listed, the system may show a later one and not an earlier one.
 fn check(array: &Array, done: &[i64]) -> Result<Vec<i64>, Error> {
     let read = array.read().order(Layout::Unordered).collect()?;
     let writer: &[u8] = read.field("writer")?.values()?;
@@ -138,7 +138,7 @@ fn check(array: &Array, done: &[i64]) -> Result<Vec<i64>, Error> {
     Ok(counts)
 }
 
-/// Files that a vacuum removed since the array was opened: it has to be opened again.
+/// Whether a vacuum removed files since the array was opened: it must be opened again.
 fn is_gone(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }

@@ -1,5 +1,6 @@
-//! A process that changes an array is killed, again and again. What it said it had done is there; of what it was doing,
-//! all or nothing. `TDB_KILLS=200 cargo test -p tdb-array --test processes kills` kills more often.
+//! A process that changes an array is killed, again and again. What it reported as done is there; of the change in
+//! progress, all or nothing is there. `TDB_KILLS=200 cargo test -p tdb-array --test processes kills` kills more
+//! often.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -14,7 +15,7 @@ use tdb_array::{LocalStorage, Stored, TimeWindow, WriteOptions, verify};
 use crate::model::{Change, FIRST, Model, added, cells, change, metadata, schema};
 use crate::{Random, Scratch, number, start};
 
-/// Changes of an array, before another one begins.
+/// Number of changes of an array, before another one begins.
 const CHANGES: usize = 16;
 
 /// The `index`-th change of an array.
@@ -49,7 +50,7 @@ fn time(index: usize) -> u64 {
     FIRST + 2 + 2 * index as u64
 }
 
-/// What the process says it is doing, a line each.
+/// The journal of the process: what it is doing, one line each.
 fn journal(folder: &Path) -> PathBuf {
     folder.join("journal")
 }
@@ -59,7 +60,7 @@ fn say(folder: &Path, line: &str) -> io::Result<()> {
     file.write_all(format!("{line}\n").as_bytes())
 }
 
-/// What is killed: it changes the array, from some change on, and says so.
+/// The process that is killed: it changes the array, starting at some change, and reports this.
 #[test]
 fn child() {
     let Ok(folder) = env::var("TDB_KILL_FOLDER") else { return };
@@ -83,7 +84,7 @@ fn read_journal(folder: &Path) -> (Option<usize>, Option<usize>) {
     (last("begin"), last("done"))
 }
 
-/// Whether the array is as the model says, in every window, and has evolved as often.
+/// Whether the array is as in the model, in every window, and has evolved as often.
 fn is(storage: &LocalStorage, model: &Model, last: u64) -> bool {
     let windows = (FIRST..=last)
         .step_by(3)
@@ -96,7 +97,7 @@ fn is(storage: &LocalStorage, model: &Model, last: u64) -> bool {
         })
 }
 
-/// Copies the array for who wants to look at it later (`cargo xtask conform crashes`).
+/// Copies the array for a later check (`cargo xtask conform crashes`).
 fn keep(array: &Path, kill: u64) {
     let Some(folder) = env::var_os("TDB_KEEP") else { return };
     copy(array, &PathBuf::from(folder).join(format!("kill{kill:04}/array")));
@@ -141,7 +142,7 @@ fn a_process_that_is_killed_anywhere_leaves_the_old_state_or_the_new() {
             let words = words.map(|(name, value)| (format!("TDB_KILL_{name}"), value));
             let mut child =
                 start("kills::child", &words.each_ref().map(|(name, value)| (name.as_str(), value.clone())));
-            // Once it has begun, it is killed at some time.
+            // After it has begun, it is killed at some random time.
             let deadline = Instant::now() + Duration::from_secs(60);
             while read_journal(&folder).0.is_none_or(|begun| begun < next) {
                 assert!(

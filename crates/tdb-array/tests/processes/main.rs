@@ -1,4 +1,4 @@
-//! Several processes at one array, and processes that are killed.
+//! Several processes that use one array, and processes that are killed.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 #![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::{env, fs};
 
-/// A folder that goes away with the test.
+/// A folder that is removed at the end of the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -26,14 +26,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What a failure left is there to be looked at.
+        // After a failure it is kept for inspection.
         if !std::thread::panicking() {
             let _ = fs::remove_dir_all(&self.0);
         }
     }
 }
 
-/// Starts one test of this program as a process of its own, which finds `words` in its environment.
+/// Starts one test of this program in a separate process, with `words` in its environment.
 fn start(test: &str, words: &[(&str, String)]) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture"]).stdin(Stdio::null()).stdout(Stdio::null());
@@ -43,12 +43,12 @@ fn start(test: &str, words: &[(&str, String)]) -> Child {
     command.spawn().unwrap()
 }
 
-/// A number of the environment, for runs that take longer than those of every day.
+/// A number from the environment, for runs that take longer than usual.
 fn number(name: &str, usual: u64) -> u64 {
     env::var(name).map_or(usual, |value| value.parse().unwrap())
 }
 
-/// Numbers that differ with their seed.
+/// Random numbers that depend on a seed.
 #[derive(Clone, Debug)]
 struct Random(u64);
 

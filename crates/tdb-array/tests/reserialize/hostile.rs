@@ -22,7 +22,7 @@ fn samples() -> Vec<Piece> {
     smallest.into_values().collect()
 }
 
-/// Why the bytes are refused; `None` if they are not.
+/// Why the bytes are rejected; `None` if they are not.
 fn refusal(piece: &Piece, bytes: Vec<u8>) -> Option<Error> {
     let error = Piece { bytes, ..piece.clone() }.rewritten().err()?;
     if let Some(tdb_schema::Error::Parse(error)) = error.downcast_ref() {
@@ -34,7 +34,7 @@ fn refusal(piece: &Piece, bytes: Vec<u8>) -> Option<Error> {
     }
 }
 
-/// Whether a structure is a list without a count, which may end behind each record.
+/// Whether a structure is a list without a count, which may end after each record.
 fn is_open_list(kind: &Kind) -> bool {
     matches!(kind, Kind::Metadata | Kind::ConsolidatedCommits | Kind::Paths)
 }
@@ -46,12 +46,12 @@ fn every_structure_cut_off_anywhere_is_refused_where_it_ends() {
         for len in 0..piece.bytes.len() {
             let cut = piece.bytes[..len].to_vec();
             let whole = match piece.kind {
-                // Lists read back as the records that are whole.
+                // Lists are read back as the complete records.
                 Kind::Paths => continue,
                 _ if is_open_list(&piece.kind) => Piece { bytes: cut.clone(), ..piece.clone() }
                     .rewritten()
                     .is_ok_and(|written| written == cut),
-                // Nothing says how long the last footer is but its own fields.
+                // Only its own fields determine the length of the last footer.
                 Kind::ConsolidatedFooters => refusal(&piece, cut.clone()).is_none(),
                 Kind::Footer(_) => len >= footer_end,
                 _ => false,
@@ -91,11 +91,12 @@ fn every_count_and_length_that_the_bytes_cannot_hold_is_refused_where_it_stands(
     for piece in samples() {
         let fields = piece.trace();
         for (index, field) in fields.iter().enumerate() {
-            // A length is a number that bytes of the same name follow.
+            // A length is a number that is followed by bytes with the same name.
             let is_text = field.what.ends_with("name") || ["label URI", "fill value"].contains(&field.what);
             let is_length = is_text && fields.get(index + 1).is_some_and(|next| next.what == field.what);
             let is_length = is_length && (index == 0 || fields[index - 1].what != field.what);
-            // A tree without levels may say any number of dimensions; a metadata value's count is no length of a list.
+            // A tree without levels may have any number of dimensions; a metadata value's count is not the length of
+            // a list.
             let unchecked = ["R-tree dimension count", "metadata value count"];
             let is_count = field.what.ends_with(" count") && !unchecked.contains(&field.what);
             let is_number = field.len == 4 || field.len == 8;

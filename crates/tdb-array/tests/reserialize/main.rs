@@ -19,8 +19,8 @@ use tdb_fragment::{RTree, Section};
 use crate::pieces::{Kind, Piece, pieces};
 use crate::rewrite::structures;
 
-/// Bytes that libtiledb leaves as they happen to be in memory: a name, the reason, and which pieces have them. The rest of
-/// such a piece must be the same.
+/// Bytes that libtiledb does not initialise: a name, the reason, and which pieces have them. The rest of such a piece
+/// must be the same.
 type Uninitialised = (&'static str, &'static str, fn(&Piece, written: &[u8]) -> bool);
 
 const UNINITIALISED: [Uninitialised; 1] = [(
@@ -85,7 +85,7 @@ fn every_structure_of_every_fixture_is_written_as_it_was_read() {
     assert!(unknown.is_empty(), "structures without a fixture: {unknown:?}");
 }
 
-/// Whether a structure was counted, under its own name or as what it is for.
+/// Whether a structure was counted, under its own name or under that of its use.
 fn has_piece(counts: &BTreeMap<&str, BTreeMap<u32, usize>>, name: &str) -> bool {
     match name {
         "ignore and vacuum files" => ["ignore file", "vacuum file", "vacuum file of metadata"]
@@ -112,7 +112,7 @@ fn the_fields_every_parser_reads_are_those_of_its_table() {
     for (name, versions) in &proven {
         println!("{name}: {} versions", versions.len());
     }
-    // A table must not have rows that no file bears out.
+    // Every row of a table must occur in a file.
     for table in structures().filter(|table| proven.contains_key(table.name)) {
         let mut unread: BTreeSet<&str> = BTreeSet::new();
         names(table, &mut unread, 0);

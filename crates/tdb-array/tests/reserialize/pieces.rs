@@ -1,4 +1,4 @@
-//! Every structure in the fixtures, found by walking the files and nothing else.
+//! Every structure in the fixtures, found by walking through the files alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use tdb_fragment::{
 };
 use tdb_tile::GenericTile;
 
-/// What a piece of a file is.
+/// The kind of a piece of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Schema,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Paths,
     Condition,
     Update,
-    /// A file whose name says all.
+    /// An empty file, whose name contains all information.
     Empty,
 }
 
@@ -35,11 +35,11 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) kind: Kind,
-    /// What it is called in the counts.
+    /// Its name in the counts.
     pub(crate) name: &'static str,
     /// The version of its layout.
     pub(crate) version: FormatVersion,
-    /// Where it is from.
+    /// Its origin.
     pub(crate) place: String,
     pub(crate) bytes: Vec<u8>,
 }
@@ -61,8 +61,8 @@ pub(crate) fn arrays() -> Vec<(PathBuf, Option<Key>)> {
         .collect()
 }
 
-/// Every piece of every fixture. A file that is none of the format's fails the test, and so do bytes of a fragment metadata
-/// file that no structure claims.
+/// Every piece of every fixture. A file of unknown kind fails the test, and so do bytes of a fragment metadata file
+/// that belong to no structure.
 pub(crate) fn pieces() -> Vec<Piece> {
     let mut found = Vec::new();
     for (folder, key) in arrays() {
@@ -98,7 +98,7 @@ struct Array<'a> {
     folder: &'a Path,
     key: Option<&'a Key>,
     schemas: BTreeMap<String, Rc<ArraySchema>>,
-    /// The newest schema's version: files that state none have this one.
+    /// The newest schema's version: it is used for files without a version.
     version: FormatVersion,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Array<'a> {
         found.push(Piece { kind, name, version, place: path.display().to_string(), bytes });
     }
 
-    /// Adds a file that is no generic tile.
+    /// Adds a file that is not a generic tile.
     fn whole(
         &self,
         path: &Path,
@@ -221,7 +221,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Adds a footer and says what it is.
+    /// Adds a footer and returns its contents.
     fn footer(
         &self,
         bytes: &[u8],
@@ -251,7 +251,7 @@ impl<'a> Array<'a> {
         assert!(data_files > 0, "{}: a fragment without data", folder.display());
     }
 
-    /// All bytes of a fragment metadata file: sections back to back, the footer, and its length where it is stored.
+    /// All bytes of a fragment metadata file: sections back to back, the footer, and its length if it is stored.
     fn fragment_metadata(&self, path: &Path, found: &mut Vec<Piece>) {
         let file = fs::read(path).unwrap();
         let place = path.display().to_string();
@@ -290,7 +290,7 @@ impl<'a> Array<'a> {
             assert_eq!(offset, at, "{place}: a gap before {section:?}");
             add(&mut at, section, section.name());
         }
-        // Version 15 stores the conditions and has nothing that points at them.
+        // Version 15 stores the conditions, but no offset of them.
         if at < range.start
             && footer.version.has(Gate::DeleteMetadata)
             && !footer.version.has(Gate::DeleteFiles)
@@ -301,7 +301,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The version a name states.
+/// The version in a name.
 fn version_of(path: &Path) -> Option<FormatVersion> {
     TimestampedName::parse(name_of(path)).ok().filter(|name| name.states_version)?.version
 }

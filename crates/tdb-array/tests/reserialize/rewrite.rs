@@ -1,4 +1,4 @@
-//! A piece read and written again, and what its parser says it read.
+//! Reads a piece and writes it again, and returns the fields that its parser read.
 
 use tdb_array::ArraySchema;
 use tdb_codec::{FormatVersion, Reader, Structure, Trace, TracedField, Writer};
@@ -15,7 +15,7 @@ use crate::pieces::{Kind, Piece};
 type Written = Result<Vec<u8>, Box<dyn std::error::Error>>;
 
 impl Piece {
-    /// The table of the piece's structure; `None` for files whose name says all.
+    /// The table of the piece's structure; `None` for files whose name contains all information.
     pub(crate) fn table(&self) -> Option<&'static Structure> {
         let name = match &self.kind {
             Kind::Schema => "array schema",

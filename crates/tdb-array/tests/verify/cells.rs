@@ -1,4 +1,4 @@
-//! The order of cells, coordinates that are there twice, and rectangles.
+//! The order of cells, duplicate coordinates, and rectangles.
 
 use core::ops::ControlFlow;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tdb_schema::{ArraySchema, Attribute, Dimension, Range};
 
 use crate::remake::{change, key, metadata, replace, section};
 
-/// An array whose files hold coordinates as they are, in tiles of five cells, and the cells at `x` written into it.
+/// An array whose files contain unfiltered coordinates, in tiles of five cells, with cells at `x`.
 fn sparse(duplicates: bool, x: &[i32]) -> MemoryStorage {
     let storage = MemoryStorage::default();
     let mut schema = ArraySchema::sparse()
@@ -33,14 +33,14 @@ fn write(storage: &MemoryStorage, time: u64, x: &[i32]) {
     write.column(WriteColumn::fixed("a", &a)).commit().unwrap();
 }
 
-/// What `verify` says is wrong, without the sums of coordinates, which moved cells have others of.
+/// The problems that `verify` finds, without the sums of coordinates, which change when cells are moved.
 fn problems(storage: &MemoryStorage) -> Vec<String> {
     let mut found = crate::problems(storage);
     found.retain(|what| !what.starts_with("the sum of ") && !what.contains("more sums"));
     found
 }
 
-/// Puts another coordinate in the place of one.
+/// Replaces one coordinate by another.
 fn move_cell(storage: &MemoryStorage, from: i32, to: i32) {
     replace(storage, "/d0.tdb", &from.to_le_bytes(), &to.to_le_bytes());
 }
@@ -49,8 +49,8 @@ const CELLS: [i32; 10] = [11, 22, 33, 44, 55, 66, 77, 88, 99, 111];
 
 #[test]
 fn an_array_that_consolidation_once_left_out_of_hilbert_order_is_named_cell_by_cell() {
-    // Domain −10 to 10 along a Hilbert curve; cells 8 and 10 written one after the other and consolidated by tdb as of
-    // commit 62aad05, which put the upper end of the domain first.
+    // Domain −10 to 10 along a Hilbert curve; cells 8 and 10 were written one after the other and consolidated by tdb
+    // at commit 62aad05, which put the upper end of the domain first.
     let storage = crate::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hilbert_upper_end"));
     let found = verify(storage.clone());
     assert_eq!(found.problems.len(), 1, "{found:?}");
@@ -74,13 +74,13 @@ fn an_array_as_it_is_written_is_clean() {
 #[test]
 fn cells_out_of_order_are_named_inside_a_tile_and_across_the_end_of_one() {
     let storage = sparse(false, &CELLS);
-    // The rectangle of the tile stays what its cells need.
+    // The rectangle of the tile remains what its cells need.
     move_cell(&storage, 33, 45);
     assert_eq!(
         problems(&storage),
         ["tile 0, cell 3, (x=44): stands after (x=45), but comes before it in global order"]
     );
-    // Two tiles that change their places in the file keep their own order.
+    // Two tiles that are swapped in the file keep their own order.
     let storage = sparse(false, &CELLS);
     change(&storage, "/d0.tdb", |bytes| {
         let half = bytes.len() / 2;
@@ -105,7 +105,7 @@ fn coordinates_that_are_there_twice_are_named_unless_the_array_allows_them() {
         let found = problems(&storage);
         assert!(!found.iter().any(|what| what.contains("the same coordinates")), "{found:?}");
     }
-    // Three of a kind are two too many.
+    // Three equal cells are two too many.
     let storage = sparse(false, &CELLS);
     move_cell(&storage, 22, 11);
     move_cell(&storage, 33, 11);
@@ -113,7 +113,7 @@ fn coordinates_that_are_there_twice_are_named_unless_the_array_allows_them() {
     assert_eq!(found.iter().filter(|what| what.contains("the same coordinates")).count(), 2, "{found:?}");
 }
 
-/// Two fragments with cells at the same places, consolidated with their times, which are in a file as they are.
+/// Two fragments with cells at the same places, consolidated with their timestamps, which are stored without filters.
 fn versions() -> MemoryStorage {
     let storage = sparse(false, &[11, 22]);
     write(&storage, 9, &[22, 33]);
@@ -150,7 +150,7 @@ fn cells_outside_their_rectangle_and_the_non_empty_domain_are_named_and_counted(
         problems(&storage),
         ["tile 0, cell 4, (x=56): lies outside its tile's rectangle, which is 11 to 55 in dimension \"x\""]
     );
-    // All of 400 cells are outside: eight are shown of each kind.
+    // All of 400 cells are outside: eight of each kind are shown.
     let many: Vec<i32> = (0..400).collect();
     let (storage, other) =
         (sparse(false, &many), sparse(false, &many.iter().map(|x| x + 500).collect::<Vec<_>>()));

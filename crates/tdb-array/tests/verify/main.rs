@@ -1,4 +1,4 @@
-//! `verify` on arrays that were damaged on purpose: what is wrong is found, and named.
+//! `verify` on arrays that were damaged on purpose: each problem is found and named.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 #![expect(clippy::indexing_slicing, reason = "of results and files whose length the test knows")]
 
@@ -13,12 +13,12 @@ mod unused;
 
 use tdb_array::{MemoryStorage, verify};
 
-/// What `verify` says is wrong.
+/// The problems that `verify` finds.
 fn problems(storage: &MemoryStorage) -> Vec<String> {
     verify(storage.clone()).problems.into_iter().map(|problem| problem.what).collect()
 }
 
-/// What it only notes.
+/// The notes of `verify`.
 fn notes(storage: &MemoryStorage) -> Vec<String> {
     verify(storage.clone()).notes.into_iter().map(|problem| problem.what).collect()
 }

@@ -5,7 +5,7 @@ use tdb_codec::{Budget, FormatVersion, Limits};
 use tdb_fragment::{Footer, FooterLocation, Section, SectionOffsets};
 use tdb_tile::GenericTile;
 
-/// The only file whose key ends so.
+/// The only file whose key has this ending.
 pub(crate) fn key(storage: &MemoryStorage, end: &str) -> String {
     let keys: Vec<String> = storage.keys().into_iter().filter(|key| key.ends_with(end)).collect();
     assert_eq!(keys.len(), 1, "{end}: {keys:?}");
@@ -20,7 +20,7 @@ pub(crate) fn change(storage: &MemoryStorage, end: &str, change: impl FnOnce(&mu
     storage.insert(key, bytes);
 }
 
-/// Replaces bytes that are in a file once.
+/// Replaces bytes that occur in a file exactly once.
 pub(crate) fn replace(storage: &MemoryStorage, end: &str, from: &[u8], to: &[u8]) {
     change(storage, end, |bytes| {
         let mut places = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(from));

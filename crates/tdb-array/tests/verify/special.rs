@@ -1,4 +1,4 @@
-//! What is no regular file in the place of one: an error, and no wait.
+//! Special files in place of regular ones: reads return an error, and do not wait.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use tdb_array::{Array, Error, LocalStorage, Storage, WriteOptions, verify};
 
 use crate::common;
 
-/// A copy of a fixture in a folder of its own.
+/// A copy of a fixture in a separate folder.
 fn copy(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("tdb-special-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -43,7 +43,7 @@ fn soon<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     receiver.recv_timeout(Duration::from_secs(60)).unwrap()
 }
 
-/// Everything there is to read of an array.
+/// Reads everything of an array.
 fn read(folder: &Path) -> Result<(), Error> {
     let array = Array::open(folder)?;
     array.metadata()?;
@@ -76,7 +76,7 @@ fn a_special_file_in_place_of_any_file_is_an_error_and_no_wait() {
             let at = folder.clone();
             let (result, found) = soon(move || (read(&at), verify(LocalStorage::new(at))));
             let shown = format!("it is {what}, not a regular file");
-            // Commit files are never opened by readers, and a folder counts as a folder when it is listed.
+            // Readers never open commit files, and a folder in place of a file is still listed as a folder.
             let listed = what == "a folder" && !file.to_str().unwrap().contains("__fragments/");
             if !name.ends_with(".wrt") && !listed {
                 let error = result.unwrap_err().to_string();

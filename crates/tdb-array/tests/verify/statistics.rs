@@ -1,4 +1,4 @@
-//! Statistics of tiles and fragments that are not those of the cells.
+//! Statistics of tiles and fragments that do not match the cells.
 
 use tdb_array::{ArrayType, MemoryStorage, WriteColumn, WriteOptions};
 use tdb_codec::{CellValNum, Datatype};
@@ -17,7 +17,7 @@ const REAL: usize = 1;
 const MAYBE: usize = 2;
 const TEXT: usize = 3;
 
-/// 20 cells in tiles of ten: numbers 100 to 119, reals that add up to another sum in another order, a null in every
+/// 20 cells in tiles of ten: numbers 100 to 119, reals whose sum depends on the order of adding, a null in every
 /// fourth cell, and texts. A dense array covers cells 5 to 24.
 fn array(array_type: ArrayType) -> MemoryStorage {
     let dimension = Dimension::new("x", 0i32..=99).with_tile(10i32);
@@ -54,7 +54,7 @@ fn array(array_type: ArrayType) -> MemoryStorage {
     storage
 }
 
-/// Changes what is said of tile 1.
+/// Changes a statistic of tile 1.
 fn tile(storage: &MemoryStorage, wanted: Section, value: &[u8]) {
     section(storage, wanted, |payload| {
         // Lists of values begin with their lengths in bytes, other lists with their length.
@@ -144,7 +144,7 @@ fn extremes_of_strings_are_compared_where_libtiledb_has_them_right() {
         problems(&storage),
         ["the largest value of attribute \"text\" is said to be \"zz\", but that of the cells is \"tx\""]
     );
-    // In dense arrays libtiledb looks for them in the wrong place.
+    // In dense arrays libtiledb takes them from the wrong place.
     let storage = array(ArrayType::Dense);
     whole(&storage, TEXT, |found| found.max = b"zz".to_vec());
     assert_eq!(problems(&storage), [""; 0]);
@@ -171,7 +171,7 @@ fn a_sum_of_reals_may_differ_by_the_order_of_additions_and_no_further() {
 #[test]
 fn wrong_sums_of_coordinates_are_named() {
     let storage = array(ArrayType::Sparse);
-    // Behind the attributes and the slot of coordinates.
+    // After the attributes and the slot of coordinates.
     tile(&storage, Section::Sums(5), &1i64.to_le_bytes());
     let expected = "the sum of tile 1 of dimension \"x\" is said to be 1, but that of the cells is 195";
     assert_eq!(problems(&storage), [expected]);

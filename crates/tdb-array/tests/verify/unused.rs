@@ -17,7 +17,7 @@ fn fixtures() -> Vec<(String, Option<Key>)> {
     arrays.map(|entry| (entry["id"].as_str().unwrap().to_owned(), entry["key"].as_str().map(key))).collect()
 }
 
-/// What kind of file one is: its folder, and its name without what differs from write to write.
+/// The kind of a file: its folder, and its name without the parts that differ between writes.
 fn kind(key: &str) -> String {
     let parts = key.split('/').map(|part| match part.rsplit_once('.') {
         _ if !part.starts_with("__") || part.starts_with("__fragment") || part.starts_with("__commits") => {
@@ -44,7 +44,7 @@ fn about<'v>(found: &'v [tdb_array::Problem], key: &str) -> Vec<&'v str> {
 
 /// A release, a kind of file, and whether the array is encrypted.
 type Place = (String, String, bool);
-/// An array that has such a file, its key, and the file's.
+/// An array with such a file, its key, and the file's key.
 type Example = (String, Option<Key>, String);
 
 #[test]
@@ -54,7 +54,7 @@ fn appended_bytes_are_noticed_in_every_kind_of_file_of_every_release() {
         let storage = load(&common::fixtures().join("arrays").join(&id));
         let release = id.split('/').next().unwrap().to_owned();
         for file in storage.keys() {
-            // Whole arrays of labels, and a file that is never looked at.
+            // Whole arrays of labels, and a file that is never read.
             if file.starts_with("__labels/") || file == "__lock.tdb" {
                 continue;
             }

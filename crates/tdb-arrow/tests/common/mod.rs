@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers for several tests.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -44,8 +44,8 @@ pub(crate) fn open(folder: &Path, key: Option<&str>) -> Array {
     options.open(folder).unwrap()
 }
 
-/// All that was written of an array: the box of a dense one. In row-major order, because the global order of old fragments is not
-/// always today's.
+/// Everything that was written to an array; for a dense array a box. In row-major order, because the global order of
+/// old fragments may differ from the current one.
 pub(crate) fn whole(array: &Array) -> Option<Read> {
     if array.schema().array_type == ArrayType::Sparse {
         let fields = array.schema().fields().map(|field| field.name.to_owned());
@@ -65,7 +65,7 @@ pub(crate) fn sparse(attributes: Vec<tdb_array::schema::Attribute>) -> ArraySche
     attributes.into_iter().fold(builder, tdb_array::schema::SchemaBuilder::attribute).build().unwrap()
 }
 
-/// Writes a batch to a new sparse array, and reads it as it is then.
+/// Writes a batch to a new sparse array, and reads it back.
 pub(crate) fn written(
     batch: &RecordBatch,
     schema: &ArraySchema,
@@ -81,7 +81,7 @@ pub(crate) fn written(
     Ok(OpenOptions::new().threads(1).open_storage(storage)?)
 }
 
-/// That all columns hold the same bytes.
+/// Asserts that all columns have the same bytes.
 pub(crate) fn assert_same(mine: &Cells, theirs: &Cells, what: &str) {
     assert_eq!(mine.len(), theirs.len(), "{what}");
     assert_eq!(mine.columns().len(), theirs.columns().len(), "{what}");

@@ -1,4 +1,4 @@
-//! Aggregates: which function of which field's cells.
+//! Aggregates: a function, and the field it is computed for.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use super::text::{Call, parse_calls};
 /// What an aggregate computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
-    /// Number of cells. Of a dense query all cells it asks for, written or not.
+    /// Number of cells. For a dense query, all cells it asks for, written or not.
     Count,
     /// Number of null cells.
     NullCount,
@@ -25,12 +25,12 @@ pub enum AggregateFunction {
 
 /// An aggregate to compute: a function of a field's cells, or the number of cells.
 ///
-/// Null cells count only in [`count`](Self::count) and [`null_count`](Self::null_count), and cells of a dense array that
-/// were never written only in `count`. Smallest and largest values pass over NaNs, unless there is nothing else. Strings
-/// are compared as unsigned bytes. Sums of integers are exact; one that does not fit 64 bits stays at the limit it passed,
-/// and `AggregateValue::overflowed` says so (libtiledb's is the type's maximum in
-/// either direction). Reals are added in 64 bits, tile by tile. Where no cell has a value there is no smallest, largest
-/// or mean one, and no sum if the field is nullable; otherwise the sum is 0.
+/// Null cells count only in [`count`](Self::count) and [`null_count`](Self::null_count), and cells of a dense array
+/// that were never written only in `count`. NaNs are ignored in smallest and largest values, unless there is nothing
+/// else. Strings are compared as unsigned bytes. Sums of integers are exact; a sum that does not fit in 64 bits is
+/// replaced by the limit that it exceeded, and `AggregateValue::overflowed` returns true (libtiledb returns the
+/// type's maximum in either direction). Reals are added in 64 bits, tile by tile. If no cell has a value, there is no
+/// smallest, largest or mean value, and no sum if the field is nullable; otherwise the sum is 0.
 ///
 /// ```
 /// use tdb_array::Aggregate;
@@ -59,7 +59,7 @@ pub enum AggregateError {
     NotNumbers { aggregate: Aggregate, cells: String },
     #[error("{aggregate} needs single numbers or strings; the field's cells are {cells}")]
     NotOrdered { aggregate: Aggregate, cells: String },
-    #[error("{aggregate}: coordinates of dense arrays are not aggregated")]
+    #[error("{aggregate}: aggregates of the coordinates of dense arrays are not supported")]
     DenseDimension { aggregate: Aggregate },
 }
 
@@ -117,11 +117,11 @@ impl Aggregate {
         Self { function: AggregateFunction::Mean, field: Some(field.into()) }
     }
 
-    /// Reads a list such as `sum(v), count, min("odd name")`. Names stand as in
+    /// Reads a list such as `sum(v), count, min("odd name")`. Names are written as in
     /// [`QueryCondition`](crate::QueryCondition)s.
     ///
     /// # Errors
-    /// Text that is no such list; the error says at which column.
+    /// A text that is not such a list; the error contains the column.
     pub fn parse(text: &str) -> Result<Vec<Self>, AggregateError> {
         let calls = parse_calls(text)?;
         let aggregate = |call: Call| -> Result<Self, AggregateError> {
@@ -139,13 +139,13 @@ impl Aggregate {
         calls.into_iter().map(aggregate).collect()
     }
 
-    /// What is computed.
+    /// The function.
     #[must_use]
     pub const fn function(&self) -> AggregateFunction {
         self.function
     }
 
-    /// Of which field; `None` for [`count`](Self::count).
+    /// The field; `None` for [`count`](Self::count).
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.field.as_deref()

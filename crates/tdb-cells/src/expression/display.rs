@@ -1,4 +1,4 @@
-//! Conditions as text that reads back as the same condition.
+//! Prints conditions as text that parses back to the same condition.
 
 use core::fmt;
 
@@ -54,7 +54,7 @@ impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(value) => value.fmt(f),
-            // The debug form always has a point or an exponent, and is exact.
+            // The debug form always has a decimal point or an exponent, and is exact.
             Self::Float(value) => write!(f, "{value:?}"),
             Self::Bytes(bytes) => write_quoted(f, bytes, '\''),
             Self::Bool(value) => value.fmt(f),
@@ -62,7 +62,7 @@ impl fmt::Display for Operand {
     }
 }
 
-/// A field's name, in quotes if it is no plain word.
+/// A field's name, in quotes if it is not a plain word.
 pub(super) fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     if text::is_plain_name(name) { f.write_str(name) } else { write_quoted(f, name.as_bytes(), '"') }
 }

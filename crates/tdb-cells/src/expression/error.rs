@@ -1,10 +1,10 @@
-//! What is wrong with a condition, and where in its text.
+//! Errors of conditions, with their place in the text.
 
 use core::fmt;
 
 use super::Place;
 
-/// What is wrong with a condition. Where the condition was text, the error knows the column.
+/// What is wrong with a condition. If the condition was text, the error has the column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionError {
     place: Place,
@@ -20,26 +20,26 @@ pub enum ConditionErrorKind {
     Expected { what: &'static str, found: String },
     #[error("the string has no closing quote")]
     UnclosedString,
-    #[error("{text} is no escape: \\\\ \\' \\\" \\n \\r \\t and \\xNN are")]
+    #[error("{text} is not an escape sequence: use \\\\ \\' \\\" \\n \\r \\t or \\xNN")]
     Escape { text: String },
-    #[error("{text} is no number")]
+    #[error("{text} is not a number")]
     Number { text: String },
-    #[error("the name is no UTF-8")]
+    #[error("the name is not valid UTF-8")]
     Name,
-    #[error("parentheses stand more than {most} deep")]
+    #[error("parentheses are nested more than {most} deep")]
     TooDeep { most: usize },
     #[error("the condition has {len} bytes, more than {most}")]
     TooLong { len: usize, most: usize },
     #[error("the array has no field \"{name}\" (it has {known})")]
     UnknownField { name: String, known: String },
-    #[error("field \"{field}\" is of type {datatype}, which {operand} is not")]
+    #[error("field \"{field}\" is of type {datatype}, but {operand} is not")]
     Type { field: String, datatype: &'static str, operand: String },
     #[error("{operand} does not fit field \"{field}\" of type {datatype}")]
     OutOfRange { field: String, datatype: &'static str, operand: String },
     #[error("cells of field \"{field}\" ({cells}) can only be compared with null")]
     NotComparable { field: String, cells: String },
     #[error(
-        "the enumeration \"{enumeration}\" of field \"{field}\" has no order: only =, != and in compare it"
+        "the enumeration \"{enumeration}\" of field \"{field}\" has no order: it can only be compared with =, != and in"
     )]
     Unordered { field: String, enumeration: String },
     #[error("{why}")]
@@ -58,7 +58,8 @@ impl ConditionError {
         &self.kind
     }
 
-    /// The column of the condition's text that is wrong, in characters from 1 on; `None` if it was never text.
+    /// The column of the condition's text that is wrong, in characters, starting at 1; `None` if the condition was
+    /// not text.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.place.0.map(|(_, column)| column)

@@ -1,4 +1,4 @@
-//! Conditions and aggregates as callers state them, in Rust or as text, before any array is looked at.
+//! Conditions and aggregates as callers write them, in Rust or as text, before they are checked against an array.
 
 mod aggregate;
 mod display;
@@ -30,26 +30,26 @@ use crate::Coordinate;
 /// # Ok::<(), tdb_array::ConditionError>(())
 /// ```
 ///
-/// Null cells satisfy no comparison, `!=` and `not in` and negations included: only `is null` finds them. A NaN
-/// satisfies `!=` only. `in` and `not in` compare bits, so that 0.0 is not in (-0.0). Strings are compared as unsigned
-/// bytes. A field with an enumeration is compared with the enumeration's values: by order if the enumeration is ordered.
-/// Cells of fragments that were written before the field existed satisfy nothing that looks at it.
+/// Null cells do not satisfy any comparison, including `!=`, `not in` and negations: only `is null` finds them. A NaN
+/// satisfies only `!=`. `in` and `not in` compare bits, so 0.0 is not in (-0.0). Strings are compared as unsigned
+/// bytes. A field with an enumeration is compared with the enumeration's values: by order if the enumeration is
+/// ordered. Cells of fragments that were written before the field existed satisfy no test of that field.
 ///
 /// # The text form
 ///
-/// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`, `field in (value, …)`,
-/// `field not in (…)`, `field is null`, `field is not null`, joined by `and`, `or`, `not` and parentheses; words in any
-/// case. A field's name stands in quotes if it is no plain word. Values are integers (`-7`, `0xff`), reals (`1.0`,
+/// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`, `field in (value, …)`, `field not in
+/// (…)`, `field is null`, `field is not null`, joined by `and`, `or`, `not` and parentheses; words in any case. A
+/// field's name must be in quotes if it is not a plain word. Values are integers (`-7`, `0xff`), reals (`1.0`,
 /// `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with `\\`, `\'`, `\"`, `\n`, `\r`,
 /// `\t` and `\xNN` for any byte. Dates are integers in the field's unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a condition does nothing until a query is given it"]
+#[must_use = "a condition does nothing until it is given to a query"]
 pub struct QueryCondition {
     #[doc(hidden)]
     pub tree: Tree,
 }
 
-/// What a field's value is compared with.
+/// A value that a field is compared with.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// An integer; also for dates and times, in the field's unit.
@@ -58,13 +58,13 @@ pub enum Operand {
     Float(f64),
     /// A string.
     Bytes(Vec<u8>),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
 }
 
 /// A field that a condition is being built on; see [`field`].
 #[derive(Clone, Debug)]
-#[must_use = "a field is no condition yet"]
+#[must_use = "a field is not a condition yet"]
 pub struct ConditionField {
     name: String,
 }
@@ -78,36 +78,36 @@ pub enum Tree {
     Or(Vec<Self>),
     /// It does not hold.
     Not(Box<Self>),
-    /// A question about one field.
+    /// A test of one field.
     Test {
         /// The field.
         name: String,
-        /// Where its name stood in the text.
+        /// The position of its name in the text.
         place: Place,
-        /// What is asked.
+        /// The test.
         predicate: Predicate,
     },
 }
 
-/// What is asked of a field.
+/// A test of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predicate {
     /// A comparison with one operand, or with a list for `in` and `not in`.
     Compare {
         /// How to compare.
         comparison: Comparison,
-        /// With what, and where each operand stood in the text.
+        /// The operands, each with its position in the text.
         operands: Vec<(Operand, Place)>,
     },
     /// Whether the cell is null, or is not.
     Null {
-        /// Whether null is asked for.
+        /// Whether the test is for null.
         is: bool,
     },
 }
 
-/// Where something stood in a condition's text: byte offset, and column from 1 on. What is compared of conditions is
-/// what they mean, so all places are equal.
+/// A position in a condition's text: byte offset, and column starting at 1. Conditions are compared by their meaning,
+/// so all positions are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place(Option<(usize, usize)>);
 
@@ -125,42 +125,42 @@ pub fn field(name: impl Into<String>) -> ConditionField {
 }
 
 impl ConditionField {
-    /// The field's value is this one.
+    /// The field is equal to the value.
     pub fn eq(self, value: impl Into<Operand>) -> QueryCondition {
         self.compare(Comparison::Equal, value)
     }
 
-    /// The field's value is another one.
+    /// The field is not equal to the value.
     pub fn ne(self, value: impl Into<Operand>) -> QueryCondition {
         self.compare(Comparison::NotEqual, value)
     }
 
-    /// The field's value is smaller.
+    /// The field is less than the value.
     pub fn lt(self, value: impl Into<Operand>) -> QueryCondition {
         self.compare(Comparison::Less, value)
     }
 
-    /// The field's value is smaller or equal.
+    /// The field is less than or equal to the value.
     pub fn le(self, value: impl Into<Operand>) -> QueryCondition {
         self.compare(Comparison::LessOrEqual, value)
     }
 
-    /// The field's value is greater.
+    /// The field is greater than the value.
     pub fn gt(self, value: impl Into<Operand>) -> QueryCondition {
         self.compare(Comparison::Greater, value)
     }
 
-    /// The field's value is greater or equal.
+    /// The field is greater than or equal to the value.
     pub fn ge(self, value: impl Into<Operand>) -> QueryCondition {
         self.compare(Comparison::GreaterOrEqual, value)
     }
 
-    /// The field's value is one of these.
+    /// The field is equal to one of these values.
     pub fn is_in<V: Into<Operand>>(self, values: impl IntoIterator<Item = V>) -> QueryCondition {
         self.list(Comparison::In, values)
     }
 
-    /// The field's value is none of these.
+    /// The field is equal to none of these values.
     pub fn not_in<V: Into<Operand>>(self, values: impl IntoIterator<Item = V>) -> QueryCondition {
         self.list(Comparison::NotIn, values)
     }
@@ -194,7 +194,7 @@ impl ConditionField {
 }
 
 impl QueryCondition {
-    /// Reads a condition's text form.
+    /// Parses a condition's text form.
     ///
     /// ```
     /// let error = tdb_array::QueryCondition::parse("k == 7 and v >").unwrap_err();
@@ -203,7 +203,7 @@ impl QueryCondition {
     /// ```
     ///
     /// # Errors
-    /// Text that is no condition; the error says at which column.
+    /// A text that is not a condition; the error contains the column.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         text::parse(text).map(|tree| Self { tree })
     }
@@ -213,12 +213,12 @@ impl QueryCondition {
         Self { tree: join(self.tree, other.tree, Tree::And) }
     }
 
-    /// One of the conditions holds.
+    /// At least one of the conditions holds.
     pub fn or(self, other: Self) -> Self {
         Self { tree: join(self.tree, other.tree, Tree::Or) }
     }
 
-    /// The names of the fields it looks at, each once, in the order in which they are first looked at.
+    /// The names of the fields in the condition, each once, in the order of their first use.
     #[must_use]
     pub fn fields(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -230,11 +230,11 @@ impl QueryCondition {
         names
     }
 
-    /// Replaces operands before the condition is used: for notations of the caller's own, such as dates as text.
-    /// `replace` is told the field and the operand, and returns another one, or `None` to leave it.
+    /// Replaces operands before the condition is used: for the caller's own notations, such as dates as text.
+    /// `replace` gets the field and the operand, and returns another operand, or `None` to keep it.
     ///
     /// # Errors
-    /// What `replace` says is wrong with an operand, with its place in the text.
+    /// The error that `replace` returns for an operand, with the operand's place in the text.
     pub fn map_operands(
         mut self,
         mut replace: impl FnMut(&str, &Operand) -> Result<Option<Operand>, String>,
@@ -260,14 +260,14 @@ impl FromStr for QueryCondition {
     }
 }
 
-/// Joins two trees; conditions joined the same way become one list, so that long chains stay flat.
+/// Joins two trees; conditions joined in the same way become one list, so that long chains stay flat.
 fn join(first: Tree, second: Tree, make: fn(Vec<Tree>) -> Tree) -> Tree {
     let mut list = flattened(first, make);
     list.extend(flattened(second, make));
     make(list)
 }
 
-/// The list that a tree of the kind `make` makes is, or a list of the tree alone.
+/// The list of a tree of the kind that `make` makes; for any other tree, a list with this tree alone.
 fn flattened(tree: Tree, make: fn(Vec<Tree>) -> Tree) -> Vec<Tree> {
     match (tree, make(Vec::new())) {
         (Tree::And(list), Tree::And(_)) | (Tree::Or(list), Tree::Or(_)) => list,

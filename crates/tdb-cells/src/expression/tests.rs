@@ -29,17 +29,17 @@ fn what_is_wrong_with_a_text_is_said_where_it_stands() {
         ("", 1, "the name of a field is expected, not the end"),
         ("k == 7 and", 11, "the name of a field"),
         ("k == 7 v", 8, "\"and\", \"or\" or the end is expected, not v"),
-        ("k = seven", 5, "strings stand in quotes"),
+        ("k = seven", 5, "strings must be in quotes"),
         ("k = null", 5, "is null"),
         ("k is 5", 6, "\"null\" or \"not null\""),
         ("k ~ 5", 3, "'~'"),
         ("größe = 'x", 9, "no closing quote"),
-        ("k = 'a\\q'", 7, "is no escape"),
-        ("k = 1x", 5, "1x is no number"),
+        ("k = 'a\\q'", 7, "is not an escape sequence"),
+        ("k = 1x", 5, "1x is not a number"),
         ("k in 5", 6, "a list of values"),
         ("k in (1, 2", 11, "\",\" or \")\""),
         ("(k = 1", 7, "\")\""),
-        ("k = 99999999999999999999999999999999999999999", 5, "is no number"),
+        ("k = 99999999999999999999999999999999999999999", 5, "is not a number"),
         ("k = 1 and 2 = k", 11, "the name of a field is expected, not 2"),
         ("and = 1", 1, "the name of a field"),
     ] {
@@ -62,7 +62,7 @@ fn hostile_texts_exhaust_neither_stack_nor_patience() {
         QueryCondition::parse(&too_long).unwrap_err().kind(),
         ConditionErrorKind::TooLong { .. }
     ));
-    // Levels of "and" in "or" in "and": as deep as a text can be, and still fit to be used.
+    // Alternating "and" in "or" in "and": as deep as a text can be, and still usable.
     let mut text = "a = 1".to_owned();
     for level in 0..63 {
         text = format!("not (a = 1 {} ({text}))", if level % 2 == 0 { "and" } else { "or" });

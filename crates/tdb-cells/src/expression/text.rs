@@ -4,17 +4,18 @@ use tdb_fragment::Comparison;
 
 use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, Tree, flattened, negate};
 
-/// Longest text that is read.
+/// The longest text that is accepted.
 const MOST_BYTES: usize = 1 << 20;
-/// Deepest parentheses: the parser and everything after it recurse, and a text must not exhaust the stack.
+/// The deepest nesting of parentheses: the parser and everything after it recurse, and a text must not exhaust the
+/// stack.
 const MOST_DEPTH: usize = 64;
 
-/// Words that are no names unless they are quoted.
+/// Words that must be quoted when they are names.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "null", "true", "false"];
 
 type Result<T> = core::result::Result<T, ConditionError>;
 
-/// Reads a condition.
+/// Parses a condition.
 pub(super) fn parse(text: &str) -> Result<Tree> {
     check_len(text)?;
     let mut parser = Parser::new(text)?;
@@ -25,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Tree> {
     }
 }
 
-/// A function's name with a field in parentheses, in a list of such.
+/// A function's name with an optional field in parentheses, as an item of a list.
 pub(super) struct Call {
     pub function: String,
     pub field: Option<String>,
@@ -33,13 +34,13 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// The error that something else is expected in the place of the function.
+    /// The error for something else that is expected in place of the function.
     pub(crate) fn expected(&self, what: &'static str) -> ConditionError {
         ConditionError::at(self.place, Kind::Expected { what, found: shown(&self.function) })
     }
 }
 
-/// Reads a list such as `sum(v), count`; `f`, `f()` and `f(*)` have no field.
+/// Parses a list such as `sum(v), count`; `f`, `f()` and `f(*)` have no field.
 pub(super) fn parse_calls(text: &str) -> Result<Vec<Call>> {
     check_len(text)?;
     let mut parser = Parser::new(text)?;
@@ -78,13 +79,14 @@ fn check_len(text: &str) -> Result<()> {
     }
 }
 
-/// Whether a name can stand without quotes.
+/// Whether a name can be written without quotes.
 pub(super) fn is_plain_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(begins_word)
         && chars.all(continues_word)
         && !KEYWORDS.iter().any(|keyword| name.eq_ignore_ascii_case(keyword))
-        // Values of reals are words where no name is expected; as names they would read oddly.
+        // Names of special reals are words only where a value is expected; unquoted names like these would be
+        // confusing.
         && special_float(name).is_none()
 }
 
@@ -110,7 +112,7 @@ fn special_float(word: &str) -> Option<f64> {
 enum Token<'t> {
     Word(&'t str),
     Quoted(Vec<u8>),
-    /// With its sign, if it has one.
+    /// Including its sign, if it has one.
     Number(&'t str),
     Sign(Comparison),
     Open,
@@ -125,7 +127,7 @@ struct Parser<'t> {
     /// Byte and column after the current token.
     offset: usize,
     column: usize,
-    /// The current token and where it begins and ends.
+    /// The current token, its start and its end.
     token: Token<'t>,
     place: Place,
     depth: usize,
@@ -143,7 +145,7 @@ impl<'t> Parser<'t> {
         self.text.get(self.offset..).unwrap_or_default()
     }
 
-    /// Passes over `len` bytes.
+    /// Skips `len` bytes.
     fn skip(&mut self, len: usize) -> &'t str {
         let end = self.offset.saturating_add(len);
         let skipped = self.text.get(self.offset..end).unwrap_or_default();
@@ -245,7 +247,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `or` binds loosest.
+    /// `or` has the lowest precedence.
     fn alternatives(&mut self) -> Result<Tree> {
         self.joined("or", Tree::Or, |parser| parser.joined("and", Tree::And, Self::factor))
     }
@@ -380,7 +382,7 @@ impl<'t> Parser<'t> {
         let Some(operand) = operand else {
             let what = match self.token {
                 Token::Word(word) if word.eq_ignore_ascii_case("null") => "a value (or \"is null\")",
-                Token::Word(_) => "a value (strings stand in quotes)",
+                Token::Word(_) => "a value (strings must be in quotes)",
                 _ => "a value",
             };
             return Err(self.expected(what));
@@ -419,7 +421,7 @@ fn is_keyword(word: &str) -> bool {
     KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
 }
 
-/// A piece of the text for a message: one line, and not too long.
+/// A piece of the text for a message: on one line, and not too long.
 fn shown(text: &str) -> String {
     const MOST: usize = 24;
     let cut = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
@@ -427,7 +429,7 @@ fn shown(text: &str) -> String {
     format!("{}{dots}", text.get(..cut).unwrap_or_default().escape_debug())
 }
 
-/// Bytes of a number, or of what was meant to be one.
+/// The length in bytes of a number, or of something that looks like one.
 fn number_len(text: &str) -> usize {
     let hex =
         text.trim_start_matches(['+', '-']).get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"));
@@ -464,7 +466,7 @@ fn number(text: &str) -> Option<Operand> {
 }
 
 fn hex_byte(digits: &str) -> Option<u8> {
-    // `from_str_radix` alone would also take a sign.
+    // `from_str_radix` alone would also accept a sign.
     let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
 }

@@ -1,13 +1,14 @@
-//! Conditions as bytes: what one process asks for is sent to another.
+//! Conditions as bytes, used to send a query from one process to another.
 //!
-//! A tree in prefix order, integers little-endian. Stored conditions (`tdb_fragment::Condition`) are another form: their operands are
-//! in the bytes of fields, so a schema is needed for them, and they cannot tell null from a text without bytes.
+//! A tree in prefix order, integers little-endian. Stored conditions (`tdb_fragment::Condition`) have another form:
+//! their operands are in the bytes of fields, so they need a schema, and they cannot distinguish null from an empty
+//! text.
 //!
 //! | Node | Bytes |
 //! |---|---|
-//! | and, or | `0` or `1`; a count of at least 1 (`u64`); so many nodes |
+//! | and, or | `0` or `1`; a count of at least 1 (`u64`); that many nodes |
 //! | not | `2`; a node |
-//! | comparison | `3`; the field (`u64` length, name); the code of the comparison; a count (`u64`); so many operands |
+//! | comparison | `3`; the field (`u64` length, name); the code of the operator; a count (`u64`); that many operands |
 //! | null, not null | `4` or `5`; the field |
 //!
 //! | Operand | Bytes |
@@ -15,18 +16,18 @@
 //! | integer | `0`; 16 bytes |
 //! | real | `1`; 8 bytes |
 //! | string | `2`; `u64` length, bytes |
-//! | truth value | `3`; a byte |
+//! | boolean | `3`; a byte |
 
 use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64};
 use tdb_fragment::Comparison;
 
 use super::{ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree};
 
-/// Deepest tree that is written and read: more than the text form has, in which parentheses bound it.
+/// The deepest tree that is written and read: more than in the text form, where parentheses limit it.
 const MOST_DEPTH: usize = 256;
-/// Bytes of the smallest node, `not` and what it negates apart.
+/// The least number of bytes of a node.
 const LEAST_NODE: usize = 2;
-/// Bytes of the smallest operand.
+/// The least number of bytes of an operand.
 const LEAST_OPERAND: usize = 2;
 
 impl QueryCondition {
@@ -42,8 +43,8 @@ impl QueryCondition {
     /// Reads a condition, and leaves what follows it.
     ///
     /// # Errors
-    /// Truncation, unknown codes, counts that the bytes cannot hold, a comparison with the wrong number of operands, or a tree
-    /// over 256 levels deep.
+    /// Truncation, unknown codes, counts that do not fit in the bytes, a comparison with the wrong number of
+    /// operands, or a tree more than 256 levels deep.
     #[doc(hidden)]
     pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         read(reader, MOST_DEPTH).map(|tree| Self { tree })

@@ -1,4 +1,4 @@
-//! Hilbert values of cells (reference, part 2 §18). They are not stored: readers recompute them.
+//! Hilbert values of cells (docs/format/reading-rules.md). They are not stored: readers compute them again.
 
 use tdb_codec::{Native, PhysicalVisitor, to_u32};
 use tdb_schema::{Dimension, MAX_HILBERT_DIMENSIONS};
@@ -8,7 +8,8 @@ use super::reals;
 /// Bits of a place on the curve.
 pub const BITS: u32 = 63;
 
-/// The Hilbert curve of an array: the one way to a cell's place on it, for reading, writing, consolidating and verifying.
+/// The Hilbert curve of an array. Reading, writing, consolidating and verifying all use it to find a cell's place on
+/// the curve.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve<'a> {
     dimensions: &'a [Dimension],
@@ -23,7 +24,7 @@ impl<'a> Curve<'a> {
         Self { dimensions, bits: bits.unwrap_or(BITS) }
     }
 
-    /// The place of a cell, which takes [`BITS`] bits; `coordinate` is the cell's in each dimension.
+    /// The place of a cell, a number of [`BITS`] bits; `coordinate` returns the cell's coordinate in a dimension.
     pub fn place<'c>(&self, coordinate: impl Fn(usize) -> &'c [u8]) -> u64 {
         let mut point = [0; MAX_HILBERT_DIMENSIONS];
         let slots = point.iter_mut().zip(self.dimensions).enumerate();
@@ -35,7 +36,7 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// The bucket of a coordinate: its place along the dimension's domain, in `bits` bits.
+/// The bucket of a coordinate: its position along the dimension's domain, in `bits` bits.
 fn bucket(dimension: &Dimension, value: &[u8], bits: u32) -> u64 {
     let Some((low, high)) = &dimension.domain else { return string_bucket(value, bits) };
     struct ToF64<'a>(&'a [u8]);
@@ -50,7 +51,7 @@ fn bucket(dimension: &Dimension, value: &[u8], bits: u32) -> u64 {
     reals::truncated((value - low) / (high - low) * most(bits) as f64)
 }
 
-/// The largest number of so many bits.
+/// The largest number with this many bits.
 const fn most(bits: u32) -> u64 {
     (1 << bits) - 1
 }
@@ -74,8 +75,8 @@ fn string_bucket(value: &[u8], bits: u32) -> u64 {
 ///
 /// J. Skilling, "Programming the Hilbert curve" (2004), with TileDB's form of the last step.
 fn value(point: &mut [u64], bits: u32) -> u64 {
-    // A single dimension's largest bucket is rounded up to one more than its bits hold, and so is what is no number, in a domain
-    // of one point or wider than the largest number.
+    // With a single dimension, the largest bucket is rounded up to one more than its bits can represent. The same
+    // applies to a NaN, which occurs in a domain of one point, or in one that is wider than the largest number.
     match point {
         [] => return 0,
         [only] => return (*only).min(most(bits)),
@@ -164,7 +165,7 @@ mod tests {
         let line = Dimension::new("x", -10.0f64..=10.0);
         assert_eq!([-10.0, 0.0, 10.0].map(|value| place(&line, value)), [0, 1 << 62, last]);
         assert!(place(&line, 8.0) < place(&line, 9.5) && place(&line, 9.5) < last);
-        // The distance from the low end overflows, or there is none.
+        // The distance from the low end overflows, or is not defined.
         let open = Dimension::new("x", -f64::MAX..=f64::MAX);
         assert_eq!([-f64::MAX, 1.0, f64::MAX].map(|value| place(&open, value)), [0, 0, last]);
         assert_eq!(place(&Dimension::new("x", 5.0f64..=5.0), 5.0), last);

@@ -1,8 +1,9 @@
 //! Sort keys as numbers: the parts of an order packed into 64 or 128 bits, most significant first.
 //!
-//! A part takes no more bits than its values differ in, so that most keys fit a word: ordinals count from the least
-//! one, a cell inside its space tile from the tile's start, strings have their common prefix cut off. What does not
-//! fit is left out, and cells whose keys are equal are compared (`Packing::exact` says that none need be).
+//! A part takes no more bits than its values need to be distinguished, so that most keys fit in a word: ordinals are
+//! counted from the least one, a cell inside its space tile from the tile's start, and strings lose their common
+//! prefix. What does not fit is left out, and cells whose keys are equal are compared (`Packing::exact` means that
+//! this is not necessary).
 
 use core::ops::Range;
 
@@ -16,33 +17,33 @@ use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_z
 use crate::buffers::split_lengths;
 use crate::{Result, parallel};
 
-/// What a part of a key is made from.
+/// What a part of a key is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The space tile's index.
     Tile,
-    /// The distance from the space tile's start, where the tile's index is in the key already.
+    /// The distance from the space tile's start, if the tile's index is already in the key.
     Within,
     /// The coordinate.
     Cell,
-    /// Characters after the common prefix, and their number if all fit.
+    /// The characters after the common prefix, and their number if all of them fit.
     Text { prefix: usize, bytes: usize, length_bits: u32, signed: bool },
     /// The place on the Hilbert curve.
     Hilbert,
 }
 
-/// A part of a key and its place in it.
+/// A part of a key and its position in it.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     dimension: usize,
     source: Source,
-    /// What its value is counted from.
+    /// The value that is subtracted from its values.
     base: u64,
     bits: u32,
     shift: u32,
 }
 
-/// How keys are made.
+/// The layout of keys.
 #[derive(Debug)]
 pub(super) struct Packing<'a> {
     slots: Vec<Slot>,
@@ -52,7 +53,7 @@ pub(super) struct Packing<'a> {
     exact: bool,
 }
 
-/// How far the values of a dimension reach.
+/// The range of the values of a dimension.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
     least: u64,
@@ -84,7 +85,7 @@ impl<'a> Packing<'a> {
         if narrow.exact && narrow.bits <= u64::BITS {
             return Ok(narrow);
         }
-        // Domains are often far wider than what is in them.
+        // Domains are often far wider than the values in them.
         let mut spreads = Vec::with_capacity(dimensions.len());
         let mut texts = Vec::with_capacity(dimensions.len());
         for (index, dimension) in dimensions.iter().enumerate() {
@@ -99,7 +100,7 @@ impl<'a> Packing<'a> {
         Ok(Self::fit(dimensions, &wanted, &spreads, &texts))
     }
 
-    /// Gives each part as many bits as it needs, as long as there are any.
+    /// Gives each part as many bits as it needs, while there are bits left.
     fn fit(dimensions: &'a [Dimension], wanted: &[Part], spreads: &[Spread], texts: &[Option<Text>]) -> Self {
         let mut slots: Vec<Slot> = Vec::with_capacity(wanted.len());
         let (mut bits, mut exact) = (0u32, true);
@@ -134,7 +135,7 @@ impl<'a> Packing<'a> {
             let has_tile = slots.iter().any(|slot| slot.dimension == index && slot.source == Source::Tile);
             let real = dimension.datatype.physical().is_float();
             let (source, base, width) = match part {
-                // The index of a real tile is computed in rounded steps: one more is possible at its ends.
+                // The index of a real tile is computed in rounded steps: it may be one more at its ends.
                 Part::Tile(_) if real => {
                     let (first, last) =
                         (tile(spread.least).saturating_sub(1), tile(spread.most).saturating_add(1));
@@ -167,13 +168,13 @@ impl<'a> Packing<'a> {
         Self { slots, dimensions, bits, exact }
     }
 
-    /// Whether keys fit 64 bits.
+    /// Whether keys fit in 64 bits.
     pub(super) const fn is_narrow(&self) -> bool {
         self.bits <= u64::BITS
     }
 
-    /// The keys of all cells; `None` if a cell does not fit its key: cells outside the domain, which only a damaged or
-    /// careless file has.
+    /// The keys of all cells; `None` if a cell does not fit in its key. Such cells are outside the domain, which
+    /// happens only in damaged files, or those of a careless writer.
     pub(super) fn all<K: Key>(&self, threads: usize, table: &CellTable<'_>) -> Result<Option<Keyed<K>>> {
         let threads = useful_threads(threads, table.cells());
         let mut keys = vec![K::default(); table.cells()];
@@ -202,10 +203,11 @@ impl<'a> Packing<'a> {
         }))
     }
 
-    /// Writes the keys of a piece's cells; `None` if one does not fit, else whether equal ones mean equal coordinates.
+    /// Writes the keys of a piece's cells; `None` if one does not fit, otherwise whether equal keys mean equal
+    /// coordinates.
     fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
         let mut exact = self.exact;
-        // They are read before they are written: fresh memory that is read first is mapped twice.
+        // The memory is read before it is written: fresh memory that is read first would be mapped twice.
         out.fill(K::default());
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.source == Source::Hilbert {
@@ -222,7 +224,7 @@ impl<'a> Packing<'a> {
                 }
                 continue;
             }
-            // A dimension's tile and its place within are found together.
+            // A dimension's tile and the position within it are computed together.
             let other = |source| {
                 let mut of_dimension = self.slots.iter().filter(|other| other.dimension == slot.dimension);
                 of_dimension.find(|other| other.source == source)
@@ -255,7 +257,7 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// The keys of a table's cells, made when they are asked for.
+/// The keys of a table's cells, computed when they are needed.
 pub(super) struct Keys<'a> {
     pub(super) packing: &'a Packing<'a>,
     pub(super) table: &'a CellTable<'a>,
@@ -285,7 +287,7 @@ impl<K: Key> KeySource<K> for Keys<'_> {
     }
 }
 
-/// The tile of a value as [`Spread`] has it: an ordinal, or a real's ordered bits.
+/// The tile of a value in the form that [`Spread`] uses: an ordinal, or a real's ordered bits.
 fn tile_of(dimension: &Dimension, value: u64) -> u64 {
     if dimension.datatype.physical().is_float() {
         reals::tile(dimension, &float_from_bits(value, dimension.datatype.size()))
@@ -294,7 +296,7 @@ fn tile_of(dimension: &Dimension, value: u64) -> u64 {
     }
 }
 
-/// Characters behind the prefix, each with the bits of `flip` turned over, followed by their number.
+/// The characters after the prefix, each with the bits of `flip` inverted, followed by their number.
 fn text_key<K: Key>(
     value: &[u8],
     prefix: usize,
@@ -315,11 +317,11 @@ fn text_key<K: Key>(
     key
 }
 
-/// What the strings of a dimension have in common.
+/// The common prefix of the strings of a dimension.
 #[derive(Clone, Copy, Debug)]
 struct Text {
     prefix: usize,
-    /// Bytes of the longest one after the prefix.
+    /// Bytes of the longest string after the prefix.
     longest: usize,
 }
 
@@ -414,8 +416,8 @@ struct Fill<'a, K> {
 }
 
 impl<K: Key> PhysicalVisitor for Fill<'_, K> {
-    /// Whether every word fits its bits, and whether there was a negative zero: it stands with the positive one, but is
-    /// another coordinate.
+    /// Whether every word fits in its bits, and whether there was a negative zero: it has the same place as the
+    /// positive one, but is another coordinate.
     type Output = (bool, bool);
 
     fn visit<T: Native>(self) -> (bool, bool) {
@@ -450,7 +452,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
             return (fits, false);
         }
         let extent = dimension.extent_cells().unwrap_or(1).max(1);
-        // Neighbours are mostly in one tile: divide where a tile is left only.
+        // Neighbours are mostly in the same tile: divide only when a value is outside the last tile.
         let (mut tile, mut start) = (0u64, 0u64);
         let most_within = within.map_or(u64::MAX, most_of);
         for (key, value) in cells {

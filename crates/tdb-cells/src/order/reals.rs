@@ -1,4 +1,4 @@
-//! Space tiles of real dimensions, and how libtiledb makes whole numbers of reals.
+//! Space tiles of real dimensions, and how libtiledb converts reals to whole numbers.
 
 use tdb_codec::Native;
 use tdb_schema::Dimension;
@@ -6,8 +6,9 @@ use tdb_schema::Dimension;
 /// 2^64, the first number that is too large for 64 bits.
 const TOO_LARGE: f64 = 18_446_744_073_709_551_616.0;
 
-/// The whole part of a real that is not negative. C++ does not define that of what is too large, nor of what is no number;
-/// the order of stored cells depends on both, so they are what libtiledb's code makes of them on x86: 0 and 2^63.
+/// The whole part of a real that is not negative. C++ does not define the result for numbers that are too large, or
+/// for NaN. The order of stored cells depends on both, so this returns what libtiledb's code computes on x86: 0 and
+/// 2^63.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -28,15 +29,15 @@ pub fn tile(dimension: &Dimension, value: &[u8]) -> u64 {
     quotient(dimension, value).map_or(0, truncated)
 }
 
-/// Whether the index of the space tile grows with the coordinate, as it does in all but real dimensions, where it starts
-/// anew when it gets too large.
+/// Whether the index of the space tile grows with the coordinate. It does except in some real dimensions, where the
+/// index starts again at 0 when it gets too large.
 pub fn tiles_ascend(dimension: &Dimension) -> bool {
     let high = dimension.domain.as_ref().map_or(&[][..], |(_, high)| high);
     !quotient(dimension, high).is_some_and(|last| last >= TOO_LARGE)
 }
 
-/// How many tile extents a coordinate is from the low end of its domain; `None` in a dimension that is not real or has no
-/// extent.
+/// How many tile extents a coordinate is from the low end of its domain; `None` for a dimension that is not real or
+/// has no extent.
 fn quotient(dimension: &Dimension, value: &[u8]) -> Option<f64> {
     if !dimension.datatype.physical().is_float() {
         return None;
@@ -63,7 +64,7 @@ mod tests {
     fn what_has_no_whole_part_is_what_x86_makes_of_it() {
         let all = [-f64::MAX, -1.0, 0.0, 1.0, f64::MAX];
         let open = Dimension::new("x", -f64::MAX..=f64::MAX).with_tile(f64::INFINITY);
-        // The distance of 1.0 is the largest number still; that of the high end is infinite.
+        // The distance of 1.0 is still the largest number; that of the high end is infinite.
         assert_eq!(tiles(&open, all), [0, 0, 0, 0, 1 << 63]);
         let point = Dimension::new("x", 5.0f64..=5.0).with_tile(0.0f64);
         assert_eq!(tiles(&point, [5.0]), [1 << 63]);

@@ -1,9 +1,9 @@
-//! Sorting keys with all threads: merging runs that are sorted already, or distributing keys over buckets that a
-//! core's cache holds.
+//! Sorts keys with all threads: merges runs that are already sorted, or distributes keys over buckets that fit in a
+//! core's cache.
 //!
-//! Both end with slices of entries in key order, no two of which share a key, each handed to a [`Finish`] that turns it
-//! into its part of the result. Merging needs no keys in memory but those of the band that a thread is at: fresh memory
-//! costs more than making a key twice.
+//! Both end with slices of entries in key order, no two of which share a key. Each is passed to a [`Finish`], which
+//! turns it into its part of the result. Merging needs only the keys of the current band of each thread in memory:
+//! fresh memory costs more than computing a key twice.
 
 mod merge;
 
@@ -15,21 +15,21 @@ pub(super) use self::merge::merge;
 use crate::buffers::split_lengths;
 use crate::{Result, parallel};
 
-/// An unsigned integer that the parts of a sort key are packed into.
+/// An unsigned integer that contains the packed parts of a sort key.
 pub(super) trait Key: Copy + Ord + Send + Sync + Default {
-    /// A part, moved to its place.
+    /// A part, moved to its position.
     fn place(word: u64, shift: u32) -> Self;
 
-    /// Both keys' bits.
+    /// The bits of both keys.
     fn with(self, other: Self) -> Self;
 
-    /// How far the key is above `least`.
+    /// The distance of the key from `least`.
     fn above(self, least: Self) -> Self;
 
     /// The lowest 64 bits after a shift to the right.
     fn shifted(self, shift: u32) -> u64;
 
-    /// Bits up to the highest that is set.
+    /// The number of bits up to the highest one that is set.
     fn length(self) -> u32;
 }
 
@@ -70,7 +70,7 @@ key!(u128, |word: u128| {
     low
 });
 
-/// Where keys come from.
+/// Provides keys.
 pub(super) trait Source<K>: Sync {
     /// Number of cells.
     fn cells(&self) -> usize;
@@ -78,7 +78,8 @@ pub(super) trait Source<K>: Sync {
     /// Ends of the batches whose cells are likely to be in order.
     fn batches(&self) -> impl Iterator<Item = usize>;
 
-    /// Appends the keys of cells; `None` if a cell does not fit its key, else whether equal keys mean equal coordinates.
+    /// Appends the keys of cells; `None` if a cell does not fit in its key, otherwise whether equal keys mean equal
+    /// coordinates.
     fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool>;
 }
 
@@ -93,7 +94,7 @@ pub(super) struct Keyed<K> {
 
 /// Where a job's part of the result goes.
 pub(super) struct Sink<'s> {
-    /// Room for as many cell numbers as the job has cells, or none if only what is dropped is asked for.
+    /// Room for as many cell numbers as the job has cells; empty if only the dropped cells are wanted.
     slot: &'s mut [u32],
     kept: usize,
     dropped: Vec<u32>,
@@ -113,19 +114,19 @@ impl Sink<'_> {
     }
 }
 
-/// What a sort ends with.
+/// The result of a sort.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
-    /// Kept cells in order, if they were asked for.
+    /// The kept cells in order, if the order is wanted.
     pub(super) order: Vec<u32>,
-    /// Cells that were dropped, in no order.
+    /// Dropped cells, in no particular order.
     pub(super) dropped: Vec<u32>,
 }
 
-/// Decides about cells of equal keys.
+/// Decides the order of cells with equal keys.
 pub(super) trait Finish: Sync {
-    /// Hands on entries in key order: `same` compares their keys, `cell` is an entry's cell. Equal keys mean equal
-    /// coordinates if `exact`.
+    /// Passes on entries in key order. `same` compares the keys of two entries, `cell` returns an entry's cell. If
+    /// `exact`, equal keys mean equal coordinates.
     fn finish<E: Copy>(
         &self,
         exact: bool,
@@ -136,22 +137,22 @@ pub(super) trait Finish: Sync {
     );
 }
 
-/// Fewer cells are not worth starting a thread for.
+/// With fewer cells than this, starting a thread is not worth it.
 const FEW_CELLS: usize = 1 << 15;
 
-/// At most this many buckets: a core keeps as many places to write to.
+/// The most buckets: a core can keep this many places to write to in its cache.
 const MOST_BUCKET_BITS: u32 = 13;
-/// Cells a bucket should have, as a power of two.
+/// The desired number of cells per bucket, as a power of two.
 const BUCKET_CELLS: u32 = 10;
-/// Cells that a thread sorts at once: keys and numbers fit a core's second cache.
+/// Cells that a thread sorts at once: keys and numbers fit in a core's second-level cache.
 const BAND: usize = 1 << 14;
 
-/// How many threads a number of cells is worth.
+/// How many threads are useful for a number of cells.
 pub(super) fn useful_threads(threads: usize, cells: usize) -> usize {
     if cells < FEW_CELLS { 1 } else { threads.max(1) }
 }
 
-/// Sorts keys by distributing them. `ordered` says whether the order is wanted, or only what is dropped.
+/// Sorts keys by distributing them. `ordered` says whether the order is wanted, or only the dropped cells.
 pub(super) fn sort<K: Key, F: Finish>(
     threads: usize,
     keyed: &Keyed<K>,
@@ -164,7 +165,7 @@ pub(super) fn sort<K: Key, F: Finish>(
     Ok(close_gaps(order, parts))
 }
 
-/// Where cells were dropped, a job's part of the order is shorter than its slot.
+/// Closes gaps: if cells were dropped, a job's part of the order is shorter than its slot.
 fn close_gaps(mut order: Vec<u32>, parts: Vec<Part>) -> Sorted {
     let (mut to, mut from, mut dropped) = (0usize, 0usize, Vec::new());
     for part in parts {
@@ -180,7 +181,7 @@ fn close_gaps(mut order: Vec<u32>, parts: Vec<Part>) -> Sorted {
     Sorted { order, dropped }
 }
 
-/// What a job found.
+/// The result of a job.
 struct Part {
     cells: usize,
     kept: usize,
@@ -209,7 +210,8 @@ fn distribute<K: Key, F: Finish>(
     let bucket_bits = wanted.min(key_bits);
     let shift = key_bits.saturating_sub(bucket_bits);
     let buckets = Buckets { least: keyed.least, shift, count: 1usize << bucket_bits };
-    // The bucket holds the leading bits of its keys. If the others and a cell's number fit a word, it is sorted alone.
+    // The bucket determines the leading bits of its keys. If the other bits and a cell's number fit in a word, only
+    // that word is sorted.
     if shift.saturating_add(number_bits) <= u64::BITS {
         let low = u64::MAX.checked_shr(u64::BITS.saturating_sub(shift)).unwrap_or(0);
         let number = u64::MAX.checked_shr(u64::BITS.saturating_sub(number_bits)).unwrap_or(0);
@@ -250,7 +252,8 @@ impl<K: Key> Buckets<K> {
         keys: &[K],
         entry: impl Fn(K, u32) -> E + Sync,
     ) -> Result<Distributed<E>> {
-        // A chunk of the keys is one job: it counts its keys in each bucket, then writes them to its places there.
+        // Each job handles one chunk of the keys: it counts its keys in each bucket, then writes them to its places
+        // there.
         let pieces = if threads > 1 { threads.saturating_mul(2) } else { 1 };
         let chunk = keys.len().div_ceil(pieces).max(1);
         let counts = parallel::run(
@@ -314,7 +317,7 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
         order: &mut [u32],
     ) -> Result<Vec<Part>> {
         self.sort_lopsided(threads)?;
-        // Neighbouring buckets are one job.
+        // Several neighbouring buckets are one job.
         let least = self.entries.len().div_ceil(threads.saturating_mul(16)).max(BAND);
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
         for size in self.sizes.iter().filter(|size| **size > 0) {
@@ -336,11 +339,11 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
             jobs,
             || (),
             |(((cells, sizes), entries), slot): Job<'_, E>, ()| {
-                // Entries need not hold the bits that their bucket stands for: buckets are finished one by one.
+                // Entries may lack the bits that their bucket determines: buckets are finished one by one.
                 Ok(Part::of(cells, slot, |sink| {
                     for bucket in split_lengths(entries, sizes) {
                         if bucket.len() >= LOPSIDED {
-                            // Finds the parts that are sorted.
+                            // Detects the parts that are already sorted.
                             bucket.sort();
                         } else {
                             bucket.sort_unstable();
@@ -352,7 +355,7 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
         )
     }
 
-    /// Sorts parts of very large buckets with all threads, so that what is left for one thread is to merge them.
+    /// Sorts parts of very large buckets with all threads, so that a single thread only has to merge them.
     fn sort_lopsided(&mut self, threads: usize) -> Result<()> {
         let large = self.sizes.iter().any(|size| *size >= LOPSIDED);
         if threads < 2 || !large {
@@ -378,5 +381,5 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
     }
 }
 
-/// A bucket of so many entries is not left to one thread.
+/// A bucket with this many entries is not left to one thread.
 const LOPSIDED: usize = 1 << 18;

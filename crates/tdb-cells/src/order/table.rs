@@ -1,4 +1,4 @@
-//! The cells that are put in order: their coordinates, where each is, and when it was written.
+//! The cells that are put in order: their coordinates, the batch of each, and when it was written.
 
 use core::cmp::{Ordering, Reverse};
 use core::ops::Range;
@@ -10,12 +10,13 @@ use super::{Part, compare_part};
 use crate::buffers::index_of;
 use crate::{QueryError, Result};
 
-/// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
+/// Coordinates of some cells in one dimension: values back to back, and for strings also offsets, one more than
+/// cells.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoordinatesRef<'a> {
     /// The values, one after another.
     pub values: &'a [u8],
-    /// Where each string begins, and where the last one ends; `None` for values of a fixed size.
+    /// The start of each string, and the end of the last one; `None` for values of a fixed size.
     pub offsets: Option<&'a [u64]>,
 }
 
@@ -33,22 +34,22 @@ impl<'a> CoordinatesRef<'a> {
     }
 }
 
-/// Cells of one fragment that stand together.
+/// Consecutive cells of one fragment.
 #[derive(Clone, Debug, Default)]
 pub struct CellBatch<'a> {
     /// Their coordinates, by dimension.
     pub coordinates: Vec<CoordinatesRef<'a>>,
-    /// How many they are.
+    /// Number of cells.
     pub cells: usize,
     /// The number of their fragment: greater is newer.
     pub fragment: usize,
-    /// When each was written, where the fragment knows.
+    /// When each was written, if the fragment has cell timestamps.
     pub timestamps: Option<&'a [u64]>,
-    /// When they were written, where it does not.
+    /// When they were written, if the fragment has no cell timestamps.
     pub written: u64,
 }
 
-/// A batch and its place among all cells.
+/// A batch and its position among all cells.
 #[derive(Debug)]
 struct Batch<'a> {
     /// Number of the first cell.
@@ -73,15 +74,15 @@ pub(super) struct CellTable<'a> {
     /// Bytes of a coordinate in each dimension of fixed size.
     sizes: Vec<usize>,
     cells: usize,
-    /// Whether cells know when they were written.
+    /// Whether any cells have timestamps.
     timed: bool,
 }
 
-/// Cells of a piece, at most.
+/// The most cells of a piece.
 const PIECE: usize = 1 << 16;
 
 impl<'a> CellTable<'a> {
-    /// The cells of batches, in their order.
+    /// A table of the cells of batches, in their order.
     pub(super) fn new(dimensions: &[Dimension], batches: Vec<CellBatch<'a>>) -> Result<Self> {
         let sizes = dimensions.iter().map(|dimension| dimension.datatype.size()).collect();
         let timed = batches.iter().any(|batch| batch.timestamps.is_some());
@@ -113,7 +114,7 @@ impl<'a> CellTable<'a> {
         &self.pieces
     }
 
-    /// A range of cells, batch by batch.
+    /// Splits a range of cells into pieces, batch by batch.
     pub(super) fn cut(&self, cells: Range<usize>) -> impl Iterator<Item = Piece> {
         let mut start = cells.start;
         let first = to_u32(start).map_or(0, |cell| self.place(cell).0);
@@ -135,13 +136,13 @@ impl<'a> CellTable<'a> {
         batch.and_then(|batch| batch.cells.coordinates.get(dimension)).copied().unwrap_or_default()
     }
 
-    /// A coordinate of a piece's cell.
+    /// The coordinate of one cell of a piece.
     pub(super) fn value(&self, piece: &Piece, dimension: usize, index: usize) -> &'a [u8] {
         let coordinates = self.coordinates(piece, dimension);
         coordinates.value(piece.at.saturating_add(index), self.size(dimension))
     }
 
-    /// Batch of a cell and its place there.
+    /// The batch of a cell and its position there.
     fn place(&self, cell: u32) -> (usize, usize) {
         let at = self.batches.partition_point(|batch| batch.first <= cell).saturating_sub(1);
         let first = self.batches.get(at).map_or(0, |batch| batch.first);
@@ -157,7 +158,7 @@ impl<'a> CellTable<'a> {
         self.sizes.get(dimension).copied().unwrap_or(0)
     }
 
-    /// Orders two cells by the parts of a key.
+    /// Compares two cells by the parts of a key.
     pub(super) fn compare(&self, parts: &[Part], dimensions: &[Dimension], a: u32, b: u32) -> Ordering {
         let (a, b) = (self.place(a), self.place(b));
         parts.iter().fold(Ordering::Equal, |ordering, part| {
@@ -175,8 +176,8 @@ impl<'a> CellTable<'a> {
         (0..dimensions).all(|dimension| self.value_at(a, dimension) == self.value_at(b, dimension))
     }
 
-    /// Greater means newer. Among cells of one fragment written at one time, the first stored wins. Where some
-    /// fragments know when their cells were written, the others' count as written when they were.
+    /// Greater means newer. Among cells of one fragment with the same timestamp, the first one stored wins. If some
+    /// fragments have cell timestamps, the cells of the others have the time when they were written.
     pub(super) fn rank(&self, cell: u32) -> (u64, usize, Reverse<u32>) {
         let (batch, at) = self.place(cell);
         let Some(Batch { cells: batch, .. }) = self.batches.get(batch) else {

@@ -1,11 +1,11 @@
-//! Every way of sorting, against comparing all cells one by one.
+//! Compares every way of sorting with comparing all cells one by one.
 
 use tdb_codec::{ArrayType, Buffer};
 use tdb_schema::Domain;
 
 use super::*;
 
-/// A generator good enough to shuffle cells.
+/// A generator that is good enough to shuffle cells.
 struct Random(u64);
 
 impl Random {
@@ -30,7 +30,7 @@ fn schema(dimensions: Vec<Dimension>, tile_order: Layout, cell_order: Layout) ->
     schema
 }
 
-/// Coordinates back to back, and for strings one more offset than cells.
+/// Coordinates back to back, and for strings also offsets, one more than cells.
 type Coordinates = (Buffer, Option<Vec<u64>>);
 
 fn column(values: &[Vec<u8>], var: bool) -> Coordinates {
@@ -72,7 +72,7 @@ fn batches<'a>(tiles: &'a [Tile]) -> Vec<CellBatch<'a>> {
     tiles.iter().map(batch).collect()
 }
 
-/// What the definitions say: compare, then the newest fragment first, then as stored.
+/// The order by definition: compare, then the newest fragment first, then as stored.
 fn naive(
     schema: &ArraySchema,
     fragments: &[Vec<Vec<Vec<u8>>>],
@@ -112,7 +112,7 @@ fn naive(
     (sorted, dropped)
 }
 
-/// Sorts fragments, cut into tiles, with all settings, and compares.
+/// Sorts fragments, split into tiles, with all settings, and compares the results.
 fn check(schema: &ArraySchema, fragments: &[Vec<Vec<Vec<u8>>>]) {
     let tiles: Vec<Tile> = fragments
         .iter()
@@ -213,11 +213,11 @@ fn many_cells_are_sorted_in_bands_and_buckets() {
     let schema = schema(vec![dimension("x"), dimension("y")], Layout::RowMajor, Layout::RowMajor);
     let mut value = || random.next(100_000_000).cast_signed().to_le_bytes().to_vec();
     let mut cells = fragments(&schema, &[40_000, 30_000], true, || vec![value(), value()]);
-    // Every tenth cell again in a later fragment.
+    // Every tenth cell is written again in a later fragment.
     let again = cells[0].iter().step_by(10).cloned().collect();
     cells.push(again);
     check(&schema, &cells);
-    // A fragment that an old library did not sort: a few cells are out of place, none of them one that is looked at first.
+    // A fragment that an old library did not sort: a few cells are out of place, none of them a cell that is sampled.
     for (a, b) in [(3, 20_001), (15_001, 15_009), (39_997, 39_998)] {
         cells[0].swap(a, b);
     }
@@ -242,7 +242,7 @@ fn lopsided_keys_are_sorted_too() {
     }
 }
 
-/// More than a bucket that is left to one thread.
+/// More cells than a bucket that is left to one thread may have.
 const LOPSIDED_CELLS: usize = 300_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Intervals of an order: keys that say where a cell stands, and windows between two of them.
+//! Intervals of an order: keys that give the position of a cell, and windows between two of them.
 
 use core::cmp::Ordering;
 use std::sync::Arc;
@@ -15,27 +15,27 @@ pub struct KeyOrder {
     /// The array's dimensions.
     pub dimensions: Vec<Dimension>,
     parts: Vec<Part>,
-    /// Whether cells stand in the order of a Hilbert curve.
+    /// Whether cells are in the order of a Hilbert curve.
     pub hilbert: bool,
 }
 
-/// A cell's place in the order: its value on the Hilbert curve (0 elsewhere) and its coordinates.
+/// A cell's position in the order: its value on the Hilbert curve (0 in other orders) and its coordinates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its value on the Hilbert curve; 0 where the order has none.
+    /// Its value on the Hilbert curve; 0 in other orders.
     pub curve: u64,
-    /// Its coordinates, one a dimension.
+    /// Its coordinates, one per dimension.
     pub cell: Vec<Vec<u8>>,
 }
 
-/// An interval of keys: from one on, up to but without another.
+/// An interval of keys, including its first key and excluding its end.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// The order of the keys.
     pub order: Arc<KeyOrder>,
     /// The first key; `None` is open.
     pub from: Option<Key>,
-    /// The key that follows the last one; `None` is open.
+    /// The key after the last one; `None` is open.
     pub to: Option<Key>,
 }
 
@@ -46,7 +46,7 @@ impl KeyOrder {
         Self { dimensions, parts: parts(schema, order), hilbert: order == CellOrder::Hilbert }
     }
 
-    /// A cell's place on the Hilbert curve, or 0 where the order has none.
+    /// A cell's place on the Hilbert curve, or 0 in other orders.
     pub fn curve<'c>(&self, cell: impl Fn(usize) -> &'c [u8]) -> u64 {
         if !self.hilbert {
             return 0;
@@ -82,7 +82,7 @@ impl Key {
         self.cell.get(dimension).map_or(&[], Vec::as_slice)
     }
 
-    /// Bytes it holds, about.
+    /// Approximate bytes that it takes.
     pub fn held(&self) -> u64 {
         let cell = self.cell.iter().map(|value| value.len().saturating_add(size_of::<Vec<u8>>() + 16));
         to_u64(cell.sum::<usize>().saturating_add(size_of::<Self>()))
@@ -90,7 +90,7 @@ impl Key {
 }
 
 impl Window {
-    /// Clears `wanted` for cells outside.
+    /// Clears `wanted` for cells outside the window.
     pub fn keep<'c>(&self, wanted: &mut [u8], value: impl Fn(usize, usize) -> &'c [u8]) {
         for (at, keep) in wanted.iter_mut().enumerate().filter(|(_, keep)| **keep != 0) {
             let cell = |dimension: usize| value(dimension, at);

@@ -80,7 +80,7 @@ fn a_condition_that_cannot_be_stored_is_refused_at_its_column() {
         ("k = 'x'", "column 5: field \"k\" is of type INT32"),
         ("c = 'blue'", "column 5: the enumeration \"colours\" has no"),
         ("c < 'red'", "has no order"),
-        ("k = 1 or v is null", "column 10: files of deletes cannot hold whether a field is null"),
+        ("k = 1 or v is null", "column 10: delete conditions cannot test whether a field is null"),
     ] {
         let outcome = tdb(&["delete", array, "--where", condition]);
         assert_eq!((outcome.code, outcome.out.as_str()), (2, ""), "{condition}: {}", outcome.err);

@@ -1,4 +1,4 @@
-//! Aggregates over dense arrays, one space tile after the other. Cells that nobody wrote count, but have no value.
+//! Aggregates over dense arrays, one space tile after the other. Unwritten cells are counted, but have no value.
 
 use tdb_codec::{to_u64, to_usize};
 
@@ -15,8 +15,8 @@ use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};
 
-/// The number of cells, and the tally of each wanted field. With a memory budget, statistics of whole fragments apart, part
-/// after part of the query.
+/// The number of cells, and the tally of each wanted field. With a memory budget, everything except the statistics of
+/// whole fragments is computed part by part of the query.
 pub(super) fn run(
     plan: &Plan,
     program: &Program,
@@ -30,7 +30,7 @@ pub(super) fn run(
     let Some(written) = array.bounds().filter(|_| !wanted.is_empty()) else {
         return Ok((count, tallies));
     };
-    // Only where something was written is there something to look at.
+    // Only places where something was written have values to look at.
     let mut plan = plan.clone();
     for (dimension, range) in written.into_iter().enumerate() {
         plan = plan.narrowed(dimension, &Ends { low: Some(range.low), high: Some(range.high) });
@@ -39,7 +39,7 @@ pub(super) fn run(
     let mut open = vec![true; wanted.len()];
     if plan.condition.is_none() {
         let space = Space::new(plan)?;
-        // Where sparse fragments lie is all that is asked of them.
+        // Of sparse fragments, only the domain is needed.
         let none = array.fragments().iter().map(|fragment| (!fragment.is_dense()).then(Overlay::default));
         let none = none.collect::<Vec<_>>();
         let matcher = Matcher::open(plan, program, &space, &none, true)?;
@@ -62,7 +62,7 @@ pub(super) fn run(
     match memory {
         None => scan(plan, program, (wanted, &open), &mut add)?,
         Some(memory) => stream::for_each_part(plan, memory, |part| {
-            // What a part that turns out too large added so far must not stay.
+            // If a part turns out too large, what it has added so far must be dropped.
             let mut found = Vec::new();
             scan(part, program, (wanted, &open), &mut |more| found.push(more))?;
             found.into_iter().for_each(&mut add);
@@ -72,7 +72,7 @@ pub(super) fn run(
     Ok((count, tallies))
 }
 
-/// What the cells of a query add up to, space tile by space tile.
+/// Adds up the cells of a query, space tile by space tile.
 fn scan(
     plan: &Plan,
     program: &Program,
@@ -145,8 +145,8 @@ fn in_domain(space: &Space, bounds: &Box) -> bool {
     bounds.iter().zip(ends).all(|((_, high), last)| last.is_some_and(|last| *high <= last))
 }
 
-/// What the statistics of whole fragments say of a field, if they say all: no fragment overlaps another, all lie in the
-/// query, and all consist of whole tiles.
+/// The tally of a field from the statistics of whole fragments, if these are enough: no fragment overlaps another,
+/// all lie in the query, and all consist of whole tiles.
 fn whole_fragments(
     plan: &Plan,
     space: &Space,
@@ -170,7 +170,7 @@ fn whole_fragments(
     let apart = || {
         let mut sorted = domains.clone();
         sorted.sort_unstable();
-        // Along the first dimension only neighbours can overlap.
+        // Only neighbours along the first dimension can overlap.
         sorted.iter().enumerate().all(|(at, domain)| {
             let end = domain.first().map_or(0, |span| span.1);
             let near = sorted.iter().skip(at.saturating_add(1));
@@ -195,7 +195,7 @@ fn whole_fragments(
     Ok(Some(tally))
 }
 
-/// What the written cells of a part of a space tile add up to, field by field.
+/// Adds up the written cells of a part of a space tile, field by field.
 fn of_part(
     space: &Space,
     matcher: &Matcher<'_>,
@@ -247,7 +247,8 @@ fn of_part(
     Ok(tallies)
 }
 
-/// What statistics say, if one tile alone holds all that was written here, and they say all that is wanted.
+/// The tallies from statistics, if a single tile contains everything that was written here, and its statistics
+/// contain everything that is wanted.
 fn of_statistics(
     space: &Space,
     own: &MatchField<'_>,
@@ -257,7 +258,7 @@ fn of_statistics(
 ) -> Option<Tally> {
     let only = own.sources.only(space, index, part).filter(|only| only.all)?;
     let statistics = own.statistics.get(only.source)?.as_ref()?;
-    // Statistics of a consolidated fragment's tile count the fill values outside the fragment's domain.
+    // The statistics of a consolidated fragment's tile include the fill values outside the fragment's domain.
     if !in_domain(space, &space.tile_box(index)) || only.cells != space.tile_cells {
         return None;
     }

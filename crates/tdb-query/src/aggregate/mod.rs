@@ -1,14 +1,14 @@
 //! Aggregates: one value over the cells of a query.
 //!
-//! What a tile adds is its [`Tally`] (`tally`). Statistics answer for a fragment or a tile if they are exact
-//! (`crate::statistics`) and all its cells count: it lies in the ranges, no delete concerns it, statistics say that the
-//! condition holds for all of it, and no tile of another fragment shares its rectangle. Otherwise the tile's columns
-//! are decoded, one tile at a time for each thread (`sparse`, `dense`). Tallies are added up in the order of the tiles,
-//! so that sums of reals do not depend on the number of threads.
+//! The contribution of a tile is its [`Tally`] (`tally`). The statistics of a fragment or a tile are used if they are
+//! exact (`crate::statistics`) and all its cells count: it lies in the ranges, no delete concerns it, statistics show
+//! that the condition holds for all of it, and no tile of another fragment shares its rectangle. Otherwise the tile's
+//! columns are decoded, one tile at a time for each thread (`sparse`, `dense`). Tallies are added up in the order of
+//! the tiles, so that sums of reals do not depend on the number of threads.
 //!
-//! An aggregate has no result to bound. Without a memory budget it holds one tile a thread, and notes on the others.
-//! With one, tiles of which all cells count are looked at in groups, and contested ones, whose newest cells must be
-//! found, in the parts of a stream.
+//! An aggregate has no result whose memory must be limited. Without a memory budget, it holds one tile per thread,
+//! and notes on the others. With a budget, tiles of which all cells count are processed in groups, and contested
+//! tiles, whose newest cells must be found, in the parts of a stream.
 
 mod dense;
 mod sparse;
@@ -32,12 +32,12 @@ use crate::{QueryError, Result};
 /// The value of an aggregate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateValue {
-    /// Of which aggregate.
+    /// The aggregate that was computed.
     pub aggregate: Aggregate,
-    /// Type of the value: `UINT64` for counts, 64 bits of the field's kind for sums, `FLOAT64` for means, and the field's
-    /// own for extremes.
+    /// Type of the value: `UINT64` for counts, the 64-bit type of the field's kind for sums, `FLOAT64` for means, and
+    /// the field's own type for extremes.
     pub datatype: Datatype,
-    /// Values a cell, for extremes of strings.
+    /// Values per cell, for extremes of strings.
     pub cell_val_num: CellValNum,
     bytes: Option<Vec<u8>>,
     overflowed: bool,
@@ -68,7 +68,7 @@ impl AggregateValue {
         self.integer()?.try_into().ok()
     }
 
-    /// The value, if it is a number; the nearest `f64`.
+    /// The value, if it is a number, as the nearest `f64`.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         struct ToFloat<'a>(&'a [u8]);
@@ -81,7 +81,7 @@ impl AggregateValue {
         self.datatype.physical().visit(ToFloat(self.bytes()?))
     }
 
-    /// Whether a sum of integers does not fit 64 bits, so that its value is the limit it passed.
+    /// Whether a sum of integers does not fit in 64 bits. Its value is then the limit that it exceeded.
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed
@@ -116,7 +116,7 @@ pub(crate) fn run(
     Ok(values.collect())
 }
 
-/// The fields that aggregates are about, each once, and for each aggregate which of them is its.
+/// The fields of the aggregates, each once, and for each aggregate the position of its field.
 type Resolved = (Program, Vec<WantedField>, Vec<Option<usize>>);
 
 fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved, QueryError> {

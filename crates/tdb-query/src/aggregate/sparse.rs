@@ -1,7 +1,7 @@
 //! Aggregates over sparse arrays.
 //!
-//! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells count. The others are
-//! *contested*, and only the newest version of each of their cells does.
+//! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells count. The other
+//! tiles are *contested*: only the newest version of each of their cells counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};
 
-/// The number of cells, and the tally of each wanted field. With a memory budget, tiles are looked at in groups that it has
-/// room for, and contested ones part after part of the query.
+/// The number of cells, and the tally of each wanted field. With a memory budget, tiles are processed in groups that
+/// fit the memory, and contested tiles part by part of the query.
 pub(super) fn run(
     plan: &Plan,
     program: &Program,
@@ -57,7 +57,7 @@ pub(super) fn run(
             None => Ok(Verdict::All),
         };
         let alone = contests.as_ref().is_none_or(|contests| contests.fragment_is_alone(index));
-        // A fragment without a domain holds nothing.
+        // A fragment without a domain is empty.
         let Some(domain) = fragment.bounds() else { continue };
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
@@ -136,7 +136,7 @@ pub(super) fn run(
         add_all(tally(of_free(part, group, &keep)?, &keep)?);
         Ok(())
     });
-    // Both must fit in what an error names as enough.
+    // The least memory that an error names must be enough for both.
     alone.map_err(|error| match &overlapping {
         Some(plan) => stream::dearer(error, plan, memory),
         None => error,
@@ -152,7 +152,7 @@ pub(super) fn run(
     Ok((count, tallies))
 }
 
-/// The newest versions of the cells of some tiles, as far as they satisfy the condition and were not deleted.
+/// The newest versions of the cells of some tiles that satisfy the condition and were not deleted.
 fn newest(
     plan: &Plan,
     candidates: Vec<Candidate>,
@@ -181,7 +181,7 @@ fn newest(
     Ok(selections)
 }
 
-/// What statistics say of a whole fragment, if they say all that is wanted.
+/// The tallies of a whole fragment from its statistics, if they contain everything that is wanted.
 fn whole_fragment(
     sources: &Sources<'_>,
     wanted: &[WantedField],
@@ -198,7 +198,7 @@ fn whole_fragment(
     Ok(tallies.collect::<Option<Vec<_>>>().map(|tallies| (cells, tallies)))
 }
 
-/// What statistics say of a whole tile, if they say all that is wanted.
+/// The tallies of a whole tile from its statistics, if they contain everything that is wanted.
 fn whole_tile(
     sources: &Sources<'_>,
     wanted: &[WantedField],
@@ -214,7 +214,7 @@ fn whole_tile(
     Ok(Some(tallies))
 }
 
-/// What the selected cells of a tile add up to.
+/// Adds up the selected cells of a tile.
 fn of_selection(
     sources: &Sources<'_>,
     wanted: &[WantedField],
@@ -232,7 +232,7 @@ fn of_selection(
     let mut columns = sources.tile(fragment, tile, tile_cells, worker)?;
     let mut tallies = Vec::with_capacity(wanted.len());
     for (index, field) in wanted.iter().enumerate() {
-        // Of a whole tile, statistics may answer for one field and not for another.
+        // For a whole tile, statistics may be enough for one field and not for another.
         if selection.cells.is_none() {
             let exact = sources.exact(index, fragment, tile, tile_cells)?;
             if let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells) {
@@ -259,7 +259,7 @@ struct Contests {
     rivals: Vec<Option<Vec<usize>>>,
 }
 
-/// More rivals than this are not looked at one by one.
+/// A fragment with more rivals than this is contested as a whole.
 const MOST_RIVALS: usize = 64;
 
 impl Contests {
@@ -268,13 +268,13 @@ impl Contests {
         let dimensions = &array.schema().domain.dimensions;
         let mut rivals: Vec<Option<Vec<usize>>> = Vec::with_capacity(array.fragments().len());
         for fragment in array.fragments() {
-            // One with timestamps holds versions of its own cells.
+            // A fragment with timestamps may contain several versions of a cell.
             rivals.push((!fragment.footer().has_timestamps).then(Vec::new));
         }
         let compare = |dimension: usize, a: &[u8], b: &[u8]| {
             dimensions.get(dimension).map_or(core::cmp::Ordering::Equal, |d| Range::compare(d.datatype, a, b))
         };
-        // Along the first dimension only neighbours can overlap.
+        // Only neighbours along the first dimension can overlap.
         let mut sorted: Vec<(usize, &[Range])> = array
             .fragments()
             .iter()

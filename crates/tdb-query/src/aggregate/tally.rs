@@ -1,4 +1,4 @@
-//! What some cells of a field add up to.
+//! The counts, sum and extremes of some cells of a field.
 
 use core::cmp::Ordering;
 
@@ -10,21 +10,21 @@ use crate::facts::Rule;
 use crate::spec::ColumnSpec;
 use crate::statistics::Exact;
 
-/// A field that aggregates are about.
+/// A field that aggregates are computed for.
 #[derive(Debug)]
 pub(super) struct WantedField {
     pub(super) spec: ColumnSpec,
     pub(super) needs: Needs,
 }
 
-/// What must be known of a field's cells, beside how many are null.
+/// What must be computed for a field's cells, in addition to the number of nulls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     pub(super) sum: bool,
     pub(super) extremes: bool,
 }
 
-/// What some cells of a field add up to.
+/// The counts, sum and extremes of some cells of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tally {
     /// Cells with a value.
@@ -38,7 +38,7 @@ pub(super) struct Tally {
 /// A sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Total {
-    /// Exact: 2^64 values of 64 bits fit.
+    /// Exact: the sum of 2^64 values of 64 bits fits.
     Integer(i128),
     Real(f64),
 }
@@ -62,7 +62,7 @@ impl WantedField {
         !self.spec.datatype.physical().is_signed_integer()
     }
 
-    /// What cells are, in words.
+    /// The type of the cells, for messages.
     pub(super) fn cells(&self) -> String {
         let datatype = self.spec.datatype;
         match self.spec.cell_val_num {
@@ -72,14 +72,14 @@ impl WantedField {
         }
     }
 
-    /// Of no cells.
+    /// The tally of no cells.
     pub(super) fn nothing(&self) -> Tally {
         let real = self.spec.datatype.physical().is_float();
         let total = if real { Total::Real(0.0) } else { Total::Integer(0) };
         Tally { valid: 0, nulls: 0, total, extremes: None }
     }
 
-    /// Of the cells of a column: those of these numbers, or all of `cells`.
+    /// The tally of a column: of the cells with the numbers `chosen`, or of all `cells`.
     pub(super) fn of_column(&self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) -> Tally {
         let mut tally = self.nothing();
         let valid = |cell: usize| view.validity.is_none_or(|validity| validity.get(cell) != Some(&0));
@@ -122,8 +122,8 @@ impl WantedField {
         tally
     }
 
-    /// Of `cells` cells, by statistics, if these say all that is needed; of fill values, if there are none because the
-    /// fragment does not have the field.
+    /// The tally of `cells` cells from statistics, if these contain everything that is needed. Without statistics the
+    /// fragment does not have the field, and all its cells have the fill value.
     pub(super) fn of_statistics(&self, exact: Option<&Exact>, cells: usize) -> Option<Tally> {
         let Some(exact) = exact else { return Some(self.of_fill(cells)) };
         let nulls = if self.spec.nullable { exact.nulls? } else { 0 };
@@ -138,7 +138,7 @@ impl WantedField {
         Some(tally)
     }
 
-    /// Of cells that exist, but of which the fragment does not have the field: fill values.
+    /// The tally of cells whose fragment does not have the field: all are fill values.
     pub(super) fn of_fill(&self, cells: usize) -> Tally {
         let validity = [self.spec.fill_validity];
         let offsets = [0, to_u64(self.spec.fill.len())];
@@ -159,7 +159,7 @@ impl WantedField {
         Tally { valid, nulls, total, extremes: one.extremes.filter(|_| cells > 0) }
     }
 
-    /// Adds the tally of further cells.
+    /// Adds the tally of more cells.
     pub(super) fn add(&self, into: &mut Tally, more: Tally) {
         into.valid = into.valid.saturating_add(more.valid);
         into.nulls = into.nulls.saturating_add(more.nulls);
@@ -181,8 +181,8 @@ impl WantedField {
     }
 }
 
-/// Whether a further value becomes the least (`Less`) or greatest (`Greater`) one in place of an older. A NaN gives way to any
-/// number, and replaces nothing.
+/// Whether a new value replaces the old one as the least (`Less`) or greatest (`Greater`). Any number replaces a NaN,
+/// and a NaN replaces nothing.
 fn replaces(physical: Option<Physical>, order: Ordering, new: &[u8], old: &[u8]) -> bool {
     struct Compare<'a>(Ordering, &'a [u8], &'a [u8]);
     impl PhysicalVisitor for Compare<'_> {
@@ -233,7 +233,7 @@ impl Total {
 
 struct Numbers<'a> {
     values: &'a [u8],
-    /// Numbers of the cells that count; `None` for all.
+    /// The numbers of the cells that count; `None` for all.
     some: Option<&'a [u32]>,
     needs: Needs,
 }
@@ -261,10 +261,10 @@ const fn nothing<T: Native>() -> Total {
     if T::PHYSICAL.is_float() { Total::Real(0.0) } else { Total::Integer(0) }
 }
 
-/// Smallest and largest value. NaNs are passed over, unless there is nothing else.
+/// Smallest and largest value. NaNs are ignored, unless there is nothing else.
 fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
     let first = values.iter().find(|value| is_number(*value)).or(values.first())?;
-    // Comparisons with a NaN are false, so it never replaces anything. The loop vectorises.
+    // Comparisons with a NaN are false, so it never replaces anything. The compiler vectorises the loop.
     let (low, high) = values.iter().fold((*first, *first), |(low, high), value| {
         (if *value < low { *value } else { low }, if *value > high { *value } else { high })
     });
@@ -276,7 +276,8 @@ fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((bytes(low), bytes(high)))
 }
 
-/// Values added at once in 64 bits: 2^16 values of 32 bits, or halves of 64, do not overflow.
+/// The number of values that are added in 64 bits at a time: 2^16 values of 32 bits, or halves of 64-bit values, do
+/// not overflow.
 const STRIDE: usize = 1 << 16;
 
 fn total<T: Native>(values: &[T]) -> Total {

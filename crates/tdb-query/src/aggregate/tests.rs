@@ -47,7 +47,7 @@ fn sums_that_do_not_fit_stay_at_their_limit_and_say_so() {
     );
 }
 
-/// What some cells of a column add up to, a cell at a time.
+/// The aggregate of some cells of a column, computed one cell at a time.
 fn naive(aggregate: &Aggregate, column: &Column, nullable: bool, cells: &[usize]) -> Option<f64> {
     let valid: Vec<&[u8]> =
         cells.iter().filter(|cell| !column.is_null(**cell)).map(|cell| column.cell(*cell).unwrap()).collect();
@@ -66,13 +66,13 @@ fn naive(aggregate: &Aggregate, column: &Column, nullable: bool, cells: &[usize]
         AggregateFunction::NullCount => Some((cells.len() - valid.len()) as f64),
         AggregateFunction::Sum => (!nullable || !valid.is_empty()).then(sum),
         AggregateFunction::Mean => (!valid.is_empty()).then(|| sum() / valid.len() as f64),
-        // `f64::min` passes over NaNs too.
+        // `f64::min` ignores NaNs too.
         AggregateFunction::Min => ends(f64::min),
         AggregateFunction::Max => ends(f64::max),
     }
 }
 
-/// Whether a value is the expected one, or an overflow that the expected one explains.
+/// Whether a value is the expected one, or the overflow that the expected one leads to.
 fn agrees(value: &AggregateValue, expected: Option<f64>) -> bool {
     if value.overflowed() {
         return expected.is_some_and(|sum| sum.abs() > 9e18);
@@ -89,7 +89,7 @@ fn close(a: Option<f64>, b: Option<f64>) -> bool {
     }
 }
 
-/// Cells of a whole read that any fragment wrote: all of a sparse array's.
+/// The cells of a whole read that some fragment wrote: all of them for a sparse array.
 fn written(array: &Array, all: &Cells) -> Vec<usize> {
     let dimensions = &array.schema().domain.dimensions;
     let dense = array.schema().array_type == ArrayType::Dense;
@@ -134,7 +134,7 @@ const ARRAYS: [&str; 27] = [
     "2.7.2/base_nullable_dense",
 ];
 
-/// Asks again with hardly any memory for cells: the values must be the same.
+/// Computes the aggregates again with hardly any memory for cells: the values must be the same.
 fn in_parts(read: &crate::Read, list: &[Aggregate], whole: &[AggregateValue], name: &str) {
     let mut bytes = 300;
     let found = loop {
@@ -175,7 +175,8 @@ fn aggregates_are_what_the_cells_of_the_same_query_add_up_to() {
                 Aggregate::max(own.name),
                 Aggregate::mean(own.name),
             ];
-            // Alone, so that statistics may answer one that they would not answer beside others; and all at once.
+            // Each one alone, because statistics may be enough for it alone but not for it together with others; then
+            // all at once.
             let lists = aggregates.iter().map(std::slice::from_ref).chain([&aggregates[..]]);
             for list in lists {
                 let found = array.read().aggregate(list.to_vec()).unwrap();
@@ -216,7 +217,7 @@ fn aggregates_are_what_the_cells_of_the_same_query_add_up_to() {
                 if column.is_null(*cell) { own.nullable } else { below(column.cell(*cell).unwrap()) }
             };
             let cells: Vec<usize> = written.iter().copied().filter(kept).collect();
-            // The middle cell may be null: then its bytes are no operand to compare with by value.
+            // The middle cell may be null: then its bytes cannot be used as an operand of a comparison.
             if column.is_null(all.len() / 2) || name.contains("evolved") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Programs run over columns: a byte a cell, cleared where the cell fails.
+//! Runs programs over columns. The mask has a byte per cell, which is cleared if the cell fails.
 
 use core::cmp::Ordering;
 
@@ -11,13 +11,13 @@ use super::resolve::{Node, Program};
 use crate::Result;
 use crate::facts::FieldFacts;
 
-/// Where a program finds the cells it looks at. Cells are numbered as the mask is.
+/// Provides the cells that a program looks at. Cells have the same numbers as in the mask.
 pub trait Columns {
-    /// The cells of a field of the program; `None` if it does not exist for them. Only cells where `mask` is not 0 need
-    /// be right, now and in later calls.
+    /// The cells of a field of the program; `None` if the field does not exist for them. Only cells whose `mask` is
+    /// not 0 must be correct, now and in later calls.
     fn column(&mut self, field: usize, mask: &[u8]) -> Result<Option<ColumnView<'_>>>;
 
-    /// What is known of the field's cells without looking at them.
+    /// What is known of the field's cells without reading them.
     fn facts(&self, field: usize) -> FieldFacts<'_>;
 }
 
@@ -28,16 +28,17 @@ pub struct ColumnView<'a> {
     pub values: &'a [u8],
     /// For var-length fields, one more offset than cells.
     pub offsets: Option<&'a [u64]>,
-    /// For nullable fields, a byte a cell: 0 is null.
+    /// For nullable fields, a byte per cell: 0 is null.
     pub validity: Option<&'a [u8]>,
-    /// Where only some cells have the field at all, a byte a cell: 0 has it not, and fails every test.
+    /// If only some cells have the field at all, a byte per cell: a cell with 0 does not have the field, and fails
+    /// every test.
     pub present: Option<&'a [u8]>,
 }
 
-/// A question about one cell of a field.
+/// A test of one cell of a field.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
-    /// Holds, or does not, also for null.
+    /// Always has this result, also for null.
     Always(bool),
     /// The cell is null, or is not.
     Null(bool),
@@ -50,7 +51,7 @@ pub(super) enum Test {
 }
 
 impl Test {
-    /// A comparison as a file holds it.
+    /// A comparison as it is stored in a file.
     pub(super) fn stored(
         comparison: Comparison,
         operands: &[Vec<u8>],
@@ -61,7 +62,7 @@ impl Test {
         let Some(operand) = operands.first().filter(|_| !comparison.takes_list()) else {
             return Self::new(comparison, operands.to_vec(), string, datatype);
         };
-        // An operand without bytes is null where a value cannot be empty.
+        // An operand without bytes means null if a value cannot be empty.
         if operand.is_empty() && !cells.is_var() {
             return match comparison {
                 Comparison::AlwaysTrue => Self::Always(true),
@@ -74,7 +75,7 @@ impl Test {
         Self::new(comparison, vec![operand.clone()], text, datatype)
     }
 
-    /// A comparison with operands in the field's own bytes.
+    /// A comparison with an operand that is already in the bytes of the field.
     pub(super) fn new(
         comparison: Comparison,
         mut operands: Vec<Vec<u8>>,
@@ -146,12 +147,12 @@ impl Test {
     }
 }
 
-/// Whether values are ordered as bytes.
+/// Whether values are compared as bytes.
 fn is_text(datatype: Datatype) -> bool {
     datatype.is_string() || datatype == Datatype::Char
 }
 
-/// Whether a comparison holds for values that stand so; `None` if one is a NaN.
+/// Whether a comparison holds for values with this ordering; `None` if one is a NaN.
 pub(crate) fn holds(comparison: Comparison, ordering: Option<Ordering>) -> bool {
     match comparison {
         Comparison::Less => ordering == Some(Ordering::Less),
@@ -165,7 +166,7 @@ pub(crate) fn holds(comparison: Comparison, ordering: Option<Ordering>) -> bool 
     }
 }
 
-/// One loop over a slice, in a shape that compilers vectorise.
+/// One loop over a slice, in a form that compilers vectorise.
 #[inline]
 fn each<T: Copy>(values: &[T], mask: &mut [u8], keep: impl Fn(T) -> bool) {
     for (slot, value) in mask.iter_mut().zip(values) {
@@ -173,7 +174,7 @@ fn each<T: Copy>(values: &[T], mask: &mut [u8], keep: impl Fn(T) -> bool) {
     }
 }
 
-/// Cells of any size, those that are still wanted.
+/// Tests the cells that are still wanted; they may have any size.
 fn each_cell(view: ColumnView<'_>, cell_size: Option<usize>, mask: &mut [u8], keep: impl Fn(&[u8]) -> bool) {
     match (view.offsets, cell_size) {
         (Some(offsets), _) => {
@@ -231,7 +232,7 @@ pub fn typed<T: Pod>(bytes: &[u8]) -> &[T] {
 const SHORT_LIST: usize = 8;
 
 fn words<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask: &mut [u8]) {
-    // Operands of another size are no cell's value.
+    // An operand of another size cannot equal any cell.
     let operands: Vec<[u8; N]> =
         operands.iter().filter_map(|operand| operand.as_slice().try_into().ok()).collect();
     let values = values.as_chunks::<N>().0;
@@ -245,7 +246,8 @@ fn words<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask:
 }
 
 impl Program {
-    /// Clears `mask` where the condition fails. Columns that facts or earlier tests make needless are not asked for.
+    /// Clears `mask` where the condition fails. Columns that facts or earlier tests make unnecessary are not
+    /// requested.
     pub fn apply(&self, root: usize, columns: &mut dyn Columns, mask: &mut [u8]) -> Result<()> {
         match self.roots.get(root) {
             Some(node) => self.run(node, columns, None, mask),
@@ -253,7 +255,7 @@ impl Program {
         }
     }
 
-    /// As [`Self::apply`], where the same columns will be asked again about other cells: those of `base`.
+    /// As [`Self::apply`], if the same columns will be used again for other cells: those of `base`.
     pub fn apply_within(
         &self,
         root: usize,
@@ -267,7 +269,7 @@ impl Program {
         }
     }
 
-    /// `base` is what the columns must be right for; without it, only ever smaller masks will follow this one.
+    /// The columns must be correct for the cells of `base`; without it, later masks only ever get smaller.
     fn run(
         &self,
         node: &Node,
@@ -298,7 +300,7 @@ impl Program {
                 let base = base.unwrap_or(&before);
                 mask.fill(0);
                 for node in nodes {
-                    // What holds already need not be asked again.
+                    // Cells that already satisfy a test need no further one.
                     let mut rest: Vec<u8> =
                         before.iter().zip(mask.iter()).map(|(wanted, held)| wanted & !held).collect();
                     if !rest.contains(&1) {

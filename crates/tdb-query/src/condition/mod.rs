@@ -1,15 +1,16 @@
-//! Conditions run: which cells a query wants, by what is in them.
+//! Runs conditions: which cells a query wants, according to their values.
 //!
 //! Checked against a schema, a [`QueryCondition`](crate::QueryCondition) becomes a [`Program`] (`resolve`): negations
-//! are pushed down to the comparisons, operands are in the bytes of their fields, and values of enumerations are
-//! replaced by their indices. A program works on columns, not on cells (`evaluate`): a mask with a byte a cell starts
-//! as ones, and each comparison clears bytes in one typed loop; `or` works on what is left. A column is decoded when
-//! the first comparison asks for it, and only the chunks in which the mask still has ones (`tiles`).
+//! are pushed down to the comparisons, operands are converted to the bytes of their fields, and values of
+//! enumerations are replaced by their indices. A program works on columns, not on cells (`evaluate`): a mask with a
+//! byte per cell starts as ones, and each comparison clears bytes in one typed loop; `or` continues with the cells
+//! that are left. A column is decoded when the first comparison needs it, and only the chunks in which the mask still
+//! has ones (`tiles`).
 //!
-//! Before that, a program asks the statistics of a tile, or its bounding rectangle (`prune`): a comparison that no
-//! value can satisfy, or that all values satisfy, asks for no column. `tdb_snapshot::statistics` says which statistics
-//! are believed. Delete conditions are programs too, so there is one evaluator. What depends on the array alone is in
-//! `tdb_cells::operands`.
+//! Before that, a program uses the statistics of a tile, or its bounding rectangle (`prune`): a comparison that no
+//! value can satisfy, or that all values satisfy, needs no column. `tdb_snapshot::statistics` decides which
+//! statistics can be trusted. Delete conditions are programs too, so there is one evaluator. What depends on the
+//! array alone is in `tdb_cells::operands`.
 
 mod evaluate;
 mod prune;

@@ -1,4 +1,4 @@
-//! What statistics say of a condition: tiles where no cell can match, and tiles where all do.
+//! Uses statistics to judge a condition: tiles in which no cell can match, and tiles in which all do.
 
 use core::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     None,
-    /// Perhaps some, perhaps all: they must be looked at.
+    /// Perhaps some, perhaps all: the cells must be tested.
     Some,
     All,
 }
@@ -37,12 +37,12 @@ impl Verdict {
 }
 
 impl Program {
-    /// How many of the cells that `facts` are about satisfy a condition.
+    /// How many of the cells that `facts` describes satisfy a condition.
     pub(crate) fn verdict<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Verdict {
         self.roots.get(root).map_or(Verdict::All, |node| self.verdict_of(node, facts))
     }
 
-    /// The fields that tests look at which `facts` do not decide, ascending.
+    /// The fields used by tests that `facts` cannot decide, ascending.
     pub(crate) fn undecided<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Vec<usize> {
         let mut fields = Vec::new();
         self.roots.get(root).into_iter().for_each(|node| self.undecided_of(node, facts, &mut fields));
@@ -125,7 +125,8 @@ impl Test {
                 compare(*comparison, ends, no_nulls)
             }
             Self::List { is_in, operands, physical } => {
-                // Lists compare bits: equal bits are equal numbers, so what lies outside as a number is in no cell.
+                // Lists compare bits. Equal bits are equal numbers, so an operand outside the extremes, compared as a
+                // number, is in no cell.
                 let outside = |operand: &Vec<u8>| match (&facts.extremes, physical) {
                     (Extremes::Within(low, high), Some(physical)) => {
                         let ends = physical.visit(Ends { low, high, operand });
@@ -143,11 +144,11 @@ impl Test {
     }
 }
 
-/// A comparison of all values between two ends, which stand so to the operand.
+/// A comparison of all values between two ends, given how each end compares with the operand.
 fn compare(comparison: Comparison, (low, high): (Ordering, Ordering), no_nulls: bool) -> Verdict {
     let (at_low, at_high) = (holds(comparison, Some(low)), holds(comparison, Some(high)));
     let (all, none) = match comparison {
-        // Monotonous: what holds, or fails, at both ends does so between them.
+        // Monotonic: what holds, or fails, at both ends also does so between them.
         Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
             (at_low && at_high, !at_low && !at_high)
         }

@@ -1,4 +1,4 @@
-//! Conditions checked against a schema: fields found, operands in the fields' own bytes.
+//! Checks conditions against a schema: finds the fields, and converts operands to the fields' own bytes.
 
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
@@ -12,7 +12,7 @@ use crate::{Error, Result, Snapshot};
 /// Conditions ready to run: trees of tests over a common list of fields.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// The fields that it looks at.
+    /// The fields that the conditions look at.
     pub fields: Vec<ProgramField>,
     pub(super) roots: Vec<Node>,
 }
@@ -20,9 +20,9 @@ pub struct Program {
 /// A field that a program looks at.
 #[derive(Clone, Debug)]
 pub struct ProgramField {
-    /// Which field of the array's schema.
+    /// The field in the array's schema.
     pub kind: FieldKind,
-    /// What its columns hold.
+    /// The type of its column.
     pub spec: ColumnSpec,
 }
 
@@ -31,7 +31,7 @@ pub struct ProgramField {
 pub(super) enum Node {
     All(Vec<Self>),
     Any(Vec<Self>),
-    /// Only of stored conditions: in those of queries negations have reached the tests.
+    /// Only in stored conditions: in those of queries, negations were pushed down to the tests.
     Not(Box<Self>),
     Test {
         field: usize,
@@ -48,8 +48,8 @@ impl Program {
         Ok(program)
     }
 
-    /// Conditions as files hold them: one root each. `unknown` makes the error about a field the schema does not have,
-    /// of the number of the condition and the field's name.
+    /// Conditions as they are stored in files, with one root each. For a field that the schema does not have,
+    /// `unknown` makes the error from the number of the condition and the field's name.
     pub(crate) fn of_stored<'c>(
         conditions: impl Iterator<Item = &'c Condition>,
         schema: &ArraySchema,
@@ -63,7 +63,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Number of a field among the program's.
+    /// The number of a field in the program; the field is added if it is new.
     pub fn field(&mut self, schema: &ArraySchema, field: &Field<'_>) -> usize {
         let known = self.fields.iter().position(|known| known.kind == field.kind);
         known.unwrap_or_else(|| {
@@ -96,7 +96,7 @@ impl Program {
         }
     }
 
-    /// A tree, or its negation: which is pushed down to the comparisons, so that null cells satisfy neither.
+    /// A tree, or its negation, which is pushed down to the comparisons, so that null cells satisfy neither.
     fn resolve(&mut self, tree: &Tree, negated: bool, array: &Snapshot) -> Result<Node> {
         let (list, all) = match tree {
             Tree::Not(inner) => return self.resolve(inner, !negated, array),
@@ -108,7 +108,7 @@ impl Program {
         };
         let mut nodes =
             list.iter().map(|tree| self.resolve(tree, negated, array)).collect::<Result<Vec<_>>>()?;
-        // What is cheap to decode and to compare comes first: it may leave nothing to do for the rest.
+        // Fields that are cheap to decode and to compare come first: they may leave no cells for the rest.
         nodes.sort_by_key(|node| self.cost(node));
         Ok(if all { Node::All(nodes) } else { Node::Any(nodes) })
     }
@@ -157,7 +157,7 @@ impl Program {
     }
 }
 
-/// A comparison with the values of an enumeration, as one with their indices.
+/// A comparison with the values of an enumeration, converted to one with their indices.
 fn enumerated(
     field: &Field<'_>,
     place: Place,
@@ -170,7 +170,7 @@ fn enumerated(
     let found: Vec<Vec<u8>> = found.into_iter().flatten().collect();
     Ok(match (comparison, found.is_empty()) {
         (In | NotIn, _) => Test::new(comparison, found, false, field.datatype),
-        // What the enumeration does not know differs from every cell that is not null.
+        // A value outside the enumeration differs from every cell that is not null.
         (NotEqual, true) if field.nullable => Test::Null(false),
         (NotEqual, true) => Test::Always(true),
         (_, true) => Test::Always(false),

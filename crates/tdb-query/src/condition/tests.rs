@@ -28,9 +28,9 @@ fn conditions_that_do_not_fit_the_array_are_refused_with_their_place() {
     for (text, column, expected) in [
         ("b = 1 or nothing = 2", 10, "no field \"nothing\" (it has"),
         ("rows < 'x'", 8, "\"rows\" is of type"),
-        ("rows < 1.5", 8, "which 1.5 is not"),
+        ("rows < 1.5", 8, "but 1.5 is not"),
         ("rows in (1, 5000000000)", 13, "5000000000 does not fit"),
-        ("rows = true", 8, "which true is not"),
+        ("rows = true", 8, "but true is not"),
     ] {
         let text = text.replace("b = 1", "cols = 1");
         let column = if text.contains("cols") { column + 3 } else { column };
@@ -99,7 +99,7 @@ fn holds_for(column: &Column, cell: usize, comparison: Comparison, operands: &[(
     };
     match comparison {
         Comparison::In | Comparison::NotIn => {
-            // Bits, not values: 0.0 is not -0.0, and a NaN is itself.
+            // Compares bits, not values: 0.0 is not -0.0, and a NaN equals itself.
             let same = |(operand, _): &(Operand, Place)| match operand {
                 Operand::Float(wanted) if value.len() == 4 => value == near(*wanted).to_le_bytes(),
                 Operand::Float(wanted) => value == wanted.to_le_bytes(),
@@ -133,7 +133,7 @@ fn real(bytes: &[u8]) -> f64 {
     }
 }
 
-/// Operands near what the array holds, for every field that can be compared.
+/// Operands near the values of the array, for every field that can be compared.
 fn samples(array: &Array, cells: &crate::Cells) -> Vec<(String, Vec<Operand>)> {
     let mut samples = Vec::new();
     for column in cells.columns() {
@@ -166,7 +166,7 @@ fn samples(array: &Array, cells: &crate::Cells) -> Vec<(String, Vec<Operand>)> {
     samples
 }
 
-/// A condition made of what `samples` holds, from random numbers.
+/// A condition made of operands from `samples`, chosen by random numbers.
 fn pick(
     samples: &[(String, Vec<Operand>)],
     random: &mut impl FnMut(usize) -> usize,
@@ -207,7 +207,7 @@ fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Arrays whose fragments all have all fields: there, a condition leaves exactly the cells that hold by themselves.
+/// Arrays whose fragments all have all fields: in these, a condition keeps exactly the cells that satisfy it.
 const ARRAYS: [&str; 26] = [
     "2.30.0/sparse2d_rr",
     "2.30.0/sparse_dups",
@@ -314,7 +314,7 @@ fn null_cells_do_not_differ_from_a_value_that_an_enumeration_lacks() {
         write.column(WriteColumn::fixed("c", &[0u8, 1, 0, 1]).nullable(&[1, 1, 0, 0])).commit().unwrap();
         let array = OpenOptions::new().open_storage(storage).unwrap();
         for order in [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered] {
-            // Dense arrays count all cells; those that a condition leaves out are no nulls of it either.
+            // Dense arrays count all cells; those that fail the condition are not counted as nulls either.
             let counts = |condition| {
                 let read = array.read().order(order).condition(condition);
                 let found = read.aggregate([crate::Aggregate::count(), crate::Aggregate::null_count("c")]);

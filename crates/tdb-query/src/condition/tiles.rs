@@ -1,4 +1,4 @@
-//! The columns of a program as the tiles of fragments hold them: decoded when a test asks, if statistics do not answer.
+//! The columns of a program in the tiles of fragments: decoded when a test needs them, if statistics are not enough.
 
 use core::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -27,15 +27,15 @@ pub(crate) struct Sources<'a> {
     pub(crate) program: &'a Program,
     fragments: &'a [Arc<Fragment>],
     opened: Vec<OnceLock<Vec<Source>>>,
-    /// What opening a field is counted in.
+    /// The memory that opening a field is charged to.
     share: Share,
 }
 
 /// A program's field in one fragment.
 struct Source {
-    /// Which field of the fragment's schema; `None` if it has none such.
+    /// The field in the fragment's schema; `None` if the fragment does not have it.
     own: Option<FieldKind>,
-    /// Whether nulls count: the array's schema may be stricter than the fragment's.
+    /// Whether nulls are possible: the array's schema may be stricter than the fragment's.
     nullable: bool,
     tiles: OnceLock<FieldTiles>,
     known: Known,
@@ -64,7 +64,7 @@ impl<'a> Sources<'a> {
         Self { context, program, fragments, opened, share: Share::default() }
     }
 
-    /// Counts what it holds of fragments in a read's memory.
+    /// Charges what it holds of fragments to a read's memory.
     pub(crate) fn within(mut self, share: &Share) -> Self {
         self.share = share.clone();
         self
@@ -80,7 +80,7 @@ impl<'a> Sources<'a> {
         held.fold(0, u64::saturating_add)
     }
 
-    /// How many cells of a fragment can satisfy a condition, by what is known of the whole fragment.
+    /// How many cells of a fragment can satisfy a condition, according to what is known of the whole fragment.
     pub(crate) fn fragment_verdict(&self, root: usize, fragment: usize) -> Result<Verdict> {
         let Some(fragment) = self.fragments.get(fragment) else { return Ok(Verdict::Some) };
         let all = Whole::load(self.context, fragment)?;
@@ -114,7 +114,7 @@ impl<'a> Sources<'a> {
         Ok(self.program.verdict(root, &facts))
     }
 
-    /// What statistics say exactly of a field's cells in a tile; `None` if the fragment does not have the field.
+    /// The exact statistics of a field's cells in a tile; `None` if the fragment does not have the field.
     pub(crate) fn exact(
         &self,
         field: usize,
@@ -130,7 +130,7 @@ impl<'a> Sources<'a> {
             Known::Statistics(statistics) => statistics.exact(tile, to_u64(cells)),
             Known::Tree(tree, dimension) => {
                 let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
-                // Rectangles of reals say nothing of NaNs.
+                // Rectangles of reals do not tell whether there are NaNs.
                 let real =
                     self.program.fields.get(field).is_some_and(|f| f.spec.datatype.physical().is_float());
                 let extremes = range.filter(|_| !real).map(|(low, high)| Some((low.to_vec(), high.to_vec())));
@@ -139,7 +139,7 @@ impl<'a> Sources<'a> {
         }))
     }
 
-    /// What statistics of a whole fragment say exactly of every field; `None` for those it does not have.
+    /// The exact statistics of every field in a whole fragment; `None` for fields that it does not have.
     pub(crate) fn exact_whole(&self, fragment: usize) -> Result<Vec<Option<Exact>>> {
         let Some(fragment) = self.fragments.get(fragment) else { return Ok(Vec::new()) };
         let all = Whole::load(self.context, fragment)?;
@@ -152,8 +152,8 @@ impl<'a> Sources<'a> {
         Ok(exact.collect())
     }
 
-    /// How many cells of a tile can satisfy a condition, by statistics and bounding rectangles. `cells` is what the tile
-    /// has room for.
+    /// How many cells of a tile can satisfy a condition, according to statistics and bounding rectangles. `cells` is
+    /// the number of cells that the tile has room for.
     pub(crate) fn tile_verdict(
         &self,
         root: usize,
@@ -165,7 +165,7 @@ impl<'a> Sources<'a> {
         Ok(self.program.verdict(root, &|field| facts(sources, field, tile, cells)))
     }
 
-    /// The program's fields that must be looked at to judge a tile's cells, if statistics say no more.
+    /// The program's fields that must be read to judge a tile's cells, after statistics were used.
     pub(crate) fn undecided(
         &self,
         root: usize,
@@ -218,7 +218,7 @@ impl<'a> Sources<'a> {
             let mut source =
                 Source { own, nullable: field.spec.nullable, tiles: OnceLock::new(), known: Known::Nothing };
             match own.and_then(|own| fragment.schema().field_of(own)) {
-                // Extremes leave nulls out; where nulls do not count, that makes them wrong.
+                // Extremes ignore nulls; if the cells cannot be null for the array, the extremes are wrong.
                 Some(own)
                     if matches!(own.kind, FieldKind::Attribute(_))
                         && (field.spec.nullable || !own.nullable) =>
@@ -262,7 +262,7 @@ fn facts(sources: &[Source], field: usize, tile: usize, cells: usize) -> FieldFa
     })
 }
 
-/// The columns of one tile, numbered as its cells.
+/// The columns of one tile, with the cell numbers of the tile.
 pub(crate) struct TileColumns<'s> {
     context: &'s Context,
     fields: &'s [ProgramField],
@@ -270,26 +270,26 @@ pub(crate) struct TileColumns<'s> {
     sources: &'s [Source],
     tile: usize,
     cells: usize,
-    /// Whether coordinates are decoded in all chunks: cells that no test asks for will be looked at.
+    /// Whether coordinates are decoded in all chunks, because cells that no test needs will be looked at.
     whole: bool,
     worker: &'s mut Worker,
     decoded: Vec<Option<Decoded>>,
 }
 
-/// A decoded tile of a field. Of chunks without a wanted cell it holds whatever was there before.
+/// A decoded tile of a field. Chunks without a wanted cell contain whatever was in the buffer before.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
-    /// How many cells it has.
+    /// Its number of cells.
     pub(crate) cells: usize,
     pub(crate) values: Buffer,
     /// For var-length fields, one more offset than cells.
     pub(crate) offsets: Option<Vec<u64>>,
-    /// For nullable fields, a byte a cell: 0 is null.
+    /// For nullable fields, a byte per cell: 0 is null.
     pub(crate) validity: Option<Vec<u8>>,
 }
 
 impl Decoded {
-    /// Gives the memory to the tiles to come.
+    /// Gives the memory to the worker, for later tiles.
     pub(crate) fn give_back(self, worker: &mut Worker) {
         match self.offsets {
             None => worker.give_back(self.values),
@@ -299,7 +299,7 @@ impl Decoded {
 }
 
 impl TileColumns<'_> {
-    /// Decodes all chunks of coordinates, where it decodes any.
+    /// Decodes all chunks of coordinates, if it decodes any.
     pub(crate) const fn whole_coordinates(mut self, whole: bool) -> Self {
         self.whole = whole;
         self
@@ -329,7 +329,7 @@ impl Columns for TileColumns<'_> {
             let (context, tile, cells, worker) = (self.context, self.tile, self.cells, &mut *self.worker);
             let mut decoded = Decoded { cells, ..Decoded::default() };
             let all = self.whole && matches!(own, FieldKind::Dimension(_));
-            // The claimed count is believed once cells were decoded: memory is asked for, and bounded, before.
+            // The claimed count is trusted only after cells were decoded: memory is requested, and limited, before.
             match program.spec.cell_size {
                 Some(size) => {
                     decoded.values = worker.room(context.tile_len(cells, size)?)?;
@@ -370,7 +370,7 @@ impl Columns for TileColumns<'_> {
     }
 }
 
-/// Whether any cell in a range of bytes is asked for.
+/// Whether any cell in a range of bytes is wanted.
 fn wanted(mask: &[u8], size: usize, bytes: &Range<usize>) -> bool {
     let first = bytes.start.checked_div(size).unwrap_or(0);
     let end = bytes.end.div_ceil(size.max(1)).min(mask.len());

@@ -8,7 +8,7 @@ use crate::buffers::{lengths_to_offsets, zeroed};
 use crate::grid::strides;
 use crate::{Column, Layout, QueryError, Result};
 
-/// Takes the cells of a result, each of which was read once, to the places where they were asked for.
+/// Moves the cells of a result, each of which was read once, to the places where they were asked for.
 #[derive(Debug)]
 pub(crate) struct Arrangement {
     counts: Vec<usize>,
@@ -17,8 +17,8 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
-    /// What the intervals, in the order they were asked for, make of the axes they were merged to; `None` if that is
-    /// the same.
+    /// Compares the intervals, in the order they were asked for, with the axes they were merged to; `None` if both
+    /// are the same.
     pub(crate) fn new(asked: &[Vec<(u64, u64)>], axes: &[Axis], order: Layout) -> Result<Option<Self>> {
         let too_large = || {
             let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);
@@ -64,7 +64,7 @@ impl Arrangement {
         self.cells
     }
 
-    /// A column's cells in their places.
+    /// Puts a column's cells in their places.
     pub(crate) fn apply(&self, column: Column) -> Result<Column> {
         let validity = match column.validity() {
             Some(validity) => Some(self.fixed(validity, 1)?.to_vec()),

@@ -1,10 +1,10 @@
-//! Which ordinals of one dimension a dense query or a part of it takes.
+//! The ordinals of one dimension that a dense query, or a part of it, reads.
 
 use std::sync::Arc;
 
 use tdb_codec::{to_u64, to_usize};
 
-/// Consecutive ordinals, and where the first of them stands.
+/// Consecutive ordinals, and the position of the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) low: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// The axis of intervals, which may overlap and stand in any order. `None` if they hold more ordinals than there
+    /// The axis of intervals, which may overlap and be in any order. `None` if they contain more ordinals than there
     /// are positions.
     pub(crate) fn merged(mut intervals: Vec<(u64, u64)>) -> Option<Self> {
         intervals.sort_unstable();
@@ -75,7 +75,7 @@ impl Axis {
         Some((self.runs.first()?.low, self.runs.last()?.high))
     }
 
-    /// Position of an ordinal, if the axis has it.
+    /// Position of an ordinal, if the axis contains it.
     pub(crate) fn position(&self, ordinal: u64) -> Option<usize> {
         let run = self.runs.get(self.runs.partition_point(|run| run.high < ordinal))?;
         run.at.checked_add(to_usize(ordinal.checked_sub(run.low)?)?)
@@ -91,7 +91,7 @@ impl Axis {
         run.low.checked_add(to_u64(position.checked_sub(run.at)?))
     }
 
-    /// The runs' parts in `low..=high`.
+    /// The parts of the runs in `low..=high`.
     pub(crate) fn within(&self, low: u64, high: u64) -> impl Iterator<Item = Run> {
         let first = self.runs.partition_point(|run| run.high < low);
         let runs = self.runs.get(first..).unwrap_or_default().iter();
@@ -102,7 +102,7 @@ impl Axis {
         })
     }
 
-    /// The ordinals at positions `from..to`, as an axis of their own.
+    /// The ordinals at positions `from..to`, as an axis.
     pub(crate) fn slice(&self, from: usize, to: usize) -> Option<Self> {
         let mut part = Self::default();
         let (first, last) = (self.ordinal(from)?, self.ordinal(to.checked_sub(1)?)?);

@@ -1,8 +1,8 @@
-//! Cells that lie in a source and in a target, in runs of any length along each dimension.
+//! Maps cells that are both in a source and in a target, in runs of any length along each dimension.
 
 use crate::grid::BoxMap;
 
-/// Cells along one dimension: where they begin in the source and in the target, and how many they are.
+/// Cells along one dimension: where they begin in the source and in the target, and their number.
 pub(crate) type Stretch = (usize, usize, usize);
 
 /// The cross product of some cells of each dimension, in two linear orders.
@@ -10,7 +10,7 @@ pub(crate) type Stretch = (usize, usize, usize);
 pub(crate) enum CellMap {
     /// One run along each dimension.
     Box(BoxMap),
-    /// Several along some.
+    /// Several along some dimensions.
     Product(ProductMap),
 }
 
@@ -23,7 +23,7 @@ struct ProductAxis {
     stretches: Vec<Stretch>,
     /// Distance in cells between neighbours, in the source and in the target.
     strides: (usize, usize),
-    /// Whether stretches are contiguous on both sides, so that they need not be cut into cells.
+    /// Whether stretches are contiguous on both sides, so that they need not be split into cells.
     contiguous: bool,
 }
 
@@ -50,7 +50,7 @@ impl CellMap {
             ProductAxis { stretches, strides, contiguous: false }
         };
         let mut axes: Vec<ProductAxis> = stretches.iter().zip(strides()).map(axis).collect();
-        // A dimension of one cell is never the one whose stretches are worth keeping whole.
+        // A dimension of one cell is never the one whose stretches should be kept whole.
         let more = |axis: &ProductAxis| !matches!(axis.stretches.as_slice(), [(_, _, 1)]);
         axes.sort_by_key(|axis| (more(axis), core::cmp::Reverse(axis.strides.1)));
         if let Some(last) = axes.last_mut() {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::grid::strides;
 
-    /// Positions that stretches list along one dimension.
+    /// The positions that stretches contain along one dimension.
     fn listed(stretches: &[Stretch]) -> Vec<(usize, usize)> {
         let each = |(from, to, count): Stretch| (0..count).map(move |i| (from + i, to + i));
         stretches.iter().copied().flat_map(each).collect()

@@ -1,4 +1,4 @@
-//! A query's condition among the cells of a dense array: asked of one space tile after the other.
+//! Applies a query's condition to the cells of a dense array, one space tile after the other.
 
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
@@ -26,18 +26,18 @@ pub(crate) struct Matcher<'a> {
     pub(crate) fields: Vec<MatchField<'a>>,
 }
 
-/// One of them.
+/// A field of a program in a dense array.
 pub(crate) struct MatchField<'a> {
     pub(crate) kind: FieldKind,
     pub(crate) spec: ColumnSpec,
     pub(crate) sources: FieldSources<'a>,
-    /// Of each source; `None` for sparse fragments.
+    /// The statistics of each source; `None` for sparse fragments.
     pub(crate) statistics: Vec<Option<Statistics>>,
-    /// Whether cells that no source covers must be told from others.
+    /// Whether cells that no source covers must be distinguished from others.
     presence: bool,
 }
 
-/// The cells of a region: those of one field, put together.
+/// The cells of one field in a region, put together.
 #[derive(Default)]
 pub(crate) struct Painted {
     values: Buffer,
@@ -46,13 +46,13 @@ pub(crate) struct Painted {
     present: Option<Vec<u8>>,
 }
 
-/// A column of the result, as far as the condition has looked at its cells.
+/// A column of the result that contains the cells the condition has looked at so far.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) kind: FieldKind,
     pub(super) values: Buffer,
     pub(super) validity: Option<Vec<u8>>,
-    /// For each region, which of its space tiles are there, in their order.
+    /// For each region, which of its space tiles are in the column, in their order.
     pub(super) painted: Vec<Vec<bool>>,
 }
 
@@ -63,9 +63,9 @@ impl Begun {
     }
 }
 
-/// A region's part of such a column.
+/// A region's part of a [`Begun`] column.
 struct BegunPart<'b> {
-    /// Which field of the program.
+    /// The number of the field in the program.
     field: usize,
     size: usize,
     values: &'b mut [u8],
@@ -86,8 +86,8 @@ impl BegunPart<'_> {
     }
 }
 
-/// Columns of the result whose cells a condition looks at. Values of variable length are not among them: where they go is known
-/// only when all are there.
+/// The columns of the result whose cells a condition looks at. Fields of variable length are not among them: where
+/// their values go is known only when all values are there.
 fn begin(plan: &Plan, program: &Program, space: &Space, regions: &[Region]) -> Result<Vec<Begun>> {
     let mut columns = Vec::new();
     for field in &program.fields {
@@ -117,8 +117,8 @@ fn parts_of<'b>(begun: &'b mut [Begun], program: &Program, regions: &[Region]) -
     parts
 }
 
-/// For every cell of a query whether it satisfies the condition: a byte a cell, in the order of the result. Cells that are
-/// decoded for it go to the columns of the result at once.
+/// For every cell of a query whether it satisfies the condition: a byte per cell, in the order of the result. Cells
+/// that are decoded for this go directly into the columns of the result.
 pub(super) fn mask(
     plan: &Plan,
     program: &Program,
@@ -153,8 +153,8 @@ pub(super) fn mask(
 }
 
 impl<'a> Matcher<'a> {
-    /// Finds a program's fields in all fragments. `presence` says that cells nobody wrote must be told from others even
-    /// where no fragment is older than the field.
+    /// Finds a program's fields in all fragments. `presence` says that unwritten cells must be distinguished from
+    /// others even if no fragment is older than the field.
     pub(crate) fn open(
         plan: &'a Plan,
         program: &'a Program,
@@ -177,7 +177,7 @@ impl<'a> Matcher<'a> {
                 for fragment in sources.fragments().filter_map(|index| array.fragments().get(index)) {
                     let own = spec.own_field(fragment.schema(), kind);
                     let own = own.and_then(|own| fragment.schema().field_of(own));
-                    // Extremes leave nulls out; where nulls do not count, that makes them wrong.
+                    // Extremes ignore nulls; if the cells cannot be null for the array, the extremes are wrong.
                     let own = own.filter(|own| fragment.is_dense() && (spec.nullable || !own.nullable));
                     let loaded = own.map(|own| Statistics::load(context, fragment, &own)).transpose()?;
                     statistics.push(loaded.filter(|loaded| plan.share.spare(loaded.held())));
@@ -272,7 +272,7 @@ impl PartColumns<'_> {
         self.painted
     }
 
-    /// Takes over what the columns of another matcher have decoded of the same part.
+    /// Reuses the columns that another matcher has decoded of the same part.
     pub(crate) fn take_over(&mut self, other: &Matcher<'_>, painted: Vec<Option<Painted>>) {
         for (from, painted) in other.fields.iter().zip(painted) {
             let matcher = self.matcher;
@@ -286,7 +286,7 @@ impl PartColumns<'_> {
 }
 
 impl MatchField<'_> {
-    /// Which cells of a part were written, a byte a cell; `None` if all were, or nobody asks.
+    /// Which cells of a part were written, a byte per cell; `None` if all were, or if it is not needed.
     fn presence_in(&self, part: &Region) -> Option<Vec<u8>> {
         if !self.presence || matches!(self.kind, FieldKind::Dimension(_)) {
             return None;

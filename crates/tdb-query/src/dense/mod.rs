@@ -65,7 +65,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let context = array.context();
     let _clock = context.counters.time(Stage::Decode);
     let space = Space::new(plan)?;
-    // The result must fit before anything is made for it: regions alone are many where tiles are small.
+    // The result must fit before anything is allocated for it: if tiles are small, the regions alone are many.
     for field in plan.fields.iter().filter_map(|kind| array.schema().field_of(*kind)) {
         zeroed(space.bytes(field.cell_size().unwrap_or(8))?)?;
     }
@@ -94,7 +94,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
                 if spec.cell_size.is_some() {
                     let at = begun.iter().position(|begun| begun.kind == *kind);
                     let begun = at.map(|at| begun.swap_remove(at)).filter(Begun::has_cells);
-                    // What a condition has looked at goes on in the regions that it was looked at in.
+                    // A field that the condition has looked at is continued in the same regions.
                     let regions = if begun.is_some() { &rows } else { &regions };
                     fixed_column(plan, &space, regions, &sources, (wanted, begun), spec)?
                 } else {
@@ -112,7 +112,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     Ok(Cells { len: cells, shape, order: space.order, columns })
 }
 
-/// Sparse fragments of a dense array: their cells are found once, for all fields.
+/// The cells of sparse fragments of a dense array: found once, for all fields.
 pub(crate) fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>>> {
     let context = plan.array.context();
     let sparse = || plan.array.fragments().iter().filter(|fragment| !fragment.is_dense());
@@ -133,7 +133,7 @@ pub(crate) fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>
     plan.array.fragments().iter().map(load).collect()
 }
 
-/// Validity bytes of a nullable column, all of them still to be written.
+/// Validity bytes of a nullable column; all of them must still be written.
 fn new_validity(spec: &ColumnSpec, cells: usize) -> Option<Vec<u8>> {
     spec.nullable.then(|| vec![0; cells])
 }
@@ -149,7 +149,7 @@ fn split_validity<'v>(validity: &'v mut Option<Vec<u8>>, regions: &[Region]) -> 
     }
 }
 
-/// The piece of a byte a cell for each region, if there are any.
+/// The part of the mask for each region, if there is a mask.
 fn split_wanted<'w>(mut wanted: Option<&'w [u8]>, regions: &[Region]) -> Vec<Option<&'w [u8]>> {
     let mut take = |region: &Region| {
         let (piece, rest) = wanted?.split_at_checked(region.cells())?;
@@ -214,7 +214,7 @@ fn var_column(
             let mut target = VarTarget::new(lengths, validity, wanted);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
             let values = target.into_values()?;
-            // Held once as pieces, and once joined.
+            // The values are held twice: as pieces, and joined.
             plan.share.charge(to_u64(values.len()).saturating_mul(2))?;
             Ok(values)
         },

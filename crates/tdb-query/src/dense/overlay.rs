@@ -39,7 +39,7 @@ impl Overlay {
         let mut tiles = Vec::new();
         for tile in tiles_meeting(context, fragment, space)? {
             let count = fragment.tile_cells(context, tile)?;
-            // The claimed count is believed once the coordinates were decoded.
+            // The claimed count is trusted only after the coordinates were decoded.
             let mut columns = Vec::with_capacity(fields.len());
             for (field, dimension) in fields.iter().zip(dimensions) {
                 let size = dimension.datatype.size();
@@ -98,7 +98,7 @@ impl Overlay {
         })
     }
 
-    /// Calls `visit` with the place in the region of each of the fragment's cells in `bounds`.
+    /// Calls `visit` with the position in the region of each of the fragment's cells in `bounds`.
     pub(crate) fn for_each_in(&self, region: &Region, bounds: &Box, mut visit: impl FnMut(usize)) {
         self.cells_in(region, bounds).flat_map(|(_, cells)| cells).for_each(|(_, to)| visit(to));
     }

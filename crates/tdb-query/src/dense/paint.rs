@@ -12,21 +12,21 @@ use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{QueryError, Result};
 
-/// Where a fixed-size field's cells of a region go.
+/// Where the cells of a fixed-size field in a region go.
 pub(crate) struct Target<'t> {
     pub(crate) values: &'t mut [u8],
     pub(crate) validity: Option<&'t mut [u8]>,
-    /// Cells that are 0 here get fill values.
+    /// A cell with 0 here gets the fill value.
     pub(crate) wanted: Option<&'t [u8]>,
-    /// Which of the region's space tiles are painted already, in their order; those behind the last are not.
+    /// Which of the region's space tiles are painted already, in their order; tiles after the last entry are not.
     pub(crate) painted: &'t [bool],
 }
 
-/// Where a var-length field's cells of a region go.
+/// Where the cells of a var-length field in a region go.
 pub(crate) struct VarTarget<'t> {
     lengths: &'t mut [u64],
     validity: Option<&'t mut [u8]>,
-    /// Cells that are 0 here get fill values.
+    /// A cell with 0 here gets the fill value.
     wanted: Option<&'t [u8]>,
     /// Where each cell's value begins in `arena`.
     starts: Vec<usize>,
@@ -53,7 +53,7 @@ impl<'t> VarTarget<'t> {
         let total = self.lengths.iter().fold(0u64, |sum, length| sum.saturating_add(*length));
         let total = to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?;
         let mut values = room_for(total)?;
-        // Neighbours in the result are mostly neighbours in a tile: copy runs, not cells.
+        // Neighbours in the result are mostly neighbours in a tile: copies runs, not cells.
         let (mut start, mut end) = (0usize, 0usize);
         let mut flush = |start: usize, end: usize| {
             values.extend_from_slice(self.arena.get(start..end).unwrap_or_default());
@@ -161,7 +161,7 @@ impl FieldSources<'_> {
             if !covered {
                 fill_runs(region, &bounds, |to, cells| target.fill(spec, to, cells));
             }
-            // The only layer of the only tile: its values need not be picked apart.
+            // The only layer of the only tile: its values need not be separated.
             let all_wanted = target.wanted.is_none_or(|wanted| !wanted.contains(&0));
             let bounds_are_region = layers.len() == 1 && bounds == region.bounds && all_wanted;
             for layer in layers {
@@ -205,13 +205,13 @@ impl VarTarget<'_> {
         }
     }
 
-    /// Takes over a decoded tile that is exactly the region.
+    /// Takes a decoded tile that is exactly the region.
     fn take_whole(&mut self, tile: &mut VarTile) {
         self.lengths.iter_mut().zip(tile.lengths()).for_each(|(slot, length)| *slot = length);
         self.whole = Some(core::mem::take(&mut tile.values));
     }
 
-    /// Takes over the cells of a decoded tile that `map` maps into the region.
+    /// Takes the cells of a decoded tile that `map` maps into the region.
     pub(super) fn paint(&mut self, tile: &VarTile, map: &CellMap) {
         let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
         let (mut low, mut high) = (usize::MAX, 0usize);
@@ -242,7 +242,7 @@ impl VarTarget<'_> {
         fill_validity(self.validity.as_deref_mut(), wanted, spec);
     }
 
-    /// Marks a cell as null or not, for nullable fields.
+    /// Sets whether a cell is null, for nullable fields.
     pub(super) fn set_validity(&mut self, cell: usize, valid: u8) {
         if let Some(slot) = self.validity.as_mut().and_then(|validity| validity.get_mut(cell)) {
             *slot = valid;

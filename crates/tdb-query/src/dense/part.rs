@@ -79,8 +79,8 @@ impl TilePart {
         })
     }
 
-    /// Runs of cells of `size` bytes that are contiguous in the tile and in the region, if they come in the tile's order, and
-    /// are long enough to be worth remembering.
+    /// Runs of cells of `size` bytes that are contiguous in the tile and in the region. `None` if they are not in the
+    /// tile's order, or too short to be worth a list.
     fn runs_in_tile_order(&self, size: usize) -> Option<Vec<(usize, usize, usize)>> {
         let mut runs = Vec::new();
         let (mut long, mut next) = (true, 0usize);
@@ -108,7 +108,7 @@ impl TilePart {
         })
     }
 
-    /// Decodes the chunks that the box touches into a buffer of the worker's, and copies the box.
+    /// Decodes the chunks that the box touches into a buffer of the worker, and copies the box.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
     fn through_buffer(
         &self,
@@ -148,7 +148,7 @@ impl TilePart {
         if space.cell_order == Layout::ColMajor {
             slow_first.reverse();
         }
-        // Digits of `from`, raised to the next number whose digits are all wanted.
+        // The digits of `from`, increased to the next number whose digits are all wanted.
         let mut digits = Vec::with_capacity(slow_first.len());
         let mut rest = from;
         for dimension in &slow_first {
@@ -162,7 +162,7 @@ impl TilePart {
                 }
                 break;
             }
-            // Carry: the next larger digit among the slower ones that has room.
+            // Carry: the next larger digit among the slower dimensions that have one.
             loop {
                 let last: usize = digits.pop()?;
                 let slower = *slow_first.get(digits.len())?;
@@ -199,7 +199,7 @@ struct Runs<'r> {
 }
 
 impl Runs<'_> {
-    /// Copies what a piece of the tile has of the runs; pieces come in order.
+    /// Copies the cells of the runs that are in a piece of the tile; pieces come in order.
     fn copy(&mut self, piece: &core::ops::Range<usize>, cells: &[u8], target: &mut [u8]) {
         while let Some(((from, to, count), rest)) = self.runs.split_first() {
             let (from, to) = (from.saturating_mul(self.size), to.saturating_mul(self.size));

@@ -1,11 +1,12 @@
-//! Which of many intervals meet another one.
+//! Finds which of many intervals meet another one.
 
-/// Intervals, found without looking at all of them: thousands of fragments are asked for at thousands of tiles.
+/// Intervals that are searched without looking at all of them: thousands of fragments may be looked up for thousands
+/// of tiles.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Low end, high end and number of each interval, by low end.
     by_low: Vec<(u64, u64, usize)>,
-    /// The greatest high end up to each of them.
+    /// For each of them, the greatest high end among it and those before it.
     highest: Vec<u64>,
 }
 
@@ -29,7 +30,7 @@ impl Places {
     pub(super) fn meeting(&self, (low, high): (u64, u64)) -> Vec<usize> {
         let end = self.by_low.partition_point(|(first, _, _)| *first <= high);
         let begun = self.by_low.iter().zip(&self.highest).take(end).rev();
-        // Before the first one whose like all end too early there are no others.
+        // Stop where this interval and all before it end below `low`.
         let near = begun.take_while(|(_, highest)| **highest >= low);
         let meeting = near.filter(|((_, last, _), _)| *last >= low);
         let mut numbers: Vec<usize> = meeting.map(|((_, _, number), _)| *number).collect();

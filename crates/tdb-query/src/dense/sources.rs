@@ -1,4 +1,4 @@
-//! The fragments that a dense field's cells come from, and which of them lie over each other where.
+//! The fragments that a dense field's cells come from, and how they overlap.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result, parallel};
 
-/// One fragment, as far as the field that is being read goes.
+/// One fragment, as a source of the field that is being read.
 #[derive(Debug)]
 struct Source<'a> {
-    /// Which of the array's fragments.
+    /// The number of the fragment in the array.
     fragment: usize,
     /// What the fragment covers.
     domain: Box,
-    /// Which cells of its domain a sparse fragment of a dense array has; dense ones have all.
+    /// For a sparse fragment of a dense array, the cells that it has; dense fragments have all cells of their domain.
     overlay: Option<&'a Overlay>,
-    /// Its values of the field. A fragment whose schema lacks the field has none: its cells have the fill value, and hide
-    /// those of older fragments all the same.
+    /// Its values of the field. If the fragment's schema lacks the field, there are none: its cells have the fill
+    /// value, and still hide those of older fragments.
     values: Option<Values>,
 }
 
@@ -34,7 +34,7 @@ impl Source<'_> {
         self.overlay.is_none()
     }
 
-    /// What its cells of a space tile are painted with.
+    /// What its cells in a space tile are painted with.
     fn paint(&self, index: &[u64]) -> Paint<'_> {
         match (&self.values, self.overlay) {
             (Some(values), None) => Paint::Tile(&values.tiles, values.data_tile(index)),
@@ -49,7 +49,7 @@ impl Source<'_> {
 #[derive(Debug)]
 struct Values {
     tiles: FieldTiles,
-    /// Of a dense fragment, the first space tile along each dimension.
+    /// For a dense fragment, the first space tile along each dimension.
     first: Vec<u64>,
     /// The distance in data tiles between neighbouring space tiles.
     strides: Vec<u64>,
@@ -84,11 +84,11 @@ impl Values {
     }
 }
 
-/// All fragments that have the field, oldest first, with those that lack it and are newer than one of these.
+/// All fragments that have the field, oldest first, and those without the field that are newer than one of these.
 #[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
     sources: Vec<Source<'a>>,
-    /// Where they lie along the first dimension.
+    /// Their positions along the first dimension.
     places: Places,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct Layer<'s, 'a> {
 }
 
 impl<'s> Layer<'s, '_> {
-    /// What its cells of a space tile are painted with.
+    /// What its cells in a space tile are painted with.
     pub(super) fn paint(&self, index: &[u64]) -> Paint<'s> {
         self.source.paint(index)
     }
@@ -117,13 +117,13 @@ pub(super) enum Paint<'s> {
     FillCells(&'s Overlay),
 }
 
-/// A data tile that alone holds the cells of a part of a space tile.
+/// A data tile that alone contains the cells of a part of a space tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Only {
     /// Number of the source.
     pub(crate) source: usize,
     pub(crate) tile: usize,
-    /// Whether the part has all cells that the tile holds.
+    /// Whether the part contains all cells of the tile.
     pub(crate) all: bool,
     /// Number of cells of the part that were written.
     pub(crate) cells: usize,
@@ -142,7 +142,7 @@ impl<'a> FieldSources<'a> {
         let open = |(index, (fragment, overlay)): &(usize, (&Arc<Fragment>, &'a Option<Overlay>))| {
             let Some(domain) = fragment.bounds() else { return Ok(None) };
             let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
-            // A fragment outside the query costs nothing.
+            // A fragment outside the query is not opened.
             if intersect(&domain, query).is_none() {
                 return Ok(None);
             }
@@ -151,7 +151,7 @@ impl<'a> FieldSources<'a> {
             Ok(Some(Source { fragment: *index, domain, overlay: overlay.as_ref(), values }))
         };
         let mut sources: Vec<Source<'a>> = parallel::filter_map(context.threads, &all, open)?;
-        // What lacks the field hides nothing where nothing older has it.
+        // Fragments without the field hide nothing if no older fragment has it.
         let first = sources.iter().position(|source| source.values.is_some()).unwrap_or(sources.len());
         sources.drain(..first);
         let places =
@@ -159,7 +159,7 @@ impl<'a> FieldSources<'a> {
         Ok(Self { sources, places })
     }
 
-    /// The sources that have cells in a box of one space tile, oldest first, and whether they leave none out.
+    /// The sources that have cells in a box of one space tile, oldest first, and whether they cover the whole box.
     fn layers(&self, bounds: &Box) -> (Vec<Layer<'_, 'a>>, bool) {
         let mut layers = Vec::new();
         let mut covered = false;
@@ -167,7 +167,7 @@ impl<'a> FieldSources<'a> {
         {
             let Some(source) = self.sources.get(number) else { continue };
             let Some(shared) = intersect(&source.domain, bounds) else { continue };
-            // What a newer layer hides wholly need not be read.
+            // A layer that newer ones hide completely need not be read.
             let hidden = |layer: &Layer<'_, '_>| layer.source.is_dense() && covers(&layer.bounds, &shared);
             if layers.iter().any(hidden) {
                 continue;
@@ -182,13 +182,13 @@ impl<'a> FieldSources<'a> {
                 break;
             }
         }
-        // Fill values over fill values.
+        // Fill values need not be painted over fill values.
         while layers.pop_if(|layer| layer.source.values.is_none()).is_some() {}
         layers.reverse();
         (layers, covered)
     }
 
-    /// As [`Self::layers`]; none of them if no cell of the box is wanted.
+    /// As [`Self::layers`], but without layers if no cell of the box is wanted.
     pub(super) fn layers_wanted(
         &self,
         region: &Region,
@@ -214,12 +214,12 @@ impl<'a> FieldSources<'a> {
         self.sources.is_empty()
     }
 
-    /// What the sources cover, oldest first; `None` for a sparse fragment.
+    /// The domains of the sources, oldest first; `None` for a sparse fragment.
     pub(crate) fn domains(&self) -> impl Iterator<Item = Option<&Box>> {
         self.sources.iter().map(|source| source.is_dense().then_some(&source.domain))
     }
 
-    /// The data tile that a part of a space tile comes from, if all of it that was written does from one.
+    /// The data tile that contains all written cells of a part of a space tile, if there is only one.
     pub(crate) fn only(&self, space: &Space, index: &[u64], part: &Region) -> Option<Only> {
         let (layers, _) = self.layers(&part.bounds);
         let [Layer { source, bounds }] = layers.as_slice() else { return None };
@@ -249,8 +249,8 @@ impl<'a> FieldSources<'a> {
         }
     }
 
-    /// What painting a region reads, in its order: the number of each fragment, its tiles of the field, and which of them;
-    /// none for a sparse fragment.
+    /// Visits what painting a region reads, in its order: the number of each fragment, its tiles of the field, and
+    /// the tile's number, which is none for a sparse fragment.
     pub(crate) fn for_each_layer(
         &self,
         space: &Space,

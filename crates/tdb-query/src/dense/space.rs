@@ -10,10 +10,11 @@ use crate::grid::strides;
 use crate::plan::Plan;
 use crate::{QueryError, Result};
 
-/// A box of cells as inclusive ordinals, one pair a dimension: distances from the domain's low end.
+/// A box of cells as inclusive ordinals, one pair per dimension. An ordinal is the distance from the domain's low
+/// end.
 pub(crate) type Box = Vec<(u64, u64)>;
 
-/// The part two boxes share.
+/// The intersection of two boxes.
 pub(crate) fn intersect(a: &[(u64, u64)], b: &[(u64, u64)]) -> Option<Box> {
     a.iter()
         .zip(b)
@@ -24,12 +25,12 @@ pub(crate) fn intersect(a: &[(u64, u64)], b: &[(u64, u64)]) -> Option<Box> {
         .collect()
 }
 
-/// Whether `outer` holds all of `inner`.
+/// Whether `outer` contains all of `inner`.
 pub(crate) fn covers(outer: &[(u64, u64)], inner: &[(u64, u64)]) -> bool {
     outer.iter().zip(inner).all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
 }
 
-/// The order of a dense result. Unordered means whatever is cheapest: the order cells have in their tiles.
+/// The order of a dense result. Unordered means the cheapest order: that of the cells in their tiles.
 pub(crate) fn dense_order(plan: &Plan) -> Layout {
     match (plan.order, plan.array.schema().cell_order) {
         (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
@@ -44,13 +45,13 @@ pub(crate) struct Space {
     dimensions: Vec<Dimension>,
     /// The cells asked for, each once.
     axes: Vec<Axis>,
-    /// The least box that holds them.
+    /// The smallest box that contains them.
     query: Box,
     counts: Vec<usize>,
-    /// Where cells go that were asked for out of order or more than once.
+    /// Where cells go if ranges were asked for out of order or more than once.
     arrangement: Option<Arrangement>,
     cells: usize,
-    /// Cells of a space tile along each dimension; `None` where one tile spans it all.
+    /// Cells of a space tile along each dimension; `None` if one tile spans the whole dimension.
     extents: Vec<Option<u64>>,
     /// Distance between neighbouring cells of a tile along each dimension.
     pub(crate) tile_strides: Vec<usize>,
@@ -68,7 +69,7 @@ pub(crate) struct Space {
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     axes: Vec<Axis>,
-    /// The least box that holds its cells.
+    /// The smallest box that contains its cells.
     pub(crate) bounds: Box,
     cells: usize,
     /// Distance in the region between neighbours along each dimension.
@@ -84,7 +85,7 @@ impl Region {
         Some(Self { axes, bounds, cells, strides })
     }
 
-    /// The cells of axes that lie in a box.
+    /// The cells of axes that are inside a box.
     fn within(axes: &[Axis], bounds: &[(u64, u64)], order: Layout) -> Option<Self> {
         let part = |(axis, (low, high)): (&Axis, &(u64, u64))| {
             let mut part = Axis::default();
@@ -94,12 +95,12 @@ impl Region {
         Self::new(axes.iter().zip(bounds).map(part).collect::<Option<_>>()?, order)
     }
 
-    /// The part of the region that lies in a box, in an order of its own.
+    /// The part of the region that is inside a box, in the given order.
     pub(crate) fn part(&self, bounds: &[(u64, u64)], order: Layout) -> Option<Self> {
         Self::within(&self.axes, bounds, order)
     }
 
-    /// How the cells of a part lie in it, and in the region.
+    /// Maps the cells of a part to the region.
     pub(crate) fn map_of_part(&self, part: &Self) -> CellMap {
         let axes = self.axes.iter().zip(&part.bounds);
         let stretches: Vec<Vec<Stretch>> = axes
@@ -128,7 +129,7 @@ impl Region {
         self.axes.get(dimension)
     }
 
-    /// Number of the cell at these ordinals, if the region has it.
+    /// Number of the cell at these ordinals, if the region contains it.
     pub(crate) fn position(&self, ordinals: impl Iterator<Item = u64>) -> Option<usize> {
         self.axes
             .iter()
@@ -139,8 +140,8 @@ impl Region {
             })
     }
 
-    /// The region's cells in `bounds`: how they lie in a box that begins at `origin` and has these strides, and in the
-    /// region. Without such a box the map is of the region onto itself.
+    /// Maps the region's cells in `bounds` from a box that begins at `origin` and has these strides to the region.
+    /// Without such a box it maps the region onto itself.
     pub(crate) fn map(&self, bounds: &[(u64, u64)], source: Option<(&Box, &[usize])>) -> CellMap {
         let axes = self.axes.iter().zip(bounds).enumerate();
         let stretches: Vec<Vec<Stretch>> = axes
@@ -176,7 +177,7 @@ impl Space {
         let axes: Option<Vec<Axis>> = asked.iter().map(|asked| Axis::merged(asked.clone())).collect();
         let axes = axes.ok_or_else(too_large)?;
         let counts: Vec<usize> = axes.iter().map(Axis::count).collect();
-        // Without cells there is no box: any will do, for nothing is read.
+        // Without cells there is no box. Any box will do, because nothing is read.
         let query: Box = axes.iter().map(|axis| axis.bounds().unwrap_or_default()).collect();
         let cells = counts
             .iter()
@@ -231,7 +232,7 @@ impl Space {
         self.cells
     }
 
-    /// What is left to do with the cells once they are read.
+    /// How the cells must be rearranged after they were read, if at all.
     pub(crate) const fn arrangement(&self) -> Option<&Arrangement> {
         self.arrangement.as_ref()
     }
@@ -249,7 +250,7 @@ impl Space {
         covers(&self.query, bounds) && self.axes.iter().all(|axis| axis.runs().len() <= 1)
     }
 
-    /// The least box that holds all cells.
+    /// The smallest box that contains all cells.
     pub(crate) fn query(&self) -> &[(u64, u64)] {
         &self.query
     }
@@ -260,18 +261,18 @@ impl Space {
         Ok(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(self.cells)) })?)
     }
 
-    /// The coordinate at an ordinal of a dimension, as bytes.
+    /// The bytes of the coordinate at an ordinal of a dimension.
     pub(crate) fn coordinate(&self, dimension: usize, ordinal: u64) -> Vec<u8> {
         self.dimensions.get(dimension).and_then(|dimension| dimension.coordinate(ordinal)).unwrap_or_default()
     }
 
-    /// The index of the space tile that holds an ordinal of a dimension.
+    /// The index of the space tile that contains an ordinal of a dimension.
     pub(crate) fn tile_index(&self, dimension: usize, ordinal: u64) -> u64 {
         let extent = self.extents.get(dimension).copied().flatten();
         extent.and_then(|extent| ordinal.checked_div(extent)).unwrap_or(0)
     }
 
-    /// First and last ordinal of a space tile along a dimension. The last may lie outside the domain.
+    /// First and last ordinal of a space tile along a dimension. The last may be outside the domain.
     fn tile_span(&self, dimension: usize, index: u64) -> (u64, u64) {
         match self.extents.get(dimension).copied().flatten() {
             Some(extent) => {
@@ -288,7 +289,7 @@ impl Space {
     }
 
     /// Calls `visit` for every space tile that has cells of a region, in tile order: with its index, its box, and the
-    /// least box that holds those cells.
+    /// smallest box that contains those cells.
     pub(crate) fn for_each_tile<E>(
         &self,
         region: &Region,
@@ -332,7 +333,8 @@ impl Space {
         }
     }
 
-    /// The space tiles that an axis touches, and what it takes of them. No more than the axis has ordinals.
+    /// The space tiles that an axis touches, and the part of each that the axis needs. There are at most as many as
+    /// ordinals.
     fn tile_steps(&self, dimension: usize, axis: &Axis) -> Vec<TileStep> {
         let mut steps: Vec<TileStep> = Vec::new();
         for run in axis.runs() {
@@ -368,8 +370,8 @@ impl Space {
         let slow = if self.order == Layout::ColMajor { self.axes.len().saturating_sub(1) } else { 0 };
         let Some(axis) = self.axes.get(slow) else { return Vec::new() };
         let mut parts = self.tile_rows(slow, axis);
-        // Where tiles are stored in the result's order, a cut along the slowest dimension costs nothing: each
-        // part decodes its own chunks.
+        // If tiles are stored in the result's order, a cut along the slowest dimension costs nothing: each part
+        // decodes its own chunks.
         let wanted = threads.saturating_mul(2);
         let same_order = self.cell_order == self.order || self.axes.len() == 1;
         if threads > 1 && parts.len() < wanted && self.cells > SMALL && same_order {
@@ -391,8 +393,8 @@ impl Space {
         parts.into_iter().filter_map(region).collect()
     }
 
-    /// An axis cut where rows of tiles meet, or, if there are many, where groups of them do: painting loops over the
-    /// tiles of a region, so several rows of tiles may share one.
+    /// Cuts an axis at the borders of rows of tiles or, if there are many rows, of groups of rows: painting loops
+    /// over the tiles of a region, so several rows of tiles may share one.
     fn tile_rows(&self, dimension: usize, axis: &Axis) -> Vec<Axis> {
         let rows = |(low, high): (u64, u64)| {
             let (first, last) = (self.tile_index(dimension, low), self.tile_index(dimension, high));
@@ -433,17 +435,17 @@ impl Space {
     }
 }
 
-/// A space tile along one dimension, and the least span of ordinals that holds what is taken of it.
+/// A space tile along one dimension, and the smallest span of ordinals that contains the part needed of it.
 #[derive(Clone, Copy, Debug)]
 struct TileStep {
     index: u64,
     span: (u64, u64),
 }
 
-/// Most regions a query is cut into, about: each costs some memory of its own.
+/// About the largest number of regions that a query is cut into: each costs some memory.
 const MOST_REGIONS: u64 = 1 << 16;
 
-/// Queries of fewer cells are not worth cutting finer than tiles.
+/// A query with fewer cells is not cut finer than tiles.
 const SMALL: usize = 1 << 16;
 
 /// A non-empty domain as a box.

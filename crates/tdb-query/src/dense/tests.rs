@@ -1,4 +1,4 @@
-//! Attributes that come and go: what a fragment without an attribute hides of older ones.
+//! Attributes that are dropped and added again: what a fragment without an attribute hides of older ones.
 
 use core::ops::RangeInclusive;
 
@@ -21,7 +21,8 @@ fn number(y: i32, x: i32) -> usize {
     usize::try_from((y - 1) * COLUMNS + x - 1).unwrap()
 }
 
-/// A cell of all attributes, as a reader sees it: `a`, `text` and `maybe` are fill values where the newest fragment lacks them.
+/// A cell of all attributes, as a reader sees it: `a`, `text` and `maybe` are fill values if the newest fragment
+/// lacks them.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Cell {
     always: Option<i32>,
@@ -31,14 +32,14 @@ struct Cell {
     maybe: Option<Option<i32>>,
 }
 
-/// A history of writes and evolutions, with what each leaves.
+/// A history of writes and schema evolutions, with the state after each.
 struct History {
     storage: MemoryStorage,
-    /// Which of the attributes that come and go there are, and whether `a` is an INT32.
+    /// Which of the optional attributes exist, and whether `a` is an INT32.
     has: [bool; 3],
     is_int: bool,
     cells: Vec<Cell>,
-    /// What readers see at the time of each write whose attributes are those of the schema in force.
+    /// What readers see at the time of each write whose attributes are those of the current schema.
     states: Vec<(u64, [bool; 3], Vec<Cell>)>,
     time: u64,
     random: u64,
@@ -74,7 +75,7 @@ impl History {
         a.min(b)..=a.max(b)
     }
 
-    /// Drops or adds an attribute, `a` sometimes as another type.
+    /// Drops or adds an attribute, sometimes `a` with another type.
     fn evolve(&mut self) {
         self.time += 1;
         let which = usize::try_from(self.draw(3)).unwrap();
@@ -99,7 +100,7 @@ impl History {
         options.evolve_storage(self.storage.clone(), &evolution).unwrap();
     }
 
-    /// Overwrites a box with all attributes there are.
+    /// Overwrites a box in all attributes of the current schema.
     fn write(&mut self) {
         self.time += 1;
         let (rows, columns) = (self.side(ROWS), self.side(COLUMNS));
@@ -140,7 +141,7 @@ impl History {
         }
     }
 
-    /// Notes what readers see now.
+    /// Records what readers see now.
     fn note(&mut self) {
         let has = [self.has[0] && self.is_int, self.has[1], self.has[2]];
         self.states.push((self.time, has, self.cells.clone()));
@@ -200,7 +201,7 @@ fn compare(cells: &Cells, expected: &[&Cell], has: [bool; 3], what: &str) {
     }
 }
 
-/// Asks for the whole array and for a part of it, in every way there is.
+/// Reads the whole array and a part of it, in every possible way.
 fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &str) {
     let array = history.at(time);
     let what = format!("{what}, read at {time}");
@@ -234,7 +235,7 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
                 by_row.iter().map(|cell| if passes(cell) { *cell } else { &nothing }).collect();
             let condition = || field("a").ge(40);
             compare(&read().condition(condition()).collect().unwrap(), &filtered, has, &what);
-            // Fill values that a consolidated fragment holds are values.
+            // Fill values in a consolidated fragment count as values.
             if !what.contains("consolidated") {
                 let values: Vec<i32> = by_row.iter().filter_map(|cell| cell.a).collect();
                 aggregates(read().aggregate(ASKED.map(|make| make("a"))).unwrap(), &values, &what);
@@ -271,7 +272,7 @@ fn a_cell_has_fill_values_for_what_its_newest_fragment_lacks() {
         for (time, has, cells) in &history.states {
             check(&history, *time, *has, cells, &format!("seed {seed}"));
         }
-        // As many as may be become one; no time must see a difference.
+        // As many fragments as possible are consolidated; no read at any time may see a difference.
         let writer = WriteOptions::new().open_storage(history.storage.clone()).unwrap();
         let plan = Consolidation::new(Stored::Fragments).amplification(10.0).plan(&writer).unwrap();
         plan.run(&writer, &mut |_| core::ops::ControlFlow::Continue(())).unwrap();
@@ -289,7 +290,7 @@ fn a_window_with_an_older_schema_hides_what_newer_fragments_cover() {
     let evolution =
         drop.iter().fold(SchemaEvolution::new(), |evolution, name| evolution.drop_attribute(*name));
     WriteOptions::new().timestamp(1020).evolve_storage(history.storage.clone(), &evolution).unwrap();
-    // Writers take the newest schema whatever the time they write at.
+    // Writers use the newest schema, whatever time they write at.
     let writer = WriteOptions::new().timestamp(1010).open_storage(history.storage.clone()).unwrap();
     let write = writer.write().range("y", 1..=2).range("x", 2..=4);
     write.column(WriteColumn::fixed("always", &[7; 6])).commit().unwrap();

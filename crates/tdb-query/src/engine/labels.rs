@@ -1,7 +1,7 @@
-//! Dimension labels: values that stand for the positions of a dimension.
+//! Dimension labels: values that identify the positions of a dimension.
 //!
-//! A label's values lie in a dense array of one dimension below the array's folder, in ascending or descending order, so a
-//! range of values is a range of positions.
+//! A label's values are in a dense array of one dimension below the array's folder, in ascending or descending order,
+//! so a range of values is a range of positions.
 
 use core::cmp::Ordering;
 
@@ -20,7 +20,7 @@ use crate::{Cells, Column, Error, Result, Snapshot, SnapshotOptions};
 #[derive(Debug)]
 pub(crate) struct LabelValues<'a> {
     label: &'a DimensionLabel,
-    /// The dimension of the label's array: positions are its coordinates.
+    /// The dimension of the label's array: its coordinates are the positions.
     positions: Dimension,
     /// Ordinal of the first value's position.
     first: u64,
@@ -33,7 +33,8 @@ pub(crate) struct LabelValues<'a> {
 pub(crate) fn open_label(array: &Snapshot, label: &DimensionLabel) -> Result<Snapshot> {
     let inside = label.uri.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\\'));
     if label.external || !label.relative || !inside {
-        let what = format!("dimension label \"{}\" is kept elsewhere, in {}", label.name, label.uri);
+        let what =
+            format!("dimension label \"{}\" is stored outside the array, in {}", label.name, label.uri);
         return Err(Error::unsupported(array.describe(array.schema_key()), what));
     }
     let mut options = SnapshotOptions::new().window(array.window()).threads(array.context().threads);
@@ -50,14 +51,14 @@ pub(crate) fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -
     let path = || array.describe(array.schema_key());
     let wrong = |detail: &str| Error::inconsistent(path(), "dimension label", 0, detail.to_owned());
     let [positions] = array.schema().domain.dimensions.as_slice() else {
-        return Err(wrong("a label's array has one dimension"));
+        return Err(wrong("a label's array must have one dimension"));
     };
     let field = array
         .schema()
         .field(&label.attribute)
-        .ok_or_else(|| wrong("the array lacks the label's attribute"))?;
+        .ok_or_else(|| wrong("the array does not have the label's attribute"))?;
     if field.datatype != label.datatype || field.cell_val_num != label.cell_val_num {
-        return Err(wrong("the attribute is not of the label's type"));
+        return Err(wrong("the attribute does not have the label's type"));
     }
     let spec = ColumnSpec::new(array.schema(), &field);
     let domain = array.non_empty_domain();
@@ -72,7 +73,7 @@ pub(crate) fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -
     Ok(LabelValues { label, positions: positions.clone(), first, values, count, spec })
 }
 impl LabelValues<'_> {
-    /// A dimension of the label's type, for its ranges.
+    /// A dimension of the label's type, used to check ranges of the label.
     pub(crate) fn dimension(label: &DimensionLabel) -> Dimension {
         let mut dimension = Dimension::string(label.name.clone());
         (dimension.datatype, dimension.cell_val_num) = (label.datatype, label.cell_val_num);
@@ -102,7 +103,7 @@ impl LabelValues<'_> {
         Some(Ends { low: Some(at(from)?), high: Some(at(last)?) })
     }
 
-    /// How many values at the beginning satisfy `holds`, which no later one does.
+    /// How many values at the beginning satisfy `holds`; no later value may satisfy it.
     fn partition(&self, holds: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0usize, self.count);
         while low < high {
@@ -112,7 +113,8 @@ impl LabelValues<'_> {
         low
     }
 
-    /// The column of labels that a column of the dimension's coordinates has. Positions without a value have the fill value.
+    /// Converts a column of the dimension's coordinates to a column of labels. Positions without a value get the fill
+    /// value.
     fn column(&self, coordinates: &Column, cells: usize) -> Result<Column> {
         let value = |cell: usize| -> &[u8] {
             let ordinal = coordinates.cell(cell).and_then(|value| self.positions.ordinal(value));
@@ -136,8 +138,8 @@ impl LabelValues<'_> {
     }
 }
 
-/// Turns columns of coordinates into columns of labels, where those were asked for: each label by its number in the schema,
-/// with the column's place.
+/// Replaces columns of coordinates by columns of labels, if labels were asked for. `wanted` has the place of each
+/// such column, and the number of its label in the schema.
 pub(crate) fn resolve(array: &Snapshot, wanted: &[(usize, usize)], mut cells: Cells) -> Result<Cells> {
     for (place, label) in wanted {
         let Some(label) = array.schema().labels.get(*label) else { continue };

@@ -1,4 +1,4 @@
-//! Running a query that was checked: the cells of dense and sparse arrays, and of the arrays that labels are in.
+//! Runs a query that was checked: reads the cells of dense and sparse arrays, and of the arrays that contain labels.
 
 mod labels;
 

@@ -1,4 +1,5 @@
-//! What a query is going to read, for storages that want to know it beforehand: the plan that [`explain`](super::explain) shows.
+//! Finds out what a query is going to read, for storages that want to know it beforehand, with the plan that
+//! [`explain`](super::explain) returns.
 
 use std::collections::HashSet;
 
@@ -13,8 +14,8 @@ use crate::plan::Plan;
 use crate::sparse::deletes::stored_program;
 use crate::storage::{Ahead, Needs};
 
-/// Fetches what a query is going to read, if the storage wants to know: sections of metadata, then the tiles that are read
-/// whichever cells are found.
+/// Fetches what a query is going to read, if the storage wants to know it: sections of metadata, then the tiles that
+/// are read no matter which cells are found.
 pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
     let Some(ahead) = plan.array.context().ahead.as_deref() else { return Ok(()) };
     ahead.drop_ranges();
@@ -30,7 +31,8 @@ pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
         };
         list.ranges.extend(field.ranges.into_iter().flatten());
     }
-    // Where a condition is asked, it says which cells are returned; else most tiles that are looked at have some.
+    // With a condition, the cells that it leaves are not known yet; without one, most tiles that are looked at have
+    // cells in the result.
     if plan.condition.is_none() || needs.ranges.is_empty() {
         let search = needs.ranges.clone();
         needs.ranges.append(&mut found.ranges);
@@ -59,7 +61,7 @@ pub(crate) fn fetch_sections(plan: &Plan, ahead: &Ahead) {
             return;
         }
         for fragment in plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)) {
-            // What cannot be read is read again by whoever needs it, and its error reported.
+            // What cannot be read is read again when it is needed, and its error is reported then.
             let _ = fragment.look_at_metadata(plan.array.context());
         }
     }

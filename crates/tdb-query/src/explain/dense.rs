@@ -1,4 +1,4 @@
-//! What a query of a dense array would do.
+//! Explains a query of a dense array.
 
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
@@ -21,7 +21,7 @@ struct Source<'a> {
     plan: FieldPlan,
     /// Bytes of values of variable length.
     values: u64,
-    /// Tiles of each fragment.
+    /// The number of tiles that are read of each fragment.
     read: Vec<u64>,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     let array_fragments = plan.array.fragments();
     let schema = plan.array.schema();
     let space = Space::new(plan)?;
-    // Cells of sparse fragments are not looked up: their tiles are not counted.
+    // Cells of sparse fragments are not looked up, so their tiles are not counted.
     let overlays: Vec<Option<Overlay>> =
         array_fragments.iter().map(|fragment| (!fragment.is_dense()).then(Overlay::default)).collect();
     let mut fields = Vec::new();
@@ -89,7 +89,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
                     })?;
                     continue;
                 }
-                // What the condition looks at goes to its column at once, unless it is of variable length.
+                // What the condition decodes goes directly into the column, unless it is of variable length.
                 let again = looked.contains(kind);
                 let there = again && spec.cell_size.is_some();
                 let before = planned.tiles;
@@ -144,8 +144,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     Ok(Explain { order: space.order, fragments, fields: plans, cells, exact, result_bytes, memory_bytes })
 }
 
-/// Visits what painting a part of a space tile reads of a field: the number of each fragment, and the bytes of its values of
-/// variable length. Adds it to `planned`, if there is one.
+/// Visits everything that painting a part of a space tile reads of a field: the number of each fragment, and the
+/// bytes of its values of variable length. Adds it to `planned`, if there is one.
 fn layers(
     plan: &Plan,
     space: &Space,

@@ -1,10 +1,10 @@
-//! What a query would do, without doing it: read from metadata only.
+//! Explains what a query would do, without doing it: reads metadata only.
 //!
-//! This walks what reads walk, with the same functions, and stops before the data files: the candidates of each sparse
-//! fragment, those that statistics leave to the condition, those that may hold other versions of their cells, and the
-//! layers of each tile of a dense query. Reading then takes exactly the requests and bytes that are shown, unless few
-//! chunks of large tiles are wanted; with a condition, what is shown is the most that reading takes. Chunks are counted
-//! as writers cut them, by the sizes in the schema.
+//! It walks through the same steps as a read, with the same functions, and stops before the data files: the
+//! candidates of each sparse fragment, those that statistics leave to the condition, those that may contain other
+//! versions of their cells, and the layers of each tile of a dense query. A read then takes exactly the requests and
+//! bytes that are shown, unless only few chunks of large tiles are wanted; with a condition, a read takes at most
+//! what is shown. Chunks are counted as writers cut them, by the sizes in the schema.
 
 mod ahead;
 mod dense;
@@ -29,43 +29,43 @@ use crate::{Layout, Result, Snapshot};
 
 /// What a query would read, and why not more ([`Read::explain`](crate::Read::explain)).
 ///
-/// Data files are not opened for it. Tiles, bytes and requests are those of whole tiles: where few chunks of a large tile are
-/// wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read. With a condition all of them
-/// are bounds: what statistics leave over is decided by the condition's columns, tile by tile, and other fields are not read
-/// where no cell satisfies it. So is what deletes look at: the first of several may leave nothing to the next.
+/// No data file is opened for it. Tiles, bytes and requests are those of whole tiles: if only few chunks of a large
+/// tile are wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read. With a
+/// condition, all of them are upper bounds: the tiles that statistics cannot decide are decided by the condition's
+/// columns, tile by tile, and other fields are not read where no cell satisfies it. So is what deletes look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explain {
     /// The order of the result.
     pub order: Layout,
-    /// Every committed fragment, oldest first, and what becomes of it.
+    /// Every committed fragment, oldest first, and whether it is read.
     pub fragments: Vec<FragmentPlan>,
-    /// What is read of each field: those asked for, then what the condition looks at, then what finding and ordering cells
-    /// needs besides.
+    /// What is read of each field: first the fields asked for, then the fields that the condition looks at, then the
+    /// fields that are also needed to find and order cells.
     pub fields: Vec<FieldPlan>,
-    /// Number of cells of the result: exact for dense arrays, the most there can be for sparse ones.
+    /// Number of cells of the result: exact for dense arrays, an upper bound for sparse ones.
     pub cells: u64,
-    /// Whether `cells` and `result_bytes` are exact, not bounds.
+    /// Whether `cells` and `result_bytes` are exact, not upper bounds.
     pub exact: bool,
     /// Bytes of the result's columns, at most.
     pub result_bytes: u64,
-    /// Memory the whole query takes, about: the result, keys to order cells by, and the largest column once more while it
-    /// is put in order.
+    /// Approximate memory of the whole query: the result, the keys that cells are ordered by, and a second copy of
+    /// the largest column while it is put in order.
     pub memory_bytes: u64,
 }
 
-/// What a query does with a fragment.
+/// A fragment, and what a query does with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FragmentPlan {
     /// The name of its folder.
     pub name: String,
-    /// First and last millisecond it covers.
+    /// First and last millisecond that it covers.
     pub timestamps: (u64, u64),
-    /// Its data tiles, if they were counted: those of fragments outside the window were not.
+    /// The number of its data tiles, if they were counted; those of fragments outside the window are not.
     pub tiles: Option<u64>,
-    /// Those of them that statistics, or bounding rectangles, keep from being read although they lie in the ranges: no cell of
-    /// them satisfies the condition.
+    /// The tiles in the ranges that are not read, because statistics or bounding rectangles show that none of their
+    /// cells satisfies the condition.
     pub ruled_out: u64,
     /// Why it is read or not.
     pub outcome: Outcome,
@@ -77,19 +77,20 @@ pub struct FragmentPlan {
 pub enum Outcome {
     /// The array was opened in a window that does not see it.
     OutsideWindow,
-    /// A consolidated fragment in the window holds its cells.
+    /// A consolidated fragment in the window contains its cells.
     Consolidated,
-    /// It has no cells in the ranges: its domain, or every tile's rectangle, lies outside.
+    /// It has no cells in the ranges: its domain, or the rectangle of every tile, is outside them.
     OutsideRanges,
-    /// None of its cells in the ranges satisfies the condition: its statistics, or those of the tiles there, say so.
+    /// None of its cells in the ranges satisfies the condition, according to its statistics or those of the tiles in
+    /// the ranges.
     OutsideCondition,
     /// All its cells in the ranges are hidden by newer ones. Dense arrays only.
     Hidden,
     /// It is read.
     Read {
-        /// Tiles that may hold cells of the query.
+        /// Tiles that may contain cells of the query.
         tiles: u64,
-        /// Those of them that lie wholly in the ranges, so that no coordinate need be compared.
+        /// Those of them that are completely inside the ranges, so that no coordinates need to be compared.
         whole: u64,
     },
 }
@@ -100,26 +101,27 @@ pub enum Outcome {
 pub struct FieldPlan {
     /// Its name.
     pub name: String,
-    /// What it is read for.
+    /// Why it is read.
     pub purpose: Purpose,
-    /// Tiles, of all fragments.
+    /// The number of tiles in all fragments.
     pub tiles: u64,
-    /// Reads of the storage.
+    /// The number of read requests to the storage.
     pub requests: u64,
     /// Stored bytes.
     pub bytes: u64,
-    /// Chunks they hold: exact for cells of a fixed size as libtiledb and tdb cut them, else about.
+    /// The number of their chunks: exact for cells of a fixed size in the chunks that libtiledb and tdb write,
+    /// otherwise approximate.
     pub chunks: u64,
     /// Bytes of their cells once they are decoded: values, offsets and validity.
     pub decoded: u64,
-    /// How many of the tiles are decoded for a second time: what a condition or a range looks at is not kept where memory does
-    /// not hold it, until it is put in its place.
+    /// How many of the tiles are decoded a second time: what a condition or a range has decoded is kept for the
+    /// result only if the memory has room for it.
     pub again: u64,
-    /// Where these bytes are, if whoever plans is going to fetch them.
+    /// Where these bytes are in the files, if the planner is going to fetch them.
     ranges: Option<Vec<(Arc<str>, core::ops::Range<u64>)>>,
 }
 
-/// What a field is read for.
+/// Why a field is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
@@ -128,50 +130,50 @@ pub enum Purpose {
     Result,
     /// The condition looks at it.
     Condition,
-    /// Cells are found, told apart or ordered by it.
+    /// It is needed to find, distinguish or order cells.
     Search,
     /// Deletes look at it.
     Delete,
 }
 
 impl Explain {
-    /// Reads of the storage that the fields need.
+    /// Read requests to the storage for all fields.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.fields.iter().map(|field| field.requests).sum()
     }
 
-    /// Stored bytes that the fields need.
+    /// Stored bytes of all fields.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.fields.iter().map(|field| field.bytes).sum()
     }
 
-    /// Chunks that the fields need, about.
+    /// Approximate number of chunks of all fields.
     #[must_use]
     pub fn chunks(&self) -> u64 {
         self.fields.iter().map(|field| field.chunks).sum()
     }
 
-    /// Bytes that are decoded for the fields.
+    /// Bytes that are decoded for all fields.
     #[must_use]
     pub fn decoded(&self) -> u64 {
         self.fields.iter().map(|field| field.decoded).sum()
     }
 
-    /// Tiles kept from being read because no cell of them satisfies the condition.
+    /// Tiles that are not read because none of their cells satisfies the condition.
     #[must_use]
     pub fn ruled_out(&self) -> u64 {
         self.fragments.iter().map(|fragment| fragment.ruled_out).sum()
     }
 
-    /// Tiles that are decoded for a second time.
+    /// Tiles that are decoded a second time.
     #[must_use]
     pub fn again(&self) -> u64 {
         self.fields.iter().map(|field| field.again).sum()
     }
 
-    /// Tiles that the fields need.
+    /// Tiles of all fields.
     #[must_use]
     pub fn tiles(&self) -> u64 {
         self.fields.iter().map(|field| field.tiles).sum()
@@ -184,7 +186,7 @@ impl FieldPlan {
         Self { name: name.to_owned(), purpose, ranges, ..Self::default() }
     }
 
-    /// Adds a tile of so many cells.
+    /// Adds a tile with this number of cells.
     fn read(
         &mut self,
         context: &Context,
@@ -223,7 +225,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Those of a field of the schema that a fragment was written with.
+    /// The chunk sizes of a field of the schema that a fragment was written with.
     fn of(fragment: &Fragment, kind: FieldKind) -> Self {
         let schema: &ArraySchema = fragment.schema();
         let size = |pipeline: &Pipeline| u64::from(pipeline.max_chunk_size);
@@ -234,20 +236,20 @@ impl Chunks {
         Self { fixed, values: own, validity: size(&schema.validity_filters) }
     }
 
-    /// Those of system fields such as the cells' timestamps.
+    /// The chunk sizes of system fields such as the cells' timestamps.
     fn of_system(fragment: &Fragment) -> Self {
         let size = u64::from(fragment.schema().coords_filters.max_chunk_size);
         Self { fixed: size, values: size, validity: size }
     }
 
-    /// How many chunks so many values make, none of which is cut.
+    /// The number of chunks for this many values, if no value is split.
     fn count(values: u64, size: u64, chunk: u64) -> u64 {
         let each = chunk.checked_div(size).unwrap_or(0).max(1);
         values.div_ceil(each)
     }
 }
 
-/// What a plan would do, within a memory budget if there is one.
+/// Explains a plan, within a memory budget if there is one.
 pub(crate) fn explain(plan: &Plan, memory: Option<MemoryBudget>) -> Result<Explain> {
     let fetched = plan.array.context().ahead.is_some();
     if let Some(ahead) = &plan.array.context().ahead {
@@ -261,8 +263,9 @@ pub(crate) fn explain(plan: &Plan, memory: Option<MemoryBudget>) -> Result<Expla
     Ok(explained)
 }
 
-/// Counts the requests that are made of a storage which is told beforehand: ranges near each other become one, and what several
-/// fields or purposes need is delivered once. Each counts for the first field that it has something of.
+/// Counts the requests to a storage that is told beforehand what will be read: ranges near each other become one
+/// request, and what several fields or purposes need is delivered once. Each request counts for the first field that
+/// has something in it.
 fn count_requests(fields: &mut [FieldPlan], ahead: &Ahead) {
     let ranges: Vec<Vec<_>> =
         fields.iter_mut().map(|field| field.ranges.take().unwrap_or_default()).collect();
@@ -290,14 +293,14 @@ fn fields(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) -> Result<Ex
     }
 }
 
-/// The visible fragments with those that are not, in order of time.
+/// The visible fragments together with the invisible ones, in order of time.
 fn all_fragments(array: &Snapshot, mut fragments: Vec<FragmentPlan>) -> Vec<FragmentPlan> {
     for (entry, in_window) in array.invisible_fragments() {
         let outcome = if in_window { Outcome::Consolidated } else { Outcome::OutsideWindow };
         let (name, timestamps) = (entry.name.to_string(), entry.parsed.timestamps);
         fragments.push(FragmentPlan { name, timestamps, tiles: None, ruled_out: 0, outcome });
     }
-    // Stable: visible fragments of one time keep their order.
+    // The sort is stable: visible fragments with the same time keep their order.
     fragments.sort_by_key(|fragment| fragment.timestamps.0);
     fragments
 }
@@ -317,7 +320,7 @@ fn asked<'p>(plan: &'p Plan) -> impl Iterator<Item = (FieldKind, ColumnSpec)> + 
         .filter_map(move |kind| Some((*kind, ColumnSpec::new(schema, &schema.field_of(*kind)?))))
 }
 
-/// Bytes of a column of `cells` cells, of which those of variable length hold `values` bytes.
+/// Bytes of a column of `cells` cells. `values` is the number of bytes of values of variable length.
 fn column_bytes(spec: &ColumnSpec, cells: u64, values: u64) -> u64 {
     let fixed = cells.saturating_mul(spec.cell_size.map_or(8, to_u64));
     let validity = if spec.nullable { cells } else { 0 };

@@ -1,4 +1,4 @@
-//! What a query of a sparse array would do.
+//! Explains a query of a sparse array.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -28,26 +28,27 @@ const KEY_BYTES: u64 = 16;
 struct Tiles {
     /// Those whose cells may be in the result.
     matching: Vec<Candidate>,
-    /// Where a condition is asked before older versions of cells are looked for, those that may hold such versions; else none.
+    /// If a condition is applied before older versions of cells are searched for: the tiles that may contain such
+    /// versions; otherwise empty.
     versions: Vec<Candidate>,
 }
 
 impl Tiles {
-    /// Those that cells are taken of.
+    /// The tiles that cells are taken from.
     fn taken(&self, sorting: Sorting, conditioned: bool) -> &[Candidate] {
         if sorting.dedup && conditioned { &self.versions } else { &self.matching }
     }
 }
 
-/// Tiles whose cells were looked at, by field.
+/// Tiles whose cells were already looked at, by field.
 type Looked = HashMap<FieldKind, HashSet<(usize, usize)>>;
 
-/// What a field is read for in the end.
+/// A field of the result.
 struct Column<'t> {
     kind: FieldKind,
     spec: ColumnSpec,
     field: FieldPlan,
-    /// Tiles that were looked at before.
+    /// Tiles of the field that were already looked at.
     looked_at: Vec<&'t Candidate>,
 }
 
@@ -80,7 +81,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
             values.saturating_add(read(plan, &mut FieldPlan::default(), looked_at.iter().copied(), &of)?);
         let bytes = column_bytes(&spec, cells, values);
         (result_bytes, largest) = (result_bytes.saturating_add(bytes), largest.max(bytes));
-        // Coordinates that ordering needs are at hand.
+        // Coordinates that were decoded for the order are still available.
         let at_hand = sorting.sorts && matches!(kind, FieldKind::Dimension(_));
         let looked_at = if at_hand { Vec::new() } else { looked_at };
         drop(of);
@@ -88,7 +89,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     }
     let ordering = if sorting.sorts { cells.saturating_mul(KEY_BYTES).saturating_add(largest) } else { 0 };
     let memory_bytes = result_bytes.saturating_add(ordering);
-    // What a budget leaves beside the result is for what is kept.
+    // The part of a budget that is not needed for the result is used to keep decoded tiles.
     let most = memory.map(|memory| (memory.bytes() / 4).saturating_mul(3).saturating_sub(memory_bytes));
     let mut fields = decoded_again(plan, columns, most.unwrap_or(MOST))?;
     fields.append(&mut conditioned);
@@ -100,7 +101,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     Ok(Explain { order: plan.order, fragments, fields, cells, exact, result_bytes, memory_bytes })
 }
 
-/// What the condition looks at, field by field.
+/// The tiles that the condition looks at, field by field.
 fn conditions(
     plan: &Plan,
     sources: &Sources<'_>,
@@ -168,7 +169,7 @@ fn looks(
     fields.collect()
 }
 
-/// What finding and ordering cells needs besides.
+/// The tiles that are also needed to find and order cells.
 fn searches(
     plan: &Plan,
     sorting: Sorting,
@@ -181,7 +182,7 @@ fn searches(
         let mut field = FieldPlan::new(&dimension.name, Purpose::Search, fetched);
         let kind = FieldKind::Dimension(index);
         let looked = looked.entry(kind).or_default();
-        // What is looked at once more is kept.
+        // A tile that is looked at a second time was kept.
         let fresh =
             |tile: &&Candidate| (sorting.sorts || !tile.whole) && looked.insert((tile.fragment, tile.tile));
         let all: Vec<&Candidate> = tiles.matching.iter().chain(&tiles.versions).filter(fresh).collect();
@@ -195,7 +196,7 @@ fn searches(
     Ok(fields)
 }
 
-/// Which field of the schema of each fragment a column is read from.
+/// The field in each fragment's schema that a column is read from.
 fn own_field<'p>(
     plan: &'p Plan,
     spec: &'p ColumnSpec,
@@ -204,7 +205,8 @@ fn own_field<'p>(
     move |fragment| spec.own_field(plan.array.fragments().get(fragment)?.schema(), kind)
 }
 
-/// The plans of columns, with the tiles that `most` bytes cannot hold from the first look at them on.
+/// The plans of columns, including the tiles that must be decoded again because `most` bytes are not enough to keep
+/// them after they are first looked at.
 fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, most: u64) -> Result<Vec<FieldPlan>> {
     let mut left = most;
     let fields = columns.into_iter().map(|Column { kind, spec, mut field, looked_at }| {
@@ -232,7 +234,7 @@ fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, most: u64) -> Result<Vec
     fields.collect()
 }
 
-/// The tiles of a query, and what becomes of each fragment.
+/// The tiles of a query, and the outcome for each fragment.
 fn tiles(
     plan: &Plan,
     sorting: Sorting,
@@ -273,7 +275,8 @@ fn tiles(
     Ok((tiles, plans))
 }
 
-/// Adds tiles of a field, of which `own` says what it is in each fragment. Returns the bytes of their values of variable length.
+/// Adds tiles of a field to `planned`; `own` returns the field's kind in each fragment. Returns the bytes of their
+/// values of variable length.
 fn read<'t>(
     plan: &Plan,
     field: &mut FieldPlan,

@@ -1,4 +1,4 @@
-//! A dimension as whole numbers that can be cut anywhere, and how much of it lies between two of them.
+//! A dimension as whole numbers that can be cut anywhere, and the amount of it between two of them.
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::{Dimension, Range};
@@ -7,15 +7,16 @@ use crate::asked::Ends;
 use crate::ranges::RangeSet;
 use crate::stream::{Line, last_where};
 
-/// A dimension, or the sequence of what was asked for in it. Numbers order as values do.
+/// A dimension, or the sequence of the intervals that were asked for in it. Numbers are ordered like the values.
 #[derive(Debug)]
 pub(super) struct Axis {
     kind: Kind,
     /// Disjoint intervals of numbers that the query asks for, ascending.
     asked: Vec<Interval>,
-    /// What each interval is longer than the distance of its ends.
+    /// What is added to the distance between an interval's ends to get its length.
     grain: f64,
-    /// The first number that is asked for: distances of large integers are lost in reals, those from here are not.
+    /// The first number that is asked for. Positions are measured from here, because `f64` cannot hold the distances
+    /// of large integers exactly.
     base: u64,
 }
 
@@ -29,12 +30,12 @@ enum Kind {
 struct Interval {
     low: u64,
     high: u64,
-    /// How long all those before it are together.
+    /// The total length of all intervals before it.
     before: f64,
 }
 
 impl Axis {
-    /// A dimension of the tiles that a query touches, as far as it asks for them. `None` if no tile has anything it asks for.
+    /// The part of a dimension that is both in the tiles of a query and asked for. `None` if there is none.
     pub(super) fn new<'t>(
         dimension: &Dimension,
         set: &RangeSet,
@@ -63,7 +64,8 @@ impl Axis {
         (!axis.asked.is_empty()).then_some(axis)
     }
 
-    /// What was asked for of a dense dimension, in that order: numbers are places, or ordinals where that is one interval.
+    /// The intervals that were asked for in a dense dimension, in that order. Numbers are places in this sequence, or
+    /// ordinals if there is only one interval.
     pub(super) fn dense(line: Line, low: u64, high: u64) -> Self {
         let mut axis = Self { kind: Kind::Line(line), asked: Vec::new(), grain: 1.0, base: 0 };
         axis.ask(&[(low, high)]);
@@ -73,7 +75,7 @@ impl Axis {
     fn ask(&mut self, asked: &[(u64, u64)]) {
         self.base = asked.first().map_or(0, |interval| interval.0);
         let length = |(low, high): (u64, u64)| self.position(high) - self.position(low);
-        // Points of reals and texts have no length: then each counts as much as the others.
+        // Points of reals and texts have no length: each then counts as much as the others.
         if self.grain == 0.0 && asked.len() > 1 {
             let all: f64 = asked.iter().copied().map(length).sum();
             self.grain = if all > 0.0 && !matches!(self.kind, Kind::Texts(_)) { 0.0 } else { 1.0 };
@@ -101,7 +103,7 @@ impl Axis {
         }
     }
 
-    /// How much of what is asked for lies at or below a number.
+    /// The length of what is asked for at or below a number.
     pub(super) fn through(&self, number: u64) -> f64 {
         let at = self.asked.partition_point(|interval| interval.low <= number);
         let Some(interval) = at.checked_sub(1).and_then(|at| self.asked.get(at)) else { return 0.0 };
@@ -109,18 +111,18 @@ impl Axis {
         interval.before + inside + self.grain
     }
 
-    /// How much of it lies below a number.
+    /// The length of what is asked for below a number.
     pub(super) fn below(&self, number: u64) -> f64 {
         let at = self.asked.partition_point(|interval| interval.low < number);
         let Some(interval) = at.checked_sub(1).and_then(|at| self.asked.get(at)) else { return 0.0 };
         if number > interval.high {
             return interval.before + self.position(interval.high) - self.position(interval.low) + self.grain;
         }
-        // Of integers, up to the one before; of others, nothing lies between.
+        // For integers, this is up to the number before; for others there is nothing between the two.
         interval.before + self.position(number) - self.position(interval.low)
     }
 
-    /// Where a number lies, half as far from others as it is: the length of all reals is no number.
+    /// The position of a number, scaled down for reals: the distance between the ends of all reals would overflow.
     fn position(&self, number: u64) -> f64 {
         match &self.kind {
             Kind::Line(line) if line.is_real() => line.position(number) / 4.0,
@@ -129,7 +131,7 @@ impl Axis {
         }
     }
 
-    /// The line, where there are space tiles along it.
+    /// The line, if there are space tiles along it.
     pub(super) fn tiled(&self) -> Option<&Line> {
         match &self.kind {
             Kind::Line(line) => Some(line),
@@ -137,7 +139,7 @@ impl Axis {
         }
     }
 
-    /// The greatest value of a part that ends with a number.
+    /// The greatest value of a part that ends at a number.
     pub(super) fn high(&self, number: u64) -> Option<Vec<u8>> {
         match &self.kind {
             Kind::Line(line) => line.high(number),
@@ -145,17 +147,17 @@ impl Axis {
         }
     }
 
-    /// The least value of a part that begins with a number.
+    /// The least value of a part that begins at a number.
     pub(super) fn low(&self, number: u64) -> Option<Vec<u8>> {
         match &self.kind {
             Kind::Line(line) => line.low(number),
-            // The next string after the end of the part before.
+            // The next string after the end of the previous part.
             Kind::Texts(texts) => Some([&*texts.value(number.saturating_sub(1)), &[0]].concat()),
         }
     }
 }
 
-/// Strings as numbers: those that are ends of tiles or ranges stand at multiples of [`Self::ONE`], others between them.
+/// Strings as numbers: ends of tiles and of ranges are at multiples of [`Self::ONE`], other strings between them.
 #[derive(Debug)]
 struct Texts(Vec<Vec<u8>>);
 
@@ -178,7 +180,7 @@ impl Texts {
     fn number(&self, value: &[u8]) -> u64 {
         match self.0.binary_search_by(|end| end.as_slice().cmp(value)) {
             Ok(at) => to_u64(at).saturating_mul(Self::ONE),
-            // None that is asked for.
+            // It is not an end, so its number is between two ends.
             Err(at) => to_u64(at).saturating_mul(Self::ONE).saturating_sub(1),
         }
     }
@@ -188,7 +190,7 @@ impl Texts {
         end.map_or(&[], Vec::as_slice)
     }
 
-    /// The string at a number. One between two ends is after the first and before the second.
+    /// The string for a number. For a number between two ends it is after the first and before the second.
     fn value(&self, number: u64) -> Vec<u8> {
         let (at, part) = (number / Self::ONE, number % Self::ONE);
         let (low, high) = (self.end(at), self.end(at.saturating_add(1)));
@@ -212,7 +214,8 @@ impl Texts {
     }
 }
 
-/// The least number of `low..=high` for which `holds`, as it does for all after it; `high` if there is none.
+/// The least number of `low..=high` for which `holds` is true; it must also be true for all numbers after it. `high`
+/// if there is none.
 pub(super) fn first_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
     if low >= high || holds(low) {
         return low.min(high);

@@ -1,8 +1,8 @@
 //! Cutting a box into boxes that follow each other in an order, each of about the same weight.
 //!
-//! As in `stream::cut`, an order's sort key is a list of parts: all cells in one interval of the first part come before those in the
-//! next. So a box is cut along the first part; what stands at one place of it, a tile or a coordinate, and is too heavy by itself,
-//! along the next part, and so on.
+//! As in `stream::cut`, an order's sort key is a list of parts: all cells in one interval of the first part come
+//! before those in the next. So a box is cut along the first part; a single tile or coordinate of it that is too
+//! heavy by itself is cut along the next part, and so on.
 
 use tdb_codec::to_usize;
 
@@ -18,17 +18,17 @@ pub(super) struct Item {
     pub(super) weight: f64,
 }
 
-/// What is cut.
+/// The axes and the parts to cut along, and the boxes that were cut.
 #[derive(Debug)]
 pub(super) struct Cutting<'a> {
     pub(super) axes: &'a [Axis],
     pub(super) parts: &'a [Part],
-    /// Whether cells are stored in tiles of the space alone, so that only the ends of these are good places to cut at.
+    /// Whether cells are only stored in space tiles, so that only the ends of these are good places for a cut.
     pub(super) dense: bool,
     pub(super) done: Vec<Bounds>,
 }
 
-/// An interval along a part, and how many boxes it is to become.
+/// An interval along a part, and the number of boxes it is to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Strip {
     low: u64,
@@ -36,16 +36,16 @@ struct Strip {
     boxes: usize,
 }
 
-/// A place heavier than so many shares is cut by itself.
+/// A place that weighs more than this many shares is cut by itself.
 const HEAVY: f64 = 1.5;
-/// So far, in shares, a cut may be from where it would be best, if fewer tiles are read twice there.
+/// How far, in shares, a cut may be from its best place, if fewer tiles are then read twice.
 const SLACK: f64 = 0.25;
 const SLACK_OF_DENSE: f64 = 0.5;
-/// Places that are looked at for a cut.
+/// The most places that are considered for a cut.
 const MOST_PLACES: usize = 64;
 
 impl Cutting<'_> {
-    /// Cuts a box into at most so many, along a part or those after it.
+    /// Cuts a box into at most `boxes` boxes, along a part or those after it.
     pub(super) fn cut(&mut self, bounds: &Bounds, items: &[Item], boxes: usize, part: usize) {
         let along = self.parts.get(part).filter(|_| boxes > 1);
         let axis = along.and_then(|along| Some((*along, self.axes.get(along.dimension())?)));
@@ -73,7 +73,7 @@ impl Cutting<'_> {
     }
 }
 
-/// What of an item lies in a strip, with its share of the weight.
+/// The part of an item that is in a strip, with its share of the weight.
 fn clipped(item: &Item, axis: &Axis, dimension: usize, strip: Strip) -> Option<Item> {
     let (low, high) = *item.bounds.get(dimension)?;
     let (from, to) = (low.max(strip.low), high.min(strip.high));
@@ -100,8 +100,8 @@ struct Strips<'a> {
 }
 
 impl Strips<'_> {
-    /// At most so many strips, counted as boxes. Only places that are heavy by themselves become several boxes, and if there is no
-    /// `next` part to cut them along, none.
+    /// At most as many strips as give `boxes` boxes. Only places that are heavy by themselves become several boxes,
+    /// and only if there is a `next` part to cut them along.
     fn all(&self, (low, high): (u64, u64), boxes: usize, next: bool) -> Vec<Strip> {
         let mut strips = Vec::new();
         let (mut at, mut left, mut done) = (low, boxes, 0.0);
@@ -127,7 +127,7 @@ impl Strips<'_> {
             strips.push(Strip { low: at, high: end, boxes: 1 });
             (at, done, left) = (end.saturating_add(1), self.through(end), left.saturating_sub(1));
         }
-        // One place that is left may be cut on, several may not.
+        // A single place that is left may be cut further, several may not.
         let single = self.unit((at, high), at).1 >= high;
         strips.push(Strip { low: at, high, boxes: if single && next { left } else { 1 } });
         strips
@@ -147,7 +147,7 @@ impl Strips<'_> {
         (before.map_or(low, |before| before.saturating_add(1)), line.tile_last(number, high))
     }
 
-    /// What stands at a number, if it is too heavy to be one box, with so many boxes as it is to become.
+    /// The tile or coordinate at a number, if it is too heavy for one box, with the number of boxes it is to become.
     fn heavy(
         &self,
         (low, high): (u64, u64),
@@ -161,7 +161,7 @@ impl Strips<'_> {
         if weight <= HEAVY * share {
             return None;
         }
-        // Where nothing is, nothing comes before it or behind it.
+        // Without tiles before or after it, the strip extends to that end.
         let before = first > low && self.weights.has_some(low, first.saturating_sub(1));
         let behind = last < high && self.weights.has_some(last.saturating_add(1), high);
         let others = usize::from(before).saturating_add(usize::from(behind));
@@ -171,8 +171,8 @@ impl Strips<'_> {
         Some(Strip { low, high, boxes: shares })
     }
 
-    /// Where a strip ends that would best end at a number: near there, where the fewest tiles are read by both sides. `None` if
-    /// nothing would be left behind it.
+    /// The best end of a strip near a number: where the fewest tiles are read by both sides. `None` if nothing would
+    /// be left after it.
     fn end(&self, (low, high): (u64, u64), best: u64, (done, share): (f64, f64)) -> Option<u64> {
         let line = self.axis.tiled();
         let tile = line.filter(|line| line.has_tiles() || matches!(self.along, Part::Tile(_)));
@@ -199,11 +199,11 @@ impl Strips<'_> {
         };
         let places = places.into_iter().filter(|place| *place >= low && *place < high);
         let found = places.map(|place| (price(place), place)).min_by(|a, b| a.0.total_cmp(&b.0));
-        // The best place may be the last one, where all weight is reached.
+        // The best place may be the last one, where the whole weight is reached.
         found.map(|found| found.1)
     }
 
-    /// The weight of the tiles that a cut behind a number goes through.
+    /// The weight of the tiles that a cut after a number divides.
     fn read_twice(&self, (low, high, done): (u64, u64, f64), number: u64) -> f64 {
         if !self.dense {
             return self.weights.cut_by(number);

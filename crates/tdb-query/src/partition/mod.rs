@@ -1,8 +1,9 @@
-//! A query in parts of about equal cost, each a query of its own.
+//! Divides a query into parts of about equal cost; each part is a query.
 //!
-//! Parts are boxes that follow each other in the order of the result, so all versions of a cell lie in the same part. What a box
-//! costs follows from metadata: the bytes of the tiles it touches (`tiles.rs`), spread evenly over what they cover (`weight.rs`) along
-//! dimensions as lines of whole numbers (`axis.rs`). Where to cut says `cut.rs`.
+//! Parts are boxes that follow each other in the order of the result, so all versions of a cell are in the same part.
+//! The cost of a box is computed from metadata: the bytes of the tiles it touches (`tiles.rs`), spread evenly over
+//! the area they cover (`weight.rs`) along dimensions as lines of whole numbers (`axis.rs`). `cut.rs` chooses where
+//! to cut.
 
 mod axis;
 mod cut;
@@ -23,16 +24,18 @@ use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::stream::{Bounds, Line, bounds_of, lines_of, order_of, several, volume};
 
-/// What a query asks for of each dimension: intervals in the order they are asked for, or all of it.
+/// The intervals that a query asks for in each dimension, in the order they are asked for; `None` for the whole
+/// dimension.
 pub(crate) type Ranges = Vec<Option<Vec<Ends>>>;
 
-/// The ranges of a query, checked, as they would be asked for.
+/// The ranges of a query, checked, in the form of requested ranges.
 pub(crate) fn ranges(plan: &Plan) -> Ranges {
     let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
     sets.map(|(set, dimension)| (!set.is_all()).then(|| set.iter(dimension).collect())).collect()
 }
 
-/// The ranges of at most so many parts of a query, in the order of its result where they have one; none if it is not cut.
+/// The ranges of at most `most` parts of a query, in the order of its result if it has one; empty if the query is not
+/// cut.
 pub(crate) fn partitions(plan: &Plan, most: usize) -> Result<Vec<Ranges>> {
     if most < 2 {
         return Ok(Vec::new());
@@ -47,12 +50,13 @@ pub(crate) fn partitions(plan: &Plan, most: usize) -> Result<Vec<Ranges>> {
         ArrayType::Sparse => sparse(plan, most)?,
     };
     let mut found = found.unwrap_or_default();
-    // Between two strings there may be none.
+    // There may be no string between two others.
     found.retain(|ranges| ranges.iter().flatten().all(|asked| !asked.is_empty()));
     Ok(if found.len() < 2 { Vec::new() } else { found })
 }
 
-/// Parts of a dense query: its cells weigh what they take in the result, and with them what fragments store of them, evenly.
+/// Parts of a dense query. Its cells weigh what they take in the result, and in addition the bytes that fragments
+/// store of them, spread evenly.
 fn dense(plan: &Plan, most: usize) -> Option<Vec<Ranges>> {
     let lines = lines_of(plan)?;
     let all = bounds_of(plan, &lines)?;
@@ -75,7 +79,7 @@ fn dense(plan: &Plan, most: usize) -> Option<Vec<Ranges>> {
     boxes.map(|bounds| within(plan, &axes, bounds, &all)).collect()
 }
 
-/// What of a fragment's box a query asks for, with its share of what the fragment stores.
+/// The part of a fragment's box that a query asks for, with its share of the bytes that the fragment stores.
 fn in_query(domain: &[Range], lines: &[Line], all: &Bounds, stored: f64) -> Option<Item> {
     let mut item = Item { bounds: Vec::with_capacity(lines.len()), weight: stored };
     for ((range, line), (first, last)) in domain.iter().zip(lines).zip(all) {
@@ -102,7 +106,7 @@ fn sparse(plan: &Plan, most: usize) -> Result<Option<Vec<Ranges>>> {
     let all: Bounds = axes.iter().map(Axis::bounds).collect();
     let number = |(axis, (range, (first, last))): (&Axis, (&Range, &(u64, u64)))| {
         let (low, high) = (axis.number(&range.low)?, axis.number(&range.high)?);
-        // Rectangles are believed no further than they are in order.
+        // Ends of rectangles that are out of order are corrected.
         Some((low.clamp(*first, *last), high.clamp(low.clamp(*first, *last), *last)))
     };
     let items = tiles.iter().filter_map(|tile| {
@@ -116,8 +120,8 @@ fn sparse(plan: &Plan, most: usize) -> Result<Option<Vec<Ranges>>> {
     Ok(cutting.done.iter().map(|bounds| within(plan, &axes, bounds, &all)).collect())
 }
 
-/// The parts of the order that a sparse query may be cut along. Where no order is asked for, that of tiles, since they are read
-/// whole.
+/// The parts of the order that a sparse query may be cut along. Without an order, they are those of the tile order,
+/// since tiles are read whole.
 fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<Part> {
     let schema = plan.array.schema();
     let parts = parts(schema, order_of(plan));
@@ -142,7 +146,7 @@ fn within(plan: &Plan, axes: &[Axis], bounds: &Bounds, all: &Bounds) -> Option<R
         if span == whole {
             continue;
         }
-        // Ends of the whole query stay as they were asked for, open ones too.
+        // Ends of the whole query stay as they were asked for, including open ends.
         let low = if span.0 == whole.0 { None } else { Some(axis.low(span.0)?) };
         let high = if span.1 == whole.1 { None } else { Some(axis.high(span.1)?) };
         let (set, dimension) = (plan.ranges.get(index)?, dimensions.get(index)?);
@@ -151,7 +155,7 @@ fn within(plan: &Plan, axes: &[Axis], bounds: &Bounds, all: &Bounds) -> Option<R
     Some(ranges)
 }
 
-/// What a set and an interval share.
+/// The intersection of a set and an interval.
 fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Ends) -> Vec<Ends> {
     let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let later = |a: Option<Vec<u8>>, b: &Option<Vec<u8>>| match (a, b) {

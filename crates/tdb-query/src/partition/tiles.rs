@@ -1,4 +1,4 @@
-//! What reading a query costs, and where: tiles of sparse fragments, boxes of dense ones.
+//! The cost of reading a query, by place: tiles of sparse fragments, boxes of dense ones.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result, parallel};
 
-/// A tile, or some consecutive ones: where they lie, and how many bytes reading them is.
+/// A tile, or several consecutive ones: where they are, and how many bytes must be read for them.
 #[derive(Debug)]
 pub(super) struct Tile {
     pub(super) bounds: Vec<Range>,
@@ -24,15 +24,15 @@ pub(super) struct Tile {
 #[derive(Debug)]
 pub(super) struct Touched {
     pub(super) tiles: Vec<Tile>,
-    /// Of each dimension, whether cells may stand at NaN, which lies in no range, although the query has them.
+    /// For each dimension, whether there may be cells at NaN. The query returns these although no range contains NaN.
     pub(super) unordered: Vec<bool>,
 }
 
-/// Most tiles of a fragment that are looked at one by one: beyond, consecutive ones are taken together.
+/// The most entries per fragment: with more tiles than this, consecutive ones are combined.
 const MOST_TILES: usize = 1 << 16;
 
-/// The tiles that a query of a sparse array touches. Each weighs what is stored of it in the files that the query looks at, and
-/// the values of fixed size that it becomes.
+/// The tiles that a query of a sparse array touches. Each weighs the bytes that are stored of it in the files that
+/// the query looks at, plus the bytes of its values of fixed size in the result.
 pub(super) fn touched(plan: &Plan) -> Result<Touched> {
     let context = plan.array.context();
     let meeting: Vec<&Arc<Fragment>> =
@@ -68,7 +68,7 @@ fn of_fragment(plan: &Plan, fragment: &Fragment) -> Result<Touched> {
         let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
         set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
     };
-    // Without ranges all tiles are wanted, and those of one tile need no tree.
+    // Without ranges all tiles are wanted, and a fragment with one tile needs no tree.
     let found = tree.search(wanted);
     let mut tiles = Vec::new();
     for group in found.chunks(found.len().div_ceil(MOST_TILES).max(1)) {
@@ -95,7 +95,7 @@ fn of_fragment(plan: &Plan, fragment: &Fragment) -> Result<Touched> {
 }
 
 impl Tile {
-    /// This tile and another one as one.
+    /// Combines this tile and another one.
     fn with(mut self, other: &Self, dimensions: &[Dimension]) -> Self {
         for ((own, other), dimension) in self.bounds.iter_mut().zip(&other.bounds).zip(dimensions) {
             own.unite(dimension.datatype, other);
@@ -105,8 +105,8 @@ impl Tile {
     }
 }
 
-/// Whether metadata says that cells of a real dimension stand at NaN: libraries store it as the end of a rectangle then, if it comes
-/// first in its tile, and the tree has the whole domain there.
+/// Whether metadata shows that a real dimension has cells at NaN. If such a cell comes first in its tile, libraries
+/// store NaN as the end of the rectangle, and the tree has the whole domain there.
 fn may_have_nan(
     fragment: &Fragment,
     (index, dimension): (usize, &Dimension),
@@ -135,8 +135,8 @@ fn columns(plan: &Plan) -> impl Iterator<Item = ColumnSpec> {
     plan.fields.iter().filter_map(|kind| Some(ColumnSpec::new(schema, &schema.field_of(*kind)?)))
 }
 
-/// The fields that a query looks at, as a fragment's own schema counts them: those of the result, those of the condition, and the
-/// coordinates of sparse fragments, each once.
+/// The fields that a query looks at, by their kind in a fragment's schema: those of the result, those of the
+/// condition, and the coordinates of sparse fragments, each once.
 fn looked_at(plan: &Plan, fragment: &Fragment) -> Vec<FieldKind> {
     let schema = fragment.schema();
     let asked = plan.fields.iter().zip(columns(plan)).map(|(kind, spec)| spec.own_field(schema, *kind));
@@ -160,7 +160,7 @@ fn opened(plan: &Plan, fragment: &Fragment) -> Result<Vec<FieldTiles>> {
     kinds.map(|kind| FieldTiles::open(plan.array.context(), fragment, kind)).collect::<Result<_, Error>>()
 }
 
-/// Bytes that a fragment of a dense array stores of the fields that a query looks at.
+/// The bytes that a fragment of a dense array stores for the fields that a query looks at.
 pub(super) fn stored_bytes(plan: &Plan, fragment: &Fragment) -> u64 {
     let footer = fragment.footer();
     let kinds = looked_at(plan, fragment).into_iter().filter(|kind| {
@@ -174,7 +174,7 @@ pub(super) fn stored_bytes(plan: &Plan, fragment: &Fragment) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// Bytes that each cell of a dense result takes, values of variable length apart.
+/// Bytes that each cell of a dense result takes, without values of variable length.
 pub(super) fn bytes_of_cell(plan: &Plan) -> u64 {
     let sizes =
         columns(plan).map(|spec| spec.cell_size.map_or(8, to_u64).saturating_add(u64::from(spec.nullable)));

@@ -1,19 +1,19 @@
-//! How weight is spread along an axis: each tile's evenly over what it covers of what is asked for.
+//! Spreads weight along an axis: that of each tile evenly over the part of it that is asked for.
 
 use super::axis::{Axis, first_where};
 
-/// What lies along an axis.
+/// The weights of tiles along an axis.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// Places where the density changes, ascending, with the weight up to there and the density behind it.
+    /// Places where the density changes, ascending, with the total weight before each and the density after it.
     steps: Vec<Step>,
-    /// Where tiles begin, and where they end, as numbers.
+    /// The first and last numbers of tiles.
     begins: Vec<Sum>,
     ends: Vec<Sum>,
     total: f64,
 }
 
-/// How many tiles have their end at or below a number, and what they weigh.
+/// How many tiles end at or below a number, and their weight.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     number: u64,
@@ -32,9 +32,9 @@ struct Step {
 pub(super) type Span = (u64, u64, f64);
 
 impl Weights {
-    /// What so many tiles weigh.
+    /// The weights of these tiles.
     pub(super) fn new(axis: &Axis, spans: impl Iterator<Item = Span>) -> Self {
-        // Where something changes: by how much the density does, and what weighs something at that place alone.
+        // Each change has its place, the change of the density, and the weight at that place alone.
         let mut changes: Vec<(f64, f64, f64)> = Vec::new();
         let (mut begins, mut ends) = (Vec::new(), Vec::new());
         let (first, last) = axis.bounds();
@@ -68,12 +68,12 @@ impl Weights {
         Self { steps, begins: summed(begins), ends: summed(ends), total: now }
     }
 
-    /// The weight of all.
+    /// The weight of all tiles.
     pub(super) const fn total(&self) -> f64 {
         self.total
     }
 
-    /// The weight of what stands at or below a number.
+    /// The weight of everything at or below a number.
     pub(super) fn through(&self, axis: &Axis, number: u64) -> f64 {
         let at = axis.through(number);
         let behind = self.steps.partition_point(|step| step.at <= at);
@@ -81,23 +81,23 @@ impl Weights {
         step.map_or(0.0, |step| step.before + step.density.max(0.0) * (at - step.at)).min(self.total)
     }
 
-    /// The least number of `low..=high` at which so much weight is reached.
+    /// The least number of `low..=high` at which this weight is reached.
     pub(super) fn reaches(&self, axis: &Axis, (low, high): (u64, u64), weight: f64) -> u64 {
         first_where(low, high, |number| self.through(axis, number) >= weight)
     }
 
-    /// The weight of the tiles that a cut behind a number goes through: both sides read them.
+    /// The weight of the tiles that a cut after a number divides: both sides read them.
     pub(super) fn cut_by(&self, number: u64) -> f64 {
         (sum_to(&self.begins, number).0 - sum_to(&self.ends, number).0).max(0.0)
     }
 
-    /// Whether a tile has anything between two numbers, however little it weighs.
+    /// Whether there is a tile between two numbers, even one without weight.
     pub(super) fn has_some(&self, low: u64, high: u64) -> bool {
         let ended = low.checked_sub(1).map_or(0, |before| sum_to(&self.ends, before).1);
         sum_to(&self.begins, high).1 > ended
     }
 
-    /// Numbers of `low..=high` at which tiles end; some of them, evenly, where they are many.
+    /// Numbers of `low..=high` at which tiles end; if there are many, at most `most` evenly spaced ones.
     pub(super) fn ends(&self, low: u64, high: u64, most: usize) -> impl Iterator<Item = u64> {
         let from = self.ends.partition_point(|end| end.number < low);
         let to = self.ends.partition_point(|end| end.number <= high).max(from);
@@ -106,7 +106,8 @@ impl Weights {
     }
 }
 
-/// Sorted by number, each with the sums of all up to there; equal numbers once.
+/// Sorts the weights by number and adds them up; each entry is the sum up to its number. Equal numbers become one
+/// entry.
 fn summed(mut weights: Vec<(u64, f64)>) -> Vec<Sum> {
     weights.sort_unstable_by_key(|weight| weight.0);
     let mut sums: Vec<Sum> = Vec::new();
@@ -122,7 +123,7 @@ fn summed(mut weights: Vec<(u64, f64)>) -> Vec<Sum> {
     sums
 }
 
-/// The weight and the count of what ends at or below a number.
+/// The weight and the count of everything that ends at or below a number.
 fn sum_to(sums: &[Sum], number: u64) -> (f64, usize) {
     let behind = sums.partition_point(|sum| sum.number <= number);
     let sum = behind.checked_sub(1).and_then(|place| sums.get(place));

@@ -1,4 +1,4 @@
-//! Batches for asynchronous callers: read by a thread of their own, one ahead of the caller.
+//! Batches for asynchronous callers: a separate thread reads them, one ahead of the caller.
 
 use core::fmt;
 use core::future::poll_fn;
@@ -12,20 +12,20 @@ use crate::{Cells, Error, Read, Result};
 /// The cells of a query, batch by batch, without blocking the caller: those of [`Read::batches`](crate::Read::batches), in
 /// the same order. Made by [`Read::stream`].
 ///
-/// While the caller works on a batch, a thread reads the next one. It begins when the batch before is taken, so the query
-/// never holds more than its memory budget. The stream needs no runtime, and works under any.
-/// With the feature `async` it is a `futures_core::Stream`. Dropping it ends the query after the batch that is being read.
+/// While the caller works on a batch, a thread reads the next one. It begins when the previous batch is taken, so the
+/// query never holds more than its memory budget. The stream needs no runtime, and works under any. With the feature
+/// `async` it is a `futures_core::Stream`. Dropping it ends the query after the batch that is being read.
 #[must_use = "batches are read as the stream is polled"]
 pub struct BatchStream {
     exchange: Arc<Exchange>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where the thread puts batches, and the caller takes them.
+/// Where the thread puts batches and the caller takes them.
 #[derive(Default)]
 struct Exchange {
     state: Mutex<State>,
-    /// A batch was taken, or the stream dropped.
+    /// Signals that a batch was taken, or the stream was dropped.
     taken: Condvar,
 }
 
@@ -34,7 +34,7 @@ struct State {
     ready: Option<Result<Cells>>,
     /// No more batches will come.
     ended: bool,
-    /// Nobody will take any.
+    /// Nobody will take any more batches.
     dropped: bool,
     waker: Option<Waker>,
 }
@@ -45,7 +45,7 @@ impl Exchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch out and waits until it is taken; `false` if it never will be.
+    /// Puts a batch out and waits until it is taken; `false` if it will never be taken.
     fn put(&self, batch: Result<Cells>) -> bool {
         let mut state = self.lock();
         state.ready = Some(batch);
@@ -58,7 +58,7 @@ impl Exchange {
     }
 }
 
-/// Wakes who waits, with the state unlocked: what that runs is the executor's, which may poll at once.
+/// Wakes the waiting task after the state is unlocked: the waker runs code of the executor, which may poll at once.
 fn wake(mut state: MutexGuard<'_, State>) {
     let waker = state.waker.take();
     drop(state);
@@ -67,7 +67,7 @@ fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
-/// Says that no more batches come, even if the thread panics.
+/// Marks the end of the batches when it is dropped, even if the thread panics.
 struct End(Arc<Exchange>);
 
 impl Drop for End {
@@ -79,7 +79,7 @@ impl Drop for End {
 }
 
 impl Read {
-    /// Runs the query in a thread of its own, for callers that must not block.
+    /// Runs the query in a separate thread, for callers that must not block.
     ///
     /// ```
     /// use tdb_array::Array;
@@ -106,7 +106,7 @@ impl Read {
     /// ```
     ///
     /// # Errors
-    /// If the system starts no thread. What is wrong with the query, the stream's first item says.
+    /// The system cannot start a thread. Errors of the query itself are the stream's first item.
     pub fn stream(self) -> Result<BatchStream> {
         let exchange = Arc::<Exchange>::default();
         let (end, path) = (End(exchange.clone()), self.array.describe(""));
@@ -114,7 +114,7 @@ impl Read {
             let put = |batch| end.0.put(batch);
             match self.batches() {
                 Ok(mut batches) => {
-                    // Ends with the first batch that nobody wants.
+                    // Ends at the first batch that nobody takes.
                     let _ = batches.all(put);
                 }
                 Err(error) => {
@@ -130,7 +130,7 @@ impl Read {
 }
 
 impl BatchStream {
-    /// The next batch, or `None` after the last. After an error there are no more.
+    /// The next batch, or `None` after the last. After an error there are no more batches.
     pub async fn next(&mut self) -> Option<Result<Cells>> {
         poll_fn(|context| self.poll_next(context)).await
     }
@@ -147,7 +147,7 @@ impl BatchStream {
             return Poll::Pending;
         }
         drop(state);
-        // A panic of the thread is not the end of the cells: it goes on here.
+        // A panic of the thread must not look like the end of the cells: it is resumed here.
         if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
             resume_unwind(panic);
         }
@@ -208,12 +208,12 @@ mod tests {
         }
     }
 
-    /// Notes for each call whether the state was free.
+    /// Records for each call whether the state was unlocked.
     struct Look(Arc<Exchange>, Mutex<Vec<bool>>, Thread);
 
     impl Wake for Look {
         fn wake(self: Arc<Self>) {
-            // The test itself may hold it for a moment; who wakes would hold it for ever.
+            // The test itself may hold the lock for a moment; a waker called under the lock would hold it for ever.
             let free = (0..1000).any(|_| {
                 let free = self.0.state.try_lock().is_ok();
                 if !free {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn small(read: Read) -> Read {
-        // The least budget there is gives the most batches.
+        // The smallest possible budget gives the most batches.
         let least = match read.clone().memory("1 B".parse().unwrap()).batches().map(drop) {
             Err(Error::Query(crate::QueryError::BudgetTooSmall { least, .. })) => least,
             other => panic!("{other:?}"),

@@ -1,4 +1,5 @@
-//! Queries for callers that await them: steps that are taken until all that they read is there (`tdb_storage::storage::drive`).
+//! Asynchronous queries: steps that are repeated until everything they read has arrived
+//! (`tdb_storage::storage::drive`).
 
 use core::fmt;
 use core::future::{Future, poll_fn};
@@ -11,12 +12,12 @@ use crate::deferred::{drive, yielded};
 use crate::stream::Batches;
 use crate::{Aggregate, AggregateValue, Array, Cells, Error, Explain, Read, Result, Snapshot};
 
-/// What the cells of one batch take, unless the query says otherwise: some milliseconds of work.
+/// What the cells of one batch take by default: some milliseconds of work.
 const BATCH: MemoryBudget = MemoryBudget::from_bytes(8 << 20);
 
 impl Read {
-    /// [`Self::collect`], for callers that await it. The cells are decoded in one piece, by the spawner if there is one: of many
-    /// cells, [`Self::batches_async`] keeps nobody waiting for long.
+    /// [`Self::collect`], asynchronously. The cells are decoded in one piece, by the spawner if there is one. For
+    /// many cells use [`Self::batches_async`], which does not block other tasks for long.
     ///
     /// ```
     /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
@@ -34,7 +35,7 @@ impl Read {
         self.ask_async(|read| read.clone().collect()).await
     }
 
-    /// [`Self::explain`], for callers that await it.
+    /// [`Self::explain`], asynchronously.
     ///
     /// # Errors
     /// As [`Self::explain`].
@@ -42,7 +43,7 @@ impl Read {
         self.ask_async(|read| read.clone().explain()).await
     }
 
-    /// [`Self::aggregate`], for callers that await it.
+    /// [`Self::aggregate`], asynchronously.
     ///
     /// # Errors
     /// As [`Self::aggregate`].
@@ -57,8 +58,8 @@ impl Read {
         .await
     }
 
-    /// Runs the query batch by batch for a caller that awaits each: the cells of [`Self::batches`], in the same order. Unless
-    /// [`Self::batch_memory`] says otherwise, batches take 8 MiB while they are made, and other tasks run between them.
+    /// Runs the query batch by batch, asynchronously: the cells of [`Self::batches`], in the same order. Unless
+    /// [`Self::batch_memory`] is set, batches take 8 MiB while they are made, and other tasks run between them.
     pub fn batches_async(self) -> AsyncBatches {
         let read = if self.batch_memory.is_none() { self.batch_memory(BATCH) } else { self };
         let array = Array::from(read.array.for_task());
@@ -70,7 +71,7 @@ impl Read {
         run_async(&array, (self, ask), |array, (read, ask)| ask(&read.clone().of(array))).await
     }
 
-    /// The same query of an array.
+    /// The same query on the given array.
     fn of(self, array: &Snapshot) -> Self {
         Self { array: array.clone().into(), ..self }
     }
@@ -78,8 +79,9 @@ impl Read {
 
 /// The cells of a query, batch by batch, for a caller that awaits each. Made by [`Read::batches_async`].
 ///
-/// With the feature `async` it is a `futures_core::Stream`. After an error there are no more batches. Dropping it ends the query and
-/// gives up what was asked for; a future of [`Self::next`] can be dropped at any time, and the batch is the next one still.
+/// With the feature `async` it is a `futures_core::Stream`. After an error there are no more batches. Dropping it
+/// ends the query and cancels its requests. A future of [`Self::next`] can be dropped at any time; the next call
+/// returns the batch it would have returned.
 #[must_use = "batches are read as they are awaited"]
 pub struct AsyncBatches {
     state: State,
@@ -89,7 +91,7 @@ pub struct AsyncBatches {
 struct Query {
     read: Read,
     array: Array,
-    /// `None` before it was begun.
+    /// `None` before the query has begun.
     batches: Option<Batches>,
 }
 
@@ -107,7 +109,7 @@ impl AsyncBatches {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The next batch if it is there; otherwise the task is woken when it is worth to look again.
+    /// The next batch if it is there; otherwise the task is woken when it should poll again.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Cells>>> {
         loop {
             match core::mem::replace(&mut self.state, State::Done) {
@@ -135,7 +137,7 @@ impl AsyncBatches {
 
 impl Query {
     async fn step(self: Box<Self>) -> Result<Stepped> {
-        // Between two batches others may run.
+        // Between two batches other tasks may run.
         if self.batches.is_some() {
             yielded().await;
         }
@@ -149,7 +151,7 @@ impl Query {
         done.map_err(|error| Error::io(shared.describe(""), error))
     }
 
-    /// The next batch, as far as what it takes is there.
+    /// The next batch, or an error if something that it reads has not arrived yet.
     fn next(&mut self) -> Option<Result<Cells>> {
         let batches = match &mut self.batches {
             Some(batches) => batches,

@@ -9,15 +9,16 @@
 //! | URI | string |
 //! | window | two `u64`: first and last millisecond |
 //! | schema | string: its key |
-//! | fragments | a count (`u64`), so many strings: their folders' keys |
-//! | deletes | a count (`u64`), so many strings: their keys |
-//! | dimensions | a count (`u64`), so many dimensions |
-//! | fields | `0`: the default; `1`: a count (`u64`), so many strings |
+//! | fragments | a count (`u64`), then that many strings: the keys of their folders |
+//! | deletes | a count (`u64`), then that many strings: their keys |
+//! | dimensions | a count (`u64`), then that many dimensions |
+//! | fields | `0`: the default; `1`: a count (`u64`), then that many strings |
 //! | order | `u8`: 255 for the default, or the code of a layout |
 //! | condition | `0`: none; `1`: a condition (`tdb_cells::expression`) |
 //!
-//! A dimension is `0` where all of it is asked for, otherwise `1`, a count (`u64`) and so many ranges. A range is a byte that says
-//! which ends it has (`0` none, `1` low, `2` high, `3` both, `4` one that is both), and the bytes of these as strings.
+//! A dimension is `0` if all of it is asked for, otherwise `1`, a count (`u64`) and that many ranges. A range is a
+//! byte that says which ends follow (`0` none, `1` low, `2` high, `3` both, `4` one value that is both), and the
+//! bytes of these ends as strings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,10 +38,11 @@ use crate::{DescriptionError, QueryCondition, QueryError, Result, TimeWindow};
 
 const MAGIC: [u8; 8] = *b"tdbquery";
 const STRUCTURE_VERSION: u8 = 1;
-/// The code of an order that nobody asked for.
+/// The code for an unspecified order.
 const DEFAULT_ORDER: u8 = 255;
 
-/// A query that another process can run: as [bytes](Self::to_bytes), what was asked for, and which files of the array count.
+/// A query that another process can run. Its [bytes](Self::to_bytes) contain what was asked for, and which files of
+/// the array are used.
 ///
 /// ```
 /// use tdb_array::{Array, OpenOptions, QueryDescription};
@@ -63,9 +65,10 @@ const DEFAULT_ORDER: u8 = 255;
 /// # Ok::<(), tdb_array::Error>(())
 /// ```
 ///
-/// It says where the array is in the words of whoever described it, and in which window it was opened; the schema; the fragments
-/// and deletes that count; ranges, fields, order and condition. Ranges of labels are positions in it. It has no keys, credentials or
-/// settings of storages, no memory budgets, limits or threads: these are of who runs the query.
+/// It contains the URI of the array as the caller gave it, and the window in which the array was opened; the schema;
+/// the fragments and deletes that are used; ranges, fields, order and condition. Ranges of labels are stored as
+/// positions. It contains no keys, credentials or settings of storages, and no memory budgets, limits or threads: the
+/// process that runs the query chooses these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryDescription {
     uri: String,
@@ -78,19 +81,21 @@ pub struct QueryDescription {
 }
 
 impl Read {
-    /// Describes the query for another process. `uri` is where that finds the array: it is handed on as it is, and must hold no
-    /// secret.
+    /// Describes the query for another process. `uri` is where that process finds the array: it is passed on
+    /// unchanged, and must contain no secret.
     ///
-    /// The description names the fragments that have cells in the query's ranges, and all deletes of the window. Whoever opens it reads
-    /// these and no others, so that all parts of a query agree, whatever is written meanwhile.
+    /// The description names the fragments that have cells in the query's ranges, and all deletes of the window.
+    /// Whoever opens it reads these and no others, so that all parts of a query agree, even if more is written in the
+    /// meantime.
     ///
     /// # Errors
-    /// A field, range or condition that does not fit the array, or a condition that is nested more than 256 levels deep.
+    /// A field, range or condition that does not fit the array, or a condition that is nested more than 256 levels
+    /// deep.
     pub fn describe(&self, uri: impl Into<String>) -> Result<QueryDescription> {
         let plan = self.clone().plan()?;
         let array = &plan.array;
         let dimensions = &array.schema().domain.dimensions;
-        // What is asked for out of order cannot be searched.
+        // Sets that were asked for out of order cannot be searched.
         let sets = plan.ranges.iter().zip(dimensions).map(|(set, dimension)| set.clone().merged(dimension));
         let sorted = Plan { ranges: sets.collect(), ..plan.clone() };
         let counts = |fragment: &&Arc<Fragment>| sorted.meets(fragment);
@@ -116,10 +121,10 @@ impl Read {
 }
 
 impl QueryDescription {
-    /// Reads what [`Self::to_bytes`] wrote. Nothing of it is held against an array yet.
+    /// Reads what [`Self::to_bytes`] wrote. Nothing is checked against an array yet.
     ///
     /// # Errors
-    /// [`Error::Description`](crate::Error::Description): other bytes, another version, or bytes that are damaged.
+    /// [`Error::Description`](crate::Error::Description): not a description, another version, or damaged bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Ok(parse(bytes)?)
     }
@@ -129,9 +134,9 @@ impl QueryDescription {
     /// The window of the description replaces that of `options`. Labels are read as they are in the window.
     ///
     /// # Errors
-    /// As [`OpenOptions::open`], and [`Error::FilesGone`](crate::Error::FilesGone) if files that the query was planned with are no
-    /// longer there, because they were consolidated and then vacuumed: plan the query again. What does not fit the array, running the
-    /// query says.
+    /// As [`OpenOptions::open`], and [`Error::FilesGone`](crate::Error::FilesGone) if files that the query was
+    /// planned with no longer exist, because they were consolidated and then vacuumed: plan the query again. Fields,
+    /// ranges or a condition that do not fit the array are reported when the query is run.
     pub fn open(&self, options: OpenOptions, path: impl Into<PathBuf>) -> Result<Read> {
         self.open_storage(options, LocalStorage::new(path))
     }
@@ -144,7 +149,7 @@ impl QueryDescription {
         Ok(self.query(options.window(self.window).open_exactly(storage, &self.files)?))
     }
 
-    /// Opens the array in a storage whose answers are awaited, and returns the query.
+    /// Opens the array in an asynchronous storage, and returns the query.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -166,7 +171,7 @@ impl QueryDescription {
         }
     }
 
-    /// Where the array is, in the words of whoever described the query.
+    /// The URI of the array, as it was given to [`Read::describe`].
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.uri
@@ -178,7 +183,7 @@ impl QueryDescription {
         self.window
     }
 
-    /// The fragments that count, by the paths of their folders in the array.
+    /// The fragments that are read, by the paths of their folders in the array.
     #[must_use]
     pub fn fragments(&self) -> &[String] {
         &self.files.fragments
@@ -211,7 +216,7 @@ impl QueryDescription {
         writer.u8(self.order.map_or(DEFAULT_ORDER, Layout::code));
         writer.bool(self.condition.is_some());
         if let Some(condition) = &self.condition {
-            // Its depth was looked at when it was described or read.
+            // Its depth was checked when it was described or read.
             let _ = condition.write_to(&mut writer);
         }
         writer.into_vec()

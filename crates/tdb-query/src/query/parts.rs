@@ -7,9 +7,10 @@ use crate::Result;
 use crate::partition::{self, Ranges};
 
 impl Read {
-    /// Cuts the query into at most `most` parts of about equal cost, each a query of its own that can be collected, streamed,
-    /// explained or aggregated, in another thread or, [described](Self::describe), in another process. Together they have the
-    /// cells of the whole query, each once, with the same condition, fields, order, deletes and memory budget.
+    /// Cuts the query into at most `most` parts of about equal cost. Each is a query that can be collected, streamed,
+    /// explained or aggregated, in another thread or, [described](Self::describe), in another process. Together they
+    /// have the cells of the whole query, each once, with the same condition, fields, order, deletes and memory
+    /// budget.
     ///
     /// ```
     /// use tdb_array::{Aggregate, Array};
@@ -28,28 +29,30 @@ impl Read {
     ///
     /// # Order
     ///
-    /// Parts are boxes of the array, cut along the slowest dimension of the query's order, so all versions of a cell lie in one part.
-    /// In row- and column-major order, and in global order, the cells of all parts one after the other stand in the order of the
-    /// whole. Without an order, and on a Hilbert curve, each part has its own. (So it has where a dimension alone, or in global order
-    /// one of several, is of strings with bytes above 127, which are stored in another order than ranges have.)
+    /// Parts are boxes of the array, cut along the slowest dimension of the query's order, so all versions of a cell
+    /// are in one part. In row- and column-major order, and in global order, the cells of all parts one after the
+    /// other are in the order of the whole query. Unordered queries and queries in Hilbert order have no order across
+    /// parts. (The same holds for an array with a single dimension, or in global order with any dimension, of strings
+    /// with bytes above 127, whose stored order differs from the order of ranges.)
     ///
-    /// Ranges of dense arrays that were asked for out of order, or that overlap, are cut as they were asked for: a cell that is returned
-    /// twice may be in two parts, and aggregates of the parts then count it in both.
+    /// Ranges of dense arrays that were asked for out of order, or that overlap, are cut as they were asked for: a
+    /// cell that is returned twice may be in two parts, and aggregates of the parts then count it in both.
     ///
     /// # Cost
     ///
-    /// Costs are estimated from metadata: of a sparse array, for each tile that the query touches, the stored bytes of all fields that
-    /// the query looks at, and the bytes of its cells in the result; of a dense array the bytes of the result, and with them what
-    /// fragments store of the fields. Each tile is taken to be spread evenly over its rectangle. What conditions and deletes leave
-    /// out is not known. Cuts go between tiles if they can do so without making parts much less equal; a tile that a cut goes through
-    /// is read by both parts. Where there are fewer tiles along a dimension than parts are asked for, dense tiles are cut inside, unless
-    /// the order is global order: rows of tiles are then cut along the next dimension first.
+    /// Costs are estimated from metadata. For a sparse array: for each tile that the query touches, the stored bytes
+    /// of all fields that the query looks at, and the bytes of its cells in the result. For a dense array: the bytes
+    /// of the result, and the bytes that fragments store of the fields. Each tile is assumed to be spread evenly over
+    /// its rectangle. The cells that conditions and deletes leave out are not known. Cuts are placed between tiles if
+    /// this does not make the parts much less equal; a tile that a cut goes through is read by both parts. If there
+    /// are fewer tiles along a dimension than parts, dense tiles are cut inside, unless the order is global order:
+    /// rows of tiles are then cut along the next dimension first.
     ///
-    /// There are fewer parts where there is nothing to cut, such as many cells at one coordinate, and always at least one: the whole
-    /// query, also of 0 parts. Ranges of labels become ranges of positions.
+    /// There are fewer parts if there is nothing to cut, such as many cells at one coordinate. There is always at
+    /// least one part, the whole query, even if `most` is 0. Ranges of labels become ranges of positions.
     ///
-    /// Cells at NaN lie in no range. Where metadata tells that there are some along a dimension, it is not cut; they tell it only of
-    /// those that come first in their tiles.
+    /// No range contains cells at NaN. A dimension is not cut if metadata shows that it has such cells; metadata
+    /// shows only those that come first in their tiles.
     ///
     /// # Errors
     /// A field, range or condition that does not fit the array, or damaged metadata.
@@ -57,7 +60,7 @@ impl Read {
         let plan = self.clone().plan()?;
         let found = partition::partitions(&plan, most)?;
         if self.memory.is_some() {
-            // What was read of metadata is not kept beside a budget.
+            // Metadata that was read is not kept when there is a budget.
             plan.array.fragments().iter().for_each(|fragment| fragment.forget());
         }
         if found.is_empty() {

@@ -1,4 +1,4 @@
-//! Delete conditions: which of the selected cells are still there.
+//! Applies delete conditions to the selected cells.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, Result, Snapshot, parallel};
 
-/// For every selected cell whether no delete removed it, 0 if one did; `None` if there is nothing to ask. Cells that are 0
-/// in `wanted` already stay so. What is looked at is kept for `collected`.
+/// For every selected cell whether it survives all deletes: 0 if one removed it; `None` if there are no deletes to
+/// apply. Cells that are 0 in `wanted` stay 0. Decoded cells are kept for `collected`.
 ///
-/// Deletes act on the newest version of a cell only, so this is asked after duplicates were dropped.
+/// Deletes act on the newest version of a cell only, so this is called after duplicates were dropped.
 pub(crate) fn surviving(
     plan: &Plan,
     selections: &[TileSelection],
@@ -109,7 +109,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// The conditions of an array's deletes, a root each.
+/// The conditions of an array's deletes, one root each.
 pub fn stored_program(array: &Snapshot) -> Result<Program> {
     let conditions = array.deletes().iter().map(|delete| &delete.condition);
     Program::of_stored(conditions, array.schema(), |index, name| {
@@ -120,14 +120,14 @@ pub fn stored_program(array: &Snapshot) -> Result<Program> {
     })
 }
 
-/// Whether an array has deletes, or fragments that remember some.
+/// Whether an array has deletes, or fragments that contain delete metadata.
 pub(crate) fn applies(plan: &Plan) -> bool {
     let array = &plan.array;
     let flagged = array.fragments().iter().any(|fragment| fragment.footer().has_delete_metadata);
     flagged || !array.deletes().is_empty()
 }
 
-/// Deletes that a fragment with delete metadata already holds the result of.
+/// The names of the deletes that a fragment with delete metadata already reflects.
 pub fn processed_conditions(context: &Context, fragment: &Fragment) -> Result<Vec<String>> {
     if !fragment.footer().has_delete_metadata {
         return Ok(Vec::new());
@@ -137,7 +137,7 @@ pub fn processed_conditions(context: &Context, fragment: &Fragment) -> Result<Ve
         .map_err(|error| Error::corrupt(context.describe(fragment.metadata_key()), error))
 }
 
-/// Drops the cells that consolidation marked as deleted by the end of the window.
+/// Drops the cells that consolidation marked as deleted at or before the end of the window.
 fn drop_marked(
     plan: &Plan,
     fragment: &Fragment,
@@ -151,7 +151,7 @@ fn drop_marked(
     tiles.decode_fixed(context, selection.tile, times.as_mut_slice(), |_| true, worker)?;
     let times: &[u64] = times.values().unwrap_or_default();
     let end = plan.array.window().end;
-    // The largest timestamp means "not deleted"; a window without end must not count it as one.
+    // The largest timestamp means "not deleted"; a window without an end must not count it as a delete.
     let gone = |time: u64| time <= end && time != u64::MAX;
     for (at, slot) in keep.iter_mut().enumerate() {
         let cell =
@@ -191,7 +191,8 @@ fn apply<'d>(
     let mut columns = sources.tile(selection.fragment, selection.tile, selection.tile_cells, worker)?;
     let mut held = base.clone();
     for (index, delete) in deletes {
-        // Cells written after the delete are safe; without timestamps of their own all are as old as the fragment.
+        // Cells written after the delete are not affected; in a fragment without cell timestamps all cells are as old
+        // as the fragment.
         let times = selection.timestamps.as_ref().filter(|_| delete.time <= last);
         let safe = times.map(|times| {
             spread(&times.iter().map(|time| u8::from(*time > delete.time)).collect::<Vec<u8>>())
@@ -200,7 +201,7 @@ fn apply<'d>(
         if let Some(safe) = &safe {
             asked.iter_mut().zip(safe).for_each(|(asked, safe)| *asked &= 1 ^ safe);
         }
-        // The file holds the negation of what was to be deleted.
+        // The file contains the negation of the condition for deletion.
         sources.program.apply_within(index, &mut columns, &base, &mut asked)?;
         match &safe {
             Some(safe) => {
@@ -211,7 +212,7 @@ fn apply<'d>(
     }
     for (field, decoded) in sources.program.fields.iter().zip(columns.into_decoded()) {
         let Some(decoded) = decoded else { continue };
-        // What the condition looked at is kept already.
+        // What the condition looked at was already kept.
         if collected.has(selection, field.kind) {
             decoded.give_back(worker);
         } else {

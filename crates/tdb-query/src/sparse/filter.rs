@@ -1,10 +1,10 @@
-//! A query's condition among sparse cells: applied as early as duplicates allow.
+//! Applies a query's condition to sparse cells, as early as duplicates allow.
 //!
-//! Where no duplicates must be looked for, a tile's cells that fail are dropped before coordinates are decoded, let alone
-//! sorted. Where they must, an older version of a cell must not come back when the newest one fails. So the condition is
-//! asked of all cells first; then all cells whose coordinates are those of one that matched take part in the search for
-//! duplicates, whatever they hold, and only they. Coordinates are compared by a fingerprint: where two share one by
-//! accident, a cell more is sorted, and nothing changes.
+//! If no duplicates must be searched for, the cells of a tile that fail are dropped before coordinates are decoded or
+//! sorted. Otherwise an older version of a cell must not be returned when the newest one fails. So the condition is
+//! applied to all cells first; then all cells with the same coordinates as a matching cell take part in the search
+//! for duplicates, whatever their values, and no others do. Coordinates are compared by a fingerprint: if two share
+//! one by accident, one more cell is sorted, and the result is the same.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,33 +19,33 @@ use crate::condition::{Decoded, Sources, Verdict};
 use crate::plan::Plan;
 use crate::worker::Worker;
 
-/// Which cells [`select`] takes, beside those in the ranges.
+/// Which cells [`select`] takes, apart from the ranges.
 #[derive(Clone, Copy)]
 pub(crate) enum Filter<'a> {
     All,
     /// Those that satisfy the first condition of the program.
     Matching(&'a Sources<'a>),
-    /// Those with coordinates in the set.
+    /// Those whose coordinates are in the set.
     Among(&'a Fingerprints),
 }
 
-/// What attributes say of a tile's cells.
+/// The cells of a tile that are wanted, judged by attributes.
 pub(super) struct Judged {
-    /// A byte a cell, 0 for those that are not taken; `None` if all are.
+    /// A byte per cell, 0 for those that are not taken; `None` if all are taken.
     pub(super) wanted: Option<Vec<u8>>,
-    /// What was decoded for it.
+    /// The columns that were decoded for this.
     pub(super) looked_at: Vec<(FieldKind, Decoded)>,
 }
 
-/// Cells of a query that may be in its result: no duplicates were dropped and no deletes applied yet.
+/// Cells of a query that may be in its result, before duplicates are dropped and deletes are applied.
 pub(crate) struct Selected {
     pub(crate) selections: Vec<TileSelection>,
-    /// Where cells had to be taken that fail the condition: a byte a cell, 0 for these.
+    /// If cells that fail the condition had to be taken: a byte per cell, 0 for these.
     pub(crate) matches: Option<Vec<u8>>,
 }
 
-/// Selects the cells of a query. `coordinates` says whether their coordinates are wanted, `dedup` whether older versions
-/// of cells are still among them.
+/// Selects the cells of a query. `coordinates` says whether their coordinates are needed, `dedup` whether older
+/// versions of cells may be among them.
 pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool, keep: &Keep<'_>) -> Result<Selected> {
     let context = plan.array.context();
     let coordinates = if coordinates { Wanted::Yes } else { Wanted::No };
@@ -59,7 +59,7 @@ pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool, keep: &Keep<
     Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources), keep)?, matches: None })
 }
 
-/// Selects the cells of some tiles, among which older versions of cells may be, and what is needed to find those.
+/// Selects the cells of some tiles that may include older versions of cells, and what is needed to find those.
 pub(crate) fn selected_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
@@ -76,7 +76,7 @@ pub(crate) fn selected_in(
     if matching.is_empty() {
         return Ok(Selected { selections: matching, matches: None });
     }
-    // Bits of the set, and a number for each cell while they are set.
+    // The bits of the set, and a number for each cell while the bits are set.
     let cells: usize = matching.iter().map(TileSelection::len).sum();
     keep.charge(to_u64(cells).saturating_mul(4 + 8))?;
     let fingerprints = Fingerprints::of(&matching);
@@ -94,11 +94,11 @@ pub(crate) fn selected_in(
     Ok(Selected { selections, matches: Some(matches) })
 }
 
-/// More rectangles than this are not compared.
+/// With more rectangles than this, none are compared.
 const MOST_RECTANGLES: usize = 1 << 16;
 
-/// Leaves out the tiles that cannot have coordinates of a match, which are in the tiles `matching` (fragment and number): their
-/// rectangles lie elsewhere.
+/// Drops the tiles that cannot contain the coordinates of a match, because their rectangles are elsewhere. `matching`
+/// lists the tiles with matches (fragment and number).
 pub(crate) fn meeting(
     plan: &Plan,
     matching: &[(usize, usize)],
@@ -121,7 +121,7 @@ pub(crate) fn meeting(
     Ok(candidates.into_iter().filter(is_met).collect())
 }
 
-/// For every cell of `selections` whether it is among those of `matching`.
+/// For every cell of `selections` whether it is also in `matching`.
 fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Vec<u8> {
     let by_tile: HashMap<(usize, usize), &TileSelection> =
         matching.iter().map(|selection| ((selection.fragment, selection.tile), selection)).collect();
@@ -152,7 +152,7 @@ impl Filter<'_> {
         }
     }
 
-    /// Leaves out the tiles of which no cell can be taken.
+    /// Drops the tiles of which no cell can be taken.
     pub(crate) fn keep_candidates(&self, candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
         let Self::Matching(sources) = self else { return Ok(candidates) };
         let mut kept = Vec::with_capacity(candidates.len());
@@ -165,8 +165,7 @@ impl Filter<'_> {
         Ok(kept)
     }
 
-    /// The cells of a tile that are taken as far as the condition says. `again` says that coordinates of all of them will be
-    /// looked at.
+    /// The cells of a tile that the condition allows. `again` says that coordinates of all of them will be looked at.
     pub(super) fn wanted(
         &self,
         (fragment, tile, cells): (usize, usize, usize),
@@ -191,13 +190,13 @@ impl Filter<'_> {
     }
 }
 
-/// A set of coordinates, of which membership is sometimes affirmed by mistake.
+/// A set of coordinates. A membership test may return false positives.
 pub(crate) struct Fingerprints {
     bits: Vec<u64>,
     mask: u64,
 }
 
-/// Bits of the set for each member: with two probes, about 1 in 64 others is taken for one.
+/// Bits of the set for each member: with two probes, about 1 in 64 non-members is a false positive.
 const BITS_EACH: usize = 16;
 
 impl Fingerprints {
@@ -241,8 +240,8 @@ fn word_of(bit: u64) -> usize {
     usize::try_from(bit / 64).unwrap_or(usize::MAX)
 }
 
-/// A fingerprint of each cell's coordinates, as bits: what counts as equal when duplicates are looked for. Columns are
-/// values back to back, and for strings one more offset than cells.
+/// A fingerprint of each cell's coordinates. Coordinates that are equal in the search for duplicates have equal
+/// fingerprints. Columns are values back to back, and for strings also offsets, one more than cells.
 fn prints<'c>(columns: impl Iterator<Item = (&'c [u8], Option<&'c [u64]>)>, cells: usize) -> Vec<u64> {
     let mut prints = vec![FACTOR; cells];
     for (values, offsets) in columns {
@@ -268,7 +267,7 @@ fn prints<'c>(columns: impl Iterator<Item = (&'c [u8], Option<&'c [u64]>)>, cell
     prints
 }
 
-/// An odd number without pattern: the golden ratio's bits.
+/// An odd number without a pattern: the bits of the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 const fn mix(print: u64, word: u64) -> u64 {
@@ -286,7 +285,8 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Narrows selections to the cells of which `keep` is not 0, and what is kept of them; selections without any are dropped.
+/// Reduces selections, and what was kept of them, to the cells whose `keep` is not 0; selections without cells are
+/// dropped.
 pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_>) -> Vec<TileSelection> {
     let mut start = 0usize;
     let mut narrowed = Vec::with_capacity(selections.len());
@@ -305,7 +305,7 @@ pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_
             Some(cells) => numbers.iter().filter_map(|at| cells.get(index_of(*at)).copied()).collect(),
             None => numbers,
         };
-        // Coordinates and timestamps no longer belong to the cells.
+        // Coordinates and timestamps no longer match the cells.
         selection.coordinates = Vec::new();
         selection.timestamps = None;
         selection.cells = Some(cells);

@@ -1,8 +1,9 @@
-//! Decoded cells that are needed again: kept from the step that finds them to the one that collects them, while memory lasts.
+//! Keeps decoded cells that are needed again, from the step that finds them to the one that collects them, while
+//! memory lasts.
 //!
-//! A field that a range or a condition looks at and that is returned is decoded once: selecting keeps the cells it selects of a
-//! tile, and gathering takes them. What is kept counts to the memory of the read, and makes way where that is needed for what
-//! cannot be done without. What made way, or had no room at all, is decoded again.
+//! A field that a range or a condition looks at and that is also returned is decoded once: selecting keeps the
+//! selected cells of a tile, and gathering takes them. What is kept counts toward the memory of the read, and is
+//! dropped when memory is needed for something indispensable. What was dropped, or never fitted, is decoded again.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,45 +20,45 @@ use crate::plan::Plan;
 use crate::share::Share;
 use crate::worker::Worker;
 
-/// Of a read without a memory budget no more than this is kept.
+/// A read without a memory budget keeps at most this much.
 pub(crate) const MOST: u64 = 256 << 20;
-/// What keeping a piece takes beside its bytes.
+/// Overhead of keeping a piece, in addition to its bytes.
 pub(crate) const PIECE: u64 = 192;
 
-/// What is kept: of which fragment, which tile of it, and what of that.
+/// The fragment, the tile, and the part of the tile that is kept.
 pub(crate) type Place = (usize, usize, Part);
 
 /// What is kept of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// A field of the cells that are selected.
+    /// A field of the selected cells.
     Selected(FieldKind),
-    /// A field of all cells, for a second look at them.
+    /// A field of all cells, to be looked at again.
     Whole(FieldKind),
-    /// When each cell was written, for a second look.
+    /// When each cell was written, to be looked at again.
     Timestamps,
 }
 
 /// Cells of one field of one tile.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// How many.
+    /// The number of cells.
     pub(crate) cells: usize,
     pub(crate) values: Buffer,
     /// For var-length fields, one more offset than cells.
     pub(crate) offsets: Option<Vec<u64>>,
-    /// For nullable fields, a byte a cell.
+    /// For nullable fields, a byte per cell.
     pub(crate) validity: Option<Vec<u8>>,
 }
 
-/// What is kept of a read's fields.
+/// The pieces that are kept of a read's fields.
 #[derive(Debug)]
 pub(crate) struct Keep<'p> {
     share: &'p Share,
     /// The fields that are collected in the end.
     fields: &'p [FieldKind],
     held: Mutex<Held>,
-    /// Told when a piece that was counted is there.
+    /// Notified when a piece that was counted has been made.
     made: Condvar,
 }
 
@@ -69,7 +70,7 @@ struct Held {
     being_made: usize,
 }
 
-/// A piece that is counted and being made. It is not any more when this is dropped, whatever became of it.
+/// A piece that was counted and is being made. Dropping this ends that state, whatever the outcome.
 struct Making<'k>(&'k Keep<'k>);
 
 impl Drop for Making<'_> {
@@ -91,13 +92,13 @@ impl<'p> Keep<'p> {
         Self { share: &plan.share, fields: &plan.scanned, held: Mutex::default(), made: Condvar::new() }
     }
 
-    /// For a look at coordinates after which nothing is collected.
+    /// For looking at coordinates only: nothing is collected afterwards.
     pub(crate) fn nothing(plan: &'p Plan) -> Self {
         Self { share: &plan.share, fields: &[], held: Mutex::default(), made: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
-        // No code that can panic runs while it is locked.
+        // No code that can panic runs under the lock.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,18 +107,18 @@ impl<'p> Keep<'p> {
         self.fields.contains(&field)
     }
 
-    /// Counts memory that is about to be taken. What is kept makes way for it.
+    /// Counts memory that is about to be taken. Kept pieces are dropped to make room for it.
     pub(crate) fn charge(&self, bytes: u64) -> Result<()> {
         Ok(self.share.charge_freeing(bytes, |missing| self.free(missing))?)
     }
 
-    /// Counts what so many selected cells are going to take. What is kept makes way for it.
+    /// Counts the memory that this many selected cells will take. Kept pieces are dropped to make room for it.
     pub(crate) fn admit(&self, cells: u64) -> Result<()> {
         Ok(self.share.admit(cells, |missing| self.free(missing))?)
     }
 
-    /// Drops so many bytes of what is kept, last tiles first, if there are as many: whether it dropped any. What another thread
-    /// is about to keep is waited for.
+    /// Drops at least this many bytes of kept pieces, the last tiles first, if there are enough of them; returns
+    /// whether it dropped any. It waits for pieces that other threads are making.
     fn free(&self, bytes: u64) -> bool {
         let mut held = self.lock();
         while held.pieces.is_empty() && held.being_made > 0 {
@@ -129,12 +130,12 @@ impl<'p> Keep<'p> {
             freed = freed.saturating_add(piece.held());
         }
         held.bytes = held.bytes.saturating_sub(freed);
-        // While it is locked: nobody may find neither the pieces nor their memory.
+        // Under the lock: no other thread may see a state in which the pieces are gone but their memory is not free.
         self.share.release(freed);
         freed > 0
     }
 
-    /// Keeps a piece of so many bytes, if they fit: only then it is made.
+    /// Keeps a piece of this many bytes, if it fits: the piece is made only then.
     pub(crate) fn put(&self, place: Place, bytes: u64, piece: impl FnOnce() -> Piece) {
         if !self.reserve(bytes) {
             return;
@@ -169,7 +170,7 @@ impl<'p> Keep<'p> {
     /// The selected cells of a tile's field, if they are kept.
     pub(crate) fn take_selected(&self, selection: &TileSelection, field: FieldKind) -> Option<Piece> {
         let place = (selection.fragment, selection.tile, Part::Selected(field));
-        // Where cells were dropped since, those that are kept are others.
+        // If cells were dropped since, the kept piece has other cells.
         self.take(&place).filter(|piece| piece.cells == selection.len())
     }
 
@@ -184,8 +185,8 @@ impl<'p> Keep<'p> {
         self.lock().pieces.keys().any(|(_, _, part)| *part == Part::Selected(field))
     }
 
-    /// Keeps the selected cells of a decoded tile, `None` for all: if they are wanted, and fit. The memory of what is not kept
-    /// goes back to the worker.
+    /// Keeps the selected cells of a decoded tile (`None` for all), if they are wanted and fit. The memory of a tile
+    /// that is not kept goes back to the worker.
     pub(crate) fn put_selected(
         &self,
         (fragment, tile): (usize, usize),
@@ -209,7 +210,7 @@ impl<'p> Keep<'p> {
         }
     }
 
-    /// Makes pieces fit a selection of which only these cells stay: `numbers` among those that are selected.
+    /// Reduces the pieces of a selection to the cells that stay: `numbers` counts among the selected cells.
     pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) {
         for field in self.fields {
             let Some(piece) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
@@ -222,8 +223,8 @@ impl<'p> Keep<'p> {
         }
     }
 
-    /// Makes pieces fit selections that take more cells of the same tiles than those they were kept for. Of the cells that come
-    /// in, which are 0 in `matches` (a byte a cell of all selections), nobody is going to look at the values.
+    /// Extends pieces to selections that take more cells of the same tiles than when they were kept. `matches` has a
+    /// byte per cell of all selections; it is 0 for the added cells, whose values nobody looks at.
     pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) {
         let mut start = 0usize;
         for selection in selections {
@@ -245,20 +246,20 @@ impl Piece {
         Self { cells: 0, values: Buffer::new(), offsets: None, validity: None }
     }
 
-    /// Bytes it holds, about.
+    /// Approximate bytes that it takes.
     pub(crate) fn held(&self) -> u64 {
         let offsets = self.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
         let validity = self.validity.as_ref().map_or(0, Vec::len);
         PIECE.saturating_add(to_u64(self.values.len().saturating_add(offsets).saturating_add(validity)))
     }
 
-    /// Its cells, as those who look at columns see them.
+    /// Its cells, as a column view.
     pub(crate) fn view(&self) -> ColumnView<'_> {
         let (offsets, validity) = (self.offsets.as_deref(), self.validity.as_deref());
         ColumnView { values: self.values.as_slice(), offsets, validity, present: None }
     }
 
-    /// Its cells at the places of the ones in `flags`; what is at the other places does not matter.
+    /// Moves its cells to the places of the ones in `flags`; the values at the other places do not matter.
     fn widened(self, flags: &[u8]) -> Self {
         let places = || flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(at, _)| at);
         let validity = self.validity.map(|narrow| {
@@ -269,7 +270,7 @@ impl Piece {
             wide
         });
         let (values, offsets) = match self.offsets {
-            // Cells without values come in.
+            // The added cells have no values.
             Some(narrow) => {
                 let mut next = narrow.iter().copied();
                 let first = next.next().unwrap_or(0);
@@ -299,7 +300,7 @@ impl Piece {
 }
 
 impl Decoded {
-    /// What a piece of some of its cells takes, `None` for all.
+    /// The bytes that a piece of some of its cells takes; `None` for all.
     pub(super) fn held_by(&self, cells: Option<&[u32]>) -> u64 {
         let count = cells.map_or(self.cells, <[u32]>::len);
         let values = cells.map_or(self.values.len(), |cells| self.bytes_of(cells));

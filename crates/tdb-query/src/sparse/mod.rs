@@ -1,19 +1,19 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 //!
-//! 1. *Select* (`select`). The R-tree names the tiles that touch the ranges; without ranges it is not needed. A tile
-//!    whose rectangle lies inside the ranges is taken whole, and its coordinates are decoded only if an order needs
-//!    them. In other tiles each cell is compared with the ranges, and with its own timestamp where a fragment reaches
-//!    out of the time window. A condition drops cells as early as duplicates allow (`filter`), and deletes drop them
-//!    after the search for duplicates (`deletes`).
-//! 2. *Order* (`tdb_cells::order`). This step is skipped where cells are in order already: one fragment without cell
+//! 1. *Select* (`select`). The R-tree returns the tiles that overlap the ranges; without ranges it is not needed. A
+//!    tile whose rectangle is inside the ranges is taken whole, and its coordinates are decoded only if an order
+//!    needs them. In other tiles each cell is compared with the ranges, and, if a fragment extends beyond the time
+//!    window, with its own timestamp. A condition drops cells as early as duplicates allow (`filter`), and deletes
+//!    drop them after the search for duplicates (`deletes`).
+//! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one fragment without cell
 //!    timestamps read in global order, or any unordered read that has no duplicates to look for. Of equal coordinates
 //!    the one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An unordered read
-//!    only asks which cells are replaced.
+//!    only needs to know which cells are replaced.
 //! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by tile into a staging
 //!    column; chunks without a wanted cell are skipped. Without ranges and without a memory budget, coordinates are
 //!    staged first and ordered where they are. If step 2 changed the order, the column is permuted, in parallel bands
-//!    of the output and runs as blocks, into the memory of a column that is no longer needed, if there is one. Where
-//!    cells only lose neighbours, they close up in place.
+//!    of the output and runs as blocks, into the memory of a column that is no longer needed, if there is one. If
+//!    cells are only dropped, the others close the gaps in place.
 
 pub mod deletes;
 pub(crate) mod filter;
@@ -49,8 +49,8 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let context = array.context();
     let schema = array.schema();
     let Sorting { sorts, dedup } = Sorting::of(plan);
-    // Coordinates of whole tiles are decoded where their columns will be; the sorter looks at them there. Under a budget
-    // all is done tile by tile, and so it is where a condition leaves few cells.
+    // Coordinates of whole tiles are decoded directly into their columns; the sorter looks at them there. With a
+    // budget, everything is done tile by tile, and also with a condition, which may leave few cells.
     let limited = plan.share.window.is_some() || plan.share.room.is_some() || plan.condition.is_some();
     let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
     let keep = Keep::columns(plan);
@@ -69,7 +69,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         (true, true) => {
             Some(permutation(context.threads, schema, batches(), CellOrder::of(plan.order, schema), dedup)?)
         }
-        // What stays may stand as it is stored.
+        // The cells that stay may keep their stored order.
         (true, false) => without(cells, &replaced(context.threads, schema, batches())?),
     };
     let order = match surviving(plan, &selections, matches, &keep)? {
@@ -84,7 +84,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         }
         None => order,
     };
-    // An order that changes nothing need not be applied.
+    // An order that changes nothing is not applied.
     let order = order.filter(|order: &Vec<u32>| {
         order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
     });
@@ -106,18 +106,18 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     Ok(Cells { len, shape: None, order: plan.order, columns })
 }
 
-/// The places of the selected cells in the result.
+/// The positions of the selected cells in the result.
 #[derive(Clone, Copy)]
 struct Arranged<'o> {
-    /// The number of each cell of the result; `None` if all stay as they are.
+    /// The number of each cell of the result; `None` if all cells keep their position.
     order: Option<&'o [u32]>,
-    /// Whether they may come in another order than they are stored in.
+    /// Whether they may be in another order than their stored order.
     ordered: bool,
-    /// How many were selected.
+    /// The number of selected cells.
     cells: usize,
 }
 
-/// The columns of the result. `coordinates` are those that are staged already.
+/// Makes the columns of the result. `coordinates` are those that are staged already.
 fn collect(
     plan: &Plan,
     selections: &[TileSelection],
@@ -127,7 +127,8 @@ fn collect(
     spare: &mut Spare,
 ) -> Result<Vec<Column>> {
     let schema = plan.array.schema();
-    // Memory that is touched already: columns in stored order that are done with, and coordinates that nobody asked for.
+    // Memory that can be reused: columns in stored order that are no longer needed, and coordinates that were not
+    // asked for.
     let mut coordinates: Vec<Option<Column>> = coordinates.into_iter().map(Some).collect();
     for (dimension, column) in coordinates.iter_mut().enumerate() {
         if !plan.fields.contains(&FieldKind::Dimension(dimension)) {
@@ -136,7 +137,7 @@ fn collect(
     }
     let fields: Vec<_> = plan.fields.iter().filter_map(|kind| schema.field_of(*kind)).collect();
     let mut columns: Vec<Option<Column>> = fields.iter().map(|_| None).collect();
-    // Fields of which cells are kept come first: what is kept goes, and the others take its memory.
+    // Fields with kept cells come first: this frees kept memory, which the others can use.
     let mut places: Vec<usize> = (0..fields.len()).collect();
     places.sort_by_key(|at| !fields.get(*at).is_some_and(|field| keep.has_any(field.kind)));
     for at in places {
@@ -153,7 +154,7 @@ fn collect(
             }
         };
         *slot = Some(match order {
-            // Cells that stay in stored order only close up.
+            // Cells in their stored order only have to close the gaps.
             Some(order) if !ordered && column.offsets().is_none() => kept(column, order),
             Some(order) => reorder(plan, column, order, spare)?,
             None => column,
@@ -192,10 +193,10 @@ fn timestamps(selections: &[TileSelection], cells: usize) -> Column {
     Column { name: TIMESTAMPS.to_owned(), datatype, cell_val_num, data, offsets: None, validity: None }
 }
 
-/// What must be done about order.
+/// The sorting steps that a query needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sorting {
-    /// Whether cells must be looked at in another order than they are stored in.
+    /// Whether cells must be put in another order than their stored order.
     pub(crate) sorts: bool,
     /// Whether cells may be replaced by newer ones.
     pub(crate) dedup: bool,
@@ -205,14 +206,14 @@ impl Sorting {
     pub(crate) fn of(plan: &Plan) -> Self {
         let fragments = plan.array.fragments();
         let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
-        // Within one fragment without timestamps cells are in global order and, where duplicates are not allowed,
+        // Within one fragment without timestamps, cells are in global order and, if duplicates are not allowed,
         // unique.
         let one = fragments.len() <= 1 && !timed;
         let dedup = !plan.array.schema().allows_duplicates && !one;
         let sorts = match plan.order {
             Layout::RowMajor | Layout::ColMajor => true,
             Layout::GlobalOrder => !one,
-            // Unordered cells come in storage order, unless duplicates must be found.
+            // Unordered cells keep their stored order, unless duplicates must be found.
             _ => dedup,
         };
         Self { sorts, dedup }

@@ -1,10 +1,10 @@
-//! Some cells out of a tile's.
+//! Copies some cells of a tile.
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
 use crate::buffers::index_of;
 
-/// A buffer that is going to be kept: not much more memory than it has bytes, whatever it was used for before.
+/// Reallocates a buffer that is going to be kept, so that it takes not much more memory than it has bytes.
 pub(super) fn fitted(buffer: Buffer) -> Buffer {
     if buffer.capacity() / 5 > buffer.len() / 4 { buffer.as_slice().into() } else { buffer }
 }
@@ -12,7 +12,7 @@ pub(super) fn fitted(buffer: Buffer) -> Buffer {
 /// The numbers of the cells that are marked.
 pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
     let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
-    // Wanted cells mostly lie together, and so do the others.
+    // Wanted cells are mostly next to each other, and so are the others.
     for (block, first) in wanted.chunks(8).zip((0u32..).step_by(8)) {
         match block {
             [0, 0, 0, 0, 0, 0, 0, 0] => {}
@@ -26,7 +26,7 @@ pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
     numbers
 }
 
-/// Copies cells of `size` bytes into `out`, out of values that begin at byte `base` of their tile, a whole number of cells.
+/// Copies cells of `size` bytes into `out`. `values` begins at byte `base` of the tile, which is the start of a cell.
 pub(super) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
     let first = base.checked_div(size).unwrap_or(0);
     match size {
@@ -64,7 +64,7 @@ pub(super) fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
     }
 }
 
-/// Hands out the wanted cells of a var-length tile and their lengths.
+/// Returns the wanted cells of a var-length tile and their lengths.
 pub(super) fn copy_var_cells<'t>(
     (bytes, offsets): (&'t [u8], &[u64]),
     cells: &[u32],

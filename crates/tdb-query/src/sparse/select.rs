@@ -23,7 +23,7 @@ use crate::{Error, Result, TimeWindow, parallel};
 /// The cells of one data tile that a query wants.
 #[derive(Debug)]
 pub(crate) struct TileSelection {
-    /// Which of the plan's fragments.
+    /// Index of the fragment in the plan's array.
     pub(crate) fragment: usize,
     pub(crate) tile: usize,
     /// Cells in the whole tile.
@@ -32,15 +32,16 @@ pub(crate) struct TileSelection {
     pub(crate) cells: Option<Vec<u32>>,
     /// Coordinates of the wanted cells, by dimension; empty unless they were asked for.
     pub(crate) coordinates: Vec<Coordinates>,
-    /// When each wanted cell was written, for fragments that know.
+    /// When each wanted cell was written, for fragments with cell timestamps.
     pub(crate) timestamps: Option<Vec<u64>>,
-    /// The fragment's first timestamp: when its cells were written, if it does not know better.
+    /// The fragment's first timestamp: when its cells were written, if there are no cell timestamps.
     pub(crate) written: u64,
-    /// Whether none of them is in the result: they are here because they may replace others.
+    /// Whether none of them is in the result: they are only here because they may replace others.
     pub(crate) only_replaces: bool,
 }
 
-/// Coordinates of some cells in one dimension: values back to back, and for strings one more offset than cells.
+/// Coordinates of some cells in one dimension: values back to back, and for strings also offsets, one more than
+/// cells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinates {
     pub(crate) values: Buffer,
@@ -53,7 +54,7 @@ impl TileSelection {
         self.cells.as_ref().map_or(self.tile_cells, Vec::len)
     }
 
-    /// Bytes it holds, about.
+    /// Approximate bytes that it takes.
     fn held(&self) -> u64 {
         let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));
         let times = self.timestamps.as_ref().map_or(0, |times| times.len().saturating_mul(8));
@@ -71,16 +72,16 @@ pub(crate) struct Candidate {
     pub(crate) fragment: usize,
     pub(crate) tile: usize,
     pub(crate) tile_cells: usize,
-    /// Whether all its cells are in the ranges and in the window, so that coordinates need not be looked at.
+    /// Whether all its cells are in the ranges and in the window, so that their coordinates need not be looked at.
     pub(crate) whole: bool,
 }
 
-/// Whether coordinates of selected cells are wanted.
+/// Whether coordinates of selected cells are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     No,
     Yes,
-    /// Yes, and those of all cells of the same tiles will be looked at again.
+    /// Yes, and the coordinates of all cells in the same tiles will be looked at again.
     Again,
 }
 
@@ -108,7 +109,7 @@ pub(crate) fn select(
     select_in(plan, all_candidates(plan, filter)?, coordinates, filter, keep)
 }
 
-/// The tiles that may hold wanted cells, by metadata alone: fragments oldest first, tiles in file order.
+/// The tiles that may contain wanted cells, by metadata alone: fragments oldest first, tiles in file order.
 pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let fragments: Vec<usize> = (0..plan.array.fragments().len()).collect();
     let found = parallel::filter_map(plan.array.context().threads, &fragments, |index| {
@@ -118,7 +119,7 @@ pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Cand
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Those of one fragment.
+/// The tiles of one fragment that may contain wanted cells.
 pub(crate) fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let Some(fragment) = plan.array.fragments().get(index) else { return Ok(Vec::new()) };
     if !plan.meets(fragment) || !filter.takes_fragment(index)? {
@@ -140,7 +141,7 @@ pub(crate) fn select_in(
     let _clock = context.counters.time(Stage::Select);
     let window = array.window();
     let dimensions = &array.schema().domain.dimensions;
-    // Whether a fragment's coordinates are looked at, for those that have tiles to look at.
+    // Whether a fragment's coordinates are looked at; only for fragments with tiles.
     let mut looks: Vec<Option<bool>> = vec![None; array.fragments().len()];
     for candidate in &candidates {
         if let Some(looks) = looks.get_mut(candidate.fragment) {
@@ -178,12 +179,12 @@ pub(crate) fn select_in(
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
 }
 
-/// Whether cells of a fragment must be compared with the window one by one.
+/// Whether cells of a fragment must be compared with the time window one by one.
 pub(crate) fn filters_time(plan: &Plan, fragment: &Fragment) -> bool {
     fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
 }
 
-/// The tiles of a fragment that may hold cells of the query, in file order.
+/// The tiles of a fragment that may contain cells of the query, in file order.
 pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
     let context = plan.array.context();
     if fragment.is_dense() {
@@ -195,13 +196,13 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
     if !plan.share.has_fragment(index) {
         return Ok(candidates);
     }
-    // What a window takes of a tile only its coordinates can tell.
+    // Only the coordinates show which cells of a tile are in a window of keys.
     let looks = filters_time(plan, fragment) || plan.share.window.is_some();
     let dimensions = &plan.array.schema().domain.dimensions;
     let unbounded = plan.ranges.iter().all(RangeSet::is_all);
     if unbounded {
         let tiles = fragment.footer().sparse_tile_num;
-        // The list of offsets bounds the count by real bytes before anything is pushed.
+        // The list of offsets limits the count by real bytes before anything is pushed.
         let most = FieldTiles::open(context, fragment, FieldKind::Dimension(0))?.tile_count();
         let tiles = to_usize(tiles).filter(|tiles| *tiles <= most).ok_or_else(|| {
             let detail = format!("{tiles} tiles, but only {most} offsets");
@@ -230,13 +231,13 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
     Ok(candidates)
 }
 
-/// Whether a box, one interval a dimension, lies in the ranges.
+/// Whether a box (one interval per dimension) is inside the ranges.
 pub(crate) fn lies_inside<'r>(plan: &Plan, intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>) -> bool {
     let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
     intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
 }
 
-/// The tiles of a fragment whose rectangle has something in common with `mbr`.
+/// The tiles of a fragment whose rectangle overlaps `mbr`.
 pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
     let dimensions = &plan.array.schema().domain.dimensions;
     let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
@@ -246,7 +247,7 @@ pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> 
         let compare = |a: &[u8], b: &[u8]| Range::compare(d.datatype, a, b);
         compare(low, own_high).is_le() && compare(own_low, high).is_le()
     };
-    // A fragment elsewhere need not even have its tree read.
+    // If the fragment is elsewhere, not even its tree is read.
     let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
     if !domain.into_iter().all(|(dimension, range)| overlaps(dimension, &range.low, &range.high)) {
         return Ok(Vec::new());
@@ -290,7 +291,7 @@ impl Selector<'_> {
     ) -> Result<Option<TileSelection>> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
-        // The condition comes first: where no cell satisfies it, coordinates are not even read.
+        // The condition comes first: if no cell satisfies it, coordinates are not even read.
         let again = self.coordinates == Wanted::Again;
         let Judged { wanted: filtered, mut looked_at } =
             self.filter.wanted((fragment, tile, tile_cells), again, worker)?;
@@ -355,8 +356,8 @@ impl Selector<'_> {
         }))
     }
 
-    /// Decodes a dimension of a tile, unless it is kept since a first look. Chunks without a cell that is still wanted are
-    /// left out.
+    /// Decodes a dimension of a tile, unless it was kept when it was first looked at. Chunks without a wanted cell
+    /// are left out.
     fn decode(
         &self,
         (fragment, tile, kind): (usize, usize, FieldKind),
@@ -378,7 +379,7 @@ impl Selector<'_> {
         }
         let size = field.cell_size();
         let mut values = worker.room(context.tile_len(cells, size)?)?;
-        // Cells that a condition or the dimensions before rule out are not looked at again.
+        // Cells that a condition or the previous dimensions rule out are not looked at again.
         let any = |bytes: core::ops::Range<usize>| {
             let cells = bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
             let wanted = wanted.filter(|_| self.coordinates != Wanted::Again);
@@ -397,7 +398,7 @@ impl Selector<'_> {
         worker: &mut Worker,
     ) -> Result<Option<Vec<u64>>> {
         let again = self.coordinates == Wanted::Again;
-        // At a first look the window alone asks for them.
+        // The first time, only the time window needs them.
         let Some(field) = source.timestamps.as_ref().filter(|_| !again || source.filter_time) else {
             return Ok(None);
         };
@@ -420,7 +421,7 @@ impl Selector<'_> {
         Ok(Some(timestamps))
     }
 
-    /// Clears `wanted` for cells that are wanted by neither the filter, nor the time window, nor the window of keys.
+    /// Clears `wanted` for cells that the filter, the time window or the window of keys excludes.
     fn judge(&self, source: &Source, decoded: &[Decoded], timestamps: Option<&[u64]>, wanted: &mut [u8]) {
         if let Filter::Among(fingerprints) = self.filter {
             let views = decoded.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref()));
@@ -436,7 +437,7 @@ impl Selector<'_> {
         }
     }
 
-    /// The coordinates of the selected cells, `None` for all, if they are asked for. What is returned later is kept.
+    /// The coordinates of the selected cells (`None` for all), if they are needed. Fields of the result are kept.
     fn take(
         &self,
         (fragment, tile): (usize, usize),

@@ -1,4 +1,4 @@
-//! Columns of selected cells: decoded tile by tile, or taken from what is kept, and put in order.
+//! Makes columns of selected cells: decoded tile by tile, or taken from what was kept, and put in order.
 
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
@@ -15,14 +15,14 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Column, QueryError, Result, parallel};
 
-/// Buffers whose memory may be used again.
+/// Buffers whose memory can be reused.
 #[derive(Default)]
 pub(super) struct Spare(pub(super) Vec<Buffer>);
 
 impl Spare {
-    /// A buffer of `len` bytes, with whatever bytes happen to be there.
+    /// A buffer of `len` bytes with arbitrary contents.
     fn take(&mut self, len: usize) -> Result<Buffer> {
-        // A little larger is fine; what is much larger would only hold memory back.
+        // A little too large is fine; a much larger buffer would only waste memory.
         let fits = |buffer: &Buffer| (len..=len.saturating_add(len / 4)).contains(&buffer.capacity());
         let Some(at) = self.0.iter().position(fits) else { return zeroed(len) };
         let mut buffer = self.0.swap_remove(at);
@@ -31,7 +31,7 @@ impl Spare {
     }
 }
 
-/// The coordinates of the selected cells, a column a dimension.
+/// The coordinates of the selected cells, one column per dimension.
 pub(super) fn stage_coordinates(
     plan: &Plan,
     selections: &[TileSelection],
@@ -40,7 +40,7 @@ pub(super) fn stage_coordinates(
     let schema = plan.array.schema();
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
     let fields = dimensions.filter_map(|kind| schema.field_of(kind));
-    // Nothing was kept of tiles that nobody has looked at.
+    // Nothing was kept of tiles that were not looked at.
     let keep = Keep::nothing(plan);
     let stage = |field: tdb_schema::Field<'_>| {
         let spec = ColumnSpec::new(schema, &field);
@@ -55,11 +55,11 @@ struct Stage<'s> {
     keep: &'s Keep<'s>,
     kind: FieldKind,
     spec: &'s ColumnSpec,
-    /// The field in the fragments that have a part in it and have the field, by their number.
+    /// The field's tiles in the fragments that have selected cells and the field, by fragment number.
     tiles: Vec<(usize, FieldTiles)>,
 }
 
-/// A column of the selected cells, in the order of the selections, in spare memory where there is some.
+/// A column of the selected cells, in the order of the selections, in spare memory if there is any.
 pub(super) fn stage(
     plan: &Plan,
     selections: &[TileSelection],
@@ -72,13 +72,13 @@ pub(super) fn stage(
     let mut used: Vec<usize> = selections.iter().map(|selection| selection.fragment).collect();
     used.sort_unstable();
     used.dedup();
-    // Only of those that have a part in it: there may be thousands that have none.
+    // Only fragments with selected cells: there may be thousands without.
     let tiles = parallel::filter_map(context.threads, &used, |index| {
         let Some(fragment) = plan.array.fragments().get(*index) else { return Ok(None) };
         Ok(FieldTiles::of_column(context, fragment, &spec, kind)?.map(|tiles| (*index, tiles)))
     })?;
     let stage = Stage { context, keep, kind, spec: &spec, tiles };
-    // What the selections promise is only what the fragments claim: ask for the memory before taking it.
+    // The number of selected cells is only what the fragments claim: test the allocation before relying on it.
     zeroed(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
     let lengths = || selections.iter().map(TileSelection::len);
@@ -93,7 +93,7 @@ pub(super) fn stage(
         let values =
             parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
                 let values = stage.values(selection, slot, valid, worker)?;
-                // Held as pieces, and once more joined or in order.
+                // Held twice: as pieces, and joined or in order.
                 keep.charge(to_u64(values.len()).saturating_mul(2))?;
                 Ok(values)
             })?;
@@ -158,7 +158,7 @@ impl Stage<'_> {
         valid: Option<&mut [u8]>,
         worker: &mut Worker,
     ) -> Result<Buffer> {
-        // Its cells are going to be left out, whatever they hold.
+        // Its cells will be dropped, whatever their values.
         if selection.only_replaces {
             return Ok(Buffer::new());
         }
@@ -176,7 +176,7 @@ impl Stage<'_> {
             offsets.windows(2).map(length).for_each(push);
             return Ok(values);
         }
-        // Coordinates that ordering needed are at hand.
+        // Coordinates that were decoded for the order are still available.
         if let FieldKind::Dimension(dimension) = self.kind
             && let Some(own) = selection.coordinates.get(dimension)
             && let Some(offsets) = &own.offsets
@@ -193,7 +193,7 @@ impl Stage<'_> {
         let mut decoded = core::mem::take(&mut worker.strings);
         tiles.decode_var(self.context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
         let Some(cells) = &selection.cells else {
-            // All cells of a tile keep the tile's own buffer.
+            // If all cells of a tile are wanted, the tile's buffer is used as it is.
             decoded.lengths().for_each(push);
             return Ok(decoded.values);
         };
@@ -213,7 +213,7 @@ impl Stage<'_> {
         valid: Option<&mut [u8]>,
         worker: &mut Worker,
     ) -> Result<()> {
-        // Its cells are going to be left out, whatever they hold.
+        // Its cells will be dropped, whatever their values.
         if selection.only_replaces {
             return Ok(());
         }
@@ -223,7 +223,7 @@ impl Stage<'_> {
             slot.copy_from_slice(piece.values.as_slice());
             return Ok(());
         }
-        // Coordinates that ordering needed are at hand.
+        // Coordinates that were decoded for the order are still available.
         if let FieldKind::Dimension(dimension) = self.kind
             && let Some(own) = selection.coordinates.get(dimension)
             && own.values.len() == slot.len()
@@ -268,7 +268,7 @@ pub(super) fn kept(mut column: Column, order: &[u32]) -> Column {
     column
 }
 
-/// The column in another order; the memory it had becomes spare.
+/// The column in another order; its old memory becomes spare.
 pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
     let context = plan.array.context();
     let validity = match column.validity() {

@@ -1,4 +1,4 @@
-//! Selected cells as the sorter looks at them.
+//! Selected cells in the form that the sorter needs.
 
 use tdb_schema::Dimension;
 
@@ -12,7 +12,7 @@ impl Coordinates {
     }
 }
 
-/// The cells of selections that hold their coordinates themselves.
+/// The cells of selections that contain their coordinates.
 pub(crate) fn own(selections: &[TileSelection]) -> Vec<CellBatch<'_>> {
     let coordinates = |selection| -> Vec<_> {
         let selection: &TileSelection = selection;
@@ -21,7 +21,7 @@ pub(crate) fn own(selections: &[TileSelection]) -> Vec<CellBatch<'_>> {
     selections.iter().map(|selection| batch(selection, coordinates(selection))).collect()
 }
 
-/// The cells of selections whose coordinates are staged: a column a dimension.
+/// The cells of selections whose coordinates are staged: one column per dimension.
 pub(super) fn staged<'a>(
     dimensions: &[Dimension],
     selections: &'a [TileSelection],

@@ -1,7 +1,8 @@
-//! A query in boxes that follow each other in the order of its result.
+//! Divides a query into boxes that follow each other in the order of its result.
 //!
-//! Where boxes would be next to empty, as where one value of a real dimension touches more tiles than a batch has room for,
-//! there is no end of them: what is left is then taken by the keys of its cells (`keyed.rs`).
+//! If boxes would be nearly empty (for example, because one value of a real dimension touches more tiles than a batch
+//! has room for), there would be far too many of them: the rest is then divided by the keys of its cells
+//! (`keyed.rs`).
 
 use std::sync::Arc;
 
@@ -31,21 +32,21 @@ pub(super) struct Boxes {
     lines: Vec<Line>,
     all: Bounds,
     order: CellOrder,
-    /// Whether the lines' numbers are places in the sequence asked for.
+    /// Whether the lines' numbers are places in the sequence that was asked for.
     places: bool,
-    /// Space tiles of all boxes of a dense array.
+    /// The number of space tiles in all boxes of a dense array.
     dense_tiles: Option<f64>,
     /// Fragments that the last box touched.
     touched: Vec<usize>,
-    /// How many barren boxes there were, less those that were not.
+    /// The number of barren boxes, minus the number of others.
     barren: u64,
-    /// Cells that the last box seemed to have.
+    /// Estimated cells of the last box.
     cells: u64,
-    /// The box that is taken by keys.
+    /// The box that is currently divided by keys.
     keyed: Option<Keyed>,
 }
 
-/// A dimension in which a part is less than the whole query.
+/// A dimension in which a part covers less than the whole query.
 #[derive(Debug)]
 pub(super) struct Narrowed {
     dimension: usize,
@@ -59,11 +60,12 @@ enum To {
     Exactly(RangeSet),
 }
 
-/// A box is barren that seems to have fewer cells than this, or turns out to.
+/// A box is barren if it has fewer cells than this, by estimate or as read.
 const FEW_CELLS: u64 = 16;
-/// So many barren boxes are read before cells are taken by keys, for which their coordinates are decoded once more.
+/// This many barren boxes are read before cells are taken by keys, for which their coordinates are decoded a second
+/// time.
 const MOST_BARREN: u64 = 256;
-/// So many where a condition may leave out what boxes hold.
+/// The same if a condition may be the reason for empty boxes.
 const MOST_BARREN_OF_CONDITION: u64 = 1024;
 
 impl Boxes {
@@ -86,7 +88,7 @@ impl Boxes {
             Spread::sparse(plan, lines.clone(), cost, &all)?
         };
         let cutter = Cutter::new(lines.clone(), parts(schema, order), all.clone(), dense);
-        // Tiles of dense arrays are counted by their cells, whether fragments have them or not.
+        // Tiles of dense arrays are counted by their cells, whether or not fragments have them.
         let dense_tiles = dense.then(|| space_tiles(plan, &all, places));
         let (touched, barren, keyed) = (Vec::new(), 0, None);
         let cells = 0;
@@ -105,7 +107,7 @@ impl Boxes {
         }))
     }
 
-    /// Tiles and cells of all boxes, about.
+    /// Approximate number of tiles and cells of all boxes.
     pub(super) fn totals(&self) -> (u64, u64) {
         let (tiles, cells) = self.spread.totals();
         match self.dense_tiles {
@@ -114,17 +116,18 @@ impl Boxes {
         }
     }
 
-    /// Bytes that the plan holds itself, what is taken by keys apart.
+    /// Bytes that the plan itself takes, without what is taken by keys.
     pub(super) fn held(&self) -> u64 {
         self.spread.held()
     }
 
-    /// Bytes that the dearest of the smallest boxes takes, about.
+    /// Approximate bytes of the most expensive of the smallest boxes.
     pub(super) fn least(&self) -> u64 {
         self.spread.least()
     }
 
-    /// The next box, or a window of one, in a share of the room that `scale` and its inverse `times` are.
+    /// The next box, or a window of one, in a share of the room. `scale` computes the share, and `times` is its
+    /// inverse.
     pub(super) fn next(
         &mut self,
         plan: &Plan,
@@ -188,7 +191,7 @@ impl Boxes {
                     .map(|(low, high)| Ok(Ends { low: own.coordinate(low), high: own.coordinate(high) }));
                 To::Exactly(RangeSet::new(own, ends)?)
             } else {
-                // Ends of the whole query stay as they were asked for, open ones too.
+                // Ends of the whole query stay as they were asked for, including open ends.
                 let low = if span.0 == all.0 { None } else { line.low(span.0) };
                 let high = if span.1 == all.1 { None } else { line.high(span.1) };
                 To::Ends(Ends { low, high })
@@ -203,12 +206,12 @@ impl Boxes {
         self.cutter.put_back(piece)
     }
 
-    /// The same of a window of a box.
+    /// Takes a window of a box back, to be cut smaller. Fails if that is not possible.
     pub(super) fn put_back_window(&mut self, taken: Taken) -> bool {
         self.keyed.as_mut().is_some_and(|keyed| keyed.put_back(taken))
     }
 
-    /// Goes on behind a part. Returns the fragments that are done.
+    /// Continues after a part. Returns the fragments that are done.
     pub(super) fn done(&mut self, part: &Part) -> Vec<usize> {
         let touched = &part.touched;
         let mut gone = core::mem::replace(&mut self.touched, touched.clone());
@@ -232,7 +235,7 @@ impl Boxes {
     }
 }
 
-/// A query in those dimensions no more than a part.
+/// Restricts a query to a part in these dimensions.
 pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Plan {
     let mut plan = whole.clone();
     for Narrowed { dimension, to } in narrowed {
@@ -266,7 +269,8 @@ pub(crate) fn lines_of(plan: &Plan) -> Option<Vec<Line>> {
     lines.collect()
 }
 
-/// The box that holds all of a query's cells; `None` if it has none. In sparse arrays, what fragments say they cover.
+/// The box that contains all of a query's cells; `None` if it has none. For sparse arrays it is limited to the
+/// domains of the fragments.
 pub(crate) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
     let schema = plan.array.schema();
     if schema.array_type == ArrayType::Dense && several(plan) {
@@ -283,7 +287,7 @@ pub(crate) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
             (None, domain) => domain.as_ref().map(|(first, last)| (first, last))?,
         };
         let (mut low, mut high) = (line.number(first)?, line.number(last)?);
-        // The first and the last interval of sets that are sorted, which all are here.
+        // The first and last interval of a sorted set; all sets are sorted here.
         let set = plan.ranges.get(index)?;
         let ends = set.iter(dimension).next().zip(set.iter(dimension).last());
         let (begin, end) = ends?;
@@ -297,12 +301,12 @@ pub(crate) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
     Some(bounds)
 }
 
-/// Space tiles of a box, about.
+/// Approximate number of space tiles in a box.
 fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
     let extents = plan.array.schema().domain.dimensions.iter().map(Dimension::extent_cells);
     let tiles = bounds.iter().zip(extents).map(|((low, high), extent)| {
         let Some(extent) = extent else { return 1.0 };
-        // Places begin with a tile as likely as inside one.
+        // A sequence of places may begin anywhere in a tile.
         let tile = |number: u64| number.checked_div(extent).unwrap_or(0);
         let (first, last) =
             if places { (0, tile(high.saturating_sub(*low))) } else { (tile(*low), tile(*high)) };
@@ -311,7 +315,7 @@ fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
     tiles.product()
 }
 
-/// Cells of a box.
+/// Number of cells of a box.
 pub(crate) fn volume(bounds: &Bounds) -> u64 {
     let counts = bounds.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
     counts.fold(1, u64::saturating_mul)

@@ -1,4 +1,4 @@
-//! What cells cost in memory while a query works on them: a few figures for each, from the schema.
+//! The memory that cells take while a query works on them: a few numbers per cell, computed from the schema.
 
 use core::cell::Cell;
 use std::sync::Arc;
@@ -14,43 +14,43 @@ use crate::plan::Plan;
 use crate::sparse::Sorting;
 use crate::spec::ColumnSpec;
 
-/// Sizes of a fragment's value tiles, field by field, and how often each byte is held.
+/// Sizes of a fragment's value tiles, field by field, each with the number of times that its bytes are held.
 pub(crate) type VarSizes = Vec<(u64, Arc<Vec<u64>>)>;
 
-/// What a thread holds beside tiles: its stack and codec states (32 KiB for gzip, 160 KiB for zstd, 60 KiB for planes of
-/// a bit shuffle), and what an allocator keeps back.
+/// What a thread holds in addition to tiles: its stack and codec states (32 KiB for gzip, 160 KiB for zstd, 60 KiB
+/// for the planes of a bit shuffle), and the memory that an allocator retains.
 const THREAD: u64 = 384 << 10;
-/// What decoding bzip2 takes at its largest blocks: 4 bytes for each of 900,000, and tables.
+/// What decoding bzip2 takes for its largest blocks: 4 bytes for each of 900,000, and tables.
 const BZIP2: u64 = 4 << 20;
-/// An open field of a fragment: decoders, names, a list's head.
+/// An open field of a fragment: decoders, names, the header of a list.
 const OPEN_FIELD: u64 = 1536;
-/// What a read notes of each fragment, whether it takes part or not.
+/// What a read stores for each fragment, whether or not it takes part.
 const FRAGMENT: u64 = 160;
 /// A tile that was selected from.
 const SELECTION: u64 = 256;
-/// A space tile that is looked at by itself.
+/// A space tile that is processed by itself.
 const TILE: u64 = 512;
 
 /// The cost of a query's cells.
 #[derive(Debug)]
 pub(crate) struct CellCost {
     schema: Arc<ArraySchema>,
-    /// Bytes of each cell once it was selected: keys, columns, a column more for the one that is being made.
+    /// Bytes per cell after it was selected: keys, columns, and one more column for the one that is being made.
     result: u64,
-    /// Bytes of each cell as it is selected.
+    /// Bytes per cell while it is selected.
     selected: u64,
-    /// Bytes of each cell of a result's columns, values of variable length apart.
+    /// Bytes per cell of a result's columns, without values of variable length.
     columns: u64,
-    /// Fields of variable length, and how often each of their bytes is held.
+    /// Fields of variable length, and the number of times that each of their bytes is held.
     var: Vec<(FieldKind, ColumnSpec, u64)>,
-    /// Fields that a batch has open in each fragment.
+    /// The number of fields that a batch opens in each fragment.
     open: u64,
-    /// Bytes of a cell in all fields that a thread looks at together, those of conditions and aggregates; and how many of these
-    /// are of variable length.
+    /// Bytes per cell in all fields that a thread looks at together, those of conditions and aggregates; and how many
+    /// of these fields are of variable length.
     scanned: (u64, u64),
     /// Bytes of a tile that is selected from.
     tile: u64,
-    /// Bytes of the widest cell, and of a cell's coordinates.
+    /// Bytes of the widest cell, and of the coordinates of one cell.
     widest: u64,
     coordinates: u64,
     codecs: u64,
@@ -59,7 +59,7 @@ pub(crate) struct CellCost {
 }
 
 impl CellCost {
-    /// The cost of a query; `sorts` says whether it needs its cells' coordinates for their order.
+    /// The cost of a query; `sorts` says whether it needs the coordinates of its cells to order them.
     pub(crate) fn new(plan: &Plan, sorts: bool) -> Self {
         let schema = plan.array.schema();
         let dense = schema.array_type == ArrayType::Dense;
@@ -68,11 +68,12 @@ impl CellCost {
             if dimension.is_var() { 8 } else { to_u64(dimension.datatype.size()) }
         };
         let coordinates: u64 = dimensions.iter().map(size).sum();
-        // A partly wanted tile lists its cells' numbers.
+        // For a tile of which only some cells are wanted, their numbers are listed.
         let mut selected = 4;
         let mut result = 0;
         if sorts {
-            // Keys and cell numbers: pairs of up to 32 bytes, as much again while they are merged; the order itself.
+            // Keys and cell numbers: pairs of up to 32 bytes, the same again while they are merged; and the order
+            // itself.
             selected += coordinates;
             result += 32 + 16 + 4;
         }
@@ -82,11 +83,11 @@ impl CellCost {
             result += 8;
         }
         let mut var = Vec::new();
-        // The column of timestamps is put in order as any other.
+        // The column of timestamps is put in order like any other.
         let (mut columns, mut widest) = if plan.timestamps.is_some() { (8u64, 8u64) } else { (0, 0) };
         for field in plan.fields.iter().filter_map(|kind| schema.field_of(*kind)) {
             let spec = ColumnSpec::new(schema, &field);
-            // Offsets, and while the column is made starts or lengths beside them.
+            // Offsets, and also starts or lengths while the column is made.
             let cell = field.cell_size().map_or(8, to_u64) + u64::from(spec.nullable);
             let passing = if spec.cell_size.is_none() { 8 } else { 0 };
             columns = columns.saturating_add(cell);
@@ -108,7 +109,7 @@ impl CellCost {
                 }
             }
         }
-        // Conditions are done with a tile before aggregates look at it.
+        // Conditions are finished with a tile before aggregates look at it.
         let mut scanned = (0u64, 0u64);
         let condition = plan.condition.iter().flat_map(|program| &program.fields).map(|field| field.kind);
         for fields in [condition.collect::<Vec<_>>(), plan.scanned.clone()] {
@@ -118,7 +119,7 @@ impl CellCost {
                 let spec = ColumnSpec::new(schema, &field);
                 let fixed = spec.cell_size.map_or(0, to_u64);
                 widest = widest.max(fixed);
-                // Offsets, and while dense cells are put together lengths and starts beside them; a mask.
+                // Offsets, and also lengths and starts while dense cells are put together; a mask.
                 let cell = if spec.cell_size.is_some() { fixed } else { 24 };
                 together.0 = together.0.saturating_add(cell + 8 + 2 * u64::from(spec.nullable));
                 if spec.cell_size.is_none() {
@@ -130,7 +131,7 @@ impl CellCost {
             }
             scanned = (scanned.0.max(together.0), scanned.1.max(together.1));
         }
-        // Deletes look at columns of their own, and at a flag for each cell.
+        // Deletes look at additional columns, and need a flag per cell.
         let deletes = !plan.array.deletes().is_empty();
         let deletes =
             if deletes { schema.fields().map(|f| f.cell_size().map_or(24, to_u64)).sum() } else { 0 };
@@ -139,12 +140,12 @@ impl CellCost {
         if dense {
             (selected, result) = (0, columns + widest + u64::from(plan.condition.is_some()));
         } else if plan.condition.is_some() && Sorting::of(plan).dedup {
-            // Matching cells are selected once more, with all their versions: a flag and a fingerprint for each.
+            // Matching cells are selected a second time, with all their versions: a flag and a fingerprint for each.
             selected = selected * 2 + 1 + 12;
             tile = 2 * SELECTION;
         }
         if dense && !plan.scanned.is_empty() {
-            // Every space tile is noted.
+            // Every space tile is listed.
             let cells = dimensions.iter().map(|dimension| dimension.extent_cells().unwrap_or(u64::MAX));
             result += TILE.div_ceil(cells.fold(1, u64::saturating_mul).max(1));
         }
@@ -166,32 +167,32 @@ impl CellCost {
         }
     }
 
-    /// Bytes of each cell, values of variable length apart.
+    /// Bytes per cell, without values of variable length.
     pub(crate) const fn per_cell(&self) -> u64 {
         self.selected.saturating_add(self.result)
     }
 
-    /// Of those, what is held only once the cells are selected.
+    /// The part of [`Self::per_cell`] that is held only after the cells were selected.
     pub(crate) const fn per_selected_cell(&self) -> u64 {
         self.result
     }
 
-    /// Bytes of each cell of the result, values of variable length apart.
+    /// Bytes per cell of the result, without values of variable length.
     pub(crate) const fn per_result_cell(&self) -> u64 {
         self.columns
     }
 
-    /// Bytes that a batch takes whatever it holds.
+    /// Fixed bytes of a batch, whatever its cells.
     pub(crate) fn per_batch(&self, fragments: &[Arc<Fragment>]) -> u64 {
         to_u64(fragments.len()).saturating_mul(FRAGMENT)
     }
 
-    /// Bytes that a fragment costs a batch with anything of it.
+    /// Bytes that a batch takes for each fragment with cells in it.
     pub(crate) fn per_fragment(&self) -> f64 {
         (self.open.saturating_mul(OPEN_FIELD).saturating_add(self.tile)) as f64
     }
 
-    /// Bytes that a further tile of it costs.
+    /// Bytes for each further tile of a fragment.
     pub(crate) const fn per_tile(&self) -> f64 {
         self.tile as f64
     }
@@ -209,14 +210,14 @@ impl CellCost {
         Ok(sizes)
     }
 
-    /// The largest value tile of those seen.
+    /// The largest value tile that was seen.
     pub(crate) const fn largest_value_tile(&self) -> u64 {
         self.largest.get()
     }
 
-    /// Bytes a thread holds that works on tiles of so many cells, and values of so many bytes.
+    /// Bytes that a thread holds while it works on tiles with this many cells and this many bytes of values.
     pub(crate) fn thread(&self, cells: u64, values: u64) -> u64 {
-        // As stored and decoded, with a copy of the validity; or all coordinates of a tile and a mask.
+        // Stored and decoded bytes, with a copy of the validity; or all coordinates of a tile and a mask.
         let column = cells.saturating_mul(self.widest.saturating_mul(2).saturating_add(2));
         let scanned =
             cells.saturating_mul(self.scanned.0).saturating_add(values.saturating_mul(self.scanned.1));
@@ -244,7 +245,7 @@ impl CellCost {
     }
 }
 
-/// What decoders of all these fragments' fields hold, for one thread.
+/// Bytes that decoders of all these fragments' fields hold, per thread.
 fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> u64 {
     let mut bytes = THREAD;
     let mut schemas: Vec<&ArraySchema> = vec![schema];
@@ -260,7 +261,7 @@ fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> u64 {
 
 fn pipeline(pipeline: &Pipeline) -> u64 {
     let bzip2 = pipeline.filters.iter().any(|filter| matches!(filter, Filter::Bzip2 { .. }));
-    // Two buffers of a chunk between filters, which lists of parts may make somewhat longer.
+    // Two chunk buffers between filters, which lists of parts may make somewhat longer.
     let chunks = u64::from(pipeline.max_chunk_size).saturating_mul(3);
     THREAD.saturating_add(if bzip2 { BZIP2 } else { 0 }).saturating_add(chunks)
 }

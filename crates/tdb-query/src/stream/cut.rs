@@ -1,8 +1,8 @@
-//! Cutting a box into boxes that follow each other in an order of cells, each no dearer than a batch may be.
+//! Cuts a box into boxes that follow each other in an order of cells, none more expensive than a batch may be.
 //!
 //! An order's sort key is a list of parts (`order.rs`): the index of the space tile, or the coordinate, along some
-//! dimension. All cells in one interval of the first part come before those in the next, so the box may be cut along it
-//! anywhere; where a single value of it is too much still, its cells are cut along the next part, and so on.
+//! dimension. All cells in one interval of the first part come before those in the next, so the box may be cut along
+//! it anywhere; if a single value of it is still too much, its cells are cut along the next part, and so on.
 
 use core::ops::ControlFlow;
 
@@ -12,14 +12,14 @@ use crate::order::Part;
 /// A box as inclusive intervals of the dimensions' numbers.
 pub(crate) type Bounds = Vec<(u64, u64)>;
 
-/// The boxes that a box is cut into, in order, made as they are asked for.
+/// The boxes that a box is cut into, in order; each is made when it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Cutter {
     lines: Vec<Line>,
     parts: Vec<Part>,
-    /// What is left, the next box last; and the part it may be cut along.
+    /// What is left, the next box last, each with the part it may be cut along.
     left: Vec<(Bounds, usize)>,
-    /// Whether pieces of a tile are made equal: what each costs then follows from its cells alone.
+    /// Whether pieces of a tile are made equal: the cost of a piece then depends on its cells alone.
     even: bool,
 }
 
@@ -35,7 +35,7 @@ impl Cutter {
         Self { lines, parts, left: vec![(bounds, 0)], even }
     }
 
-    /// The next box that fits; one that does not only where it is a single cell.
+    /// The next box that fits. A box that does not fit is returned only if it is a single cell.
     pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Option<Piece> {
         loop {
             let (bounds, part) = self.left.pop()?;
@@ -48,12 +48,12 @@ impl Cutter {
         }
     }
 
-    /// The next box as it is: all that was cut off with it and is still left.
+    /// The next box without cutting it: everything that was cut off with it and is still left.
     pub(crate) fn take(&mut self) -> Option<Bounds> {
         self.left.pop().map(|(bounds, _)| bounds)
     }
 
-    /// Puts a box back that turned out too dear, cut in two at least. Fails if it is a single cell.
+    /// Puts a box back that turned out to be too expensive, cut into at least two. Fails if it is a single cell.
     pub(crate) fn put_back(&mut self, piece: Piece) -> bool {
         let Piece { bounds, mut part } = piece;
         let before = self.left.len();
@@ -74,7 +74,7 @@ impl Cutter {
         false
     }
 
-    /// Cuts a box that does not fit: the first piece that does, if one does; the rest is left for later.
+    /// Cuts a box that does not fit: returns the first piece that fits, if there is one; the rest is left for later.
     fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<Piece> {
         let Some((dimension, low, high)) = self.span(&bounds, part) else { return ControlFlow::Continue(()) };
         let within = |low: u64, high: u64| {
@@ -102,7 +102,7 @@ impl Cutter {
         ControlFlow::Break(Piece { bounds: within(low, end), part })
     }
 
-    /// Where a piece that may reach `most` ends: with a tile, if it holds one.
+    /// The end of a piece that may extend to `most`: the end of a tile, if the piece contains one.
     fn align(&self, part: usize, low: u64, most: u64, high: u64) -> u64 {
         let Some(part) = self.parts.get(part) else { return most };
         let Some(line) = self.line(part) else { return most };
@@ -132,7 +132,7 @@ impl Cutter {
         Some((dimension, low, high))
     }
 
-    /// The end of the smallest interval from `low` that the part can be cut to.
+    /// The end of the smallest interval starting at `low` that can be cut along the part.
     fn unit(&self, part: usize, low: u64, high: u64) -> u64 {
         match self.parts.get(part) {
             Some(Part::Tile(dimension)) => {

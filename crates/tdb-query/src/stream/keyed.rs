@@ -1,4 +1,4 @@
-//! What is taken by the keys of its cells (`keys.rs`): noting them, and a window as a part.
+//! Divides a query by the keys of its cells (`keys.rs`): lists the keys, and makes a part of a window.
 
 use std::sync::Arc;
 
@@ -17,18 +17,20 @@ use crate::sparse::filter::Filter;
 use crate::sparse::keep::Keep;
 use crate::sparse::select::{Wanted, select};
 
-/// Bytes of a stretch, about.
+/// Approximate bytes of a stretch.
 const STRETCH: u64 = 400;
-/// So many times more stretches, where one holds more than a batch.
+/// If a stretch contains more cells than a batch, this many times more stretches are listed.
 const FINER: usize = 8;
-/// How often all keys of a query may be noted that is taken by keys from the beginning, before more room is asked for.
+/// How often the keys of a query that is divided by keys from the beginning may be listed, before more room is
+/// requested.
 pub(super) const MOST_LOOKS: u64 = 32;
-/// The same of what is left of a query in boxes, whose least room is named without a look at keys.
+/// The same for the rest of a query in boxes, whose least room is computed without looking at keys.
 pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
-/// Most stretches that a tile's cells are noted in.
+/// The most stretches that a tile's cells are listed in.
 pub(super) const MOST_STRETCHES: u64 = 16;
 
-/// Notes the keys of a query's cells, each tile's in so many stretches. Returns how many cells were decoded for it.
+/// Lists the keys of a query's cells, those of each tile in at most `most` stretches. Returns how many cells were
+/// decoded for this.
 fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize, room: u64) -> Result<u64> {
     let mut looked = 0u64;
     let mut runs = Runs::default();
@@ -53,22 +55,22 @@ fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize,
     Ok(looked)
 }
 
-/// A query, or a box of one, by the keys of its cells, of which as many are noted as there is room for.
+/// A query, or a box of one, divided by the keys of its cells. As many keys are listed as there is room for.
 #[derive(Clone, Debug)]
 pub(super) struct Keyed {
     stretches: Stretches,
     narrowed: Arc<Vec<Narrowed>>,
     /// Most stretches of a tile.
     most: usize,
-    /// A window that is to be noted in more stretches, because its cells are too many for one batch.
+    /// A window that must be listed in more stretches, because it has too many cells for one batch.
     finer: Option<Taken>,
-    /// Cells that were decoded to note keys: in all, and the first time.
+    /// The number of cells that were decoded to list keys: in all, and the first time.
     looked: u64,
     first: u64,
 }
 
 impl Keyed {
-    /// Notes the first keys, in a quarter of the room.
+    /// Lists the first keys, in a quarter of the room.
     pub(super) fn new(
         plan: &Plan,
         cost: &CellCost,
@@ -102,7 +104,7 @@ impl Keyed {
         Ok(())
     }
 
-    /// Fails if cells were decoded more often than so for their keys: with more room it goes much faster.
+    /// Fails if cells were decoded more than `most` times for their keys: with more room the query is much faster.
     pub(super) fn check_pace(&self, room: &Room, most: u64) -> Result<()> {
         if self.looked / most <= self.first {
             return Ok(());
@@ -110,7 +112,7 @@ impl Keyed {
         Err(smallest(room.over(room.bytes().saturating_mul(2))).into())
     }
 
-    /// The next window, in a share of the room that `scale` is; `None` behind the last cell.
+    /// The next window, in the share of the room that `scale` computes; `None` after the last cell.
     pub(super) fn next(
         &mut self,
         plan: &Plan,
@@ -136,7 +138,7 @@ impl Keyed {
         !finest
     }
 
-    /// Goes on behind a window.
+    /// Continues after a window.
     pub(super) fn advance(&mut self, taken: &Taken) {
         self.stretches.advance(taken);
     }
@@ -147,13 +149,13 @@ impl Keyed {
     }
 }
 
-/// Bytes of the notes where every tile of all fragments is one stretch; at least those of one.
+/// Bytes of the stretches if every tile of all fragments is one stretch; at least the bytes of one.
 pub(super) fn notes(plan: &Plan) -> u64 {
     let counts = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
     counts.fold(1, u64::saturating_add).saturating_mul(STRETCH)
 }
 
-/// The next window, whose cells cost no more than `target`, if there is one as short.
+/// The next window, whose cells cost no more than `target`, if there is a window this short.
 pub(super) fn next_window(
     stretches: &Stretches,
     cost: &CellCost,
@@ -167,7 +169,7 @@ pub(super) fn next_window(
     let count: usize = tiles.values().map(Vec::len).sum();
     let window = Some(Arc::new(taken.window.clone()));
     let share = Share { tiles: Some(tiles), window, ..Share::default() };
-    // Too much of it comes to light when the part is read.
+    // If this is too much, reading the part will show it.
     let room = Arc::new(room);
     let counted = Share { room: Some(room.clone()), ..Share::default() };
     let _ = counted.charge(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));

@@ -1,9 +1,10 @@
-//! Batches of an order that no box can be cut along: strings, and the Hilbert curve.
+//! Batches for orders that boxes cannot be cut along: strings, and the Hilbert curve.
 //!
-//! Coordinates are decoded twice. A first pass notes for each tile some of its cells' keys, evenly spaced; between two of
-//! them lies a known number of cells. A batch is then an interval of keys, as long as the cells that may lie in it fit.
+//! Coordinates are decoded twice. A first pass lists, for each tile, the keys of some of its cells, evenly spaced;
+//! the number of cells between two of them is known. A batch is then an interval of keys, as long as the cells that
+//! may be in it fit.
 //!
-//! Where there is no room for all notes, those of the first keys are kept, up to a horizon; behind it, cells are noted anew.
+//! If there is no room for all keys, the first ones are kept, up to a horizon; the cells after it are listed later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ struct Stretch {
     tile: usize,
     low: Key,
     high: Key,
-    /// What its cells cost at most.
+    /// The most that its cells cost.
     bytes: u64,
 }
 
@@ -35,14 +36,14 @@ impl Stretch {
 #[derive(Clone, Debug)]
 pub(crate) struct Stretches {
     order: Arc<KeyOrder>,
-    /// By their low key, those first that end first.
+    /// Sorted by low key, then by high key.
     stretches: Vec<Stretch>,
     from: Option<Key>,
-    /// No cell from this key on is noted.
+    /// No cell from this key on is listed.
     horizon: Option<Key>,
     done: bool,
     held: u64,
-    /// Bytes that stretches may take; more only if they all begin with the same key.
+    /// Bytes that stretches may take; they take more only if they all begin with the same key.
     most_held: u64,
     /// Whether each stretch is one cell.
     finest: bool,
@@ -72,12 +73,12 @@ impl Stretches {
         }
     }
 
-    /// No stretches in at most so many bytes.
+    /// Limits the bytes that stretches may take.
     pub(super) fn within(self, most_held: u64) -> Self {
         Self { most_held, ..self }
     }
 
-    /// The same, where nothing is noted yet of what is left, or of what is left before the end of a window.
+    /// An empty list with the same settings, for what is left, or for what is left before the end of a window.
     pub(super) fn anew(&self, before: Option<&Taken>) -> Self {
         let from = self.from.clone();
         let horizon = before.and_then(|taken| taken.to.clone());
@@ -85,7 +86,7 @@ impl Stretches {
         Self { order, from, horizon, stretches: Vec::new(), done: false, held: 0, finest: true, ..*self }
     }
 
-    /// Whether cells that are not noted come next.
+    /// Whether the next cells are not listed yet.
     pub(super) fn is_at_horizon(&self) -> bool {
         self.horizon.is_some() && self.from == self.horizon
     }
@@ -95,12 +96,12 @@ impl Stretches {
         self.finest
     }
 
-    /// The keys that are to be noted.
+    /// The keys that must be listed.
     pub(super) fn left(&self) -> Window {
         Window { order: self.order.clone(), from: self.from.clone(), to: self.horizon.clone() }
     }
 
-    /// Notes a tile's cells in `most` stretches; `bytes` is what all of them cost.
+    /// Lists a tile's cells in `most` stretches; `bytes` is the cost of all its cells.
     pub(crate) fn add(&mut self, selection: &TileSelection, most: usize, bytes: u64) {
         let cells = selection.len();
         let order = self.order.clone();
@@ -118,7 +119,7 @@ impl Stretches {
         let compare = |a: &usize, b: &usize| {
             order.compare((curve(*a), |index| value(index, *a)), (curve(*b), |index| value(index, *b)))
         };
-        // Tiles are mostly sorted, except by other orders than they are stored in and by early libraries.
+        // Tiles are mostly sorted, unless the order differs from their stored order or an early library wrote them.
         let mut sorted: Vec<usize> = (0..cells).collect();
         if !sorted.is_sorted_by(|a, b| compare(a, b).is_le()) {
             sorted.sort_by(|a, b| compare(a, b));
@@ -147,7 +148,7 @@ impl Stretches {
         }
     }
 
-    /// Draws the horizon in, until what is noted takes somewhat less than it may.
+    /// Moves the horizon closer, until the list takes somewhat less than it may.
     fn draw_in(&mut self) {
         self.sort();
         let order = self.order.clone();
@@ -156,7 +157,7 @@ impl Stretches {
             if order.compare_keys(&first.low, &last.low).is_eq() {
                 return;
             }
-            // Another stretch that begins there must go too.
+            // Other stretches that begin at this key must go too.
             let horizon = last.low.clone();
             let behind = |stretch: &Stretch| order.compare_keys(&stretch.low, &horizon).is_ge();
             while let Some(gone) = self.stretches.pop_if(|stretch| behind(stretch)) {
@@ -166,7 +167,7 @@ impl Stretches {
         }
     }
 
-    /// To be called behind the last [`Self::add`].
+    /// Must be called after the last [`Self::add`].
     pub(crate) fn sort(&mut self) {
         let order = self.order.clone();
         self.stretches.sort_by(|a, b| {
@@ -184,14 +185,15 @@ impl Stretches {
         self.stretches.iter().any(|stretch| stretch.fragment == fragment)
     }
 
-    /// The next window whose cells cost at most `room`, or the shortest possible one. `None` behind the last cell.
+    /// The next window whose cells cost at most `room`, or the shortest possible one. `None` after the last cell.
     pub(crate) fn next(&self, room: u64) -> Option<Taken> {
         if self.done {
             return None;
         }
         let mut sum = 0u64;
         let mut to: Option<&Key> = None;
-        // Where a window can end: before a stretch that begins later than those before it, and than the window.
+        // A window can end before a stretch that begins later than all stretches before it, and later than the
+        // window.
         let (mut first_end, mut end): (Option<&Key>, Option<&Key>) = (None, None);
         let mut last: Option<&Key> = None;
         for stretch in &self.stretches {
@@ -231,7 +233,7 @@ impl Stretches {
         Some(Taken { window, tiles, divisible, to })
     }
 
-    /// Goes on behind a window.
+    /// Continues after a window.
     pub(crate) fn advance(&mut self, taken: &Taken) {
         let Some(to) = &taken.to else {
             self.done = true;

@@ -7,12 +7,12 @@ use tdb_schema::{Dimension, Range};
 
 use crate::order::{Part, compare_part};
 
-/// A dimension of a fixed-size type. Integers count from the domain's low end; reals by bits that order as they do. Where
-/// several intervals of integers were asked for, numbers are places in their sequence.
+/// A dimension of a fixed-size type. Integers are counted from the domain's low end; reals are represented by bits
+/// with the same order. If several intervals of integers were asked for, numbers are places in their sequence.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     dimension: Dimension,
-    /// What was asked for, with the place of each interval's first integer; none where numbers are not places.
+    /// The intervals that were asked for, each with the place of its first integer; empty if numbers are not places.
     asked: Vec<(u64, u64, u64)>,
     real: bool,
     /// The number that both zeros of a real dimension have.
@@ -36,7 +36,7 @@ impl Line {
         })
     }
 
-    /// The places of what was asked for of an integral dimension, in that order.
+    /// The places of the intervals that were asked for in an integral dimension, in that order.
     pub(crate) fn asked(self, intervals: &[(u64, u64)]) -> Self {
         let mut at = 0u64;
         let mut asked = Vec::with_capacity(intervals.len());
@@ -66,12 +66,13 @@ impl Line {
         asked.filter_map(part).collect()
     }
 
-    /// Whether the intervals stand in ascending order, without overlapping.
+    /// Whether the intervals are in ascending order, without overlaps.
     fn ascends(&self) -> bool {
         self.asked.is_sorted_by(|a, b| a.2 < b.1)
     }
 
-    /// The number of a coordinate. Integers outside the domain, which damaged fragments claim to cover, have that of its end.
+    /// The number of a coordinate. Integers outside the domain, which damaged fragments may claim to cover, get the
+    /// number of the domain's end.
     pub(crate) fn number(&self, value: &[u8]) -> Option<u64> {
         if !self.real {
             let (first, last) = self.dimension.domain.as_ref()?;
@@ -83,13 +84,13 @@ impl Line {
         }
         let bits = bits(value)?;
         let number = if bits & self.zero == 0 { bits | self.zero } else { !bits & self.mask() };
-        // Between the zeros nothing can be cut: ranges take them for one.
+        // There can be no cut between the two zeros: ranges treat them as equal.
         Some(if number.wrapping_add(1) == self.zero { self.zero } else { number })
     }
 
     /// The coordinate that begins a range at this number.
     pub(crate) fn low(&self, number: u64) -> Option<Vec<u8>> {
-        // Beginning at the negative zero takes both, by either way to compare.
+        // A range from the negative zero contains both zeros, whichever way they are compared.
         self.value(if self.real && number == self.zero { number.wrapping_sub(1) } else { number })
     }
 
@@ -111,7 +112,7 @@ impl Line {
         self.zero | self.zero.wrapping_sub(1)
     }
 
-    /// Where the number lies, for estimating how much of an interval another one is.
+    /// The position of a number, used to estimate which share of an interval another one is.
     pub(crate) fn position(&self, number: u64) -> f64 {
         struct ToF64<'a>(&'a [u8]);
         impl PhysicalVisitor for ToF64<'_> {
@@ -127,12 +128,12 @@ impl Line {
         self.dimension.datatype.physical().visit(ToF64(&value))
     }
 
-    /// How much longer an interval is than the distance of its ends: integers have a cell at both.
+    /// How much longer an interval is than the distance between its ends: for integers there is a cell at each end.
     pub(crate) const fn grain(&self) -> f64 {
         if self.real { f64::MIN_POSITIVE } else { 1.0 }
     }
 
-    /// Whether it is of reals.
+    /// Whether the dimension has real numbers.
     pub(crate) const fn is_real(&self) -> bool {
         self.real
     }
@@ -157,7 +158,7 @@ impl Line {
             let next = index.saturating_add(1).saturating_mul(extent);
             return next.saturating_sub(1).clamp(number, most);
         }
-        // Tiles of reals are defined by rounding: ask the comparison itself.
+        // Tiles of reals depend on rounding, so the comparison itself is used.
         let value = self.value(number).unwrap_or_default();
         let same = |other: u64| {
             let other = self.value(other).unwrap_or_default();
@@ -180,7 +181,8 @@ impl Line {
     }
 }
 
-/// The last number of `low..=high` for which `holds`, which must hold at `low` and not again once it stopped.
+/// The last number of `low..=high` for which `holds` is true. It must be true for `low`, and never true again after
+/// it was false.
 pub(crate) fn last_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
     let (mut low, mut high) = (low, high);
     if low >= high || holds(high) {

@@ -1,49 +1,50 @@
-//! Results as a stream of batches, inside a memory budget.
+//! Results as a stream of batches, within a memory budget.
 //!
 //! A batch is an ordinary read of a part of the query, which is a narrowed plan. The parts are planned from metadata:
 //!
-//! - *Boxes* (`boxes`, `cut`), for dense arrays and for sorted reads of sparse ones whose dimensions are of fixed size.
-//!   Boxes follow each other in the order of the result: the query is cut along the first part of the sort key (a space
-//!   tile, or a coordinate along some dimension), at the ends of tiles if possible; a single value that does not fit is
-//!   cut along the next part. How far a box may reach follows from an estimate (`spread`): the cells and value bytes of
-//!   each tile, spread evenly over its rectangle, or its place in a dense grid. Dense queries of several ranges a
-//!   dimension are cut by their places in the sequence that was asked for.
+//! - *Boxes* (`boxes`, `cut`), for dense arrays and for sorted reads of sparse ones whose dimensions are of fixed
+//!   size. Boxes follow each other in the order of the result: the query is cut along the first part of the sort key
+//!   (a space tile, or a coordinate along some dimension), at the ends of tiles if possible; a single value that does
+//!   not fit is cut along the next part. The size of a box follows from an estimate (`spread`): the cells and value
+//!   bytes of each tile, spread evenly over its rectangle, or its place in a dense grid. Dense queries with several
+//!   ranges per dimension are cut by their places in the sequence that was asked for.
 //! - *Runs of tiles* (`runs`), for sparse cells in storage order.
 //! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of ranges, and for
-//!   Hilbert order. A first pass decodes coordinates and notes up to 16 keys a tile; a batch takes the cells between
-//!   two of them. Boxes that would be next to empty give way to windows: after 256 boxes of fewer than 16 cells (1,024
-//!   where a condition may be the reason), the rest is taken by keys. Notes take at most a quarter of the room. Where
-//!   all do not fit, those of the first keys are kept, up to a horizon, and cells behind it are noted later; a window
-//!   with too many cells for a batch is noted in more keys. A stream that would note all its keys more than a few times
-//!   asks for more room instead.
+//!   Hilbert order. A first pass decodes coordinates and lists up to 16 keys per tile; a batch takes the cells
+//!   between two of them. Nearly empty boxes are replaced by windows: after 256 boxes of fewer than 16 cells (1,024
+//!   if a condition may be the reason), the rest is taken by keys. The list of keys takes at most a quarter of the
+//!   room. If it does not fit, the first keys are kept, up to a horizon, and the cells after it are listed later; a
+//!   window with too many cells for a batch is listed with more keys. A stream that would list all its keys more than
+//!   a few times requests more room instead.
 //!
-//! No plan is a promise: all cells of a tile may lie in one corner. So a read counts what it is about to take
+//! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is about to take
 //! (`Room::charge` in `tdb_cells::share`): cells as they are selected, values as they are decoded, keys and columns
-//! once the number of cells is known. Where that is more than its room, its part is put back and cut smaller. None of
-//! this trusts that tiles are sorted, which early libraries did not always take care of. No cells are carried from one
-//! batch to the next, so time windows, deletes and duplicates are dealt with in a batch as in a whole read: all
-//! versions of a cell have the same key and lie in the same part.
+//! once the number of cells is known. If that exceeds its room, its part is put back and cut smaller. None of this
+//! relies on sorted tiles, because early libraries did not always sort them. No cells are carried from one batch to
+//! the next, so a batch handles time windows, deletes and duplicates like a whole read: all versions of a cell have
+//! the same key and are in the same part.
 //!
 //! # What is counted
 //!
-//! Three quarters of a budget are planned with; the rest is what allocators lose between blocks. From that come off:
+//! Three quarters of a budget are available for planning; the rest is what allocators lose between blocks. From the
+//! three quarters are subtracted:
 //!
 //! - for each thread, the largest tile as stored and as decoded (with its values of variable length, and with all
 //!   columns that a condition or aggregates look at), 384 KiB for its stack and codec states, three chunks between
-//!   filters, and 4 MiB where bzip2 is used;
-//! - 160 bytes a fragment, and the spread or the keys themselves (about 100 bytes a tile; beyond 65,536 tiles a
-//!   fragment, neighbours share an entry).
+//!   filters, and 4 MiB if bzip2 is used;
+//! - 160 bytes per fragment, and the spread or the keys themselves (about 100 bytes per tile; with more than 65,536
+//!   tiles in a fragment, neighbours share an entry).
 //!
-//! The rest holds cells. Each costs its columns, once more the widest of them, and if cells are sorted 52 bytes of keys
-//! beside its coordinates. Statistics that only save work are not read where they would take half of what is left.
-//! Offset lists and R-trees of a fragment are given back when the stream has passed it. A batch that was handed out no
-//! longer counts.
+//! The rest is for cells. Each costs its columns, a second copy of the widest of them, and if cells are sorted 52
+//! bytes of keys in addition to its coordinates. Statistics that only save work are not read if they would take half
+//! of what is left. Offset lists and R-trees of a fragment are released when the stream has passed it. A batch that
+//! was returned no longer counts.
 //!
-//! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit, is refused with the least that
-//! works (`BudgetTooSmall`). For boxes, the least is what all tiles take that overlap somewhere along the dimension
-//! where the fewest do; of each tile at least one cell, with all values of variable length of the tile. Metadata does
-//! not say how many cells share coordinates (duplicates, histories that consolidation kept): a batch may need more for
-//! those, and the error then says how much.
+//! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit in, is rejected with the least
+//! budget that works (`BudgetTooSmall`). For boxes, the least is computed from the tiles that overlap at one place of
+//! a dimension, for the dimension with the fewest: at least one cell of each tile, with all values of variable length
+//! of the tile. Metadata does not tell how many cells share coordinates (duplicates, histories that consolidation
+//! kept): a batch may need more for those, and the error then says how much.
 
 mod boxes;
 mod cost;
@@ -81,21 +82,21 @@ use crate::share;
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
 
-/// The budget of a stream that was given none.
+/// The budget of a stream without an explicit one.
 pub(crate) const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 
 /// The cells of a query, batch by batch, in the order that was asked for.
 ///
-/// Made by [`Read::batches`](crate::Read::batches). Each batch is as large as the memory budget allows; what was handed out
-/// no longer counts. A query without cells has one batch without cells, so that there always are columns to look at. After
-/// an error there are no more batches. Dropping the iterator ends the query.
+/// Made by [`Read::batches`](crate::Read::batches). Each batch is as large as the memory budget allows; batches that
+/// were returned no longer count. A query without cells has one batch without cells, so that there are always columns
+/// to look at. After an error there are no more batches. Dropping the iterator ends the query.
 #[derive(Debug)]
 #[must_use = "batches are read as the iterator is advanced"]
 pub struct Batches {
     plan: Plan,
     budget: MemoryBudget,
     parts: Parts,
-    /// All was read, or something failed.
+    /// Everything was read, or something failed.
     done: bool,
     progress: Progress,
     on_progress: Option<OnProgress>,
@@ -116,13 +117,13 @@ impl Batches {
         Ok(Self { plan, budget, parts, done: false, progress, on_progress, any: false })
     }
 
-    /// How far the query is.
+    /// The progress of the query.
     #[must_use]
     pub const fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// The order the cells come in.
+    /// The order of the cells.
     #[must_use]
     pub fn order(&self) -> Layout {
         match self.plan.array.schema().array_type {
@@ -189,8 +190,8 @@ impl Batches {
         }
     }
 
-    /// The next batch for a caller that awaits it. Where something that it takes is not there yet, what comes back does not count,
-    /// and the batch is still the next one.
+    /// The next batch for an asynchronous caller. If something that it reads has not arrived yet, the returned value
+    /// is ignored, and the next call returns the same batch.
     pub(crate) fn try_next(&mut self, deferred: &Deferred) -> Option<Result<Cells>> {
         if let Some(ahead) = &self.plan.array.context().ahead {
             ahead.forget();
@@ -226,7 +227,7 @@ impl Iterator for Batches {
 
 impl core::iter::FusedIterator for Batches {}
 
-/// The memory of a query that leaves no result: of all of it, and of the cells that are looked at together.
+/// The memory of a query without a result: for everything, and for the cells that are looked at together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     budget: MemoryBudget,
@@ -234,15 +235,15 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// `None` if nothing was said of memory.
+    /// `None` if no memory limit was set.
     pub(crate) fn new(budget: Option<MemoryBudget>, batch: Option<MemoryBudget>) -> Option<Self> {
         budget.or(batch)?;
         Some(Self { budget: budget.unwrap_or(DEFAULT_BUDGET), batch })
     }
 }
 
-/// Runs a query that leaves no result part after part, each with a share of the memory. `run` may be called again for a part
-/// that turned out too large, which fails with [`QueryError::OverBudget`], when that was cut.
+/// Runs a query without a result part by part, each with a share of the memory. If a part turns out to be too large
+/// and fails with [`QueryError::OverBudget`], it is cut, and `run` is called again for its pieces.
 pub(crate) fn for_each_part(
     plan: &Plan,
     Allowance { budget, batch }: Allowance,
@@ -263,7 +264,7 @@ pub(crate) fn for_each_part(
     Ok(())
 }
 
-/// The error of a budget that was too small: this one, or that of a plan whose parts need more.
+/// The error of a budget that was too small: this one, or the one of a plan whose parts need more.
 pub(crate) fn dearer(error: Error, plan: &Plan, Allowance { budget, batch }: Allowance) -> Error {
     let least = |error: &Error| match error {
         Error::Query(QueryError::BudgetTooSmall { least, .. }) => Some(*least),
@@ -275,7 +276,7 @@ pub(crate) fn dearer(error: Error, plan: &Plan, Allowance { budget, batch }: All
     }
 }
 
-/// Runs a query on groups of tiles that the memory has room for, in their order.
+/// Runs a query on groups of tiles that fit the memory, in their order.
 pub(crate) fn for_each_group(
     plan: &Plan,
     Allowance { budget, batch }: Allowance,
@@ -286,7 +287,7 @@ pub(crate) fn for_each_group(
     if let Some(most) = batch {
         room = room.at_most(most);
     }
-    // A number, a timestamp and a flag a cell, what deletes look at, and the head of a list.
+    // A number, a timestamp and a flag per cell, what deletes look at, and the header of a list.
     let cost = |tile: &Candidate| {
         to_u64(tile.tile_cells).saturating_mul(room.per_cell().saturating_add(4 + 8 + 1)).saturating_add(512)
     };
@@ -314,7 +315,7 @@ pub(crate) fn read_within(plan: &mut Plan, budget: MemoryBudget) -> Result<Cells
     run(plan)
 }
 
-/// A result without cells: that of no tiles at all.
+/// A result without cells: that of a read without tiles.
 fn empty(plan: &Plan) -> Result<Cells> {
     let mut plan = plan.clone();
     plan.share.tiles = Some(Arc::default());

@@ -1,4 +1,4 @@
-//! Which parts a query is read in.
+//! Plans the parts in which a query is read.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Parts {
     budget: MemoryBudget,
-    /// The most that the cells of a batch may take of what the budget leaves.
+    /// The most that the cells of a batch may take of the room that the budget leaves.
     batch: Option<MemoryBudget>,
     cost: CellCost,
-    /// How much of the room is planned with, in 64ths: less after estimates were too low.
+    /// How much of the room is used for planning, in 64ths: reduced after estimates were too low.
     scale: u64,
     kind: Kind,
 }
@@ -38,9 +38,9 @@ pub(crate) struct Parts {
 pub(super) enum Kind {
     Boxes(Box<Boxes>),
     Runs(Runs),
-    /// Before it is known whether the query must be cut at all.
+    /// It is not known yet whether the query must be cut at all.
     Untried(KeyOrder),
-    /// It must.
+    /// The query must be cut.
     Unsorted(KeyOrder),
     Keys(Box<Keyed>),
     Done,
@@ -50,10 +50,10 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(super) what: What,
-    /// Dimensions in which it is less than the whole query.
+    /// Dimensions in which it covers less than the whole query.
     pub(super) narrowed: Arc<Vec<Narrowed>>,
     pub(super) room: Arc<Room>,
-    /// Tiles it reads, parts of tiles as parts.
+    /// Tiles that it reads; a part of a tile counts as a fraction.
     pub(crate) tiles: f64,
     pub(super) touched: Vec<usize>,
 }
@@ -66,7 +66,7 @@ pub(super) enum What {
     Window(Box<Taken>, Share),
 }
 
-/// What of [`Parts`] changes from part to part.
+/// The state of [`Parts`] that changes from part to part.
 pub(super) type Left = (u64, Kind);
 
 const SCALE: u64 = 64;
@@ -104,12 +104,12 @@ impl Parts {
         }
         progress.bytes_estimate = progress.cells_estimate.saturating_mul(cost.per_result_cell());
         let this = Self { budget, batch, cost, scale: SCALE, kind };
-        // A budget that is too small for anything is refused before anything is read.
+        // A budget that is too small for anything is rejected before anything is read.
         match (&this.kind, this.room(plan, this.held())) {
             (_, Ok(_)) => Ok((this, progress)),
             (Kind::Runs(_), Err(_)) => Err(this.too_small_for_runs(plan)),
             (Kind::Untried(_), Err(_)) => Err(this.too_small_for_keys(plan)),
-            // Room for the least, and for some cells.
+            // Room for the least box, and for some cells.
             (Kind::Boxes(boxes), Err(_)) => {
                 let fixed = this.threads(plan).saturating_add(this.beside(plan));
                 let least = Room::least(fixed).saturating_add(boxes.held()).saturating_add(boxes.least());
@@ -119,20 +119,20 @@ impl Parts {
         }
     }
 
-    /// What is still to be read, to go back to.
+    /// A copy of the state, for [`Self::go_back`].
     pub(super) fn left(&self) -> Left {
         (self.scale, self.kind.clone())
     }
 
-    /// Goes back to what was still to be read.
+    /// Restores an earlier state.
     pub(super) fn go_back(&mut self, (scale, kind): Left) {
         (self.scale, self.kind) = (scale, kind);
     }
 
-    /// The room that is left beside threads and `held` bytes.
+    /// The room that is left after threads and `held` bytes are subtracted.
     fn room(&self, plan: &Plan, held: u64) -> Result<Room> {
         let threads = match &self.kind {
-            // Their tiles are known run by run.
+            // The tiles that threads work on are known run by run.
             Kind::Runs(_) | Kind::Done => 0,
             _ => self.threads(plan),
         };
@@ -147,7 +147,7 @@ impl Parts {
         })
     }
 
-    /// What the budget leaves beside `fixed` bytes.
+    /// The room that the budget leaves after `fixed` bytes are subtracted.
     fn room_of_budget(&self, plan: &Plan, fixed: u64) -> Result<Room> {
         let fixed = fixed.saturating_add(self.beside(plan));
         Ok(Room::new(self.budget, fixed, self.cost.per_selected_cell())?)
@@ -159,12 +159,12 @@ impl Parts {
         self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context().threads))
     }
 
-    /// What is held beside the room whatever a batch is.
+    /// What is held in addition to the room, whatever the batch is.
     fn beside(&self, plan: &Plan) -> u64 {
         self.cost.per_batch(plan.array.fragments()).saturating_add(plan.share.beside)
     }
 
-    /// The next part; `None` behind the last.
+    /// The next part; `None` after the last.
     pub(crate) fn next(&mut self, plan: &Plan) -> Result<Option<Part>> {
         if let Kind::Untried(_) = self.kind
             && let Some(whole) = self.try_whole(plan)?
@@ -194,7 +194,7 @@ impl Parts {
                 keyed.next(plan, &self.cost, &room, share)
             }
             Kind::Runs(runs) => {
-                // Threads are counted with each run.
+                // Threads are counted in each run.
                 let Some(run) = runs.next(plan, &self.cost, limit, to_u64(plan.array.context().threads))?
                 else {
                     return Ok(None);
@@ -213,7 +213,7 @@ impl Parts {
         }
     }
 
-    /// What the plan of the parts holds itself, what is taken by keys apart.
+    /// Bytes that the plan of the parts itself takes, without what is taken by keys.
     fn held(&self) -> u64 {
         match &self.kind {
             Kind::Boxes(boxes) => boxes.held(),
@@ -221,23 +221,24 @@ impl Parts {
         }
     }
 
-    /// The error of a budget that is too small for a stream by keys, of which a quarter notes keys.
+    /// The error of a budget that is too small for a stream by keys, which lists keys in a quarter of it.
     fn too_small_for_keys(&self, plan: &Plan) -> Error {
         for fragment in plan.array.fragments() {
-            // Notes how large its values are.
+            // Records the size of its values.
             if let Err(error) = self.cost.var_sizes(plan.array.context(), fragment) {
                 return error;
             }
         }
         let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
         let (threads, beside) = (self.threads(plan), self.beside(plan));
-        // The shortest window has a stretch of each fragment that overlaps there, and one cell may hold all values of its tile.
+        // The shortest window has a stretch of each overlapping fragment, and one cell may contain all values of its
+        // tile.
         let overlapping = overlapping(plan);
         let a_cell = self.cost.per_cell().saturating_mul(overlapping);
         let values = values.saturating_mul(3).saturating_mul(overlapping);
         let room = |stretches: u64| {
             let notes = keyed::notes(plan).saturating_mul(stretches);
-            // However many stretches a tile has: each is a cell at least.
+            // Even with many stretches per tile, each has at least one cell.
             let cells = cells.div_ceil(stretches.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
             cells.max(Room::least(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
@@ -246,7 +247,7 @@ impl Parts {
         too_small(self.budget, least).into()
     }
 
-    /// The error of a budget that is too small for some tile: it names what the dearest takes.
+    /// The error of a budget that is too small for some tile: it contains what the most expensive tile takes.
     fn too_small_for_runs(&self, plan: &Plan) -> Error {
         let threads = to_u64(plan.array.context().threads);
         let beside = self.beside(plan);
@@ -256,7 +257,7 @@ impl Parts {
         }
     }
 
-    /// All of the query in one part, if it fits. Otherwise its keys are noted.
+    /// The whole query in one part, if it fits. Otherwise its keys are listed.
     fn try_whole(&mut self, plan: &Plan) -> Result<Option<Option<Part>>> {
         let room = self.room(plan, 0)?;
         let mut runs = Runs::default();
@@ -265,7 +266,7 @@ impl Parts {
         let Kind::Untried(order) = core::mem::replace(&mut self.kind, Kind::Done) else { return Ok(None) };
         let Some(all) = all else { return Ok(Some(None)) };
         if all.bytes <= room.bytes() && runs.next(plan, &self.cost, limit, 0)?.is_none() {
-            // Known only now: how large its values are.
+            // The size of its values is known only now.
             let Ok(room) = self.room(plan, 0).map(Arc::new) else {
                 self.kind = Kind::Unsorted(order);
                 return Ok(None);
@@ -280,7 +281,7 @@ impl Parts {
 
     /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not possible.
     pub(crate) fn put_back(&mut self, part: Part) -> bool {
-        // Down to nothing: the smallest part there is.
+        // Eventually this is 0, which gives the smallest possible part.
         self.scale /= 2;
         match (&mut self.kind, part.what) {
             (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
@@ -288,7 +289,7 @@ impl Parts {
             (Kind::Boxes(boxes), What::Window(taken, _)) => boxes.put_back_window(*taken),
             (Kind::Keys(keyed), What::Window(taken, _)) => keyed.put_back(*taken),
             (kind @ Kind::Done, What::Whole(order)) => {
-                // Estimates of whole queries count every cell, but not all that deletes look at.
+                // Estimates of whole queries count every cell, but not everything that deletes look at.
                 *kind = Kind::Unsorted(order);
                 true
             }
@@ -296,7 +297,7 @@ impl Parts {
         }
     }
 
-    /// Goes on behind a part that was read.
+    /// Continues after a part that was read.
     pub(crate) fn done(&mut self, plan: &Plan, part: &Part) {
         self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(SCALE);
         let mut gone: Vec<usize> = part.touched.clone();
@@ -315,7 +316,7 @@ impl Parts {
     }
 }
 
-/// How many fragments overlap along the first dimension, at most.
+/// The greatest number of fragments that overlap along the first dimension.
 fn overlapping(plan: &Plan) -> u64 {
     let Some(dimension) = plan.array.schema().domain.dimensions.first() else { return 1 };
     let first = |fragment: &Arc<Fragment>| fragment.bounds().and_then(<[_]>::first).cloned();
@@ -325,7 +326,7 @@ fn overlapping(plan: &Plan) -> u64 {
         domains.iter().map(|range| (range.low.as_slice(), range.high.as_slice())).unzip();
     lows.sort_by(|a, b| compare(a, b));
     highs.sort_by(|a, b| compare(a, b));
-    // Where each begins, how many have begun and not ended.
+    // For each start, the number of fragments that have begun and not ended.
     let open = (1u64..).zip(&lows).map(|(begun, low)| {
         begun.saturating_sub(to_u64(highs.partition_point(|high| compare(high, low).is_lt())))
     });
@@ -333,7 +334,7 @@ fn overlapping(plan: &Plan) -> u64 {
 }
 
 impl Part {
-    /// The part as a query of its own.
+    /// The part as a query.
     pub(crate) fn plan(&self, whole: &Plan) -> Plan {
         let mut plan = narrow(whole, &self.narrowed);
         match &self.what {
@@ -346,7 +347,7 @@ impl Part {
     }
 }
 
-/// The room for all of a query at once.
+/// The room for the whole query at once.
 pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;
@@ -364,7 +365,7 @@ pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
     Ok(room)
 }
 
-/// The order that batches follow each other in.
+/// The order of the batches.
 pub(crate) fn order_of(plan: &Plan) -> CellOrder {
     let schema: &ArraySchema = plan.array.schema();
     if schema.array_type == ArrayType::Sparse {
@@ -373,7 +374,7 @@ pub(crate) fn order_of(plan: &Plan) -> CellOrder {
     CellOrder::of(dense_order(plan), schema)
 }
 
-/// Whether the cells between two coordinates of a dimension follow each other in an order.
+/// Whether the cells between two coordinates of a dimension are consecutive in an order.
 fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
     let ascends = |part: &OrderPart| match part {
         OrderPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),

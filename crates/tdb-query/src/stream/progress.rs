@@ -1,4 +1,4 @@
-//! How far a query is.
+//! The progress of a query.
 
 use core::fmt;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use tdb_codec::to_u64;
 
 use crate::Cells;
 
-/// How far a query is: what was handed out, of an estimate of all.
+/// The progress of a query: what was returned, compared with an estimate of the total.
 ///
-/// The estimates come from metadata: for dense arrays they are exact, for sparse ones they count all cells of the tiles that
-/// may hold wanted ones, so that a query may end before it reaches them.
+/// The estimates come from metadata: for dense arrays they are exact, for sparse ones they count all cells of the
+/// tiles that may contain wanted ones, so a query may end before it reaches them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Cells handed out.
+    /// Cells returned.
     pub cells: u64,
-    /// Cells of the whole query, about or at most.
+    /// Cells of the whole query: approximate, or an upper bound.
     pub cells_estimate: u64,
     /// Bytes of those cells.
     pub bytes: u64,
-    /// Bytes of all of them, about.
+    /// Approximate bytes of all of them.
     pub bytes_estimate: u64,
-    /// Tiles read to their ends.
+    /// Tiles that were read completely.
     pub tiles: u64,
     /// Tiles of the query.
     pub tiles_estimate: u64,
     /// Whether everything is read.
     pub finished: bool,
-    /// Tiles read, parts of tiles counted as parts.
+    /// Tiles read; a part of a tile counts as a fraction.
     pub(super) parts_of_tiles: f64,
 }
 
@@ -58,7 +58,7 @@ impl Progress {
         });
         self.bytes = self.bytes.saturating_add(to_u64(bytes.sum()));
         self.parts_of_tiles += tiles;
-        // Sums of parts come out a little below whole tiles.
+        // Sums of fractions may be a little below whole tiles.
         self.tiles = super::whole((self.parts_of_tiles + 1e-6).floor()).min(self.tiles_estimate);
     }
 
@@ -68,7 +68,7 @@ impl Progress {
     }
 }
 
-/// What is called as a query goes on.
+/// The function that is called as a query progresses.
 #[derive(Clone)]
 pub(crate) struct OnProgress(Arc<dyn Fn(&Progress) + Send + Sync>);
 

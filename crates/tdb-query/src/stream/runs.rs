@@ -11,12 +11,12 @@ use crate::plan::Plan;
 use crate::share::Room;
 use crate::sparse::select::candidates;
 
-/// Where in the storage a query has got to.
+/// The position of a query in the storage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     /// The next fragment to open.
     fragment: usize,
-    /// Tiles of opened fragments that are still to be taken.
+    /// Tiles of opened fragments that were not taken yet.
     waiting: VecDeque<Tile>,
     /// Most tiles of the next run, if the last one was too long.
     most: Option<usize>,
@@ -28,17 +28,17 @@ struct Tile {
     fragment: usize,
     tile: usize,
     cells: u64,
-    /// Bytes of its values of variable length: as often as they are held, and once.
+    /// Bytes of its values of variable length: counted as often as they are held, and counted once.
     held: u64,
     values: u64,
 }
 
-/// What a run may cost.
+/// The most that a run may cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
-    /// Its cells.
+    /// The cost of its cells.
     pub(crate) cells: u64,
-    /// With the working memory of threads.
+    /// The cost including the working memory of threads.
     pub(crate) all: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) type TileSet = BTreeMap<usize, Vec<usize>>;
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     tiles: Vec<Tile>,
-    /// What it costs, working memory included.
+    /// Its cost, including working memory.
     pub(crate) bytes: u64,
     /// The working memory of threads.
     pub(crate) threads: u64,
@@ -69,7 +69,7 @@ impl Run {
         set
     }
 
-    /// Bytes of a tile's values of variable length, as often as they are held.
+    /// Bytes of a tile's values of variable length, counted as often as they are held.
     pub(crate) fn values(&self, fragment: usize, tile: usize) -> u64 {
         let at = self.tiles.binary_search_by_key(&(fragment, tile), |tile| (tile.fragment, tile.tile));
         at.ok().and_then(|at| self.tiles.get(at)).map_or(0, |tile| tile.held)
@@ -77,8 +77,8 @@ impl Run {
 }
 
 impl Runs {
-    /// The next tiles that cost no more than they may with so many threads; one tile if even that costs more. `None` behind
-    /// the last tile.
+    /// The next tiles that fit the limit with this many threads; one tile if even that costs more. `None` after the
+    /// last tile.
     pub(crate) fn next(
         &mut self,
         plan: &Plan,
@@ -110,7 +110,7 @@ impl Runs {
         Ok((!run.tiles.is_empty()).then_some(run))
     }
 
-    /// What the dearest of the tiles that are left needs as a run of its own.
+    /// The bytes that the most expensive of the remaining tiles needs as a run.
     pub(crate) fn dearest(&mut self, plan: &Plan, cost: &CellCost, threads: u64) -> Result<u64> {
         let mut least = 0;
         while let Some(run) = self.next(plan, cost, Limit { cells: 0, all: 0 }, threads)? {
@@ -119,7 +119,7 @@ impl Runs {
         Ok(least)
     }
 
-    /// Takes a run back that was too long. Fails if it is one tile.
+    /// Takes a run back that was too long. Fails if it is a single tile.
     pub(crate) fn put_back(&mut self, run: Run) -> bool {
         self.most = Some((run.tiles.len() / 2).max(1));
         let divisible = run.tiles.len() > 1;
@@ -129,7 +129,7 @@ impl Runs {
         divisible
     }
 
-    /// Gives back what fragments hold that are done.
+    /// Releases what fragments that are done hold.
     pub(crate) fn forget(&self, plan: &Plan, fragments: impl Iterator<Item = usize>) {
         let waiting = self.waiting.front().map(|tile| tile.fragment);
         for fragment in fragments.filter(|number| Some(*number) != waiting) {

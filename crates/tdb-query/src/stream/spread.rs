@@ -1,7 +1,8 @@
-//! How memory is spread over an array: what reading a box of it costs, estimated from metadata alone.
+//! Estimates, from metadata alone, the memory that reading a box of an array takes.
 //!
-//! Each data tile claims a box (its MBR, or its place in a dense grid) and some bytes. A query's box is charged for the
-//! share of each tile that lies in it, as if cells lay evenly. What a batch really takes is counted when it is read.
+//! Each data tile covers a box (its MBR, or its place in a dense grid) and takes some bytes. A query's box is charged
+//! for the share of each tile that is inside it, as if cells were spread evenly. The memory that a batch really takes
+//! is counted when it is read.
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_fragment::RTree;
@@ -14,25 +15,25 @@ use crate::dense::sources::tile_strides;
 use crate::plan::Plan;
 use crate::{Error, Result};
 
-/// A tile, or some consecutive ones.
+/// A tile, or several consecutive ones.
 #[derive(Clone, Debug)]
 struct Span {
     /// Bytes that its cells take in a batch.
     bytes: f64,
-    /// Bytes that having anything of it in a batch takes.
+    /// Bytes that a batch takes if it contains anything of it.
     touch: f64,
-    /// Where it lies: one interval a dimension.
+    /// Its box: one interval per dimension.
     bounds: Vec<(f64, f64)>,
     /// Number of the fragment.
     fragment: usize,
     tiles: f64,
     /// Stored cells; 0 in dense fragments.
     cells: f64,
-    /// Bytes of the values of variable length of its dearest tile, all of which may be one cell's.
+    /// Bytes of the values of variable length in its most expensive tile; one cell may have all of them.
     values: f64,
 }
 
-/// What a box touches: fragments, tiles, parts of tiles as parts, and stored cells, about.
+/// What a box touches, approximately: fragments, tiles (a part of a tile counts as a fraction), and stored cells.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub(crate) fragments: Vec<usize>,
@@ -40,7 +41,7 @@ pub(crate) struct Touched {
     pub(crate) cells: f64,
 }
 
-/// What some tiles weigh.
+/// The weight of some tiles.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     bytes: f64,
@@ -67,13 +68,13 @@ impl Weight {
 pub(crate) struct Spread {
     spans: Vec<Span>,
     lines: Vec<Line>,
-    /// Bytes that every cell of a box takes, stored or not: what dense results do.
+    /// Bytes that every cell of a box takes, stored or not, as in dense results.
     volume: u64,
-    /// Bytes that one cell's values of variable length may take, where no span tells.
+    /// Bytes that one cell's values of variable length may take, if no span contains them.
     longest: f64,
 }
 
-/// Most spans that are held: beyond, consecutive tiles share one.
+/// The most spans: with more tiles, consecutive ones share a span.
 const MOST_SPANS: usize = 1 << 16;
 
 impl Spread {
@@ -89,7 +90,7 @@ impl Spread {
                 continue;
             }
             if !fragment.is_dense() {
-                // Cells of sparse fragments are held with their ordinals.
+                // Cells of sparse fragments are held together with their ordinals.
                 let each = to_u64(domain.len()).saturating_mul(8).saturating_add(64);
                 let bytes = fragment.cell_count().saturating_mul(each) as f64;
                 spread.push(Weight { bytes, ..Weight::default() }, &domain, number);
@@ -111,7 +112,7 @@ impl Spread {
             let grid = fragment.footer().tile_grid(schema).map_err(corrupt)?;
             let tiles =
                 to_usize(fragment.footer().tile_count(schema).map_err(corrupt)?).unwrap_or(usize::MAX);
-            // Lists are as long as the file says; a grid may claim anything.
+            // Lists have the length that is in the file; the size of a grid is only a claim.
             let tiles = sizes.iter().map(|(_, list)| list.len()).fold(tiles, usize::min);
             let strides = tile_strides(&grid, schema.tile_order);
             let extents: Vec<Option<u64>> =
@@ -138,8 +139,8 @@ impl Spread {
         Ok(spread)
     }
 
-    /// The spread of a dense query of several intervals a dimension: the same for all cells. What was asked for out of order
-    /// is held once more when it is put in order.
+    /// The spread of a dense query with several intervals per dimension: the same for all cells. If ranges were asked
+    /// for out of order, the result is held twice while it is put in order.
     pub(crate) fn places(plan: &Plan, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
         let (mut values, mut cells, mut longest) = (0u64, 1u64, 0.0);
         for fragment in plan.array.fragments() {
@@ -240,7 +241,7 @@ impl Spread {
         self.spans.push(Span { bytes, touch, bounds, fragment, tiles, cells, values });
     }
 
-    /// What a box costs, where cells are taken to be `times` as many as they seem.
+    /// The cost of a box, if there are `times` as many cells as estimated.
     pub(crate) fn cost(&self, bounds: &Bounds, times: f64) -> u64 {
         let cells = bounds.iter().fold(1u64, |product, (low, high)| {
             product.saturating_mul(high.saturating_sub(*low).saturating_add(1))
@@ -276,18 +277,18 @@ impl Spread {
         self.spans.iter().fold((0.0, 0.0), |sum, span| (sum.0 + span.tiles, sum.1 + span.cells))
     }
 
-    /// Bytes that a box of one cell takes at most, about: along each dimension there is a place where most spans lie over each
-    /// other, and no cell lies in more spans than the fewest of these.
+    /// Approximate maximum of the bytes of a box of one cell. Along each dimension there is a place where most spans
+    /// overlap; no cell is in more spans than the smallest of these numbers.
     pub(crate) fn least(&self) -> u64 {
         let along = |(dimension, line): (usize, &Line)| {
             let mut ends = Vec::with_capacity(self.spans.len().saturating_mul(2));
             for span in &self.spans {
                 let (low, high) = span.bounds.get(dimension).copied().unwrap_or_default();
                 let share = (line.grain() / 2.0 / half(low, high, line)).min(1.0);
-                // It has a cell there, or the box is not read.
+                // The box has a cell of the span, or it is not read.
                 let cell = if span.cells > 0.0 { (span.bytes - span.values) / span.cells } else { 0.0 };
                 let bytes = span.touch + (span.bytes * share).max(cell + span.values);
-                // What ends at a place still lies over what begins there.
+                // A span that ends at a place still overlaps one that begins there.
                 ends.extend([(low, false, bytes), (high, true, -bytes)]);
             }
             ends.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -302,7 +303,7 @@ impl Spread {
         super::whole(dimensions.reduce(f64::min).unwrap_or(0.0) + self.longest).saturating_add(self.volume)
     }
 
-    /// How much of a span lies in a box; `None` if nothing does.
+    /// The share of a span that is in a box; `None` if they do not overlap.
     fn share(&self, span: &Span, ends: &[(f64, f64)]) -> Option<f64> {
         let mut share = 1.0;
         for (line, ((low, high), (first, last))) in self.lines.iter().zip(span.bounds.iter().zip(ends)) {
@@ -318,7 +319,7 @@ impl Spread {
         Some(share)
     }
 
-    /// Bytes the spread itself holds.
+    /// Bytes that the spread itself takes.
     pub(crate) fn held(&self) -> u64 {
         let each = to_u64(size_of::<Span>().saturating_add(self.lines.len().saturating_mul(16)));
         to_u64(self.spans.capacity()).saturating_mul(each.saturating_add(16))
@@ -341,7 +342,8 @@ fn spread_box(lines: &[Line], tree: &RTree, tile: usize) -> Option<Bounds> {
     lines.map(|(line, (low, high))| Some((line.number(low)?, line.number(high)?))).collect()
 }
 
-/// Half of what an interval holds: one more than its length, of integers. A whole real one may be longer than the largest number.
+/// Half the length of an interval, where the length of an integer interval includes both ends. The full length of a
+/// real interval may exceed the largest number.
 fn half(low: f64, high: f64, line: &Line) -> f64 {
     (high / 2.0 - low / 2.0) + line.grain() / 2.0
 }

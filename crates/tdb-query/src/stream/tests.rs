@@ -1,4 +1,4 @@
-//! Batches, put together again, are what a whole read returns: for every fixture, in every order.
+//! The batches of a stream, joined, are equal to a whole read: for every fixture, in every order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn batches_in(read: Read, bytes: u64) -> Result<Batches> {
     read.batch_memory(MemoryBudget::from_bytes(bytes)).batches()
 }
 
-/// One row a cell: its values, lengths and validity.
+/// One row per cell: its values, lengths and validity.
 fn rows(cells: &Cells) -> Vec<Vec<u8>> {
     let row = |at: usize| {
         let mut row = Vec::new();
@@ -63,7 +63,7 @@ fn stream(read: Read, bytes: u64) -> Result<(Vec<Vec<u8>>, usize)> {
     Ok((all, count))
 }
 
-/// The rows of a stream in the first of these rooms that is large enough.
+/// The rows of a stream with the first of these budgets that is large enough.
 fn stream_in_some(read: &Read, mut bytes: u64) -> (Vec<Vec<u8>>, usize) {
     loop {
         match stream(read.clone(), bytes) {
@@ -74,8 +74,8 @@ fn stream_in_some(read: &Read, mut bytes: u64) -> (Vec<Vec<u8>>, usize) {
     }
 }
 
-/// Checks a query in a room that holds a few cells, and in one of some size between that and all. Returns how many
-/// batches there were.
+/// Checks a query with room for a few cells, and with a size between that and the whole query. Returns the number of
+/// batches.
 fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
     let read = read.clone().order(order);
     let whole = read.clone().collect().unwrap();
@@ -116,14 +116,14 @@ fn batches_of_every_fixture_are_what_a_whole_read_returns() {
             several += usize::from(check(&array.read(), order, &path.display().to_string(), next()) > 1);
             checked += 1;
         }
-        // What the newest fragment covers, of one dimension: other fragments lie partly outside.
+        // The range that the newest fragment covers in one dimension: other fragments are partly outside.
         let dimensions = &array.schema().domain.dimensions;
         let at = usize::try_from(next()).unwrap() % dimensions.len();
         let Some(domain) = array.fragments().last().and_then(|fragment| fragment.non_empty_domain()) else {
             continue;
         };
         let (low, high) = (domain[at].low.clone(), domain[at].high.clone());
-        // Nothing lies between NaNs.
+        // NaNs have no values between them.
         let nan = |value: &[u8]| value.try_into().is_ok_and(|value| f64::from_le_bytes(value).is_nan());
         if dimensions[at].datatype == tdb_codec::Datatype::Float64 && (nan(&low) || nan(&high)) {
             continue;
@@ -161,7 +161,7 @@ fn progress_goes_up_to_the_end() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays/2.30.0");
     let cases = [
         ("quickstart", Layout::RowMajor, 60, 3),
-        // Their fragments cost more than their cells: one batch, and the end.
+        // Their fragments cost more than their cells: there is one batch, and then the end.
         ("deletes", Layout::RowMajor, 100_000, 2),
         ("deletes", Layout::Unordered, 100_000, 2),
     ];

@@ -1,8 +1,8 @@
-//! Where a fragment's cells are: its non-empty domain and its R-tree, as far as they can be believed.
+//! The domain of a fragment's cells: its non-empty domain and its R-tree, if they can be trusted.
 //!
-//! libtiledb 1.6 and 1.7 stored rectangles and non-empty domains of date dimensions that not all cells lie in. Every library
-//! stores NaN as both ends of a real dimension when the first cell of a tile has NaN there, wherever the other cells are.
-//! Nothing may be concluded from either, so in their place stands the whole domain of the dimension.
+//! libtiledb 1.6 and 1.7 stored rectangles and non-empty domains of date dimensions that do not contain all cells.
+//! Every library stores NaN as both ends of a real dimension if the first cell of a tile has NaN there, wherever the
+//! other cells are. Neither can be used, so they are replaced by the whole domain of the dimension.
 
 use std::sync::{Arc, PoisonError};
 
@@ -16,14 +16,14 @@ use crate::ranges::is_value;
 use crate::{Error, Result};
 
 impl Fragment {
-    /// Where its cells are, one interval a dimension; `None` if it is empty. It is the non-empty domain, except where a
-    /// library stored a wrong one: there it is the whole domain of the dimension.
+    /// The domain of its cells, one interval per dimension; `None` if it is empty. It is the non-empty domain, except
+    /// if a library stored a wrong one: then it is the whole domain of the dimension.
     #[must_use]
     pub fn bounds(&self) -> Option<&[Range]> {
         self.beyond.as_deref().or_else(|| self.non_empty_domain())
     }
 
-    /// The R-tree, read once. Intervals that its cells need not lie in are replaced as in [`Self::bounds`].
+    /// The R-tree, read once. Intervals that may not contain all cells are replaced as in [`Self::bounds`].
     #[doc(hidden)]
     pub fn rtree(&self, context: &Context) -> Result<Arc<RTree>> {
         let cache = || self.rtree.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +50,7 @@ impl Fragment {
         Ok(tree)
     }
 
-    /// The R-tree as it is stored. Versions 1 and 2 have it with everything else, and nothing of theirs is replaced.
+    /// The R-tree as it is stored. Versions 1 and 2 have it together with everything else, and it is not corrected.
     #[doc(hidden)]
     pub fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
         let real = |dimension: &Dimension| dimension.datatype.physical().is_float();
@@ -83,21 +83,22 @@ impl Fragment {
     }
 }
 
-/// Where cells of a sparse fragment may be whose non-empty domain cannot be believed; `None` for all others.
+/// The domain of a sparse fragment's cells if its non-empty domain cannot be trusted; otherwise `None`.
 pub(super) fn beyond(footer: &Footer, schema: &ArraySchema) -> Option<Vec<Range>> {
     let stored = footer.non_empty_domain.as_ref().filter(|_| !footer.dense)?;
     let bounds = believable(stored.iter().cloned(), footer, schema);
     (bounds != *stored).then_some(bounds)
 }
 
-/// Whether no rectangle of a sparse fragment can be believed, because the array has dates and the fragment is old.
+/// Whether no rectangle of a sparse fragment can be trusted, because the array has dates and the fragment is old.
 fn old_dates(footer: &Footer, schema: &ArraySchema) -> bool {
     let mut dimensions = schema.domain.dimensions.iter();
     let dates = dimensions.any(|dimension| dimension.datatype.is_datetime());
     dates && !footer.dense && !footer.version.has(Gate::DateRectangles)
 }
 
-/// A stored rectangle of a sparse fragment, with the whole domain in place of each interval that cannot be believed.
+/// A stored rectangle of a sparse fragment, in which each interval that cannot be trusted is replaced by the whole
+/// domain.
 fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &ArraySchema) -> Vec<Range> {
     let dimensions = &schema.domain.dimensions;
     let old_dates = old_dates(footer, schema);
@@ -109,7 +110,7 @@ fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &Arr
     stored.zip(dimensions).map(of).collect()
 }
 
-/// Whether both ends of an interval are values that others can be compared with: a NaN is not.
+/// Whether both ends of an interval can be compared with other values: a NaN cannot.
 fn ordered(dimension: &Dimension, (low, high): (&[u8], &[u8])) -> bool {
     dimension.is_var() || (is_value(dimension, low) && is_value(dimension, high))
 }

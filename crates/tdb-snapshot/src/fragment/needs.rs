@@ -1,4 +1,4 @@
-//! What opening a fragment and reading its sections takes, for storages that want to know it beforehand.
+//! Lists what opening a fragment and reading its sections reads, for storages that want to know it beforehand.
 
 use std::sync::{Arc, PoisonError};
 
@@ -19,13 +19,13 @@ impl Fragment {
         let key = join(&entry.folder, FRAGMENT_METADATA);
         let footer = entry.version().has(Gate::FragmentFooter);
         let metadata = if footer { Request::Tail(key, METADATA_TAIL) } else { Request::whole(key) };
-        // Only whether there is such a file.
+        // Only needed to know whether the file exists.
         let coords = (!footer).then(|| Request::Tail(join(&entry.folder, COORDS), 0));
         core::iter::once(metadata).chain(coords)
     }
 
-    /// Adds what reading these sections takes to `needs`: nothing for those that are at hand. `false` if the metadata file has
-    /// to be looked at first, which is what is added then.
+    /// Adds the reads for these sections to `needs`, except for sections that were already read. If the metadata file
+    /// must be read first, it adds that read instead and returns `false`.
     #[doc(hidden)]
     pub fn need_sections(&self, sections: impl Iterator<Item = Section>, needs: &mut Needs) -> bool {
         if !self.footer.version.has(Gate::FragmentFooter) {
@@ -41,7 +41,7 @@ impl Fragment {
                 Section::RTree => self.rtree.lock().unwrap_or_else(PoisonError::into_inner).is_some(),
                 _ => self.lists.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&section),
             };
-            // What is wrong with a section's place is for whoever reads it to say.
+            // Errors in a section's position are reported when it is read.
             let range = self.footer.section(section).ok().flatten();
             let range = range.map(|range| range.start..range.end.min(own.footer.start));
             if let Some(range) = range.filter(|range| !known && own.cached(range).is_none()) {
@@ -51,7 +51,7 @@ impl Fragment {
         true
     }
 
-    /// Looks at the fragment's own metadata file, if its footer came from elsewhere.
+    /// Reads the fragment's own metadata file, if its footer came from elsewhere.
     #[doc(hidden)]
     pub fn look_at_metadata(&self, context: &Context) -> Result<()> {
         self.own(context).map(drop)

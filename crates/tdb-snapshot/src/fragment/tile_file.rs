@@ -1,4 +1,4 @@
-//! Where the tiles of a data file are.
+//! The positions of the tiles in a data file.
 
 use std::ops::Range as ByteRangeOf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::{Error, Result};
 
-/// Where a tile's bytes are.
+/// The position of a tile's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileLocation {
     /// The file's key.
@@ -15,7 +15,7 @@ pub struct TileLocation {
     pub range: ByteRangeOf<u64>,
 }
 
-/// The tiles of one data file: where each begins, and where the last one ends.
+/// The tiles of one data file: the start of each, and the end of the last one.
 #[derive(Clone, Debug)]
 pub struct TileFile {
     /// The file's key.
@@ -30,7 +30,7 @@ impl TileFile {
         self.offsets.len()
     }
 
-    /// Where the first tile begins.
+    /// The start of the first tile.
     pub fn start(&self) -> Option<u64> {
         self.offsets.first().copied()
     }

@@ -1,4 +1,4 @@
-//! Walking through a group, the groups in it, and so on.
+//! Walks through a group, the groups in it, and so on.
 
 use std::collections::HashSet;
 
@@ -7,32 +7,32 @@ use tdb_schema::{GroupMember, ObjectType};
 use super::Group;
 use crate::{Error, Result};
 
-/// Deepest nesting that is followed. A group may hold itself under ever longer names.
+/// The deepest nesting that is followed. A group may contain itself under ever longer names.
 const MAX_DEPTH: usize = 64;
 
-/// What is at a member's place.
+/// What was found at a member's location.
 #[derive(Debug)]
 pub enum Found {
     /// An array, a group, or a folder that is neither.
     Object(ObjectType),
     /// Nothing.
     Missing,
-    /// The place is not one this build looks at, such as `s3://…`.
+    /// The location is of a kind that this build does not look at, such as `s3://…`.
     Elsewhere,
-    /// A group that the walk has been in already; its members are not shown again.
+    /// A group that the walk has already visited; its members are not returned again.
     Repeated,
-    /// A group nested deeper than is followed.
+    /// A group that is nested too deeply to be followed.
     TooDeep,
-    /// It could not be looked at.
+    /// The member could not be read.
     Failed(Error),
 }
 
-/// A member that a walk came to.
+/// A member that a walk visits.
 #[derive(Debug)]
 pub struct Visited {
-    /// How many groups it is inside of; 1 for the members of the first one.
+    /// The number of groups that contain it; 1 for the members of the first group.
     pub depth: usize,
-    /// The member, as its group says.
+    /// The member, as its group describes it.
     pub member: GroupMember,
     /// Its place.
     pub location: String,
@@ -41,8 +41,8 @@ pub struct Visited {
 }
 
 impl Group {
-    /// All members, those of member groups after the group they are in. Every group is entered once, wherever it is
-    /// listed, so a group that contains itself ends the walk's way and not the program.
+    /// All members; those of member groups follow the group they are in. Every group is visited once, even if it is
+    /// listed several times, so a group that contains itself does not make the walk endless.
     #[must_use]
     pub fn walk(&self) -> Vec<Visited> {
         let mut seen = HashSet::from([self.places.identity(&self.location)]);

@@ -1,4 +1,4 @@
-//! What happened, and whether it still counts.
+//! Events in the history of an array, and whether they still have an effect.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use tdb_schema::ArraySchema;
 
 use crate::Error;
 
-/// Something that happened to an array, as one of its files or folders tells.
+/// An event in the history of an array, according to one of its files or folders.
 #[derive(Debug)]
 pub struct Event {
-    /// First and last millisecond it is about; `None` where no name says.
+    /// First and last millisecond that it covers; `None` if no name contains them.
     pub timestamps: Option<(u64, u64)>,
     /// What happened.
     pub kind: EventKind,
     /// The key of the file or folder.
     pub key: String,
-    /// The format version of what was written, where it has one.
+    /// The format version of what was written, if it has one.
     pub version: Option<FormatVersion>,
-    /// Cells of a fragment: the stored ones of a sparse one, those of the domain of a dense one.
+    /// Cells of a fragment: for a sparse one the stored cells, for a dense one those of its domain.
     pub cells: Option<u64>,
     /// Bytes of its files.
     pub bytes: u64,
-    /// Whether it still counts.
+    /// Whether it still has an effect.
     pub state: State,
 }
 
-/// What happened. The order is that of events of one millisecond.
+/// The kind of an event. Events of the same millisecond are in this order.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -39,7 +39,7 @@ pub enum EventKind {
     Fragment(Option<ArrayType>),
     /// Cells were deleted: those for which the condition does not hold.
     Delete(Option<Condition>),
-    /// Cells were updated, which libtiledb, and this crate, read as a delete.
+    /// Cells were updated; libtiledb, and this crate, read this as a delete.
     Update(Option<Condition>),
     /// Key-value pairs were written or deleted.
     Metadata,
@@ -76,23 +76,24 @@ impl EventKind {
     }
 }
 
-/// Whether something still counts for who sees all that was written, also under a time that is still to come.
+/// Whether an event still has an effect for a reader that sees everything that was written, including what has a time
+/// in the future.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum State {
-    /// It does.
+    /// It has an effect.
     Live,
-    /// A later schema is in force; fragments may still need it.
+    /// A later schema is in force; fragments may still need this one.
     Superseded,
-    /// A consolidated one stands for it, as this vacuum file says. Earlier windows may still see it.
+    /// It was replaced by a consolidated one, according to this vacuum file. Earlier windows may still see it.
     Shadowed(String),
-    /// All its cells lie inside the domain of this newer dense fragment.
+    /// All its cells are inside the domain of this newer dense fragment.
     Overwritten(String),
     /// No commit file names it.
     Uncommitted,
-    /// It is named, and gone.
+    /// It is named in a file, but no longer exists.
     Vacuumed,
-    /// Partly written.
+    /// It was only partly written.
     Partial,
     /// No schema names it.
     Unused,
@@ -100,11 +101,11 @@ pub enum State {
     Damaged(Error),
 }
 
-/// An array's past.
+/// The history of an array.
 #[derive(Debug)]
 pub struct History {
-    /// The newest schema, whatever its time, unless its file is damaged. Conditions need it to make sense.
+    /// The newest schema, whatever its time, unless its file is damaged. It is needed to interpret conditions.
     pub schema: Option<Arc<ArraySchema>>,
-    /// What happened, in the order of time.
+    /// The events, in order of time.
     pub events: Vec<Event>,
 }

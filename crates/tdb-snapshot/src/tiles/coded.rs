@@ -11,10 +11,10 @@ use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
 use crate::{Error, Result};
 
-/// Reads longer than this are compared with the file's real size before memory is set aside for them.
+/// The length of a longer read is compared with the file's real size before memory is allocated for it.
 const TRUSTED_READ: usize = 16 << 20;
 
-/// A file of tiles and how to decode them.
+/// A file of tiles, and how to decode them.
 #[derive(Debug)]
 pub(super) struct Coded {
     pub(super) file: TileFile,
@@ -24,12 +24,12 @@ pub(super) struct Coded {
 }
 
 impl Coded {
-    /// How many of the `len` bytes of a tile are stored.
+    /// The number of the `len` bytes of a tile that are stored.
     pub(super) fn stored(&self, chunks: &TileChunks<'_>, len: usize) -> usize {
         self.short.filter(|short| *short < len && chunks.expect_len(*short).is_ok()).unwrap_or(len)
     }
 
-    /// Whether few chunks of a tile are wanted, and no more than these need be read.
+    /// Whether few chunks of a tile are wanted, and only these need to be read.
     fn is_read_in_parts(
         &self,
         location: &TileLocation,
@@ -75,8 +75,9 @@ impl Coded {
         chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
     }
 
-    /// Decodes the chunks of a tile of `len` bytes that are wanted into `out`, which begins where the first of them does,
-    /// or up to `size` bytes before: where that is, in the tile. So a few cells of a large tile cost no memory for it.
+    /// Decodes the wanted chunks of a tile of `len` bytes into `out`. `out` begins at the first wanted chunk, or up
+    /// to `size` bytes before it; this position in the tile is returned. So reading a few cells of a large tile does
+    /// not take the memory of the whole tile.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn decode_part(
         &self,
@@ -90,7 +91,7 @@ impl Coded {
     ) -> Result<usize> {
         let location = self.file.tile(context, tile)?;
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
-        // Room for chunks from the first to the last, in whole cells from the tile's start on.
+        // Room for the chunks from the first to the last, in whole cells counted from the tile's start.
         let room = |out: &mut Buffer, first: Option<Range<usize>>, last: Option<Range<usize>>| {
             let start = first.map_or(0, |range| range.start);
             let base = start.saturating_sub(start.checked_rem(size).unwrap_or(0));
@@ -139,9 +140,9 @@ impl Coded {
         Ok(base)
     }
 
-    /// Decodes the chunks of a tile of `len` bytes that are wanted, one after another, and shows each: where it lies in the
-    /// tile, and its bytes. So what is copied out of a chunk comes from memory that is still near the processor, and bytes
-    /// that no filter changed are not copied before.
+    /// Decodes the wanted chunks of a tile of `len` bytes, one after another, and passes on each with its position in
+    /// the tile. So data is copied out of a chunk while it is still in the cache, and bytes that no filter changed
+    /// are not copied before.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn visit(
         &self,
@@ -204,7 +205,7 @@ impl Coded {
         Ok(())
     }
 
-    /// Where the wanted chunks are: their headers say where each begins, and are read one by one.
+    /// The positions of the wanted chunks: their headers show where each begins, and are read one by one.
     fn places(
         &self,
         context: &Context,
@@ -226,7 +227,7 @@ impl Coded {
         Ok(places)
     }
 
-    /// Decodes the wanted chunks only, and reads no others.
+    /// Decodes only the wanted chunks, and reads no others.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     fn decode_few(
         &self,
@@ -267,12 +268,13 @@ fn read_piece(
         .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
 }
 
-/// Tiles of fewer stored bytes than this are read whole: one read costs less than many small ones.
+/// Tiles with fewer stored bytes than this are read whole: one read costs less than many small ones.
 const SMALL_TILE: u64 = 128 << 10;
-/// Bytes of cells most chunks hold.
+/// Bytes of cells in most chunks.
 const USUAL_CHUNK: usize = 64 << 10;
 
-/// Whether so few chunks of a large tile are wanted that walking its headers costs less than reading it.
+/// Whether so few chunks of a large tile are wanted that reading its chunk headers one by one costs less than reading
+/// the tile.
 fn few_are_wanted(
     location: &TileLocation,
     len: usize,

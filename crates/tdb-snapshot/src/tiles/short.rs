@@ -1,13 +1,13 @@
-//! Dense tiles that libtiledb, from 2.7 on, stores with fewer cells than their extents have.
+//! Dense tiles that libtiledb, since 2.7, stores with fewer cells than their extents have.
 //!
 //! It multiplies the extents in the type of the dimensions ("Tiles of more cells than their type counts" in
-//! docs/correctness_issues.md), so that the number of cells wraps around. It can only write cells that lie among the first so
-//! many of a tile. What such a tile lacks are cells that nobody wrote.
+//! docs/correctness_issues.md), so that the number of cells wraps around. It can only write cells that are among the
+//! first cells of a tile, up to this number. The cells that such a tile lacks were not written.
 
 use tdb_codec::ArrayType;
 use tdb_schema::ArraySchema;
 
-/// How many cells a dense tile of an array has for libtiledb, if these are not all.
+/// The number of cells that libtiledb counts in a dense tile of an array, if it does not count all of them.
 pub(super) fn counted_cells(schema: &ArraySchema) -> Option<usize> {
     let dimensions = &schema.domain.dimensions;
     if schema.array_type != ArrayType::Dense {
@@ -17,7 +17,7 @@ pub(super) fn counted_cells(schema: &ArraySchema) -> Option<usize> {
     for dimension in dimensions {
         let extent = dimension.extent_cells()?;
         all = all.checked_mul(extent)?;
-        // Factors are cut to the type; products of the small ones are not.
+        // Factors are truncated to the type; products of small types are not.
         counted = match dimension.datatype.size() {
             1 => (counted & 0xff).checked_mul(extent)?,
             2 => (counted & 0xffff).checked_mul(extent).filter(|cells| i32::try_from(*cells).is_ok())?,

@@ -1,4 +1,4 @@
-//! Merging runs that are sorted already, band by band: a thread holds the keys of the band that it is at.
+//! Merges runs that are already sorted, band by band: a thread holds only the keys of its current band.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +9,12 @@ use super::{BAND, Finish, Key, Part, Sorted, Source, close_gaps, useful_threads}
 use crate::buffers::split_lengths;
 use crate::{Result, parallel};
 
-/// A run must have so many cells on average for merging to pay.
+/// Merging pays only if runs have at least this many cells on average.
 const SHORT_RUN: usize = 64;
-/// A band ends at every so manyth sample of all runs, if the runs are long.
+/// A band ends after this many samples of all runs, if the runs are long.
 const SAMPLES: usize = 8;
 
-/// Cells that are likely to be in order, and the keys of some.
+/// Cells that are likely to be in order, and the keys of some of them.
 struct Run<K> {
     cells: Range<usize>,
     samples: Vec<K>,
@@ -27,8 +27,8 @@ struct Runs<K> {
     step: usize,
 }
 
-/// Merges batches that are sorted already. `None` if they are not, or too short to be worth it; that they are is checked
-/// on the way.
+/// Merges batches that are already sorted. `None` if they are too short to be worth it, or if they are not sorted,
+/// which is checked during the merge.
 pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
     threads: usize,
     source: &S,
@@ -53,7 +53,7 @@ pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
     Ok(parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)))
 }
 
-/// The runs that batches make up: a batch that begins where the one before ends goes on with its run.
+/// The runs that the batches form: a batch that begins where the previous one ends continues its run.
 fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
     let mut runs: Vec<Run<K>> = Vec::new();
     let (mut start, mut last) = (0usize, None);
@@ -88,15 +88,15 @@ fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
     Some(Runs { runs, step })
 }
 
-/// The cells whose keys lie between two splitters.
+/// The cells whose keys are between two splitters.
 struct Band<K> {
     least: Option<K>,
-    /// The first key behind it.
+    /// The first key after it.
     end: Option<K>,
     pieces: Vec<Range<usize>>,
 }
 
-/// Cuts runs at some of all their samples.
+/// Splits runs at some of their samples.
 fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Option<Vec<Band<K>>> {
     let mut samples: Vec<K> = runs.iter().flat_map(|run| &run.samples).copied().collect();
     samples.sort_unstable();
@@ -112,7 +112,7 @@ fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Opti
             let end = match splitter {
                 None => run.cells.end,
                 Some(splitter) => {
-                    // Between two samples.
+                    // The position is between two samples.
                     let sample = run.samples.partition_point(|key| *key < splitter);
                     let low = run.cells.start.saturating_add(sample.saturating_mul(step));
                     let high = low.saturating_add(step).min(run.cells.end);
@@ -143,7 +143,7 @@ fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Opti
     Some(bands)
 }
 
-/// What a thread needs to merge bands.
+/// The buffers that a thread needs to merge bands.
 struct Room<K> {
     keys: Vec<K>,
     cells: Vec<u32>,
@@ -158,7 +158,7 @@ impl<K> Default for Room<K> {
 }
 
 impl<K: Key> Room<K> {
-    /// Sorts a band; `None` if a key is not one of it.
+    /// Sorts a band; `None` if one of its keys is outside the band.
     fn merge<S: Source<K>, F: Finish>(
         &mut self,
         source: &S,
@@ -179,14 +179,14 @@ impl<K: Key> Room<K> {
         for key in keys.iter() {
             (least, most) = (least.min(*key), most.max(*key));
         }
-        // The cells were found by searching runs that need not be sorted.
+        // The cells were found by a binary search in runs that may not be sorted.
         let inside = band.least.is_none_or(|start| start <= least) && band.end.is_none_or(|end| most < end);
         if !inside || keys.len() != cells.len() {
             return None;
         }
         let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
         if most.above(least).length().saturating_add(places) <= u64::BITS {
-            // Keys from the band's start on, and places in it: half as much to move.
+            // Distances from the band's least key, with positions in the band: half as many bytes to move.
             words.clear();
             words.extend(
                 keys.iter()
@@ -202,7 +202,7 @@ impl<K: Key> Room<K> {
         }
         pairs.clear();
         pairs.extend(keys.iter().copied().zip(cells.iter().copied()));
-        // Stable: equal keys stay in cell order.
+        // The sort is stable: equal keys stay in cell order.
         pairs.sort_by_key(|(key, _)| *key);
         Some(Part::of(pairs.len(), slot, |sink| {
             finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
