@@ -273,7 +273,7 @@ fn an_evolution_follows_a_clock_that_is_a_little_ahead_and_refuses_what_nobody_w
     let storage = created(false, FUTURE);
     let add = SchemaEvolution::new().add_attribute(int("b"));
     let error = at(None).evolve_storage(storage.clone(), &add).unwrap_err().to_string();
-    assert!(error.contains("time to come"), "{error}");
+    assert!(error.contains("time in the future"), "{error}");
     at(Some(FUTURE + 1)).evolve_storage(storage.clone(), &add).unwrap();
     assert_eq!(attributes(&open_in(&storage, TimeWindow::ALL)), ["a", "b"]);
 }

@@ -223,7 +223,7 @@ fn deletes_that_no_reader_could_apply_are_refused() {
         let (field, comparison) = (field.to_owned(), Comparison::Equal);
         writer.delete(&Condition::Value { field, comparison, operands: vec![operand.to_vec()] })
     };
-    assert!(value("nothing", &[1]).unwrap_err().to_string().contains("not one of the array's"));
+    assert!(value("nothing", &[1]).unwrap_err().to_string().contains("not a field of the array"));
     assert!(value("a", &[]).unwrap_err().to_string().contains("null"));
     assert!(value("a", &[1, 2]).unwrap_err().to_string().contains("another size"));
     let dense = at(1010).open_storage(dense()).unwrap();

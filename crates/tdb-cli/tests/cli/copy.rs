@@ -233,7 +233,7 @@ fn what_libraries_of_the_copy_s_version_do_not_know_is_refused_before_there_is_a
     let metadata = "2.30.0/meta_types";
     to(metadata, "21", "format version 21 cannot hold the datatype GEOM_WKB of key \"k20_geom_wkb\"");
     to(metadata, "10", "cannot hold the datatype BLOB of key");
-    to("2.30.0/base_meta", "3", "arrays of format version 3 have none");
+    to("2.30.0/base_meta", "3", "arrays of format version 3 have no metadata");
     to("2.12.3/filter_xor", "15", "format version 15 cannot hold the filter 'xor' of");
     to("2.30.0/hilbert_int32", "6", "format version 6 cannot hold the order of cells \"hilbert\"");
     said(&["copy", text(&fixture(metadata)), text(&copy), "--version", "22"]);

@@ -91,6 +91,10 @@ fn a_condition_that_cannot_be_stored_is_refused_at_its_column() {
         1,
         "sparse arrays only",
     );
-    refused(&["delete", text(&fixture("2.2.9/base_sparse")), "--where", "a = 1"], 1, "have no deletes");
+    refused(
+        &["delete", text(&fixture("2.2.9/base_sparse")), "--where", "a = 1"],
+        1,
+        "do not support deletes",
+    );
     assert_eq!(count(array), 10);
 }

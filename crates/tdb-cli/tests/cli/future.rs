@@ -113,7 +113,7 @@ fn changes_are_made_to_the_newest_schema_and_maintenance_loses_nothing_of_either
     let scratch = Scratch::new();
     let array = array(&scratch);
     let array = array.as_str();
-    refused(&["evolve", array, "--drop", "b"], 1, "time to come");
+    refused(&["evolve", array, "--drop", "b"], 1, "time in the future");
     said(&["evolve", array, "--drop", "b", "--add", "c:int32", "--time", "3000-01-02"]);
     let now = said(&["read", array, "--format", "csv"]);
     let then = said(&["read", array, "--format", "csv", "--at", "3000-01-02"]);

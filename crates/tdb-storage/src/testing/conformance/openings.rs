@@ -24,7 +24,7 @@ pub(super) fn rules<S: WriteStorage + 'static>() -> Vec<SharedRule<Two<S>>> {
             racing::count(&a, &b)
         }),
         (
-            "if several callers create the same file through two openings, expecting none, one succeeds",
+            "if several callers of two openings create a file where none was expected, one succeeds",
             |[a, b]| racing::race_for_none(&a, &b),
         ),
         ("one opening holds the lock, and the other gets it when the first releases it", |[a, b]| {

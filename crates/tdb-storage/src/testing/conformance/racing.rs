@@ -33,7 +33,7 @@ pub(super) fn rules<S: WriteStorage + 'static>() -> Vec<SharedRule<Arc<S>>> {
             "if several callers replace the same version at once, one succeeds and the others fail",
             |storage| count(&storage, &storage),
         ),
-        ("if several callers create the same file at once, expecting none, one succeeds", |storage| {
+        ("if several callers create a file at once where none was expected, one succeeds", |storage| {
             race_for_none(&storage, &storage)
         }),
         (
