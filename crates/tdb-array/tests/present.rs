@@ -315,7 +315,7 @@ fn maintenance_keeps_what_is_seen_now_and_what_will_be() {
         let writer = at(None).open_storage(storage.clone()).unwrap();
         let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
         assert_eq!(plan.steps()[0].inputs.len(), 2, "what is still to come is left out");
-        assert!(plan.notes().iter().any(|note| note.contains("still to come")), "{:?}", plan.notes());
+        assert!(plan.notes().iter().any(|note| note.contains("in the future")), "{:?}", plan.notes());
         maintain(&writer, &plan);
         drop_history("consolidated");
         assert_eq!(list(&storage, "__fragments").len(), 3);

@@ -45,7 +45,7 @@ fn an_array_is_consolidated_and_vacuumed_as_the_dry_run_says() {
     let leftover =
         Path::new(array).join(format!("__fragments/__{now}_{now}_0123456789abcdef0123456789abcdef_22"));
     std::fs::create_dir(&leftover).unwrap();
-    assert!(said(&["vacuum", array, "--orphans"]).contains("too young") && leftover.exists());
+    assert!(said(&["vacuum", array, "--orphans"]).contains("too recent") && leftover.exists());
     said(&["vacuum", array, "--orphans", "--before", "3000-01-01"]);
     assert!(!leftover.exists());
     let fragments = ["consolidate", array, "--fragments", "a,b"];
@@ -94,7 +94,7 @@ fn metadata_is_set_shown_and_removed_in_arrays_and_groups() {
         refused(&["meta", "set", &object, "n", "x", "--type", "int16"], 2, "no integer");
         assert!(said(&["consolidate", &object, "--what", "metadata"]).ends_with("done\n"));
         assert_eq!(said(&["meta", &object, "limits"]), "[-1, 2]\n");
-        assert!(said(&["vacuum", &object, "--what", "metadata"]).contains("stay: reads at times"));
+        assert!(said(&["vacuum", &object, "--what", "metadata"]).contains("are kept: reads at times"));
         assert!(said(&["vacuum", &object, "--what", "metadata", "--drop-history"]).ends_with("done\n"));
         assert_eq!(said(&["meta", &object, "limits"]), "[-1, 2]\n");
     }

@@ -119,7 +119,7 @@ fn changes_are_made_to_the_newest_schema_and_maintenance_loses_nothing_of_either
     let then = said(&["read", array, "--format", "csv", "--at", "3000-01-02"]);
     assert!(then.starts_with("x,a,c\n1,7,"), "{then}");
     let plan = said(&["consolidate", array]);
-    assert!(plan.contains("still to come"), "{plan}");
+    assert!(plan.contains("in the future"), "{plan}");
     let log = json(&["log", array, "--json"]);
     let names = log["events"].as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap());
     let names: Vec<&str> = names.filter(|name| name.starts_with("__fragments/")).collect();
