@@ -1,4 +1,4 @@
-//! Damaged and missing things: one line that names the file, the offset and the cause, exit code 1, never a panic.
+//! Damaged and missing files: one line with the file, the offset and the cause, exit code 1, never a panic.
 
 use std::fs;
 use std::path::Path;

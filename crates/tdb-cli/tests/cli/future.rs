@@ -1,4 +1,4 @@
-//! What lies in the future: not seen unless it is asked for.
+//! Data with a time in the future: not visible unless it is requested.
 
 use serde_json::Value;
 use tdb_array::{ArraySchema, CellValNum, Datatype, SchemaEvolution, WriteColumn, WriteOptions};

@@ -124,7 +124,7 @@ impl fmt::Display for ManifestError {
                     version.escape_debug()
                 )
             }
-            Kind::NotText => f.write_str("the bytes are no text"),
+            Kind::NotText => f.write_str("the bytes are not valid text"),
             Kind::Line => f.write_str("this line is not what a manifest has at this place"),
             Kind::Key => f.write_str("this key cannot be that of a file of an array"),
             Kind::Order => f.write_str("the key does not come after the one before it"),

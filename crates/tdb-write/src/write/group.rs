@@ -163,7 +163,7 @@ impl GroupWriter {
             return refuse("is neither an array nor a group");
         }
         if self.members().iter().any(|other| other.key() == member.key()) {
-            return refuse("is there already");
+            return refuse("is in the group already");
         }
         let key = member.key().to_owned();
         self.changes.insert(key, GroupMember { version: self.version, deleted: false, ..member });
