@@ -8,10 +8,10 @@
 //! Then it compares what is stated about cells with the cells:
 //!
 //! - cells of a sparse fragment are in the order that it states, with the same comparison that checks writes in global
-//!   order (`write::GlobalOrder`); no coordinates appear twice where the array forbids it; versions of a cell are newest
-//!   first (`cells`);
-//! - each cell is in its tile's rectangle and in the fragment's non-empty domain, each rectangle is in the one above it,
-//!   and the domain is that of the tiles (`rectangles`);
+//!   order (`write::GlobalOrder`); no coordinates appear twice where the array forbids it; versions of a cell are
+//!   newest first (`cells`);
+//! - each cell is in its tile's rectangle and in the fragment's non-empty domain, each rectangle is in the one above
+//!   it, and the domain is that of the tiles (`rectangles`);
 //! - statistics of tiles and fragments are those that the writer would compute from the cells (`statistics`).
 //!
 //! One tile of all dimensions, or of one attribute, is in memory at a time, with the last cell of the previous one:

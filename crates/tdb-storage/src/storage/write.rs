@@ -23,8 +23,9 @@ pub enum Durability {
 /// Write access to the files of one array.
 ///
 /// The format needs little from a storage, and this trait requires no more, so that an object store can implement it:
-/// files are written once, front to back, and are valid from [`FileWriter::finish`] on; nothing is ever changed in place. A
-/// write becomes part of the array through one final, empty file, so no call here has to be atomic with another.
+/// files are written once, front to back, and are valid from [`FileWriter::finish`] on; nothing is ever changed in
+/// place. A write becomes part of the array through one final, empty file, so no call here has to be atomic with
+/// another.
 ///
 /// Four calls create files. They differ in what they guarantee when several callers do so at the same time:
 ///

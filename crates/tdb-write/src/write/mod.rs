@@ -22,14 +22,14 @@
 //!
 //! - *Dense cells* ([`ArrayWriter::write`], `dense`): tiles are assembled from a box, and padded with zeros.
 //!   [`Write::stream`] (`dense_stream`) takes the cells of a box in batches, and buffers them until a row of tiles is
-//!   complete (in global order: a tile); rows of tiles that are complete in one batch are not copied. Fragments are boxes,
-//!   so the write is cut between rows of tiles of the slowest dimension (`boxes`).
-//! - *Sparse cells in any order* (`unordered`) are not moved to be sorted: the reader's sorter returns the order of their
-//!   numbers, and a `TileSource` picks the cells of each tile. [`ArrayWriter::sparse_stream`] (`stream`) collects cells
-//!   until they fill its memory, together with the memory for sorting them, then writes a fragment.
+//!   complete (in global order: a tile); rows of tiles that are complete in one batch are not copied. Fragments are
+//!   boxes, so the write is cut between rows of tiles of the slowest dimension (`boxes`).
+//! - *Sparse cells in any order* (`unordered`) are not moved to be sorted: the reader's sorter returns the order of
+//!   their numbers, and a `TileSource` picks the cells of each tile. [`ArrayWriter::sparse_stream`] (`stream`) collects
+//!   cells until they fill its memory, together with the memory for sorting them, then writes a fragment.
 //! - *Sparse cells in global order* ([`ArrayWriter::sparse_fragment`], `sorted`) are checked: one part of the key after
-//!   the other, typed, by all threads; each further part only for neighbours that were equal so far. Zeros of both signs
-//!   are equal in that order, as in libtiledb, but are different coordinates.
+//!   the other, typed, by all threads; each further part only for neighbours that were equal so far. Zeros of both
+//!   signs are equal in that order, as in libtiledb, but are different coordinates.
 //! - Each stream has `append_all`: while one batch is filtered and stored, an iterator makes the next one
 //!   (`parallel::overlap`).
 //!

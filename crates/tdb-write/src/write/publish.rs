@@ -3,14 +3,14 @@
 //! A manifest lists the files that an array or a group has at one moment, so that it can be read where listing is not
 //! possible. It may be older than the array, but never lists a file that does not exist yet:
 //!
-//! - *Commits first.* The folder of commits is listed before the fragments, and once more after them. Every fragment that
-//!   was committed the first time has all its files by then. If something is gone the second time, everything is listed
-//!   again, because a vacuum removes a commit before it removes the fragment.
+//! - *Commits first.* The folder of commits is listed before the fragments, and once more after them. Every fragment
+//!   that was committed the first time has all its files by then. If something is gone the second time, everything is
+//!   listed again, because a vacuum removes a commit before it removes the fragment.
 //! - *No lost updates.* The version of the manifest is read before anything is listed, and exactly that version is
-//!   replaced. Of two writers, the later one lists again, so every manifest contains everything that was committed before
-//!   the manifest it replaces was written.
-//! - *Renewed last, or first.* A write renews the manifest after its commit. A vacuum renews it before it removes anything,
-//!   without the files that it will remove.
+//!   replaced. Of two writers, the later one lists again, so every manifest contains everything that was committed
+//!   before the manifest it replaces was written.
+//! - *Renewed last, or first.* A write renews the manifest after its commit. A vacuum renews it before it removes
+//!   anything, without the files that it will remove.
 //!
 //! A crash between a commit and the renewal leaves an outdated manifest: the next write or `tdb publish` renews it.
 
