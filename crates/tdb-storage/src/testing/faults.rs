@@ -103,7 +103,7 @@ pub enum Fault {
 /// Faults::changes_from(4, Fault::Fail(ErrorKind::StorageFull));
 /// // One call of ten, the same ones in every run.
 /// Faults::random(7, 10, [Fault::Fail(ErrorKind::TimedOut), Fault::FailAfter(ErrorKind::TimedOut)]);
-/// // Whatever else.
+/// // Any other plan.
 /// Faults::new(|call| (call.kind == CallKind::Lock).then_some(Fault::Fail(ErrorKind::PermissionDenied)));
 /// ```
 pub struct Faults(Plan);
