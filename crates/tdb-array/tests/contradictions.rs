@@ -101,12 +101,12 @@ fn cells_outside_their_tiles_rectangle_are_found() {
     assert_eq!(
         found,
         [
-            "the sum of tile 0 of dimension \"x\" is said to be 100, but that of the cells is 105",
-            "the sum of tile 1 of dimension \"x\" is said to be 350, but that of the cells is 355",
-            "tile 0, cell 4, (x=41): lies outside its tile's rectangle, which is 0 to 40 in dimension \"x\"",
-            "tile 1, cell 4, (x=91): lies outside its tile's rectangle, which is 50 to 90 in dimension \"x\"",
-            "tile 1, cell 4, (x=91): lies outside the fragment's non-empty domain, which is 0 to 90 in dimension \"x\"",
-            "the sum of dimension \"x\" is said to be 450, but that of the cells is 460",
+            "the sum of tile 0 of dimension \"x\" is stored as 100, but that of the cells is 105",
+            "the sum of tile 1 of dimension \"x\" is stored as 350, but that of the cells is 355",
+            "tile 0, cell 4, (x=41): is outside its tile's rectangle, which is 0 to 40 in dimension \"x\"",
+            "tile 1, cell 4, (x=91): is outside its tile's rectangle, which is 50 to 90 in dimension \"x\"",
+            "tile 1, cell 4, (x=91): is outside the fragment's non-empty domain, which is 0 to 90 in dimension \"x\"",
+            "the sum of dimension \"x\" is stored as 450, but that of the cells is 460",
         ]
     );
     // Reads rely on the metadata, and return no cell outside the ranges that they compared coordinates with.
@@ -130,7 +130,7 @@ fn a_non_empty_domain_that_leaves_cells_out_is_found() {
         found.get(..2).unwrap(),
         [
             "the fragment's non-empty domain is 1000 to 90, but its tiles' rectangles span 0 to 90 in dimension \"x\"",
-            "tile 0, cell 0, (x=0): lies outside the fragment's non-empty domain, which is 1000 to 90 in dimension \"x\"",
+            "tile 0, cell 0, (x=0): is outside the fragment's non-empty domain, which is 1000 to 90 in dimension \"x\"",
         ]
     );
 }

@@ -306,6 +306,6 @@ fn a_list_of_commits_that_somebody_else_replaced_meanwhile_is_not_replaced() {
     });
     let faulty: Faulty = Arc::new(FaultyStorage::new(storage.clone()).with(plan));
     let error = consolidate(faulty.clone(), Stored::Fragments).unwrap_err();
-    assert!(error.to_string().contains("changed by somebody else"), "{error}");
+    assert!(error.to_string().contains("changed by another program"), "{error}");
     assert_eq!(look(&storage), before);
 }

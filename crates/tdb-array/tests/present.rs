@@ -274,7 +274,7 @@ fn an_evolution_follows_a_clock_that_is_a_little_ahead_and_refuses_what_nobody_w
     let storage = created(false, FUTURE);
     let add = SchemaEvolution::new().add_attribute(int("b"));
     let error = at(None).evolve_storage(storage.clone(), &add).unwrap_err().to_string();
-    assert!(error.contains("time to come"), "{error}");
+    assert!(error.contains("time in the future"), "{error}");
     at(Some(FUTURE + 1)).evolve_storage(storage.clone(), &add).unwrap();
     assert_eq!(attributes(&open_in(&storage, TimeWindow::ALL)), ["a", "b"]);
 }
@@ -316,7 +316,7 @@ fn maintenance_keeps_what_is_seen_now_and_what_will_be() {
         let writer = at(None).open_storage(storage.clone()).unwrap();
         let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
         assert_eq!(plan.steps()[0].inputs.len(), 2, "what is still to come is left out");
-        assert!(plan.notes().iter().any(|note| note.contains("still to come")), "{:?}", plan.notes());
+        assert!(plan.notes().iter().any(|note| note.contains("in the future")), "{:?}", plan.notes());
         maintain(&writer, &plan);
         drop_history("consolidated");
         assert_eq!(list(&storage, "__fragments").len(), 3);

@@ -1,4 +1,4 @@
-//! A storage with a cache before it, for callers that await.
+//! A cached storage for asynchronous callers.
 
 use std::io;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use tdb_storage::{AsyncStorage, FetchHints, Fetching, Request, Spawn, Tally};
 
 use crate::front::Front;
 
-/// A storage with a cache before it, for callers that await: [`Cache::over_awaited`](crate::Cache::over_awaited) makes it.
+/// A cached storage for asynchronous callers, created by [`Cache::over_awaited`](crate::Cache::over_awaited).
 #[derive(Debug)]
 pub struct CachedAsyncStorage<S> {
     storage: Arc<S>,
     front: Front,
-    /// Who reads and writes the folder.
+    /// Reads and writes the folder.
     spawner: Option<Arc<dyn Spawn>>,
 }
 
@@ -29,7 +29,7 @@ impl<S> Clone for CachedAsyncStorage<S> {
     }
 }
 
-/// Runs a job where it keeps nobody waiting, or here.
+/// Runs a job where it does not delay other tasks, or directly if there is no spawner.
 async fn run<T: Send + 'static>(
     spawner: Option<&Arc<dyn Spawn>>,
     job: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! What is kept, where, and what it was asked.
+//! What is cached, where it is stored, and counters of requests.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::origin::FileId;
 use crate::segment::{Segment, Wanted};
 use crate::storage::CachedStorage;
 
-/// Keeps what was read of files that never change: schemas, what fragments say of themselves, key-value metadata, and tiles if
-/// asked. Clones are the same cache, for as many storages and threads as there are.
+/// Caches data from files that never change: schemas, metadata of fragments, key-value metadata, and on request tiles.
+/// Clones are the same cache, and any number of storages and threads may share it.
 ///
-/// Listings and lists of commits are never kept, and neither is whether a file is there: an array that is opened through a cache
-/// has exactly the fragments that it has without. What is kept are the bytes as they are stored, so those of encrypted arrays are
+/// Listings, lists of commits and the existence of files are never cached: an array that is opened through a cache has
+/// exactly the fragments that it has without. Bytes are cached as they are stored, so those of encrypted arrays stay
 /// encrypted.
 ///
 /// ```no_run
@@ -34,7 +34,7 @@ use crate::storage::CachedStorage;
 /// # Ok::<(), tdb_array::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a cache does nothing until it stands before a storage"]
+#[must_use = "a cache does nothing until it is put in front of a storage"]
 pub struct Cache {
     memory: Option<Arc<Memory>>,
     folder: Option<Arc<Folder>>,
@@ -42,12 +42,12 @@ pub struct Cache {
     counts: Arc<Counts>,
 }
 
-/// Which files are kept.
+/// Which files are cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     Metadata,
     Tiles,
-    /// Any, whether or not it can change.
+    /// All files, whether or not they can change.
     #[cfg(test)]
     Everything,
 }
@@ -63,19 +63,19 @@ impl Keep {
     }
 }
 
-/// What a cache was asked and did, all clones and storages together.
+/// Counters of a cache, for all its clones and storages together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// Requests that it answered.
+    /// Requests answered from the cache.
     pub hits: u64,
-    /// Bytes of these.
+    /// Bytes of these answers.
     pub hit_bytes: u64,
-    /// Requests for files that it keeps, which it could not answer.
+    /// Requests for files of the cached kinds that it could not answer.
     pub misses: u64,
-    /// Entries of the folder that were damaged or something else: each was a miss, and was removed.
+    /// Entries of the folder that were damaged or not valid: each counts as a miss, and was removed.
     pub damaged: u64,
-    /// Entries that could not be written into the folder: the disk is full, or the folder must not be written to.
+    /// Entries that could not be written to the folder: the disk is full, or the folder is not writable.
     pub failed: u64,
 }
 
@@ -98,29 +98,31 @@ impl Cache {
         Self { memory, folder, keep: Keep::Metadata, counts: Arc::default() }
     }
 
-    /// In memory, at most so many bytes. What was used longest ago goes first; what is larger than an eighth of it is not kept.
+    /// A cache in memory, of at most `bytes` bytes. The least recently used data is removed first; what is larger than
+    /// an eighth of the limit is not cached.
     pub fn memory(bytes: u64) -> Self {
         Self::new(Some(Memory::new(bytes)), None)
     }
 
-    /// In a folder that outlives the process and that others may use at once, at most about so many bytes: each process that
-    /// writes at the same time may add a sixteenth. What was used longest ago goes first; what is larger than a sixteenth is not
-    /// kept.
+    /// A cache in a folder that outlives the process and that other processes may use at once, of at most about `bytes`
+    /// bytes: each process that writes at the same time may add a sixteenth. The least recently used data is removed
+    /// first; what is larger than a sixteenth of the limit is not cached.
     ///
-    /// The folder is made when something is kept, so that only its owner may look into it. Nothing here makes a query fail: an
-    /// entry that is damaged is read from the storage, and one that cannot be written is counted ([`CacheStats::failed`]).
-    /// Whoever may write into the folder can change what queries return.
+    /// The folder is created when the first data is cached, with access for its owner only. A problem here never makes
+    /// a query fail: if an entry is damaged, the data is read from the storage, and entries that cannot be written are
+    /// counted ([`CacheStats::failed`]). Anyone who can write to the folder can change the results of queries.
     pub fn folder(path: impl Into<PathBuf>, bytes: u64) -> Self {
         Self::new(None, Some(Folder::new(path.into(), bytes)))
     }
 
-    /// In memory, too, at most so many bytes: what is used again in this process is not read from the folder, and checked, again.
+    /// Also caches in memory, at most `bytes` bytes: data that is used again in this process is not read from the
+    /// folder and verified again.
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = Some(Arc::new(Memory::new(bytes)));
         self
     }
 
-    /// Keeps tiles, too: the cells of fragments.
+    /// Also caches tiles: the cells of fragments.
     pub const fn with_tiles(mut self, tiles: bool) -> Self {
         self.keep = if tiles { Keep::Tiles } else { Keep::Metadata };
         self
@@ -132,15 +134,17 @@ impl Cache {
         self
     }
 
-    /// A storage with this cache before it. Files of equal keys and equal origins are taken for the same file: see [`Origin`].
+    /// Puts this cache in front of a storage. Files with equal keys and equal origins are taken for the same file: see
+    /// [`Origin`].
     ///
-    /// The storage must have files whole or not at all, as object stores do. Of a file that somebody is still writing, as one may
-    /// see it in a local folder, the cache would keep what there was.
+    /// In the storage, a file must exist as a whole or not at all, as in object stores. If a file is still being
+    /// written, as may be visible in a local folder, the cache would store the part that exists.
     pub fn over<S: Storage + 'static>(&self, storage: S, origin: Origin) -> CachedStorage<S> {
         CachedStorage::new(Arc::new(storage), Front::new(self.clone(), origin))
     }
 
-    /// The same for callers that await. With `spawner`, the folder is read and written there, and else while futures are polled.
+    /// The same for asynchronous callers. With `spawner`, the folder is read and written there; without, while futures
+    /// are polled.
     pub fn over_awaited<S: AsyncStorage + 'static>(
         &self,
         storage: S,
@@ -151,7 +155,7 @@ impl Cache {
         CachedAsyncStorage::new(Arc::new(storage), Front::new(self.clone(), origin), spawner)
     }
 
-    /// What it was asked and did so far.
+    /// The counters so far.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         let Counts { hits, hit_bytes, misses, damaged, failed } = &*self.counts;
@@ -164,7 +168,8 @@ impl Cache {
         self.keep.keeps(key)
     }
 
-    /// A segment that has what is wanted of a file. `listed` are the segments of it in the folder, if somebody looked before.
+    /// A cached segment that contains the wanted part of a file. `listed` are its segments in the folder, if they were
+    /// listed already.
     pub(crate) fn find(
         &self,
         file: &FileId,
@@ -193,14 +198,14 @@ impl Cache {
         Some((segment.clone(), bytes))
     }
 
-    /// Counts what was asked for and found.
+    /// Adds to the counters.
     pub(crate) fn count(&self, hits: usize, bytes: usize, misses: usize) {
         add(&self.counts.hits, to_u64(hits));
         add(&self.counts.hit_bytes, to_u64(bytes));
         add(&self.counts.misses, to_u64(misses));
     }
 
-    /// Keeps a part of a file.
+    /// Caches a part of a file.
     pub(crate) fn keep(&self, file: &FileId, segment: &Segment, bytes: &Bytes) {
         if let Some(memory) = &self.memory {
             memory.keep(file, segment, bytes);
@@ -212,7 +217,7 @@ impl Cache {
         }
     }
 
-    /// Forgets a file.
+    /// Removes a file from the cache.
     pub(crate) fn forget(&self, file: &FileId) {
         self.memory.iter().for_each(|memory| memory.forget(file));
         self.folder.iter().for_each(|folder| folder.forget(file));

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! 8   "tdbcach1"
-//! 32  which file of which origin it is of (SHA-256)
-//! 8   first byte in that file
-//! 8   byte behind the last
-//! 8   size of that file; 2^64 - 1 if nobody said it
-//! 32  SHA-256 of all that is before, and of the bytes
+//! 32  identity of the file and its origin (SHA-256)
+//! 8   offset of the first byte in that file
+//! 8   offset of the byte after the last one
+//! 8   size of that file; 2^64 - 1 if it is not known
+//! 32  SHA-256 of everything before, and of the bytes
 //!     the bytes
 //! ```
 //!
-//! Whoever reads an entry knows what it has to say, so there is nothing to parse: anything else is no entry.
+//! A reader of an entry knows what it must contain, so nothing is parsed: anything else is not a valid entry.
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -21,17 +21,17 @@ use crate::segment::Segment;
 
 const MAGIC: &[u8; 8] = b"tdbcach1";
 
-/// Bytes before those of the segment.
+/// Number of bytes before those of the segment.
 const OVERHEAD: usize = HEADER + 32;
-/// Bytes before the checksum.
+/// Number of bytes before the checksum.
 const HEADER: usize = 64;
 
-/// The size of a segment's file; `None` if there can be none.
+/// The size of a segment's file; `None` if it is not possible.
 pub(crate) fn size(segment: &Segment) -> Option<u64> {
     segment.len().checked_add(to_u64(OVERHEAD))
 }
 
-/// What a segment's file begins with, the checksum left out.
+/// The beginning of a segment's file, up to the checksum.
 fn header(file: &FileId, segment: &Segment) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.bytes(MAGIC);
@@ -46,7 +46,7 @@ fn checksum(header: &[u8], bytes: &[u8]) -> Hash {
     Sha256::new().chain_update(header).chain_update(bytes).finalize().into()
 }
 
-/// The file of a segment.
+/// The contents of a segment's file.
 pub(crate) fn write(file: &FileId, segment: &Segment, bytes: &[u8]) -> Vec<u8> {
     let mut entry = header(file, segment);
     let sum = checksum(&entry, bytes);
@@ -56,7 +56,7 @@ pub(crate) fn write(file: &FileId, segment: &Segment, bytes: &[u8]) -> Vec<u8> {
     entry
 }
 
-/// The bytes of a segment from its file; `None` if the file is damaged, or another's.
+/// The bytes of a segment from its file; `None` if the file is damaged, or belongs to another segment.
 pub(crate) fn read(file: &FileId, segment: &Segment, entry: &Bytes) -> Option<Bytes> {
     let header = header(file, segment);
     let (sum, bytes) = entry.strip_prefix(header.as_slice())?.split_at_checked(size_of::<Hash>())?;

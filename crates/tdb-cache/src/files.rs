@@ -1,48 +1,48 @@
-//! Which files of an array never change, by their keys: the one table.
+//! The table of the files of an array that never change, by their keys.
 //!
-//! A file is in it if its name holds a UUID, so that no other file ever has the same name, and if nobody asks of it whether it
-//! is there. All other files are asked for each time:
+//! A file is in the table if its name contains a UUID, so that no other file ever has the same name, and if its
+//! existence has no meaning of its own. All other files are read each time:
 //!
-//! | File | Why it is not kept |
+//! | File | Why it is not cached |
 //! |---|---|
-//! | `__array_schema.tdb` | has the same name again when an array is deleted and made anew |
+//! | `__array_schema.tdb` | has the same name again after an array is deleted and created again |
 //! | `*.con` | tdb replaces lists of commits |
-//! | `*.wrt`, `*.ok`, `*.ign`, `*.vac` | say what counts, together with listings; they are small, or empty |
-//! | metadata of fragments of versions 1 to 4 | a fragment of these versions counts as long as this file is there |
+//! | `*.wrt`, `*.ok`, `*.ign`, `*.vac` | define what is committed, together with listings; they are small, or empty |
+//! | metadata of fragments of versions 1 to 4 | a fragment of these versions is committed as long as this file exists |
 //! | `__lock.tdb`, `__tiledb_group.tdb`, `.tdb-lease` | same name each time; empty, or changed |
-//! | all that is not known | nobody knows whether it changes |
+//! | all unknown files | it is not known whether they change |
 
 use tdb_fragment::TimestampedName;
 use tdb_fragment::paths::{COMMITS, ENUMERATIONS, FRAGMENT_METADATA, GROUP_FOLDER, METADATA, SCHEMA_FOLDER};
 
-/// What a file that never changes holds.
+/// The contents of a file that never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lasting {
-    /// What many queries read, and little of it: schemas, footers, R-trees, offsets, key-value metadata.
+    /// Small data that many queries read: schemas, footers, R-trees, offsets, key-value metadata.
     Metadata,
     /// Cells.
     Tiles,
 }
 
-/// A folder that files lie in.
+/// The folder of a file.
 enum In {
-    /// One of this name.
+    /// A folder with this name.
     Named(&'static str),
-    /// That of a fragment whose name states its version: its commit file says whether it counts.
+    /// The folder of a fragment whose name states its version: it is committed by a commit file.
     NewFragment,
-    /// That of any fragment.
+    /// The folder of any fragment.
     Fragment,
-    /// Any.
+    /// Any folder.
     Any,
 }
 
-/// What a file's name is.
+/// The kind of a file's name.
 enum Name {
     /// A timestamped name with a UUID, and this suffix.
     Timed(&'static str),
-    /// This one.
+    /// Exactly this name.
     Exactly(&'static str),
-    /// That of a file of cells.
+    /// The name of a data file.
     Data,
 }
 
@@ -52,13 +52,14 @@ const TABLE: [(In, Name, Lasting); 8] = [
     (In::Named(METADATA), Name::Timed(""), Lasting::Metadata),
     (In::Named(GROUP_FOLDER), Name::Timed(""), Lasting::Metadata),
     (In::Named(COMMITS), Name::Timed(".del"), Lasting::Metadata),
-    // In a folder of their own, or, up to version 11, in the array's.
+    // In its own folder, or, up to version 11, in the array's folder.
     (In::Any, Name::Timed(".meta"), Lasting::Metadata),
     (In::NewFragment, Name::Exactly(FRAGMENT_METADATA), Lasting::Metadata),
     (In::Fragment, Name::Data, Lasting::Tiles),
 ];
 
-/// What a file holds that never changes once it is there; `None` if it may change, or if it matters whether it is there.
+/// The contents of a file that never changes once it exists; `None` if it may change, or if its existence has a
+/// meaning.
 pub(crate) fn lasting(key: &str) -> Option<Lasting> {
     let (folders, name) = key.rsplit_once('/').unwrap_or(("", key));
     let folder = folders.rsplit('/').next().unwrap_or_default();
@@ -82,13 +83,13 @@ impl Name {
         match self {
             Self::Timed(suffix) => name.strip_suffix(suffix).and_then(unique).is_some(),
             Self::Exactly(own) => name == *own,
-            // Two underscores begin the names of files that are not cells.
+            // Names of files that do not contain cells begin with two underscores.
             Self::Data => name.ends_with(".tdb") && !name.starts_with("__") && !name.starts_with('.'),
         }
     }
 }
 
-/// A timestamped name without a suffix that nobody uses twice.
+/// A timestamped name without a suffix that is never used twice.
 fn unique(name: &str) -> Option<TimestampedName> {
     let parsed = TimestampedName::parse(name).ok().filter(|_| !name.contains('.'))?;
     let is_uuid = parsed.uuid.len() == 32 && parsed.uuid.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -148,7 +149,7 @@ mod tests {
             "__schema/__1_1_short",
             "__schema/x__1_1_{}",
             "__schema/__1_1_0123456789abcdef0123456789abcdeg",
-            // The metadata of a fragment of versions 1 to 4 is what commits it.
+            // The metadata file of a fragment of versions 1 to 4 commits it.
             "__1_1_{}/__fragment_metadata.tdb",
             "__{}_7/__fragment_metadata.tdb",
             "__{}_8_7/__fragment_metadata.tdb",

@@ -4,9 +4,9 @@
 //! FOLDER/tdb-cache-1/0a/1b2c…/0-1000-x     a directory for each file, an entry for each segment
 //! ```
 //!
-//! There is no index and no lock: an entry is written beside and renamed, and whoever finds one that is damaged, or is
-//! gone when it looks again, has found nothing. So another process can do nothing here that makes a query fail, and what this
-//! one cannot do (the disk is full, the folder may only be read) is counted and otherwise nothing.
+//! There is no index and no lock: an entry is written to a temporary file and renamed; an entry that is damaged, or
+//! gone when it is opened, counts as not found. So nothing that another process does here can make a query fail, and
+//! what this process cannot do (the disk is full, the folder is read-only) is counted and has no other effect.
 
 use core::time::Duration;
 use std::io;
@@ -22,42 +22,42 @@ use crate::entry;
 use crate::origin::FileId;
 use crate::segment::Segment;
 
-/// The folder in the user's, with the version of what lies in it.
+/// The subfolder of the user's folder, with the version of its contents.
 const OWN: &str = "tdb-cache-1";
-/// One segment takes at most this part of the folder.
+/// The maximum size of a segment is the folder's limit divided by this.
 const LARGEST: u64 = 16;
-/// After so many parts of the bound were written, somebody looks how much there is.
+/// The total size is checked each time the limit divided by this was written.
 const LOOKED: u64 = 16;
-/// What is written beside belongs to nobody any more when it is so old.
+/// Temporary files of this age are abandoned.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// A folder, and a bound of the bytes in it.
+/// A folder, and the limit of its size.
 #[derive(Debug)]
 pub(crate) struct Folder {
     storage: LocalStorage,
     bound: u64,
-    /// Bytes that were written since somebody looked how much there is; `None` before the first look.
+    /// Bytes written since the last check of the total size; `None` before the first check.
     written: Mutex<Option<u64>>,
 }
 
-/// What was found in the place of an entry.
+/// What was found for an entry.
 #[derive(Debug)]
 pub(crate) enum Found {
     Bytes(Bytes),
-    /// Something else: it was removed.
+    /// A damaged or foreign file: it was removed.
     Damaged,
     /// Nothing: another process removed it, or it cannot be read.
     Nothing,
 }
 
-/// An entry that may have to go.
+/// An entry that may have to be removed.
 struct Old {
     used: SystemTime,
     size: u64,
     key: String,
 }
 
-/// The directory of a file's segments.
+/// The directory with a file's segments.
 fn directory(file: &FileId) -> String {
     let hex = file.hex();
     let (first, rest) = hex.split_at(2);
@@ -77,7 +77,7 @@ impl Folder {
         Self { storage: LocalStorage::new(path.join(OWN)), bound, written: Mutex::default() }
     }
 
-    /// The segments of a file that are there. What is no segment, and a folder that cannot be listed, is none.
+    /// The existing segments of a file. Other files are ignored; if the folder cannot be listed, there are none.
     pub(crate) fn segments(&self, file: &FileId) -> Vec<Segment> {
         let listed = self.storage.list(&directory(file)).unwrap_or_default();
         let all: Vec<Segment> = listed.iter().filter_map(|entry| Segment::parse(&entry.name)).collect();
@@ -85,7 +85,7 @@ impl Folder {
         if all.iter().all(agree) {
             return all;
         }
-        // Files that never change have one size: some of these are not of the file.
+        // Files that never change have one size: some of these segments are wrong.
         self.forget(file);
         Vec::new()
     }
@@ -107,28 +107,28 @@ impl Folder {
             let _ = self.storage.remove_file(&key);
             return Found::Damaged;
         };
-        // If the time cannot be set, it goes the earlier.
+        // If the time cannot be set, the entry is removed earlier.
         let _ = self.storage.touch(&key);
         Found::Bytes(bytes)
     }
 
-    /// Whether a segment is small enough.
+    /// Whether a segment is small enough to be cached.
     pub(crate) fn takes(&self, segment: &Segment) -> bool {
         let largest = self.bound.checked_div(LARGEST).unwrap_or(0);
         entry::size(segment).is_some_and(|size| size <= largest)
     }
 
-    /// Writes a segment, and removes what was used longest ago, if there are too many bytes.
+    /// Writes a segment, and removes the least recently used ones if the folder is too large.
     ///
     /// # Errors
-    /// Any I/O error of the system: then it is not kept.
+    /// Any I/O error of the storage: the segment is not cached then.
     pub(crate) fn keep(&self, file: &FileId, segment: &Segment, bytes: &Bytes) -> io::Result<()> {
         let folder = directory(file);
         let key = join(&folder, &segment.name());
         let entry = entry::write(file, segment, bytes);
         let size = entry::size(segment).unwrap_or(0);
         self.storage.create_private()?;
-        // Another process may remove the empty folder before there is something in it.
+        // Another process may remove the empty folder before a file is written to it.
         let mut attempts = 0..3;
         loop {
             let put = self
@@ -149,7 +149,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Forgets a file.
+    /// Removes a file from the cache.
     pub(crate) fn forget(&self, file: &FileId) {
         let folder = directory(file);
         for entry in self.storage.list(&folder).unwrap_or_default() {
@@ -159,12 +159,12 @@ impl Folder {
         }
     }
 
-    /// Counts what was written, and looks how much there is when it is time to.
+    /// Counts written bytes, and checks the total size when it is time to.
     fn wrote(&self, bytes: u64) {
         let mut written = match self.written.try_lock() {
             Ok(written) => written,
             Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
-            // Another thread looks just now. What it does not see, the next look does.
+            // Another thread is checking right now. What it misses, the next check finds.
             Err(TryLockError::WouldBlock) => return,
         };
         let sum = written.map(|sum| sum.saturating_add(bytes));
@@ -177,8 +177,8 @@ impl Folder {
         };
     }
 
-    /// Removes what was used longest ago, until what is left and what is written up to the next look is within the bound. Whatever
-    /// fails, fails because another process did the same, or is tried again the next time.
+    /// Removes the least recently used entries, until the rest and what will be written before the next check are
+    /// within the limit. If a removal fails, another process did the same, or the next sweep tries again.
     pub(crate) fn sweep(&self) {
         let mut entries = self.entries();
         let mut sum = entries.iter().map(|entry| entry.size).fold(0, u64::saturating_add);
@@ -197,13 +197,13 @@ impl Folder {
             if let Some((folder, _)) = entry.key.rsplit_once('/')
                 && self.storage.list(folder).is_ok_and(|left| left.is_empty())
             {
-                // What somebody writes into it just now is lost: a cache may do that.
+                // What another process is just writing into it is lost: a cache may do that.
                 let _ = self.storage.remove_folder(folder);
             }
         }
     }
 
-    /// All entries. What has other names is left alone, but for what was written beside and given up.
+    /// All entries. Files with other names are left alone, except abandoned temporary files.
     fn entries(&self) -> Vec<Old> {
         let list = |folder: &str| self.storage.list(folder).unwrap_or_default().into_iter();
         let mut found = Vec::new();
@@ -234,7 +234,7 @@ impl Folder {
         }
     }
 
-    /// Bytes of all entries.
+    /// The number of bytes of all entries.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.entries().iter().map(|entry| entry.size).sum()

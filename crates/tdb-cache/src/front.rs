@@ -1,4 +1,4 @@
-//! A cache before one storage: which requests it answers, and what it keeps of the other answers.
+//! A cache in front of one storage: which requests it answers, and which other answers it stores.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use crate::origin::FileId;
 use crate::segment::{Segment, Wanted};
 use crate::{Cache, Origin};
 
-/// A cache, where the files of a storage come from, and who is told what the cache answers.
+/// A cache, the origin of a storage's files, and the receiver of reports on what the cache answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
     cache: Cache,
@@ -20,7 +20,7 @@ pub(crate) struct Front {
     tally: Option<Arc<dyn Tally>>,
 }
 
-/// What a cache says to the requests of a call.
+/// The answers of a cache to the requests of a call.
 #[derive(Debug)]
 pub(crate) struct Asked {
     requests: Vec<Request>,
@@ -29,7 +29,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The requests that are left for the storage, in their order.
+    /// The requests that are left for the storage, in order.
     pub(crate) fn misses(&self) -> Vec<Request> {
         let unanswered = self.requests.iter().zip(&self.replies).filter(|(_, reply)| reply.is_none());
         unanswered.map(|(request, _)| request.clone()).collect()
@@ -41,19 +41,19 @@ impl Front {
         Self { cache, origin, tally: None }
     }
 
-    /// The same, which tells somebody what it answers.
+    /// The same, but it reports what it answers.
     pub(crate) fn with_tally(&self, tally: &Arc<dyn Tally>) -> Self {
         Self { tally: Some(tally.clone()), ..self.clone() }
     }
 
-    /// The file that a request is about, if what it asks for may be kept, and what it wants of it.
+    /// The file of a request and the part that it wants, if that may be cached.
     fn kept(&self, request: &Request) -> Option<(FileId, Wanted)> {
         let wanted = Wanted::of(request)?;
         let key = request.key();
         self.cache.keeps(key).then(|| (self.origin.file(key), wanted))
     }
 
-    /// Answers what it can of the requests of one call.
+    /// Answers as many requests of a call as possible.
     pub(crate) fn ask(&self, requests: Vec<Request>) -> Asked {
         let mut listed: HashMap<FileId, Option<Vec<Segment>>> = HashMap::new();
         let (mut hits, mut bytes, mut misses) = (0usize, 0usize, 0usize);
@@ -84,12 +84,13 @@ impl Front {
         self.ask(vec![request.clone()]).replies.pop().flatten()
     }
 
-    /// All answers of a call, in the order of its requests, with those of the storage, of which it keeps what it may.
+    /// All answers of a call, in the order of its requests, including those of the storage, which are cached if they
+    /// may be.
     pub(crate) fn complete(&self, asked: Asked, answers: Vec<io::Result<Reply>>) -> Vec<io::Result<Reply>> {
         let Asked { requests, replies } = asked;
         let left = replies.iter().filter(|reply| reply.is_none()).count();
         if answers.len() != left {
-            // Nobody knows which is missing.
+            // It is unknown which reply is missing.
             return replies.into_iter().map(|reply| reply.ok_or_else(other_answer)).collect();
         }
         let mut answers = answers.into_iter();
@@ -104,24 +105,24 @@ impl Front {
         requests.into_iter().zip(replies).map(&mut complete).collect()
     }
 
-    /// Keeps an answer of the storage, if it may.
+    /// Caches an answer of the storage, if it may be cached.
     pub(crate) fn keep(&self, request: &Request, reply: &Reply) {
         let Some((file, _)) = self.kept(request) else { return };
-        // An answer that is too short, or to something else, is for the one who asked to refuse.
+        // If an answer is too short or for another request, the caller reports that.
         let Ok(reply) = request.checked(reply.clone()) else { return };
         if let Some((segment, bytes)) = Segment::of(request, &reply) {
             self.cache.keep(&file, &segment, &bytes);
         }
     }
 
-    /// Keeps what was read into somebody's buffer.
+    /// Caches what was read into a caller's buffer.
     pub(crate) fn keep_read(&self, request: &Request, read: &[u8]) {
         if self.kept(request).is_some() {
             self.keep(request, &Reply::Bytes(Bytes::copy_from_slice(read)));
         }
     }
 
-    /// Forgets a file that somebody is about to write or remove.
+    /// Removes a file that is about to be written or removed.
     pub(crate) fn forget(&self, key: &str) {
         if self.cache.keeps(key) {
             self.cache.forget(&self.origin.file(key));

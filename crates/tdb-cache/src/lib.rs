@@ -1,8 +1,8 @@
 //! A cache for the files of arrays that never change, in front of any storage.
 //!
-//! Fragments, schemas and metadata are written once, under names that nobody uses again. A [`Cache`] keeps what was read of
-//! them: in memory, in a folder that outlives the process, or both. A [`CachedStorage`] asks it first, and passes on what it does
-//! not have, in one call.
+//! Fragments, schemas and metadata are written once, under names that are never used again. A [`Cache`] stores what was
+//! read from them: in memory, in a folder that outlives the process, or both. A [`CachedStorage`] asks the cache first,
+//! and forwards the remaining requests to the storage in one call.
 //!
 //! ```
 //! use tdb_array::testing::FarStorage;
@@ -16,25 +16,25 @@
 //! let open = || OpenOptions::new().open_storage(cache.over(far.clone(), Origin::of(["the quickstart"])));
 //! open()?;
 //! assert_eq!(far.rounds(), 2);
-//! // Listings say what is committed: they are asked for each time. The schema and the footer are not.
+//! Listings determine what is committed: they are read each time. The schema and the footer are not.
 //! let array = open()?;
 //! assert_eq!((far.rounds(), array.stats().cache_hits), (3, 2));
 //! # Ok::<(), tdb_array::Error>(())
 //! ```
 //!
-//! | Module | What it is |
+//! | Module | Contents |
 //! |---|---|
 //! | `files` | the table of files that never change |
-//! | `segment`, `entry` | a part of a file; how it is written into a folder |
-//! | `memory`, `folder` | where parts are kept, and which go when there are too many |
-//! | `cache` | both, and what they were asked |
-//! | `front`, `storage`, `awaited` | the cache before a storage, for callers that block and for those that await |
+//! | `segment`, `entry` | a part of a file; how it is stored in a folder |
+//! | `memory`, `folder` | where parts are stored, and which are removed when there are too many |
+//! | `cache` | both, and counters of requests |
+//! | `front`, `storage`, `awaited` | the cache in front of a storage, for blocking and for asynchronous callers |
 //!
-//! What this crate does not know: what is in the files, and how an array is read. It opens no files: a folder is a
+//! This crate does not know what is in the files, nor how an array is read. It opens no files: a folder is a
 //! [`LocalStorage`](tdb_storage::LocalStorage).
 //!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change with any minor version.
+//! else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 mod awaited;

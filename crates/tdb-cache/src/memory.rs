@@ -1,4 +1,4 @@
-//! Segments in memory: those that were used last, as many as a number of bytes allows.
+//! Segments in memory: the most recently used ones, within a limit in bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use tdb_codec::to_u64;
 use crate::origin::FileId;
 use crate::segment::{Segment, Wanted};
 
-/// What a segment takes beside its bytes, about.
+/// The approximate memory of a segment in addition to its bytes.
 const OVERHEAD: u64 = 256;
-/// Of those segments of a file that begin before what is wanted, so many are looked at: the nearest.
+/// How many segments of a file are examined, of those that begin before the wanted part: the nearest ones.
 const LOOKED_AT: usize = 64;
-/// One segment takes at most this part of the memory.
+/// The maximum size of a segment is the limit of the memory divided by this.
 const LARGEST: u64 = 8;
 
-/// Segments that are used again, and a bound of their bytes.
+/// Recently used segments, and the limit of their bytes.
 #[derive(Debug)]
 pub(crate) struct Memory {
     bound: u64,
@@ -26,16 +26,16 @@ pub(crate) struct Memory {
 #[derive(Debug, Default)]
 struct Kept {
     files: HashMap<FileId, Parts>,
-    /// By when they were used last: a number that only grows.
+    /// By last use: a number that only increases.
     uses: BTreeMap<u64, (FileId, Place)>,
     last_use: u64,
     bytes: u64,
 }
 
-/// Where a segment begins, and where it ends.
+/// The begin and the end of a segment.
 type Place = (u64, u64);
 
-/// What is kept of one file.
+/// The cached parts of one file.
 type Parts = BTreeMap<Place, Part>;
 
 #[derive(Debug)]
@@ -86,11 +86,11 @@ impl Memory {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Nothing that can panic runs while it is locked.
+        // No code that can panic runs while this is locked.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A segment that has all that is wanted of a file.
+    /// A segment that contains the whole wanted part of a file.
     pub(crate) fn find(&self, file: &FileId, wanted: &Wanted) -> Option<(Segment, Bytes)> {
         let mut kept = self.kept();
         let used = kept.next_use();
@@ -107,19 +107,19 @@ impl Memory {
         Some((part.segment(place), part.bytes.clone()))
     }
 
-    /// Keeps a segment, and lets those go that were used longest ago, if there are too many bytes then.
+    /// Caches a segment, and removes the least recently used ones if there are too many bytes then.
     pub(crate) fn keep(&self, file: &FileId, segment: &Segment, bytes: &Bytes) {
         if cost(bytes) > self.bound.checked_div(LARGEST).unwrap_or(0) {
             return;
         }
-        // Of a part of something larger all of that would stay.
+        // A part of a larger buffer would keep the whole buffer in memory.
         let bytes = Bytes::copy_from_slice(bytes);
         let place = (segment.range.start, segment.range.end);
         let mut kept = self.kept();
         if let Some(parts) = kept.files.get(file) {
             let all = || parts.iter().map(|(place, part)| (*place, part.segment(*place)));
             if all().any(|(_, own)| !own.agrees(segment)) {
-                // Files that never change have one size: one of these is not the file.
+                // Files that never change have one size: one of these segments is wrong.
                 kept.forget(file);
             } else if parts
                 .range(..=place)
@@ -145,12 +145,12 @@ impl Memory {
         }
     }
 
-    /// Forgets a file.
+    /// Removes a file from the cache.
     pub(crate) fn forget(&self, file: &FileId) {
         self.kept().forget(file);
     }
 
-    /// Bytes that are kept, with what they take beside.
+    /// The number of cached bytes, including their overhead.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.kept().bytes

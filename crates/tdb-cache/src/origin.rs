@@ -1,17 +1,17 @@
-//! Where files come from, so that those of two places are never taken for each other.
+//! The origin of files, so that files of two places are never confused.
 
 use core::fmt;
 
 use sha2::{Digest, Sha256};
 use tdb_codec::to_u64;
 
-/// The SHA-256 of what tells a thing apart.
+/// A SHA-256 that identifies something.
 pub(crate) type Hash = [u8; 32];
 
-/// Where a storage's files come from: files of equal keys are the same file only if their origins are equal.
+/// The origin of a storage's files: files with equal keys are the same file only if their origins are equal.
 ///
-/// It has to say everything that decides what a key means and who may see it: the service, the bucket, the folder, and whose
-/// credentials are used. Only its SHA-256 is kept.
+/// It must be made of everything that determines what a key means and who may see it: the service, the bucket, the
+/// folder, and whose credentials are used. Only its SHA-256 is stored.
 ///
 /// ```
 /// use tdb_array::Origin;
@@ -22,25 +22,25 @@ pub(crate) type Hash = [u8; 32];
 pub struct Origin(Hash);
 
 impl Origin {
-    /// An origin that these parts tell apart from others, in this order.
+    /// An origin that is identified by these parts, in this order.
     pub fn of<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Self {
         Self(hash(parts))
     }
 
-    /// What tells a file of it apart from all others.
+    /// The identity of one of its files.
     pub(crate) fn file(&self, key: &str) -> FileId {
         FileId(hash([&self.0[..], key.as_bytes()]))
     }
 }
 
 impl fmt::Debug for Origin {
-    /// Without what it was made of.
+    /// Without the parts it was made of.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Origin")
     }
 }
 
-/// A file of some origin.
+/// A file of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FileId(Hash);
 
@@ -55,7 +55,7 @@ impl FileId {
     }
 }
 
-/// The hash of parts with their lengths, so that no two lists of parts look alike.
+/// The hash of parts with their lengths, so that different lists of parts have different hashes.
 fn hash<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Hash {
     let mut hasher = Sha256::new();
     for part in parts {

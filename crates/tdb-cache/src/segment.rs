@@ -6,25 +6,25 @@ use bytes::Bytes;
 use tdb_codec::{to_u64, to_usize};
 use tdb_storage::{Reply, Request};
 
-/// What is kept of a file: a range of its bytes, and its size, if the storage said it.
+/// A cached part of a file: a range of its bytes, and its size, if the storage returned it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) range: Range<u64>,
     pub(crate) size: Option<u64>,
 }
 
-/// What somebody wants of a file.
+/// The part of a file that a request wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Its last bytes, at most so many, and its size.
+    /// Its last bytes (at most this many), and its size.
     Tail(u64),
     /// These bytes.
     Range(Range<u64>),
 }
 
 impl Wanted {
-    /// What a request wants. `None` for listings, and for requests without bytes: these ask whether a file is there, which only
-    /// the storage knows.
+    /// What a request wants. `None` for listings, and for requests without bytes: those check whether a file exists,
+    /// which only the storage knows.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         match request {
             Request::Tail(_, most) => (*most > 0).then_some(Self::Tail(*most)),
@@ -35,7 +35,7 @@ impl Wanted {
 }
 
 impl Segment {
-    /// The part of a file that a reply has, and its bytes. The reply has to be one to the request.
+    /// The part of a file contained in a reply, and its bytes. The reply must be one to the request.
     pub(crate) fn of(request: &Request, reply: &Reply) -> Option<(Self, Bytes)> {
         let (segment, bytes) = match (request, reply) {
             (Request::Tail(..), Reply::Tail(size, bytes)) => {
@@ -55,7 +55,7 @@ impl Segment {
         self.range.end.saturating_sub(self.range.start)
     }
 
-    /// Where in this segment lies what somebody wants, if all of it does.
+    /// The position of the wanted part in this segment, if it contains all of it.
     pub(crate) fn place(&self, wanted: &Wanted) -> Option<Range<usize>> {
         let range = match wanted {
             Wanted::Tail(most) => {
@@ -69,13 +69,13 @@ impl Segment {
         (range.end <= self.range.end && from <= to).then_some(from..to)
     }
 
-    /// Whether this says all that `other` says.
+    /// Whether this contains everything that `other` contains.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let within = self.range.start <= other.range.start && other.range.end <= self.range.end;
         within && (other.size.is_none() || self.size == other.size)
     }
 
-    /// Whether one file can have both.
+    /// Whether both can belong to the same file.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
         match (self.size, other.size) {
             (Some(own), Some(others)) => own == others,
@@ -85,7 +85,7 @@ impl Segment {
         }
     }
 
-    /// The reply to whoever wants this, out of the segment's bytes.
+    /// The reply to a request, from the segment's bytes.
     pub(crate) fn reply(&self, wanted: &Wanted, bytes: &Bytes) -> Option<Reply> {
         let place = self.place(wanted)?;
         if place.end > bytes.len() {
@@ -116,7 +116,7 @@ impl Segment {
         };
         let segment = Self { range: start..end, size };
         let possible = start < end && size.is_none_or(|size| end <= size);
-        // A number can be written in several ways: this is the one of `name`.
+        // A number can be written in several ways: only that of `name` is valid.
         (possible && segment.name() == name).then_some(segment)
     }
 }

@@ -1,4 +1,4 @@
-//! A storage with a cache before it.
+//! A cached storage.
 
 use std::io;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use tdb_storage::{
 
 use crate::front::Front;
 
-/// A storage with a cache before it: [`Cache::over`](crate::Cache::over) makes it.
+/// A cached storage, created by [`Cache::over`](crate::Cache::over).
 ///
-/// A call asks the cache first; of what is left it makes one call of the storage, in the same order and with the storage's hints.
+/// A call asks the cache first; the remaining requests go to the storage in one call, in the same order and with the
+/// storage's hints.
 #[derive(Debug)]
 pub struct CachedStorage<S> {
     storage: Arc<S>,
@@ -35,12 +36,12 @@ impl<S> Clone for CachedStorage<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Storage + 'static> Storage for CachedStorage<S> {
-    /// Listings say what is there, and are never kept.
+    /// Listings determine what exists, so they are never cached.
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         self.storage.list(folder)
     }
 
-    /// Whether a file is there only the storage knows.
+    /// Only the storage knows whether a file exists.
     fn size(&self, key: &str) -> io::Result<u64> {
         self.storage.size(key)
     }
@@ -69,7 +70,7 @@ impl<S: Storage + 'static> Storage for CachedStorage<S> {
         Ok(())
     }
 
-    /// Where small reads are cheap, nobody needs a cache for them.
+    /// If small reads are cheap, they need no cache.
     fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
         self.storage.open(key)
     }
@@ -109,8 +110,8 @@ impl<S: Storage + 'static> Storage for CachedStorage<S> {
     }
 }
 
-/// Everything goes to the storage. What is kept of a file that is written or removed goes, though names of files that are kept
-/// are never used twice.
+/// Everything goes to the storage. If a file is written or removed, its cached parts are removed, though names of
+/// cached files are never used twice.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage + 'static> WriteStorage for CachedStorage<S> {
     fn has_folders(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What a storage answers through a cache is what it answers without, whatever is in the folder.
+//! A storage returns the same answers through a cache as without, whatever is in the folder.
 
 mod awaited;
 mod damage;
@@ -18,7 +18,7 @@ use tdb_storage::{ByteRange, MemoryStorage, QueryStats, Reply, Request, Storage,
 
 use crate::{Cache, CachedStorage, Origin};
 
-/// A folder that goes with its test.
+/// A folder that is removed at the end of its test.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -44,7 +44,7 @@ impl Drop for Folder {
 
 const KEYS: [&str; 3] = ["a", "f/b", "none"];
 
-/// Files whose bytes depend on where they are.
+/// Files whose bytes depend on their position.
 pub(super) fn files() -> MemoryStorage {
     let bytes = |seed: usize, len: usize| -> Bytes {
         (0..len).map(|at| u8::try_from((at * 31 + seed + at / 251) % 256).unwrap()).collect()
@@ -76,7 +76,7 @@ fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// Asks in each of the ways that a storage can be asked.
+/// Makes requests in each of the ways that a storage supports.
 fn ask(storage: &dyn Storage, requests: &[Request], way: u8) -> Vec<String> {
     let ranges: Vec<ByteRange> = requests
         .iter()
@@ -126,7 +126,7 @@ proptest! {
 fn storages_behind_a_cache_keep_the_rules_of_storages() {
     let folder = Folder::new();
     let count = AtomicUsize::new(0);
-    // Each storage of a suite is another place.
+    // Each storage of a suite is a different place.
     let anew = || Origin::of([count.fetch_add(1, Ordering::Relaxed).to_string()]);
     let all_offered = |checked: Result<tdb_storage::testing::conformance::Checked, _>| {
         let checked: tdb_storage::testing::conformance::Checked = checked
@@ -138,7 +138,7 @@ fn storages_behind_a_cache_keep_the_rules_of_storages() {
         let all = cache.clone().with_everything();
         let rules = all_offered(check_storage(|files| {
             let storage = all.over(MemoryStorage::new(files.iter().cloned()), anew());
-            // What is asked for is there already.
+            // What will be requested is in the cache already.
             for (key, _) in files {
                 storage.read(key).unwrap();
             }
@@ -244,7 +244,7 @@ fn what_the_cache_answers_is_no_request_and_no_round_in_statistics() {
         counters.stats().since(&first);
     assert_eq!((requests, rounds, bytes_read, cache_hits, cache_bytes), (1, 1, 10, 4, 20 + 77 + 21 + 4));
     assert_eq!(far.rounds(), 2);
-    // Another array on the same storage has counters of its own.
+    // Another array on the same storage has its own counters.
     let others = Arc::<stats::Counters>::default();
     stats::Counted::new(Box::new(storage), others.clone()).read_tail("f/b", 5).unwrap();
     assert_eq!((others.stats().cache_hits, counters.stats().cache_hits), (1, 4));

@@ -55,8 +55,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command only shows what is in an array or a group, so that it may use a cache. One that checks files, or changes
-    /// them, looks at those that are there.
+    /// Whether the command only shows what is in an array or a group, so that it may use a cache. A command that checks
+    /// or changes files must read the actual files.
     pub(crate) const fn only_shows(&self) -> bool {
         match self {
             Self::Info(_) | Self::Read(_) | Self::Explain(_) => true,
@@ -84,24 +84,25 @@ pub(crate) struct InfoArgs {
     pub(crate) json: bool,
 }
 
-/// The part of an array that a query is about.
+/// The part of an array that a query reads.
 #[derive(Debug, Group)]
 pub(crate) struct RangeArgs {
-    /// One range a dimension, separated by commas; an empty one is the whole dimension.
+    /// One range for each dimension, separated by commas; an empty one means the whole dimension.
     #[arg(long, value_name = "0:9,3:7", conflicts_with_all = ["range", "points"], allow_hyphen_values = true)]
     pub(crate) subarray: Option<String>,
-    /// A range of one dimension or dimension label; several of the same add up. Dense cells come in the order of the ranges.
+    /// A range of a dimension or dimension label. Several ranges of the same one are combined. Dense cells are in the
+    /// order of the ranges.
     #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
     pub(crate) range: Vec<String>,
-    /// Single coordinates of one dimension, separated by commas or, after an @, one a line of a file.
+    /// Single coordinates of a dimension, separated by commas or, after an @, from a file with one per line.
     #[arg(long, value_name = "DIM=A,B or DIM=@FILE", allow_hyphen_values = true)]
     pub(crate) points: Vec<String>,
 }
 
-/// Show what a query would read, and why not more, from metadata alone.
+/// Show what a query would read, and what it can skip, using only metadata.
 ///
-/// Fragments outside the time window and outside the ranges are named with the reason; of the others, how many tiles the
-/// R-tree leaves. Requests and bytes are those of whole tiles.
+/// Fragments outside the time window or the ranges are listed with the reason; for the others, the number of tiles that
+/// remain after searching the R-tree. Requests and bytes are those of whole tiles.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Ranges are written as for tdb read.
@@ -113,7 +114,8 @@ Examples:
 pub(crate) struct ExplainArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
-    /// Fields to read, separated by commas (\, in a name). Default: attributes, of sparse arrays with coordinates.
+    /// Fields to read, separated by commas (\, in a name). Default: all attributes; for sparse arrays also the
+    /// coordinates.
     #[arg(long, value_name = "A,B")]
     pub(crate) fields: Option<String>,
     #[command(flatten)]
@@ -128,7 +130,7 @@ pub(crate) struct ExplainArgs {
     /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
-    /// Run the query too, batch by batch, and print what it took: requests, bytes, chunks, the time in each stage.
+    /// Also run the query, batch by batch, and print its requests, bytes, chunks, and the time of each stage.
     #[arg(long)]
     pub(crate) run: bool,
     /// Print one JSON object.
@@ -140,13 +142,13 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Range ends are written in the dimension's type: numbers; dates such as 2020-02-29 or 2020-02-29T12:30 (or an \
-integer in the dimension's unit); strings, with \\xNN for any byte and \\\\ \\: \\, \\. for the characters that mean \
-something. Both ends are included, an empty end is open, a single value is a range of one, and .. separates as \
-well as : does.
+integer in the dimension's unit); strings, with \\xNN for any byte and \\\\ \\: \\, \\. for characters with a special \
+meaning. Both ends are included, an empty end is open, a single value is a range of one, and the separator may be .. \
+or : between the ends.
 
 A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) is null, is not null, joined by \
-and, or, not and parentheses. Strings and dates stand in quotes, and so do names that are no plain words. Aggregates are \
-read from statistics rather than from data wherever these are exact.
+and, or, not and parentheses. Strings and dates must be in quotes, and so must names that are not plain words. Aggregates are \
+read from statistics instead of data wherever these are exact.
 
 Examples:
   tdb read weather
@@ -160,15 +162,15 @@ Examples:
 pub(crate) struct ReadArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
-    /// Fields to read, separated by commas (\, in a name). Default: attributes, with coordinates.
+    /// Fields to read, separated by commas (\, in a name). Default: all attributes, with coordinates.
     #[arg(long, value_name = "A,B")]
     pub(crate) fields: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArgs,
-    /// Only cells that satisfy a condition; in dense arrays the others are shown as fill values.
+    /// Only cells that satisfy a condition; in dense arrays, other cells are shown as fill values.
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) condition: Option<String>,
-    /// Instead of cells, print count, or sum, mean, min, max or null_count of a field, or several of these.
+    /// Print count, or sum, mean, min, max or null_count of a field, or several of these, instead of cells.
     #[arg(long, value_name = "sum(F),count", conflicts_with_all = ["fields", "order", "limit"])]
     pub(crate) aggregate: Option<String>,
     #[command(flatten)]
@@ -184,17 +186,17 @@ pub(crate) struct ReadArgs {
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw pass on batches as they are read; a table must fit
-    /// whole. Default: batches of up to 1 GiB.
+    /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw write batches as they are read; a table must fit
+    /// as a whole. Default: batches of up to 1 GiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<MemoryBudget>,
     /// Show no progress on the terminal.
     #[arg(long)]
     pub(crate) no_progress: bool,
-    /// Print the values that the numbers of enumerated attributes stand for.
+    /// Print values instead of numbers for attributes with an enumeration.
     #[arg(long)]
     pub(crate) values: bool,
-    /// Print on standard error what reading took: requests, bytes, tiles, times.
+    /// Print statistics of reading on standard error: requests, bytes, tiles, times.
     #[arg(long)]
     pub(crate) stats: bool,
     /// How to print the cells.
@@ -208,8 +210,8 @@ pub(crate) struct ReadArgs {
 /// Explain a file of an array byte by byte.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-What the file is follows from its name and its neighbours; --kind says so where it stands alone. Damaged files are \
-explained as far as they make sense, and the first byte that does not is named. --json leaves no byte out: each field has \
+The kind of the file is determined from its name and its neighbours; for a file without these, give --kind. Damaged files are \
+explained up to the first byte that cannot be interpreted, whose offset is shown. --json omits no byte: each field has \
 its bytes in hexadecimal and, if it is more than bytes, its exact value.
 
 Examples:
@@ -219,7 +221,7 @@ Examples:
 pub(crate) struct DumpArgs {
     /// The file.
     pub(crate) file: PathBuf,
-    /// What the file is.
+    /// What kind of file it is.
     #[arg(long, value_enum)]
     pub(crate) kind: Option<Kind>,
     #[command(flatten)]
@@ -229,11 +231,11 @@ pub(crate) struct DumpArgs {
     pub(crate) json: bool,
 }
 
-/// Check every structure, chunk and checksum of an array, and what is said of its cells.
+/// Check every structure, chunk and checksum of an array, and what is stated about its cells.
 ///
-/// Cells of sparse arrays must stand in order, without forbidden duplicates, in their rectangles; statistics must be those of
-/// the cells. Prints a line for each problem, and goes on after it; of each kind a fragment shows the first few. The exit
-/// code is 1 if there was any problem. What is odd but harmless is a note.
+/// Cells of sparse arrays must be in order, without forbidden duplicates, and within their rectangles; statistics must
+/// match the cells. Prints a line for each problem and continues after it; of each kind, only the first few of a
+/// fragment are shown. The exit code is 1 if there was any problem. Odd but harmless findings are notes.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:\n  tdb verify weather\n  tdb verify weather --json")]
 pub(crate) struct VerifyArgs {
@@ -246,12 +248,12 @@ pub(crate) struct VerifyArgs {
     pub(crate) json: bool,
 }
 
-/// Show what belongs to a group: its members, what is at their places, and its metadata; or change it.
+/// Show a group: its members, what is at their locations, and its metadata; or change it.
 #[derive(Debug, Group)]
 #[command(
     after_help = "\
-Members are named as the group names them. With --recursive, or where the group is in a store itself, members in stores are \
-looked at, too; otherwise their URIs are shown.
+Members are shown with their names in the group. With --recursive, or if the group itself is in a store, members in stores are \
+looked up, too; otherwise their URIs are shown.
 
 Examples:
   tdb group stations
@@ -268,7 +270,7 @@ pub(crate) struct GroupArgs {
     /// Folder of the group.
     #[arg(required = true)]
     pub(crate) group: Option<PathBuf>,
-    /// Also show the members of member groups, and theirs, and look at members in stores.
+    /// Also show the members of member groups, recursively, and look up members in stores.
     #[arg(long, short)]
     pub(crate) recursive: bool,
     #[command(flatten)]
@@ -284,8 +286,8 @@ pub(crate) struct GroupArgs {
 #[derive(Debug, Group)]
 #[command(
     after_help = "\
-Keys may hold any bytes: \\xNN stands for one, \\\\ for a backslash. Without --json, a single value is printed as it is, \
-strings with a line feed behind; --json has every value's bytes in hexadecimal too.
+Keys may contain any bytes: \\xNN is any byte, \\\\ a backslash. Without --json, a single value is printed unchanged, \
+followed by a line feed for strings; --json also contains the bytes of every value in hexadecimal.
 
 Examples:
   tdb meta weather
@@ -303,22 +305,22 @@ pub(crate) struct MetaArgs {
     /// Folder of the array or group.
     #[arg(required = true)]
     pub(crate) object: Option<PathBuf>,
-    /// Show only this key's value; exit code 1 if there is none.
+    /// Show only the value of this key; the exit code is 1 if there is none.
     #[arg(name = "KEY")]
     pub(crate) entry: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
-    /// Print JSON: a list, or with KEY one object.
+    /// Print JSON: a list, or one object if KEY is given.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Show what happened to an array along time: schemas, writes, deletes, metadata, consolidation.
+/// Show the history of an array: schemas, writes, deletes, metadata, consolidation.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-An entry is live, or says why it no longer counts: superseded by a later schema, shadowed by a consolidated fragment, \
+An entry is live, or shows why it is not: superseded by a later schema, shadowed by a consolidated fragment, \
 overwritten by one newer dense fragment, vacuumed, uncommitted, partly written, or damaged.
 
 Examples:
@@ -354,7 +356,7 @@ impl KeyArgs {
     }
 }
 
-/// A key of 32 raw bytes or 64 hex digits with white space around them.
+/// A key of 32 raw bytes or 64 hex digits, which may be surrounded by white space.
 fn parse_key(bytes: &[u8]) -> Option<Key> {
     match bytes.try_into() {
         Ok(raw) => Some(Key::new(raw)),
@@ -362,7 +364,7 @@ fn parse_key(bytes: &[u8]) -> Option<Key> {
     }
 }
 
-/// How changes are written.
+/// Options of commands that write changes.
 #[derive(Debug, Group)]
 pub(crate) struct ChangeArgs {
     /// Write at this time instead of now: milliseconds since 1970, or a date in UTC.
@@ -373,7 +375,7 @@ pub(crate) struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// Options that write with this key at this time.
+    /// Options for writing with this key at this time.
     pub(crate) fn options(&self) -> Result<WriteOptions> {
         let options = WriteOptions::new();
         let options = match self.time {
@@ -410,7 +412,7 @@ pub(crate) enum Order {
     Col,
     /// Tile by tile, as stored.
     Global,
-    /// Whatever is cheapest.
+    /// Whatever is fastest.
     Unordered,
 }
 
@@ -438,7 +440,7 @@ pub(crate) enum Format {
     Raw,
 }
 
-/// What a file can be.
+/// The kinds of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// An array schema.
@@ -465,7 +467,7 @@ pub(crate) enum Kind {
     Group,
     /// Any structure in a generic tile.
     GenericTile,
-    /// Bytes, whatever they mean.
+    /// Bytes without further meaning.
     Raw,
 }
 
@@ -477,7 +479,7 @@ pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
     calendar::parse_millis(text).map_err(|error| {
         let why = match error {
             BadDate::Syntax => "is neither a number of milliseconds nor a date such as 2020-02-29T12:30",
-            BadDate::TooFine => "is finer than a millisecond",
+            BadDate::TooFine => "is more precise than a millisecond",
             BadDate::TooFar => "is before 1970 or too far away",
         };
         format!("{text:?} {why}")

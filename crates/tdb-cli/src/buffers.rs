@@ -1,13 +1,13 @@
-//! The cells of a field, as they are written.
+//! The cells of a field in the form in which they are written.
 
 use tdb_array::WriteColumn;
 
-/// Buffers of a field's cells.
+/// The buffers of a field's cells.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     pub(crate) name: String,
     pub(crate) data: Vec<u8>,
-    /// One more than there are cells, for cells of variable length.
+    /// One more than the number of cells, for cells of variable length.
     pub(crate) offsets: Option<Vec<u64>>,
     pub(crate) validity: Option<Vec<u8>>,
 }

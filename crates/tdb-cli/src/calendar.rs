@@ -1,8 +1,8 @@
-//! Dates: ticks of a unit since 1970-01-01 to ISO 8601 and back, in the proleptic Gregorian calendar.
+//! Dates: converts ticks of a unit since 1970-01-01 to ISO 8601 and back, in the proleptic Gregorian calendar.
 
 use tdb_codec::Datatype;
 
-/// Finest unit of the format: attoseconds.
+/// The finest unit of the format: attoseconds.
 const ATTOS_PER_DAY: i128 = 86_400 * ATTOS_PER_SECOND;
 const ATTOS_PER_SECOND: i128 = 1_000_000_000_000_000_000;
 
@@ -11,9 +11,9 @@ const ATTOS_PER_SECOND: i128 = 1_000_000_000_000_000_000;
 enum Unit {
     Year,
     Month,
-    /// Days to a tick.
+    /// Days per tick.
     Days(i128),
-    /// Ticks to a day.
+    /// Ticks per day.
     Clock(i128),
 }
 
@@ -36,8 +36,8 @@ fn unit(datatype: Datatype) -> Option<Unit> {
     })
 }
 
-/// A point in time of a date type, as precise as the type's unit: `2020-02-29`, `2020-02-29T12:00:00.001`. The
-/// smallest value is how libraries mark "not a time". `None` for types that are no dates.
+/// A point in time of a date type, as precise as the type's unit: `2020-02-29`, `2020-02-29T12:00:00.001`. Libraries
+/// use the smallest value for "not a time". `None` for types that are not dates.
 pub(crate) fn format(datatype: Datatype, ticks: i64) -> Option<String> {
     let unit = unit(datatype)?;
     if ticks == i64::MIN {
@@ -46,17 +46,17 @@ pub(crate) fn format(datatype: Datatype, ticks: i64) -> Option<String> {
     Some(format_ticks(unit, i128::from(ticks)))
 }
 
-/// Milliseconds since 1970-01-01 UTC, as the names of files hold them.
+/// Milliseconds since 1970-01-01 UTC, as in the names of files.
 pub(crate) fn format_millis(millis: u64) -> String {
     format_ticks(Unit::Clock(86_400_000), i128::from(millis)) + "Z"
 }
 
-/// Milliseconds with their date, for people.
+/// Milliseconds with their date, for display.
 pub(crate) fn time_text(millis: u64) -> String {
     format!("{millis} ({})", format_millis(millis))
 }
 
-/// A span of milliseconds, for people.
+/// A range of milliseconds, for display.
 pub(crate) fn span_text(first: u64, last: u64) -> String {
     if first == last { time_text(first) } else { format!("{} to {}", time_text(first), time_text(last)) }
 }
@@ -102,14 +102,14 @@ fn format_year(year: i128) -> String {
     if (0..=9999).contains(&year) { format!("{year:04}") } else { format!("{year:+05}") }
 }
 
-/// Why a date cannot be used.
+/// The reason why a date cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadDate {
-    /// It is no ISO date.
+    /// It is not an ISO date.
     Syntax,
-    /// It lies between two ticks of the unit.
+    /// It is between two ticks of the unit.
     TooFine,
-    /// It lies outside 64 bits of the unit.
+    /// It does not fit 64 bits of the unit.
     TooFar,
 }
 
@@ -150,7 +150,7 @@ fn parse_ticks(unit: Unit, text: &str) -> Result<i128, BadDate> {
     }
 }
 
-/// `±YYYY-MM` or `±YYYY-MM-DD`. A bare year would be an integer.
+/// `±YYYY-MM` or `±YYYY-MM-DD`. A year alone would be an integer.
 fn parse_date(text: &str) -> Option<(i128, i128, i128)> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -164,7 +164,7 @@ fn parse_date(text: &str) -> Option<(i128, i128, i128)> {
         None => 1,
     };
     let year = sign * year;
-    // A day past the end of its month becomes one of the next.
+    // A day after the end of its month becomes one of the next month.
     let real = civil_from_days(days_from_civil(year, month, day)) == (year, month, day);
     (real && parts.next().is_none()).then_some((year, month, day))
 }

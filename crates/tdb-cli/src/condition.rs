@@ -1,4 +1,4 @@
-//! Conditions as the command line writes them, and stored ones in words.
+//! Conditions on the command line, and stored conditions in words.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::ranges::date_ticks;
 use crate::value::{cell_text, escape_bytes, hex_text};
 
-/// Reads `--where`: a condition, with dates of date fields in quotes.
+/// Parses `--where`: a condition, with dates of date fields in quotes.
 pub(crate) fn parse(text: &str, schema: &ArraySchema) -> Result<QueryCondition, ConditionError> {
     QueryCondition::parse(text)?.map_operands(|name, operand| match (schema.field(name), operand) {
         (Some(field), Operand::Bytes(date)) if field.datatype.is_datetime() => {
@@ -22,7 +22,7 @@ pub(crate) fn parse(text: &str, schema: &ArraySchema) -> Result<QueryCondition, 
     })
 }
 
-/// What failed while an array was opened or read; mistakes in the text of `--where` with their place.
+/// An error of opening or reading an array; for an error in the text of `--where`, also shows the position.
 pub(crate) fn failed(array: &Path, text: Option<&str>, error: tdb_array::Error) -> Failure {
     match error {
         tdb_array::Error::Query(QueryError::Condition(error)) => bad(array, text.unwrap_or_default(), &error),
@@ -30,13 +30,13 @@ pub(crate) fn failed(array: &Path, text: Option<&str>, error: tdb_array::Error) 
     }
 }
 
-/// What is wrong with the text of `--where`.
+/// An error in the text of `--where`.
 pub(crate) fn bad(array: &Path, text: &str, error: &ConditionError) -> Failure {
     Failure::at_column(array, "--where", text, error.column(), error)
 }
 
-/// A condition as a file holds it: `a <= 20 and (b = 3 or b = 4)`. The file does not say of which type the operands
-/// are; those of fields the schema does not have are shown in hexadecimal.
+/// A condition as stored in a file: `a <= 20 and (b = 3 or b = 4)`. The file does not contain the types of the
+/// operands; those of fields that the schema does not have are shown in hexadecimal.
 pub(crate) fn text(condition: &Condition, schema: Option<&ArraySchema>) -> String {
     let text = |child: &Condition| text(child, schema);
     match condition {

@@ -1,4 +1,4 @@
-//! `tdb copy`: an array written anew.
+//! `tdb copy`: writes an array again.
 
 mod boxes;
 
@@ -23,20 +23,21 @@ use crate::place::Stores;
 use crate::ranges::{self, Asked};
 use crate::schema::pipeline_of_text;
 
-/// Memory of a copy that was given none.
+/// The default memory of a copy.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 
-/// Write an array anew: with other filters, in another format version, as it was at a time, or a part of it.
+/// Copy an array: with other filters, in another format version, its state at a time, or a part of it.
 ///
-/// The copy has the schema, the cells, the dimension labels and the metadata that the array has at that time; its history begins
-/// anew. Fragments, deletes and overlaps become plain cells. Memory is bounded whatever the size of the array.
+/// The copy has the schema, the cells, the dimension labels and the metadata of the array at that time; its history
+/// starts from scratch. Fragments, deletes and overlaps become plain cells. Memory is bounded whatever the size of the
+/// array.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Filters are written as tdb info shows them: 'byteshuffle, zstd(level 9)', or none. With FIELD= before them they are of one \
-attribute or dimension (or of offsets or validity), without of all attributes and dimensions. Ranges are written as for tdb read.
+Filters are written as tdb info shows them: 'byteshuffle, zstd(level 9)', or none. With FIELD= before them they apply to one \
+attribute or dimension (or to offsets or validity), without to all attributes and dimensions. Ranges are written as for tdb read.
 
-A dense array that does not fit the memory becomes several fragments. The new array is there once all of it is: where a copy \
-fails, nothing is, and what a killed one leaves is replaced by the next.
+A dense array that does not fit the memory becomes several fragments. The new array exists only once it is complete: if a copy \
+fails, there is no array, and what a killed one leaves is replaced by the next one.
 
 Examples:
   tdb copy weather small --filters 'zstd(level 19)' --filters 'temperature=byteshuffle, zstd(level 19)'
@@ -45,22 +46,22 @@ Examples:
 pub(crate) struct CopyArgs {
     /// Folder of the array.
     source: PathBuf,
-    /// Folder of the new array, which is made.
+    /// Folder of the new array, which is created.
     target: PathBuf,
-    /// Filters of a field, or of all.
+    /// Filters of one field, or of all fields.
     #[arg(long, value_name = "[FIELD=]FILTERS")]
     filters: Vec<String>,
     #[command(flatten)]
     ranges: RangeArgs,
     #[command(flatten)]
     window: WindowArgs,
-    /// Format version of the copy. Default: what libtiledb writes today.
+    /// Format version of the copy. Default: the version that libtiledb writes today.
     #[arg(long, value_name = "N", value_parser = parse_version)]
     version: Option<FormatVersion>,
-    /// Keep the cells that are being copied below this, e.g. 2GiB or 500MB. Default: 1 GiB.
+    /// Keep the memory of the cells that are being copied below this, e.g. 2GiB or 500MB. Default: 1 GiB.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
-    /// File with the key of the array, if it is encrypted; --key-file is the copy's.
+    /// File with the key of the array, if it is encrypted; --key-file is the key of the copy.
     #[arg(long, value_name = "FILE")]
     source_key_file: Option<PathBuf>,
     #[command(flatten)]
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     let asked = ranges::asked(&args.ranges, source, array.schema())?;
     let usage = |error: String| Failure::Usage(format!("{}: {error}", source.display()));
     let schema = schema(args, &array).map_err(usage)?;
-    // What cannot be copied is refused before there is a new array.
+    // Errors of what cannot be copied are reported before the new array is created.
     let start = match array.schema().array_type {
         ArrayType::Dense => DenseBox::asked(&array, &asked).map_err(usage)?,
         ArrayType::Sparse => None,
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     };
     let cells = copied().map_err(|error| match error {
         Error::Query(QueryError::BudgetTooSmall { budget, least }) => {
-            usage(format!("--memory: {budget} is too little for this copy, which needs at least {least}"))
+            usage(format!("--memory: {budget} is not enough for this copy, which needs at least {least}"))
         }
         Error::Query(error) => usage(error.to_string()),
         other => failed_there(other),
@@ -128,7 +129,7 @@ fn schema(args: &CopyArgs, array: &Array) -> Result<ArraySchema, String> {
     for text in &args.filters {
         let names =
             schema.fields().map(|field| field.name.to_owned()).chain(["offsets", "validity"].map(Into::into));
-        // Names may hold equals signs themselves: the longest one that fits counts.
+        // Names may contain equals signs: the longest name that matches is used.
         let fits = |name: &String| text.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('='));
         let name = names.filter(fits).max_by_key(String::len);
         let filters = name
@@ -140,7 +141,7 @@ fn schema(args: &CopyArgs, array: &Array) -> Result<ArraySchema, String> {
     Ok(schema)
 }
 
-/// Gives a field, or all of them, these filters.
+/// Sets these filters for one field, or for all fields.
 fn set_filters(schema: &mut ArraySchema, name: Option<&str>, filters: &Pipeline) {
     let is = |field: &str| name.is_none_or(|name| name == field);
     let mut found = false;
@@ -155,7 +156,7 @@ fn set_filters(schema: &mut ArraySchema, name: Option<&str>, filters: &Pipeline)
     match name {
         Some("offsets") if !found => schema.offsets_filters.clone_from(filters),
         Some("validity") if !found => schema.validity_filters.clone_from(filters),
-        // A dimension with no filters has those of coordinates.
+        // A dimension without filters uses those of coordinates.
         None => schema.coords_filters.clone_from(filters),
         _ => {}
     }
@@ -176,27 +177,27 @@ fn begin(
     options.begin_storage(target, schema)
 }
 
-/// The metadata of the array, to be put into another one.
+/// The metadata of the array, as changes for another array.
 fn metadata(array: &Array) -> tdb_array::Result<MetadataChanges> {
     let put =
         |changes: MetadataChanges, (key, value): (&[u8], &MetadataValue)| changes.put(key, value.clone());
     Ok(array.metadata()?.iter().fold(MetadataChanges::new(), put))
 }
 
-/// The columns of a result, under the names that they have in the copy.
+/// The columns of a result, with their names in the copy.
 fn columns(cells: Cells) -> Vec<Column> {
     let mut columns = cells.into_columns();
     columns.iter_mut().filter(|column| column.name == OLD_ANONYMOUS).for_each(|column| column.name.clear());
     columns
 }
 
-/// Where sparse cells go.
+/// The destination of sparse cells.
 enum Sink<'w> {
     Sorted(Box<FragmentWriter<'w>>),
     Any(Box<SparseStream<'w>>),
 }
 
-/// Copies sparse cells; returns how many. Half of the memory is the reader's, the other half the writer's.
+/// Copies sparse cells; returns how many. Half of the memory is for reading, the other half for writing.
 fn copy_sparse(
     array: &Array,
     writer: &ArrayWriter,
@@ -205,10 +206,11 @@ fn copy_sparse(
 ) -> tdb_array::Result<u64> {
     let half = MemoryBudget::from_bytes(memory.bytes() / 2);
     let copied = || -> tdb_array::Result<u64> {
-        // Fragments of 1.x may be in another order than the one that is global today.
+        // Fragments of 1.x may be in another order than today's global order.
         if array.fragments().iter().all(|fragment| fragment.version().has(Gate::DimensionFiles)) {
             match copy_cells(array, Sink::Sorted(Box::new(writer.sparse_fragment()?)), asked, half) {
-                // So may those of later releases, which only their cells tell: a fragment alone is read as it is stored.
+                // Those of later releases may be too, which only their cells show: the cells of a single fragment are
+                // read as they are stored.
                 Err(Error::Write(WriteError::NotSorted { .. })) => {}
                 done => return done,
             }
@@ -224,7 +226,7 @@ fn copy_sparse(
     })
 }
 
-/// The error of a copy that takes more than its memory.
+/// The error of a copy that needs more than its memory.
 fn too_small(memory: MemoryBudget, least: u64) -> Error {
     let least = MemoryBudget::from_bytes(least.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX));
     QueryError::BudgetTooSmall { budget: memory, least }.into()
@@ -240,7 +242,7 @@ fn copy_cells(
     let read = asked.clone().apply(array.read(), array.schema()).order(Layout::GlobalOrder).memory(memory);
     let mut batches = read.batches()?;
     let mut cells = 0u64;
-    // Not a for loop: that would keep the batch before while the next one is made.
+    // Not a for loop: that would keep the previous batch while the next one is made.
     while let Some(batch) = batches.next().transpose()? {
         if !batch.is_empty() {
             cells = cells.saturating_add(to_u64(batch.len()));
@@ -253,7 +255,7 @@ fn copy_cells(
         }
     }
     match sink {
-        // A fragment without cells is none.
+        // A fragment without cells is not written.
         _ if cells == 0 => {}
         Sink::Sorted(fragment) => drop(fragment.commit()?),
         Sink::Any(stream) => drop(stream.commit()?),
@@ -261,7 +263,7 @@ fn copy_cells(
     Ok(cells)
 }
 
-/// Copies the cells of a dense box, in as many fragments as it takes to keep to the memory; returns how many cells.
+/// Copies the cells of a dense box, in as many fragments as the memory requires; returns the number of cells.
 fn copy_dense(
     array: &Array,
     writer: &ArrayWriter,
@@ -305,7 +307,7 @@ fn copy_dense(
     Ok(cells)
 }
 
-/// A memory that each of some boxes can be copied in, cut as small as they can be.
+/// An amount of memory with which each of these boxes can be copied after being cut as small as possible.
 fn enough(array: &Array, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
     let mut most = 0u64;
     while let Some(part) = boxes.pop() {
@@ -313,12 +315,12 @@ fn enough(array: &Array, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
             boxes.extend([second, first]);
             continue;
         }
-        // What a read holds whatever its cells: it is told before anything is read.
+        // The minimum memory of a read, whatever its cells: this is reported before anything is read.
         let least = match part.read(array).memory(MemoryBudget::from_bytes(1)).collect() {
             Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) => least.bytes(),
             other => other.map(|_| 0)?,
         };
-        // Its columns and the widest of them once more, values of variable length twice; a quarter is spare.
+        // Its columns, plus the widest of them again, values of variable length twice; and a quarter in reserve.
         let cells = part.read(array).explain()?.result_bytes.saturating_mul(4);
         most = most.max(least.saturating_add(cells));
     }

@@ -1,4 +1,4 @@
-//! `tdb create`: a new array.
+//! `tdb create`: creates a new array.
 
 use std::fs;
 use std::io::Read as _;
@@ -15,11 +15,12 @@ use crate::schema::{self, At};
 
 /// Create an array from a schema in JSON.
 ///
-/// The schema has the shape that tdb info --json prints, so that the schema of one array makes another one; what is left out is
-/// as in libtiledb. Needed are only type and dimensions, and of these and of attributes name and datatype.
+/// The schema has the format that tdb info --json prints, so the schema of one array can be used to create another one.
+/// What is omitted has the same default as in libtiledb. Only type and dimensions are required, and a name and datatype
+/// for each dimension and attribute.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-What tdb info --json says of an array's fragments and metadata is not looked at.
+The fragments and metadata in the output of tdb info --json are ignored.
 
 Examples:
   tdb create weather --schema schema.json
@@ -31,12 +32,12 @@ A schema:
    \"attributes\": [{\"name\": \"t\", \"datatype\": \"FLOAT32\", \"nullable\": true,
                    \"filters\": [\"byteshuffle\", {\"name\": \"zstd\", \"level\": 5}]}]}")]
 pub(crate) struct CreateArgs {
-    /// Folder of the array, which is made.
+    /// Folder of the array, which is created.
     pub(crate) array: PathBuf,
     /// File with the schema; - for standard input.
     #[arg(long, value_name = "FILE")]
     schema: PathBuf,
-    /// Format version of the array. Default: the schema's, or else what libtiledb writes today.
+    /// Format version of the array. Default: that of the schema, or else the version that libtiledb writes today.
     #[arg(long, value_name = "N", value_parser = parse_version)]
     version: Option<FormatVersion>,
     #[command(flatten)]
@@ -45,7 +46,7 @@ pub(crate) struct CreateArgs {
 
 /// A format version by number.
 pub(crate) fn parse_version(text: &str) -> Result<FormatVersion, String> {
-    let number = text.parse().map_err(|_| format!("{text:?} is no version"))?;
+    let number = text.parse().map_err(|_| format!("{text:?} is not a format version"))?;
     FormatVersion::parse(number).map_err(|error| error.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! `tdb delete`: cells that satisfy a condition.
+//! `tdb delete`: deletes cells that satisfy a condition.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,13 +13,14 @@ use crate::place::Stores;
 
 /// Delete the cells of a sparse array that satisfy a condition.
 ///
-/// They are gone for readers from now on; reads at earlier times still see them, until consolidation purges them. So are cells
-/// that are written later with an earlier time, so that a delete is written even if no cell satisfies the condition now. The format
-/// stores which cells stay: cells of which the condition cannot be known, because they are null or NaN in one of its fields or
-/// older than it, would go too. Where there are such cells, the command refuses unless --unknown-too says that they may.
+/// From now on readers do not see these cells; reads at earlier times still do, until a consolidation purges the cells.
+/// Cells that are written later with an earlier time are deleted too; so a delete is written even if no cell satisfies
+/// the condition now. The format stores which cells stay. Therefore cells for which the condition is unknown, because
+/// they are null or NaN in one of its fields or older than that field, would be deleted too. If there are such cells,
+/// the command fails unless --unknown-too allows it.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Conditions are written as for tdb read, except that they cannot ask for null.
+Conditions are written as for tdb read, except that they cannot test for null.
 
 Examples:
   tdb delete weather --where \"station = 'OSLO' and temperature > 60\" --dry-run
@@ -27,23 +28,23 @@ Examples:
 pub(crate) struct DeleteArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
-    /// Which cells.
+    /// The condition of the cells to delete.
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
     condition: String,
-    /// Count the cells, and delete nothing.
+    /// Count the cells, but delete nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Delete the cells too of which the condition cannot be known; they are not counted then.
+    /// Also delete the cells for which the condition is unknown; then they are not counted.
     #[arg(long)]
     unknown_too: bool,
     #[command(flatten)]
     change: ChangeArgs,
 }
 
-/// How many cells a delete is about.
+/// How many cells a delete affects.
 struct Counts {
     all: u64,
-    /// Those that would be gone.
+    /// Cells that would be deleted.
     gone: u64,
     /// Those of them that satisfy the condition.
     sure: u64,
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
     if let Some(key) = args.change.key.key()? {
         options = options.key(key);
     }
-    // What is there by then is deleted.
+    // A delete at a given time applies to the state at that time.
     if let Some(time) = args.change.time.filter(|time| *time != 0) {
         options = options.window(TimeWindow::until(time));
     }
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
             return Err(Failure::at(&args.array, counts.refusal()));
         }
     }
-    // Written also if no cell satisfies the condition now: one may still be written with an earlier time.
+    // Written even if no cell satisfies the condition now: one may still be written with an earlier time.
     writeln!(out, "{}", writer.delete(&stored).map_err(failed)?)?;
     Ok(())
 }
@@ -94,7 +95,7 @@ impl Counts {
             Ok(counted.first().and_then(AggregateValue::as_u64).unwrap_or(0))
         };
         let (all, sure) = (count(None)?, count(Some(condition.clone()))?);
-        // Those stay of which the negation is true, which is what the file will hold.
+        // Cells stay if the negation is true for them; the file will contain that negation.
         let stay = count(Some(!condition.clone()))?;
         Ok(Self { all, sure, gone: all.saturating_sub(stay) })
     }
@@ -106,7 +107,7 @@ impl Counts {
     fn text(&self) -> String {
         let unknown = match self.unknown() {
             0 => String::new(),
-            unknown => format!(", {unknown} of them only because the condition cannot be known of them"),
+            unknown => format!(", {unknown} of them only because the condition is unknown for them"),
         };
         format!("{} of {} cells would be deleted{unknown}", self.gone, self.all)
     }
@@ -114,8 +115,8 @@ impl Counts {
     fn refusal(&self) -> String {
         let unknown = self.unknown();
         format!(
-            "beside the {} cells that satisfy the condition, {unknown} would be deleted that are null or NaN in one of its \
-             fields, or older than it: --unknown-too deletes them",
+            "in addition to the {} cells that satisfy the condition, {unknown} cells would be deleted that are null or NaN in one of its \
+             fields, or older than that field; --unknown-too allows this",
             self.sure
         )
     }

@@ -37,7 +37,7 @@ pub(crate) fn pipeline_json(pipeline: &Pipeline) -> Value {
     pipeline.filters.iter().map(filter).collect()
 }
 
-/// A filter's options, in the order they are stored in.
+/// The options of a filter, in the order in which they are stored.
 fn options(filter: &Filter) -> Vec<(&'static str, Value)> {
     match filter {
         Filter::Gzip { level } | Filter::Zstd { level } | Filter::Bzip2 { level } => {
@@ -59,12 +59,12 @@ fn options(filter: &Filter) -> Vec<(&'static str, Value)> {
             ("lossless", json!(options.lossless)),
         ],
         Filter::Unknown { code, .. } => vec![("code", json!(code))],
-        // The rest has no options, or a level that means nothing.
+        // The others have no options, or a level without meaning.
         _ => Vec::new(),
     }
 }
 
-/// What is stored and changes no cell: programs that copy a schema want it all the same.
+/// Stored options that change no cell: programs that copy a schema need them anyway.
 fn silent_options(filter: &Filter) -> Vec<(&'static str, Value)> {
     match filter {
         Filter::Lz4 { level }

@@ -1,4 +1,4 @@
-//! `tdb dump`: a file byte by byte, as the project's own parsers read it.
+//! `tdb dump`: explains a file byte by byte, as the project's own parsers read it.
 
 mod block;
 mod fragment;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     }
 }
 
-/// What files beside one are read with.
+/// What is needed to read other files of the same array.
 #[derive(Clone, Copy)]
 struct Beside<'a> {
     stores: &'a Stores,
@@ -70,9 +70,10 @@ fn explain(path: &Path, file: &[u8], kind: Option<Kind>, beside: Beside<'_>) -> 
     let generic =
         |what: &str, parse: &dyn Fn(Reader<'_>) -> Result<(), Trouble>| tile::explain(what, file, key, parse);
     match kind {
-        None if file.is_empty() => vec![Block::new("an empty file: its name says all")],
+        None if file.is_empty() => vec![Block::new("an empty file: only its name has a meaning")],
         None => {
-            let what = "bytes: neither the name nor the folder says what this file is (--kind does)";
+            let what =
+                "bytes: the kind of the file cannot be determined from its name and folder (give --kind)";
             vec![Block::raw(what, file)]
         }
         Some(Kind::Raw) => vec![Block::raw("bytes", file)],
@@ -116,7 +117,7 @@ fn write_block(block: &Block, file: &[u8], out: &mut dyn Write) -> io::Result<()
     match &block.trouble {
         Some(trouble) => writeln!(
             out,
-            "  makes no sense from {} on: {}",
+            "  cannot be interpreted from {} on: {}",
             block.place(trouble.offset),
             one_line(&trouble.what)
         ),
@@ -124,8 +125,8 @@ fn write_block(block: &Block, file: &[u8], out: &mut dyn Write) -> io::Result<()
     }
 }
 
-/// A block with every byte it is about: the bytes of all fields of the file's own blocks make up the file, and those of
-/// a payload's blocks the payload.
+/// A block with all of its bytes: the fields of the file's own blocks together contain every byte of the file, and
+/// those of a payload's blocks every byte of the payload.
 fn block_json(block: &Block, file: &[u8]) -> Value {
     let row = |row: &Row| {
         json!({

@@ -1,4 +1,4 @@
-//! `tdb evolve`: changes to an array's schema.
+//! `tdb evolve`: changes an array's schema.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::ranges::{parse_named, parse_names, parse_value};
 
 /// Change an array's schema: attributes, enumerations, current domain, version.
 ///
-/// All changes count at once. What was written before stays as it is: it reads as fill values where it lacks an attribute,
+/// All changes take effect at once. Existing data is not changed: it reads as fill values where it lacks an attribute,
 /// and reads at earlier times still see what is dropped.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-An attribute is NAME:TYPE, with [] behind the type for cells of any length, [N] for N values a cell, and ? for cells that \
+An attribute is NAME:TYPE. After the type, [] means cells of variable length, [N] means N values per cell, and ? means that cells \
 may be null.
 
 Examples:
@@ -42,10 +42,10 @@ pub(crate) struct EvolveArgs {
     /// Drop an enumeration that no attribute uses.
     #[arg(long, value_name = "NAME")]
     drop_enum: Vec<String>,
-    /// Widen the current domain of a dimension.
+    /// Enlarge the current domain of a dimension.
     #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
     expand: Vec<String>,
-    /// Raise the array to the newest format version.
+    /// Upgrade the array to the newest format version.
     #[arg(long)]
     upgrade: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct EvolveArgs {
 pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
     let usage = |error: String| Failure::Usage(format!("{}: {error}", args.array.display()));
-    // A schema is evolved from the newest one, whatever its time.
+    // The newest schema is evolved, whatever its time.
     let mut options = OpenOptions::new().window(TimeWindow::ALL);
     if let Some(key) = args.change.key.key()? {
         options = options.key(key);
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
     Ok(())
 }
 
-/// Reads `NAME:TYPE`, with `[]`, `[N]` and `?` behind it.
+/// Parses `NAME:TYPE`, optionally followed by `[]`, `[N]` and `?`.
 fn parse_attribute(text: &str) -> Result<Attribute, String> {
     let (name, rest) = text.rsplit_once(':').ok_or_else(|| format!("{text:?} is not NAME:TYPE"))?;
     let (rest, nullable) = rest.strip_suffix('?').map_or((rest, false), |rest| (rest, true));
@@ -99,14 +99,14 @@ fn parse_attribute(text: &str) -> Result<Attribute, String> {
         Some((kind, "")) => (kind, CellValNum::Var),
         Some((kind, count)) => {
             let count = count.parse().ok().and_then(CellValNum::from_code);
-            (kind, count.ok_or_else(|| format!("{text:?}: [N] wants a number of values"))?)
+            (kind, count.ok_or_else(|| format!("{text:?}: [N] needs a number of values"))?)
         }
     };
     let attribute = Attribute::new(name, parse_type(kind)?, cells);
     Ok(if nullable { attribute.with_nulls() } else { attribute })
 }
 
-/// Reads `NAME=A,B`: the enumeration's name, and values of its type.
+/// Parses `NAME=A,B`: the enumeration's name, and values of its type.
 fn extension(array: &Array, text: &str) -> Result<(String, Vec<Vec<u8>>), String> {
     let (name, values) = text.split_once('=').ok_or_else(|| format!("{text:?} is not NAME=A,B"))?;
     let known = array.enumeration(name).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! `tdb explain`: what a query would read, and why not more.
+//! `tdb explain`: what a query would read, and what it can skip.
 
 use std::io::Write;
 
@@ -101,11 +101,11 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
     if explain.again() > 0 {
         writeln!(
             out,
-            "decodes again: {most}{} tiles, which memory does not hold until they are needed",
+            "decodes again: {most}{} tiles, which memory cannot hold until they are needed",
             explain.again()
         )?;
     }
-    // Coordinates that finding cells reads anyway are listed there.
+    // Coordinates that are read anyway to find cells are listed there.
     let rows: Vec<&FieldPlan> = explain.fields.iter().filter(|field| field.tiles > 0).collect();
     let headings = [
         Heading::left("field"),
@@ -136,7 +136,7 @@ fn fragment_text(fragment: &FragmentPlan) -> String {
         Outcome::Read { tiles, whole } => {
             let mut text = format!("{tiles} of {all}");
             if tiles != whole {
-                text += &format!(", {whole} of them wholly in the ranges");
+                text += &format!(", {whole} of them entirely in the ranges");
             }
             if fragment.ruled_out > 0 {
                 text += &format!("; statistics rule out {}", fragment.ruled_out);
@@ -148,8 +148,8 @@ fn fragment_text(fragment: &FragmentPlan) -> String {
         }
         Outcome::OutsideRanges => format!("none of {all}: outside the ranges"),
         Outcome::Hidden => format!("none of {all}: newer cells hide them"),
-        Outcome::OutsideWindow => "not looked at: outside the window".to_owned(),
-        Outcome::Consolidated => "not looked at: a consolidated fragment holds its cells".to_owned(),
+        Outcome::OutsideWindow => "not read: outside the time window".to_owned(),
+        Outcome::Consolidated => "not read: a consolidated fragment contains its cells".to_owned(),
         _ => String::new(),
     }
 }
@@ -166,7 +166,7 @@ fn field_text(field: &FieldPlan, column: usize) -> String {
     }
 }
 
-/// What a field is read for: a word, and words for people.
+/// Why a field is read: a word for programs, and a text for display.
 const fn purpose(field: &FieldPlan) -> (&'static str, &'static str) {
     match field.purpose {
         Purpose::Result => ("result", ""),
@@ -229,7 +229,7 @@ fn as_json(explain: &Explain) -> Value {
     })
 }
 
-/// What `tdb read --stats` prints: what was done since the array was opened, opening included.
+/// The output of `tdb read --stats`: everything done since the array was opened, including opening it.
 pub(crate) fn write_stats(stats: &QueryStats, err: &mut dyn Write) -> Result {
     writeln!(err, "read: {} bytes in {} requests", stats.bytes_read, stats.requests)?;
     if stats.cache_hits > 0 {

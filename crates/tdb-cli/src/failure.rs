@@ -3,17 +3,17 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The command line is wrong, by itself or for this array.
+/// The command line is wrong, in general or for this array.
 const USAGE: u8 = 2;
 /// The command could not be carried out.
 const FAILED: u8 = 1;
 
-/// Why a command ends before it is done.
+/// The reason why a command ends before it is done.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line is wrong: one line.
     Usage(String),
-    /// A text on the command line is wrong at a column (in characters, from 1 on).
+    /// A text on the command line is wrong at a column (in characters, counted from 1).
     Text {
         /// What is wrong: one line.
         line: String,
@@ -23,11 +23,11 @@ pub(crate) enum Failure {
     },
     /// The command line is wrong: clap's own text.
     Clap(String),
-    /// Something could not be read, written or understood: one line that names the file.
+    /// Something could not be read, written or understood: one line with the name of the file.
     Failed(String),
     /// Problems were found and have been printed.
     Problems,
-    /// Whoever read the output has had enough.
+    /// The reader of the output has closed it.
     Closed,
 }
 
@@ -39,7 +39,7 @@ impl Failure {
         Self::Failed(format!("{}: {what}", path.display()))
     }
 
-    /// Help and version texts are no failure: they go to `out`.
+    /// Help and version texts are not failures: they are written to `out`.
     pub(crate) fn from_clap(error: &clap::Error, out: &mut dyn Write) -> Result {
         let text = error.render().to_string();
         if error.use_stderr() {
@@ -48,7 +48,7 @@ impl Failure {
         Ok(out.write_all(text.as_bytes())?)
     }
 
-    /// What failed while an array was read. Mistakes in the query are the caller's.
+    /// An error of reading an array. Errors in the query are usage errors.
     pub(crate) fn of_array(path: &Path, error: tdb_array::Error) -> Self {
         match error {
             tdb_array::Error::Query(error) => Self::Usage(format!("{}: {error}", path.display())),
@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong with the text of an option, and where in it.
+    /// An error in the text of an option, and its position.
     pub(crate) fn at_column(
         path: &Path,
         option: &str,
@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// What it says, without what stands around it.
+    /// The message alone, without its prefix or position.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Clap(text) | Self::Failed(text) | Self::Text { line: text, .. } => text,
@@ -81,7 +81,7 @@ impl Failure {
 
     /// Prints the failure and returns its exit code.
     pub(crate) fn report(&self, err: &mut dyn Write) -> u8 {
-        // Where standard error is gone too, the exit code has to do.
+        // If standard error is closed too, only the exit code is left.
         match self {
             Self::Usage(line) => {
                 let _ = writeln!(err, "error: {}", one_line(line));
@@ -117,7 +117,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Names from a file may hold anything; a report line holds one line.
+/// Names from a file may contain anything; a line of a report must stay one line.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {

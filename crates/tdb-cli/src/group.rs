@@ -33,10 +33,11 @@ pub(crate) fn run(args: &GroupArgs, stores: &Stores, out: &mut dyn Write) -> Res
     Ok(())
 }
 
-/// Opens the group. Members of a local group that are in stores are looked at only if they are asked for: it takes requests.
+/// Opens the group. For a local group, members in stores are looked up only on request, because that needs network
+/// requests.
 fn open(args: &GroupArgs, stores: &Stores, path: &Path) -> Result<Group> {
     let options = args.window.options(&args.key)?;
-    // A store that is not known is told by its own words.
+    // For a store that is not supported, this returns the store's own error.
     stores.storage(path)?;
     let group = match path.to_str().map(|location| location.strip_prefix("file://").unwrap_or(location)) {
         Some(location) if args.recursive || is_url(path) => options.open_group_in(stores.places(), location),
@@ -96,13 +97,13 @@ fn write(
     Ok(())
 }
 
-/// What is at a member's place, in words.
+/// What is at a member's location, in words.
 fn found_text(found: &Found) -> String {
     match found {
         Found::Object(ObjectType::Invalid) => "neither array nor group".to_owned(),
         Found::Object(object) => object.name().to_owned(),
         Found::Missing => "missing".to_owned(),
-        Found::Elsewhere => "not looked at".to_owned(),
+        Found::Elsewhere => "not looked up".to_owned(),
         Found::Repeated => "group, shown above".to_owned(),
         Found::TooDeep => "group, too deep to follow".to_owned(),
         Found::Failed(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! `tdb import`: cells from files of other formats.
+//! `tdb import`: imports cells from files of other formats.
 
 mod csv;
 mod npy;
@@ -20,53 +20,53 @@ use crate::place::Stores;
 use crate::ranges::parse_names;
 use crate::schema::{self, At};
 
-/// Write the cells of a CSV or NPY file, into a new array if there is none.
+/// Write the cells of a CSV or NPY file into an array, which is created if it does not exist.
 ///
-/// The schema of a new array follows from the file: --dry-run shows it, in the form that tdb create takes. A CSV file begins with
-/// the names of its columns. With --dims they become the coordinates of a sparse array; without, the array is dense along its
-/// rows. An NPY file becomes a dense array.
+/// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb create takes. A CSV
+/// file must begin with the names of its columns. With --dims, these columns become the coordinates of a sparse array;
+/// without, the array is dense, with one dimension for the rows. An NPY file becomes a dense array.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-An empty cell of a CSV file is null, \"\" an empty string. A column holds integers, truth values, numbers or dates if all of its \
-cells do, else text. An array that is there gives the types itself: a sparse one takes CSV files, a dense one NPY files of its \
-shape, from the low end of its domain on. A file is read whole. A new array is there once all its cells are: where an import \
-fails, nothing is, and what a killed one leaves is replaced by the next.
+An empty cell of a CSV file is null, \"\" is an empty string. A column contains integers, booleans, numbers or dates if all of its \
+cells do, otherwise text. An existing array determines the types: a sparse one takes CSV files, a dense one NPY files of its \
+shape, from the low end of its domain on. The whole file is read into memory. A new array exists only once it is complete: if an import \
+fails, there is no array, and what a killed one leaves is replaced by the next one.
 
 Examples:
   tdb import weather weather.csv --dims station,time --dry-run
   tdb import weather weather.csv --dims station,time
   tdb import image image.npy")]
 pub(crate) struct ImportArgs {
-    /// Folder of the array, which is made if there is none.
+    /// Folder of the array, which is created if it does not exist.
     pub(crate) array: PathBuf,
     /// The file.
     file: PathBuf,
-    /// Columns of a CSV file that are coordinates of a new array, separated by commas.
+    /// Columns of a CSV file to use as coordinates of a new array, separated by commas.
     #[arg(long, value_name = "A,B")]
     dims: Option<String>,
-    /// Let several cells of a new array have the same coordinates.
+    /// Allow several cells of a new array to have the same coordinates.
     #[arg(long)]
     allow_duplicates: bool,
-    /// What the file is. Default: what its name ends in.
+    /// Format of the file. Default: from the ending of its name.
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
-    /// Print the schema that a new array would have, or how many cells would be written; and write nothing.
+    /// Print the schema of the new array, or how many cells would be written; write nothing.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     change: ChangeArgs,
 }
 
-/// A format that cells can be imported from.
+/// A supported file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FileFormat {
     /// Values separated by commas, with a header.
     Csv,
-    /// An array of `NumPy`.
+    /// A `NumPy` array.
     Npy,
 }
 
-/// A file that was read.
+/// The contents of a file.
 enum Source {
     Csv(Table),
     Npy(Npy),
@@ -98,12 +98,15 @@ pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) -> Re
 }
 
 impl ImportArgs {
-    /// Refuses options about the schema of a new array where there is one that they do not agree with. Letting coordinates
-    /// repeat is refused in any case: after an import that was done, and killed before it said so, the same words would
-    /// write its cells a second time.
+    /// Returns an error for options about the schema of a new array if the array exists and does not match them.
+    /// Allowing duplicates is always an error then: if an import was finished but killed before it reported so,
+    /// repeating the same command would write its cells a second time.
     fn refuse_what_is_for_new_arrays(&self, schema: &ArraySchema) -> Result {
         let refuse = |option: &str, why: String| {
-            Err(Failure::Usage(format!("{}: {option} is for a new array, and {why}", self.array.display())))
+            Err(Failure::Usage(format!(
+                "{}: {option} is only for a new array, and {why}",
+                self.array.display()
+            )))
         };
         let names: Vec<&str> = schema.domain.dimensions.iter().map(|own| own.name.as_str()).collect();
         if self.dims.as_deref().map(parse_names).is_some_and(|dims| dims != names) {
@@ -111,8 +114,8 @@ impl ImportArgs {
         }
         match (self.allow_duplicates, schema.allows_duplicates) {
             (false, _) => Ok(()),
-            (true, true) => refuse("--allow-duplicates", "this one allows them already".to_owned()),
-            (true, false) => refuse("--allow-duplicates", "this one does not allow them".to_owned()),
+            (true, true) => refuse("--allow-duplicates", "this one allows duplicates already".to_owned()),
+            (true, false) => refuse("--allow-duplicates", "this one does not allow duplicates".to_owned()),
         }
     }
 }
@@ -149,13 +152,13 @@ impl Source {
             }
             Self::Npy(_) if args.dims.is_some() || args.allow_duplicates => {
                 let option = if args.dims.is_some() { "--dims" } else { "--allow-duplicates" };
-                Err(Failure::Usage(format!("{}: {option} is for CSV files", args.file.display())))
+                Err(Failure::Usage(format!("{}: {option} is only for CSV files", args.file.display())))
             }
             Self::Npy(npy) => Ok(npy.schema()),
         }
     }
 
-    /// Writes the cells, unless that is not wanted; returns how many there are.
+    /// Writes the cells, except in a dry run; returns how many there are.
     fn write(&self, args: &ImportArgs, writer: &ArrayWriter) -> Result<u64> {
         let wrong = |error: String| Failure::at(&args.file, error);
         match self {

@@ -1,4 +1,4 @@
-//! `tdb info`: what an array is.
+//! `tdb info`: shows the properties of an array.
 
 mod json;
 mod text;
@@ -13,12 +13,12 @@ use crate::args::InfoArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 
-/// An open array and what else is shown of it.
+/// An open array and what else is shown about it.
 struct Info {
     array: Array,
     metadata: ArrayMetadata,
     enumerations: Vec<Enumeration>,
-    /// The window that was asked for, in words and numbers.
+    /// The given window, in words and numbers.
     window: (Option<String>, [Option<u64>; 2]),
 }
 

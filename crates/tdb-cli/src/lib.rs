@@ -1,23 +1,23 @@
-//! The `tdb` command: look at, read, write and maintain TileDB arrays without libtiledb.
+//! The `tdb` command: shows, reads, writes and maintains TileDB arrays without libtiledb.
 //!
 //! ```text
-//! tdb info ARRAY      what the array is: schema, fragments, metadata
+//! tdb info ARRAY      properties of an array: schema, fragments, metadata
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
-//! tdb explain ARRAY   what reading them takes, and why not more
-//! tdb dump FILE       one file of it, byte by byte
-//! tdb verify ARRAY    every structure, chunk and checksum
-//! tdb group GROUP     members, and theirs
+//! tdb explain ARRAY   what a query would read, and what it can skip
+//! tdb dump FILE       one file of an array, byte by byte
+//! tdb verify ARRAY    checks every structure, chunk and checksum
+//! tdb group GROUP     members of a group, and their members
 //! tdb meta OBJECT     key-value metadata of an array or a group
-//! tdb log ARRAY       what happened to it along time
-//! tdb create ARRAY    from a schema in JSON
-//! tdb write ARRAY     cells from plain little-endian buffers
-//! tdb import ARRAY    cells from CSV or NPY files
-//! tdb copy SRC DST    other filters, another version, a part
-//! tdb delete ARRAY    cells that satisfy a condition
-//! tdb evolve ARRAY    attributes, enumerations, current domain and version
-//! tdb consolidate     many files into few
-//! tdb vacuum          remove what other files replace
-//! tdb publish OBJECT  the manifest that plain web servers need
+//! tdb log ARRAY       history of an array
+//! tdb create ARRAY    creates an array from a schema in JSON
+//! tdb write ARRAY     writes cells from plain little-endian buffers
+//! tdb import ARRAY    writes cells from CSV or NPY files
+//! tdb copy SRC DST    copies with other filters, another version, or a part
+//! tdb delete ARRAY    deletes cells that satisfy a condition
+//! tdb evolve ARRAY    changes attributes, enumerations, current domain and version
+//! tdb consolidate     combines many files into few
+//! tdb vacuum          removes replaced files
+//! tdb publish OBJECT  writes the manifest that plain web servers need
 //! ```
 //!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the command
@@ -30,8 +30,8 @@
 //! assert!(out.is_empty());
 //! ```
 //!
-//! What this crate does not know: anything that the public interfaces of the crates below do not say. It has no byte
-//! layouts of its own: `tdb dump` prints the fields that the ordinary parsers note while they read.
+//! This crate knows nothing that the public interfaces of the crates below do not provide. It contains no byte layouts:
+//! `tdb dump` prints the fields that the ordinary parsers record while they read.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -72,7 +72,7 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::place::Stores;
 
-/// The places that a command line can name, with a cache where the command may have one.
+/// The storages that a command line can refer to, with a cache if the command may use one.
 fn stores(args: &Args) -> Result<Stores, Failure> {
     let stores = Stores::new(&args.stores)?;
     Ok(if args.command.only_shows() { stores } else { stores.uncached() })

@@ -1,4 +1,4 @@
-//! `tdb log`: what happened to an array along time.
+//! `tdb log`: shows the history of an array.
 
 use std::io::Write;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
-/// What happened, in one word for programs.
+/// The kind of an event, as a word for programs.
 const fn kind_word(kind: &EventKind) -> &'static str {
     match kind {
         EventKind::Schema => "schema",
@@ -86,7 +86,7 @@ fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
     }
 }
 
-/// A state's word for programs, and what it is about.
+/// A state as a word for programs, and what it refers to.
 fn state_parts(state: &State) -> (&'static str, Option<String>) {
     match state {
         State::Live => ("live", None),
@@ -105,7 +105,7 @@ fn state_parts(state: &State) -> (&'static str, Option<String>) {
 fn state_text(state: &State) -> String {
     match state_parts(state) {
         (word, Some(about)) if matches!(state, State::Damaged(_)) => format!("{word}: {about}"),
-        // The vacuum file is named after what stands there instead.
+        // The vacuum file has the name of the fragment that replaces this one.
         (word, Some(by)) => {
             let name = by.rsplit('/').next().unwrap_or_default();
             format!("{word} by {}", name.strip_suffix(".vac").unwrap_or(name))

@@ -15,9 +15,9 @@ use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
 
-/// Make many files of an array into few.
+/// Combine many files of an array into few.
 ///
-/// Reads at every time stay the same. What is replaced stays too, hidden, until a vacuum removes it.
+/// Reads return the same cells as before, at every time. Replaced files stay, hidden, until a vacuum removes them.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Examples:
@@ -31,37 +31,37 @@ pub(crate) struct ConsolidateArgs {
     /// What to consolidate.
     #[arg(long, value_enum, default_value_t = What::Fragments)]
     what: What,
-    /// These fragments, by name and separated by commas.
+    /// Consolidate these fragments, given by name and separated by commas.
     #[arg(long, value_name = "A,B")]
     fragments: Option<String>,
-    /// At least so many fragments at a time.
+    /// Consolidate at least N fragments at a time.
     #[arg(long, value_name = "N", default_value_t = 2)]
     min: usize,
-    /// At most so many fragments at a time. Default: all.
+    /// Consolidate at most N fragments at a time. Default: all.
     #[arg(long, value_name = "N")]
     max: Option<usize>,
-    /// Only neighbours of which the smaller has at least this part of the larger one's size.
+    /// Consolidate only neighbours whose sizes have at least this ratio, the smaller one to the larger one.
     #[arg(long, value_name = "0..1", default_value_t = 0.0)]
     ratio: f64,
-    /// At most so many bytes of fragments at a time.
+    /// Consolidate at most this many bytes of fragments at a time.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     input_size: Option<u64>,
-    /// At most so many new fragments.
+    /// Create at most N new fragments.
     #[arg(long, value_name = "N", default_value_t = 1)]
     steps: usize,
-    /// Leave deleted cells out, at all times.
+    /// Remove deleted cells, at all times.
     #[arg(long)]
     purge: bool,
-    /// Dense fragments whose common box has at most so many times their cells.
+    /// Consolidate dense fragments only if their common box has at most FACTOR times their cells.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     amplification: f64,
     /// Memory for cells that are being merged.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB")]
     memory: u64,
-    /// Begin another fragment where one would have more data.
+    /// Begin a new fragment when one would get more data than this.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     fragment_size: Option<u64>,
-    /// Do not read back what was written.
+    /// Do not read back and verify what was written.
     #[arg(long)]
     no_verify: bool,
     #[command(flatten)]
@@ -70,8 +70,8 @@ pub(crate) struct ConsolidateArgs {
 
 /// Remove what consolidated files replace, or what crashes left behind.
 ///
-/// Nothing goes that a read at any time still sees, unless --drop-history says so. Writes may be at work meanwhile; readers that
-/// opened the array before may have to open it again.
+/// Nothing is removed that a read at any time still sees, unless --drop-history is given. Other processes may write at
+/// the same time; readers that opened the array before may have to open it again.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Examples:
@@ -84,27 +84,27 @@ pub(crate) struct VacuumArgs {
     /// What was consolidated.
     #[arg(long, value_enum, default_value_t = What::Fragments)]
     what: What,
-    /// Remove leftovers of writes that did not end instead.
+    /// Remove leftovers of interrupted writes instead.
     #[arg(long, conflicts_with = "what")]
     orphans: bool,
-    /// Of leftovers, only those of before this time: milliseconds since 1970, or a date in UTC. Default: a day ago, since a
-    /// write that is at work looks like one.
+    /// Only remove leftovers older than this time: milliseconds since 1970, or a date in UTC. Default: a day ago,
+    /// because an unfinished write looks like a leftover.
     #[arg(long, value_name = "MS|DATE", value_parser = parse_time, requires = "orphans")]
     before: Option<u64>,
-    /// Remove also what reads at earlier times need.
+    /// Also remove what only reads at earlier times see.
     #[arg(long)]
     drop_history: bool,
-    /// Do not read what was consolidated before removing what it replaces.
+    /// Do not verify consolidated files before removing what they replace.
     #[arg(long)]
     no_verify: bool,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// How a plan is run.
+/// How a plan is carried out.
 #[derive(Debug, Group)]
 struct RunArgs {
-    /// Print what would be done, with sizes, and do nothing.
+    /// Print what would be done, with sizes, but do nothing.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -113,12 +113,12 @@ struct RunArgs {
     key: KeyArgs,
 }
 
-/// What is maintained.
+/// The kind of files to maintain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// Fragments, which hold the cells.
+    /// Fragments, which contain the cells.
     Fragments,
-    /// Footers of fragments, gathered in one file.
+    /// Footers of fragments, collected in one file.
     FragmentMetadata,
     /// Commit files.
     Commits,
@@ -137,7 +137,7 @@ impl From<What> for Stored {
     }
 }
 
-/// Reads a number of bytes, with the units of a memory budget: `4096`, `64K`, `1.5GiB`.
+/// Parses a number of bytes, with the units of a memory budget: `4096`, `64K`, `1.5GiB`.
 fn parse_size(text: &str) -> Result<u64, MemoryBudgetError> {
     text.parse().map(MemoryBudget::bytes)
 }
@@ -180,7 +180,7 @@ pub(crate) fn vacuum(args: &VacuumArgs, stores: &Stores, out: &mut dyn Write, er
     run((&args.array, stores), &args.run, &|object| vacuum.plan(object), out, err)
 }
 
-/// Makes a plan, prints it, and unless it is to be dry, carries it out.
+/// Makes a plan, prints it, and carries it out unless it is a dry run.
 fn run(
     (path, stores): (&Path, &Stores),
     args: &RunArgs,
@@ -217,7 +217,7 @@ fn run(
         let share = done.saturating_mul(100).checked_div(total).unwrap_or(0);
         if shows && last != Some((step, share)) {
             last = Some((step, share));
-            // Where standard error is gone, the work still goes on.
+            // If standard error is closed, the work still continues.
             let _ = write!(err, "\rstep {} of {steps}: {share:3} %", step.saturating_add(1));
         }
         ControlFlow::Continue(())

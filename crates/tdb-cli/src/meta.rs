@@ -51,7 +51,7 @@ fn show(object: &Path, metadata: &ArrayMetadata, text: &str, json: bool, out: &m
     Ok(())
 }
 
-/// A key as the command line writes it.
+/// A key in the notation of the command line.
 fn key_of(object: &Path, text: &str) -> Result<Vec<u8>> {
     unescape(text).map_err(|error| Failure::Usage(format!("{}: {error}", object.display())))
 }
@@ -61,7 +61,7 @@ pub(crate) fn headings() -> [Heading; 3] {
     ["metadata key", "type", "value"].map(Heading::left)
 }
 
-/// A row a key.
+/// One row per key.
 pub(crate) fn rows(metadata: &ArrayMetadata) -> Vec<Vec<String>> {
     let row = |(key, value): (&[u8], &MetadataValue)| {
         vec![
@@ -73,7 +73,7 @@ pub(crate) fn rows(metadata: &ArrayMetadata) -> Vec<Vec<String>> {
     metadata.iter().map(row).collect()
 }
 
-/// A list of objects: keys need not be text, so they cannot be the keys of an object.
+/// A list of objects: keys need not be text, so they cannot be the keys of a JSON object.
 pub(crate) fn all_json(metadata: &ArrayMetadata) -> Value {
     metadata.iter().map(|(key, value)| entry_json(key, value)).collect()
 }
@@ -89,7 +89,7 @@ fn entry_json(key: &[u8], value: &MetadataValue) -> Value {
     })
 }
 
-/// A value of one element is shown as such, others as lists.
+/// A value with one element is shown as such, others as lists.
 pub(crate) fn count_of(value: &MetadataValue) -> CellValNum {
     if value.count() == 1 { CellValNum::ONE } else { CellValNum::Var }
 }

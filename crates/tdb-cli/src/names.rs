@@ -1,11 +1,11 @@
-//! Names of fields as keys and as file names.
+//! Names of fields, as keys and as file names.
 
 use std::collections::HashSet;
 
-/// Longest stem of a file name, in bytes; file systems allow 255 with the suffix.
+/// The maximum length of the stem of a file name, in bytes; file systems allow 255 including the suffix.
 const MOST: usize = 200;
 
-/// Hands out names so that no two are equal.
+/// Makes names unique.
 #[derive(Debug, Default)]
 pub(crate) struct Unique {
     taken: HashSet<String>,
@@ -14,12 +14,12 @@ pub(crate) struct Unique {
 }
 
 impl Unique {
-    /// Names that may differ only in case; the default is for file systems that ignore it.
+    /// For keys: names may differ only in case. The default is for file systems that ignore case.
     pub(crate) fn exact() -> Self {
         Self { taken: HashSet::new(), exact: true }
     }
 
-    /// `name` itself, or with `~2`, `~3`, … behind it.
+    /// `name` itself, or with `~2`, `~3`, … appended.
     pub(crate) fn name(&mut self, name: &str) -> String {
         let mut candidate = name.to_owned();
         let mut number = 2u64;
@@ -32,8 +32,8 @@ impl Unique {
     }
 }
 
-/// A field's name as the stem of a file name that every system takes: bytes that do not go are percent-encoded, the
-/// anonymous attribute is `__attr`.
+/// A field's name as the stem of a file name that is valid on every system: bytes that are not allowed are
+/// percent-encoded; the anonymous attribute is `__attr`.
 pub(crate) fn file_stem(name: &str) -> String {
     if name.is_empty() {
         return "__attr".to_owned();
@@ -63,7 +63,7 @@ pub(crate) fn file_stem(name: &str) -> String {
     stem
 }
 
-/// Names that are devices on Windows, with any suffix.
+/// Names of devices on Windows, with any suffix.
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().to_ascii_uppercase();
     match stem.as_str() {

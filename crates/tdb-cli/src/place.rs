@@ -1,4 +1,4 @@
-//! Where arrays, groups and files are: paths, and with the feature `object-store` the URLs of stores.
+//! Where arrays, groups and files are: paths, and with the feature `object-store` also URLs of stores.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -13,37 +13,39 @@ use crate::failure::{Failure, Result};
 #[cfg(feature = "object-store")]
 use tdb_object_store::Locations;
 
-/// Environment variables that are options of stores begin so.
+/// The prefix of environment variables that are options of stores.
 const PREFIX: &str = "TDB_STORE_";
 
-/// Environment variables of the cache.
+/// The prefix of environment variables for the cache.
 const CACHE: &str = "TDB_CACHE";
 const CACHE_SIZE: &str = "TDB_CACHE_SIZE";
-/// Bytes of a cache, unless told otherwise: in its folder, and of it in memory.
+/// The default size of a cache in bytes: of its folder, and of its part in memory.
 const CACHE_BYTES: u64 = 1 << 30;
 const CACHE_MEMORY: u64 = 64 << 20;
 
-/// How object stores are used.
+/// Options for object stores.
 #[derive(Debug, Default, Group)]
 pub(crate) struct StoreArgs {
-    /// An option of object stores, e.g. aws_region=eu-west-1, aws_endpoint=http://localhost:9000, aws_skip_signature=true.
-    /// Also from the environment: TDB_STORE_AWS_REGION, and the AWS_..., AZURE_... and GOOGLE_... variables of other tools.
+    /// An option for object stores, e.g. aws_region=eu-west-1, aws_endpoint=http://localhost:9000,
+    /// aws_skip_signature=true. Also read from the environment: TDB_STORE_AWS_REGION, and the AWS_..., AZURE_... and
+    /// GOOGLE_... variables of other tools.
     #[arg(long, value_name = "KEY=VALUE", global = true, help_heading = "Stores")]
     store_option: Vec<String>,
-    /// Keep what info, read, explain, group and meta read from stores in this folder, if it never changes: schemas and metadata of
-    /// fragments. Several processes may use it at once. Also from the environment: TDB_CACHE.
+    /// Cache in this folder what info, read, explain, group and meta read from stores, as far as it never changes:
+    /// schemas and metadata of fragments. Several processes may use the folder at once. Also read from the environment:
+    /// TDB_CACHE.
     #[arg(long, value_name = "FOLDER", global = true, help_heading = "Stores")]
     cache: Option<PathBuf>,
-    /// Bytes in the folder of the cache, e.g. 10GiB. Default: 1GiB. Also from the environment: TDB_CACHE_SIZE.
+    /// Maximum size of the cache folder, e.g. 10GiB. Default: 1GiB. Also read from the environment: TDB_CACHE_SIZE.
     #[arg(long, value_name = "SIZE", global = true, help_heading = "Stores")]
     cache_size: Option<MemoryBudget>,
-    /// Keep cells in the cache, too.
+    /// Also cache cells.
     #[arg(long, global = true, help_heading = "Stores")]
     cache_tiles: bool,
 }
 
 impl StoreArgs {
-    /// The cache that the command line or the environment asks for.
+    /// The cache given on the command line or in the environment.
     fn cache(&self) -> Result<Option<Cache>> {
         let own = self.cache.clone();
         let Some(folder) = own.or_else(|| std::env::var_os(CACHE).map(PathBuf::from)) else {
@@ -64,12 +66,12 @@ impl StoreArgs {
     }
 }
 
-/// All places that the command line can name.
+/// The storages of all places that the command line can refer to.
 #[derive(Clone, Debug)]
 pub(crate) struct Stores(Locations);
 
 impl Stores {
-    /// With the options of the environment and, over them, those of the command line.
+    /// Uses the options of the environment and of the command line, which take precedence.
     pub(crate) fn new(args: &StoreArgs) -> Result<Self> {
         let mut locations = Locations::new();
         for (name, value) in std::env::vars_os() {
@@ -81,7 +83,7 @@ impl Stores {
             }
         }
         for option in &args.store_option {
-            // What is wrong is not repeated: it may be a secret.
+            // The invalid text is not repeated: it may be a secret.
             let (name, value) = option
                 .split_once('=')
                 .ok_or_else(|| Failure::Usage("--store-option: KEY=VALUE is needed".to_owned()))?;
@@ -95,7 +97,7 @@ impl Stores {
         }))
     }
 
-    /// The same places, whose stores are asked for everything: for commands that check or change what is there.
+    /// The same places without a cache: for commands that check or change what is stored.
     pub(crate) fn uncached(self) -> Self {
         Self(self.0.uncached())
     }
@@ -104,17 +106,17 @@ impl Stores {
     pub(crate) fn storage(&self, place: &Path) -> Result<Arc<dyn WriteStorage>> {
         match place.to_str() {
             Some(location) => self.0.storage(location).map_err(|error| Failure::Failed(error.to_string())),
-            // Not UTF-8: no URL.
+            // Not UTF-8, so not a URL.
             None => Ok(Arc::new(tdb_array::LocalStorage::new(place))),
         }
     }
 
-    /// Where the members of groups are.
+    /// The locations of the members of groups.
     pub(crate) fn places(&self) -> Arc<dyn Places> {
         Arc::new(self.0.clone())
     }
 
-    /// A whole file.
+    /// Reads a whole file.
     pub(crate) fn read(&self, file: &Path) -> Result<Vec<u8>> {
         let failed = |error| Failure::at(file, error);
         if !is_url(file) {
@@ -122,7 +124,7 @@ impl Stores {
         }
         let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(|name| name.to_str()))
         else {
-            return Err(Failure::at(file, "this is no file"));
+            return Err(Failure::at(file, "this is not a file"));
         };
         let storage = self.storage(folder)?;
         let (size, bytes) = storage.read_tail(name, u64::MAX).map_err(failed)?;
@@ -139,12 +141,12 @@ pub(crate) fn is_url(place: &Path) -> bool {
     place.to_str().is_some_and(|place| place.contains("://"))
 }
 
-/// A place that does not count from the working folder.
+/// A place as an absolute path or URL.
 pub(crate) fn absolute(place: &Path) -> Option<Cow<'_, Path>> {
     if is_url(place) { Some(place.into()) } else { Some(std::path::absolute(place).ok()?.into()) }
 }
 
-/// What stands for locations in a build without object stores.
+/// Replaces locations in a build without object stores.
 #[cfg(not(feature = "object-store"))]
 mod without {
     use std::sync::Arc;
@@ -160,10 +162,10 @@ mod without {
         }
 
         pub(super) fn option(self, _: &str, _: &str) -> Result<Self, String> {
-            Err("this build of tdb has no object stores (the feature object-store)".to_owned())
+            Err("this build of tdb does not support object stores (the feature object-store)".to_owned())
         }
 
-        /// There are no stores, so there is nothing to keep.
+        /// There are no stores, so there is nothing to cache.
         pub(super) fn cached(self, _: Cache) -> Self {
             self
         }
@@ -176,7 +178,7 @@ mod without {
             match location.strip_prefix("file://") {
                 Some(path) => Ok(Arc::new(LocalStorage::new(path))),
                 None if location.contains("://") => Err(format!(
-                    "{location}: this build of tdb has no object stores (the feature object-store)"
+                    "{location}: this build of tdb does not support object stores (the feature object-store)"
                 )),
                 None => Ok(Arc::new(LocalStorage::new(location))),
             }

@@ -1,4 +1,4 @@
-//! `tdb publish`: the manifest by which an array or a group is read from plain web servers.
+//! `tdb publish`: writes the manifest that is needed to read an array or a group from plain web servers.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use tdb_array::{Found, MANIFEST, ObjectType, OpenOptions, Publication, WriteOpti
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 
-/// Write the manifest by which an array or a group is read from web servers that cannot list.
+/// Write the manifest that is needed to read an array or a group from web servers that cannot list folders.
 ///
-/// It is the file tdb_manifest.txt in the folder, which names the other files and their sizes. Whatever tdb changes from then on
-/// renews it; other programs do not, so publish again after them. Members of groups have manifests of their own. To
-/// publish no more, remove the file.
+/// It is the file tdb_manifest.txt in the folder, which lists the other files and their sizes. Every later change with
+/// tdb renews it; other programs do not, so publish again after using them. Members of groups have their own manifests.
+/// To stop publishing, remove the file.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Put the files on the server before the manifest that names them:
+Put the files on the server before the manifest that lists them:
   tdb publish weather
   rsync -a --exclude=tdb_manifest.txt weather/ host:/var/www/weather
   rsync -a weather/tdb_manifest.txt host:/var/www/weather
@@ -29,7 +29,7 @@ Examples:
 pub(crate) struct PublishArgs {
     /// Folder of the array or the group.
     object: PathBuf,
-    /// Publish also the members of the group that it names relative to itself, and theirs.
+    /// Also publish the members whose URIs in the group are relative, and their members.
     #[arg(long)]
     recursive: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) struct PublishArgs {
 pub(crate) fn run(args: &PublishArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let place = &args.object;
     if args.recursive {
-        // Members first: a group that is published has members that are.
+        // Members first, so that a published group has published members.
         for member in members(place, stores)? {
             publish(Path::new(&member), stores, out)?;
         }
@@ -54,7 +54,8 @@ fn publish(place: &Path, stores: &Stores, out: &mut dyn Write) -> Result {
     Ok(())
 }
 
-/// Where the members are that a group, and the groups in it, name relative to themselves: the deepest first. None of an array.
+/// The locations of the members with relative URIs in a group and in the groups in it: the deepest first. Empty for an
+/// array.
 fn members(place: &Path, stores: &Stores) -> Result<Vec<String>> {
     let kind = object_type(&stores.storage(place)?).map_err(|error| Failure::at(place, error))?;
     if kind != ObjectType::Group {
@@ -62,11 +63,11 @@ fn members(place: &Path, stores: &Stores) -> Result<Vec<String>> {
     }
     let failed = |error| Failure::of_array(place, error);
     let location = place.to_str().map(|location| location.strip_prefix("file://").unwrap_or(location));
-    let location =
-        location.ok_or_else(|| Failure::at(place, "the path is not UTF-8, as groups' URIs are"))?;
+    let location = location
+        .ok_or_else(|| Failure::at(place, "the path is not valid UTF-8, which URIs of groups must be"))?;
     let group = OpenOptions::new().open_group_in(stores.places(), location).map_err(failed)?;
     let mut places = Vec::new();
-    // Depth of the member outside, whose own members are not walked through.
+    // The depth of the last member with an absolute URI; its own members are skipped.
     let mut outside = usize::MAX;
     for visited in group.walk() {
         if visited.depth > outside {

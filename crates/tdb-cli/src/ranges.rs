@@ -1,4 +1,4 @@
-//! Ranges as the command line writes them, in each dimension's own notation.
+//! Ranges on the command line, in the notation of each dimension.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::args::RangeArgs;
 use crate::calendar::{self, BadDate};
 use crate::failure::{self, Failure};
 
-/// An inclusive range of a dimension in its little-endian bytes; an open end is `None`.
+/// An inclusive range of a dimension as little-endian bytes; `None` means that an end is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) low: Option<Vec<u8>>,
@@ -20,17 +20,17 @@ pub(crate) struct Ends {
 
 type Result<T> = core::result::Result<T, String>;
 
-/// The part of an array that the command line asks for.
+/// The part of an array given on the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
-    /// The ranges of each dimension, none for all of it.
+    /// The ranges of each dimension; empty for the whole dimension.
     pub(crate) dimensions: Vec<Vec<Ends>>,
     /// Ranges of dimension labels, by name.
     pub(crate) labels: Vec<(String, Ends)>,
 }
 
 impl Asked {
-    /// Restricts a query to them.
+    /// Restricts a query to these ranges.
     pub(crate) fn apply(self, mut query: Read, schema: &ArraySchema) -> Read {
         for (dimension, ranges) in schema.domain.dimensions.iter().zip(self.dimensions) {
             for Ends { low, high } in ranges {
@@ -44,7 +44,7 @@ impl Asked {
     }
 }
 
-/// Reads `--subarray`, `--range` and `--points`.
+/// Parses `--subarray`, `--range` and `--points`.
 pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> failure::Result<Asked> {
     let usage = |error: String| Failure::Usage(format!("{}: {error}", array.display()));
     if let Some(subarray) = &args.subarray {
@@ -75,7 +75,7 @@ pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> fai
     Ok(asked)
 }
 
-/// Reads `--range LABEL=LO:HI`; `None` if that names no dimension label.
+/// Parses `--range LABEL=LO:HI`; `None` if the name is not that of a dimension label.
 fn parse_label(schema: &ArraySchema, text: &str) -> Result<Option<(String, Ends)>> {
     let named = schema.labels.iter().filter_map(|label| {
         let rest = text.strip_prefix(label.name.as_str())?.strip_prefix('=')?;
@@ -87,7 +87,7 @@ fn parse_label(schema: &ArraySchema, text: &str) -> Result<Option<(String, Ends)
     Ok(Some((label.name.clone(), parse_range(&like, range)?)))
 }
 
-/// Reads `--subarray`: one range a dimension, separated by commas.
+/// Parses `--subarray`: one range for each dimension, separated by commas.
 pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<Ends>> {
     let dimensions = &schema.domain.dimensions;
     let parts = split_escaped(text, ',');
@@ -100,20 +100,20 @@ pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<End
     parts.iter().zip(dimensions).map(parse).collect()
 }
 
-/// Reads one `--range DIM=LO:HI`: the dimension's index and its range.
+/// Parses one `--range DIM=LO:HI`: the dimension's index and its range.
 pub(crate) fn parse_named(schema: &ArraySchema, text: &str) -> Result<(usize, Ends)> {
     let (index, dimension, range) = named(schema, "--range", text)?;
     Ok((index, parse_range(dimension, range)?))
 }
 
-/// Reads one `--points DIM=A,B`: the dimension's index and a range of one for each coordinate.
+/// Parses one `--points DIM=A,B`: the dimension's index and a range for each single coordinate.
 pub(crate) fn parse_points(schema: &ArraySchema, text: &str) -> Result<(usize, Vec<Ends>)> {
     let (index, dimension, points) = named(schema, "--points", text)?;
     let points = split_escaped(points, ',').into_iter().map(|point| parse_point(dimension, point));
     Ok((index, points.collect::<Result<_>>()?))
 }
 
-/// Reads the coordinates that a file lists, one a line.
+/// Parses the coordinates in a file, one per line.
 pub(crate) fn parse_listed(schema: &ArraySchema, name: &str, list: &str) -> Result<(usize, Vec<Ends>)> {
     let (index, dimension, _) = named(schema, "--points", &format!("{name}="))?;
     let points = list.lines().map(|point| parse_point(dimension, point));
@@ -124,24 +124,24 @@ fn parse_point(dimension: &Dimension, text: &str) -> Result<Ends> {
     let Dimension { name, datatype, .. } = dimension;
     let value = match parse_end(dimension, text) {
         Ok(End { bytes: Some(value), .. }) => value,
-        // An empty string is a coordinate too.
+        // An empty string is a valid coordinate.
         Ok(End { bytes: None, .. }) if dimension.is_var() => Vec::new(),
-        Ok(_) => return Err(format!("there is an empty coordinate of dimension {name:?}, {datatype}")),
+        Ok(_) => return Err(format!("there is an empty coordinate for dimension {name:?}, {datatype}")),
         Err(error) => {
-            return Err(format!("{text:?} is no coordinate of dimension {name:?}, {datatype}: {error}"));
+            return Err(format!("{text:?} is not a coordinate of dimension {name:?}, {datatype}: {error}"));
         }
     };
     Ok(Ends { low: Some(value.clone()), high: Some(value) })
 }
 
-/// Splits `DIM=…` at the end of the dimension's name.
+/// Splits `DIM=…` after the dimension's name.
 fn named<'s, 't>(
     schema: &'s ArraySchema,
     option: &str,
     text: &'t str,
 ) -> Result<(usize, &'s Dimension, &'t str)> {
     let dimensions = &schema.domain.dimensions;
-    // Names may hold equals signs themselves: the longest one that fits counts.
+    // Names may contain equals signs: the longest name that matches is used.
     let named = dimensions.iter().enumerate().filter_map(|(index, dimension)| {
         let rest = text.strip_prefix(dimension.name.as_str())?.strip_prefix('=')?;
         Some((index, dimension, rest))
@@ -156,7 +156,7 @@ fn named<'s, 't>(
     })
 }
 
-/// Names separated by commas; `\,` and `\\` stand for themselves.
+/// Splits names at commas; `\,` is a comma in a name, and `\\` a backslash.
 pub(crate) fn parse_names(text: &str) -> Vec<String> {
     let name = |part: &str| part.replace("\\,", ",").replace("\\\\", "\\");
     split_escaped(text, ',').into_iter().map(name).collect()
@@ -166,7 +166,7 @@ fn parse_range(dimension: &Dimension, text: &str) -> Result<Ends> {
     let dots = splits(dimension, text, "..");
     let found = match dots.as_slice() {
         [] => {
-            // Colons also stand inside times of day: whatever reads as a range or a value counts.
+            // Times of day contain colons too: every way to read the text as a range or a value is tried.
             let value = parse_end(dimension, text).ok().and_then(|end| end.bytes);
             let value = value.map(|value| Ends { low: Some(value.clone()), high: Some(value) });
             splits(dimension, text, ":").into_iter().chain(value).collect()
@@ -176,26 +176,27 @@ fn parse_range(dimension: &Dimension, text: &str) -> Result<Ends> {
     let Dimension { name, datatype, .. } = dimension;
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => {
-            Err(format!("{text:?} is no range of dimension {name:?}, {datatype}: {}", why(dimension, text)))
-        }
-        _ => Err(format!("{text:?} can be read as several ranges of dimension {name:?}: write LO..HI")),
+        [] => Err(format!(
+            "{text:?} is not a range of dimension {name:?}, {datatype}: {}",
+            why(dimension, text)
+        )),
+        _ => Err(format!("{text:?} has several meanings as a range of dimension {name:?}: write LO..HI")),
     }
 }
 
-/// Every way to cut `text` at `separator` into two ends.
+/// Every way to split `text` at `separator` into two ends.
 fn splits(dimension: &Dimension, text: &str, separator: &str) -> Vec<Ends> {
     let at = |position: usize| {
         let low = parse_end(dimension, text.get(..position)?).ok()?;
         let high = parse_end(dimension, text.get(position.checked_add(separator.len())?..)?).ok()?;
-        // `10:30` inside a time is no range from a date to a number.
+        // `10:30` in a time is not a range from a date to a number.
         let mixed = low.bytes.is_some() && high.bytes.is_some() && low.is_date != high.is_date;
         (!mixed).then_some(Ends { low: low.bytes, high: high.bytes })
     };
     unescaped(text, separator).into_iter().filter_map(at).collect()
 }
 
-/// The most helpful reason why a text is no range.
+/// The most helpful reason why a text is not a range.
 fn why(dimension: &Dimension, text: &str) -> String {
     let separator = if unescaped(text, "..").is_empty() { ":" } else { ".." };
     let parts: Vec<&str> = match unescaped(text, separator).as_slice() {
@@ -206,10 +207,10 @@ fn why(dimension: &Dimension, text: &str) -> String {
         _ => vec![text],
     };
     let reason = parts.into_iter().find_map(|part| parse_end(dimension, part).err());
-    reason.unwrap_or_else(|| "write LO:HI, with both ends in one notation".to_owned())
+    reason.unwrap_or_else(|| "write LO:HI, with both ends in the same notation".to_owned())
 }
 
-/// Byte positions of `separator` that no backslash precedes.
+/// Byte positions of `separator` without a backslash before them.
 fn unescaped(text: &str, separator: &str) -> Vec<usize> {
     let mut positions = Vec::new();
     let mut escaped = false;
@@ -250,7 +251,7 @@ pub(crate) fn parse_value(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
         Some(bytes) => Ok(bytes),
         None if datatype.physical().is_float() => parse_float(datatype, text),
         None if datatype.is_datetime() => parse_date(datatype, text),
-        None => Err(format!("{text:?} is no integer")),
+        None => Err(format!("{text:?} is not an integer")),
     }
 }
 
@@ -266,12 +267,12 @@ fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
     } else if dimension.datatype.is_datetime() {
         (Some(parse_date(dimension.datatype, text)?), true)
     } else {
-        return Err(format!("{text:?} is no integer"));
+        return Err(format!("{text:?} is not an integer"));
     };
     Ok(End { bytes, is_date })
 }
 
-/// An integer of an integral type; `None` if it is none, or the type is real.
+/// An integer of an integral type; `None` if the text is not an integer, or the type is floating-point.
 fn parse_integer(datatype: Datatype, text: &str) -> Result<Option<Vec<u8>>> {
     let physical = datatype.physical();
     let Ok(value) = text.parse::<i128>() else { return Ok(None) };
@@ -291,7 +292,7 @@ fn parse_integer(datatype: Datatype, text: &str) -> Result<Option<Vec<u8>>> {
 }
 
 fn parse_float(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
-    let bad = || format!("{text:?} is no number");
+    let bad = || format!("{text:?} is not a number");
     if datatype.size() == 4 {
         let value: f32 = text.parse().map_err(|_| bad())?;
         if value.is_nan() { Err(bad()) } else { Ok(value.to_le_bytes().to_vec()) }
@@ -315,13 +316,13 @@ pub(crate) fn date_ticks(datatype: Datatype, text: &str) -> Result<i64> {
                     "{text:?} is neither a date such as 2020-02-29T12:30 nor an integer (in unit {unit:?})"
                 )
             }
-            BadDate::TooFine => format!("{text:?} is finer than the unit of {datatype}, {unit:?}"),
+            BadDate::TooFine => format!("{text:?} is more precise than the unit of {datatype}, {unit:?}"),
             BadDate::TooFar => format!("{text:?} does not fit {datatype}"),
         }
     })
 }
 
-/// A string with `\xNN` for any byte and a backslash before characters that mean something.
+/// A string with `\xNN` for any byte and a backslash before characters with a special meaning.
 pub(crate) fn unescape(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -329,14 +330,16 @@ pub(crate) fn unescape(text: &str) -> Result<Vec<u8>> {
         rest = rest.get(c.len_utf8()..).unwrap_or_default();
         match c {
             ':' => {
-                return Err(format!("{text:?} has several colons: write \\: for one that does not separate"));
+                return Err(format!(
+                    "{text:?} has several colons: write \\: for a colon that is not a separator"
+                ));
             }
             '\\' => {
-                let bad = || format!("{text:?} has a backslash before something else than \\ : , . or xNN");
+                let bad = || format!("{text:?} has a backslash before something other than \\ : , . or xNN");
                 let (byte, len) = match rest.chars().next().ok_or_else(bad)? {
                     'x' => {
                         let digits = rest.get(1..3).ok_or_else(bad)?;
-                        // `from_str_radix` alone would also take a sign.
+                        // `from_str_radix` alone would also accept a sign.
                         let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
                         let byte = hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten();
                         (byte.ok_or_else(bad)?, 3)
@@ -382,7 +385,7 @@ mod tests {
         assert_eq!(parse_range(&byte, "3").unwrap(), ends(Some(&[3]), Some(&[3])));
         assert_eq!(parse_range(&byte, ":").unwrap(), ends(None, None));
         assert!(parse_range(&byte, "0:200").unwrap_err().contains("200 does not fit INT8"));
-        assert!(parse_range(&byte, "a:b").unwrap_err().contains("\"a\" is no integer"));
+        assert!(parse_range(&byte, "a:b").unwrap_err().contains("\"a\" is not an integer"));
         assert!(parse_range(&byte, "1:2:3").is_err());
     }
 
@@ -438,7 +441,7 @@ mod tests {
         assert_eq!(parse_points(&schema, "x=7,1,7").unwrap(), (0, points(&[7, 1, 7])));
         assert_eq!(parse_listed(&schema, "x", "7\n1\n").unwrap(), (0, points(&[7, 1])));
         assert!(parse_points(&schema, "x=7,,1").unwrap_err().contains("empty coordinate"));
-        assert!(parse_points(&schema, "x=1:2").unwrap_err().contains("no coordinate of dimension"));
+        assert!(parse_points(&schema, "x=1:2").unwrap_err().contains("not a coordinate of dimension"));
         let (_, names) = parse_points(&schema, r"x=y=a\,b,,c").unwrap();
         assert_eq!(
             names.iter().map(|ends| ends.low.as_deref().unwrap()).collect::<Vec<_>>(),

@@ -26,30 +26,30 @@ use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::{self, Ends};
 
-/// A query as the arguments ask for it.
+/// The query defined by the arguments.
 struct Query<'a> {
     array: &'a Array,
     args: &'a ReadArgs,
     read: Read,
-    /// What was asked for: the ranges of each dimension, none for all of it.
+    /// The given ranges of each dimension; empty for the whole dimension.
     ranges: Vec<Vec<Ends>>,
-    /// How many of the columns are coordinates that the format adds, before the fields.
+    /// How many of the columns, before the fields, are coordinates added by the format.
     coordinates: usize,
-    /// Whether less is read than was asked for, because no more is shown.
+    /// Whether less is read than was requested, because no more is shown.
     narrowed: bool,
 }
 
-/// What was read, for formats that need all of it at once.
+/// The result, for formats that need all of it at once.
 struct Answer<'a> {
     array: &'a Array,
-    /// Columns of coordinates that the format adds, then the fields.
+    /// Columns of coordinates added by the format, then the fields.
     columns: Vec<Column>,
-    /// How many of the columns are coordinates that the format added.
+    /// How many of the columns are coordinates added by the format.
     coordinates: usize,
     order: Layout,
-    /// Number of cells to show; the columns may hold more.
+    /// Number of cells to show; the columns may contain more.
     cells: usize,
-    /// Cells along each dimension, if all of a box is shown.
+    /// Number of cells along each dimension, if a whole box is shown.
     shape: Option<Vec<usize>>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Query<'a> {
         Ok(Self { array, args, read, ranges: asked.dimensions, coordinates, narrowed })
     }
 
-    /// Prints the cells in a format that is one file.
+    /// Prints the cells in a format that consists of one file.
     fn print(self, out: &mut Out<'_>) -> Result {
         match self.args.format {
             Format::Csv => self.stream(&mut Csv::new(out)),
@@ -122,7 +122,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// All cells at once.
+    /// Reads all cells at once.
     fn collect(self) -> Result<Answer<'a>> {
         let Self { array, args, coordinates, narrowed, .. } = self;
         let cells = self.read.collect().map_err(|error| failed(args, error))?;
@@ -133,7 +133,7 @@ impl<'a> Query<'a> {
         Ok(Answer { columns, coordinates, order, cells: shown, shape, array })
     }
 
-    /// The cells batch by batch.
+    /// Reads the cells batch by batch.
     fn stream(self, sink: &mut dyn Sink) -> Result {
         let Self { array, args, ranges, narrowed, .. } = self;
         let failed = |error| failed(args, error);
@@ -142,7 +142,7 @@ impl<'a> Query<'a> {
         let (order, timestamps) = (batches.order(), args.window.timestamps());
         let mut summary = Summary { array, ranges, timestamps, order, cells: 0, shape: None };
         let mut left = args.limit.unwrap_or(usize::MAX);
-        // Not a for loop: that would keep the batch before while the next one is made.
+        // Not a for loop: that would keep the previous batch while the next one is made.
         while let Some(batch) = batches.next().transpose().map_err(failed)? {
             let shown = batch.len().min(left);
             left = left.saturating_sub(shown);
@@ -160,7 +160,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Where text goes, and what a failure is called.
+/// The destination of text, and its name in error messages.
 struct Out<'o> {
     out: &'o mut dyn Write,
     path: Option<&'o Path>,
@@ -175,29 +175,29 @@ impl Out<'_> {
     }
 }
 
-/// Where batches go.
+/// The destination of batches.
 trait Sink {
-    /// Takes the first `cells` cells of a batch.
+    /// Writes the first `cells` cells of a batch.
     fn take(&mut self, columns: &[Column], cells: usize) -> Result;
 
-    /// Is told about all cells when there are no more.
+    /// Gets information about all cells after the last batch.
     fn finish(&mut self, summary: &Summary<'_>) -> Result;
 }
 
-/// What is known when all cells are read.
+/// What is known after all cells are read.
 struct Summary<'a> {
     array: &'a Array,
-    /// What was asked for: the ranges of each dimension, none for all of it.
+    /// The given ranges of each dimension; empty for the whole dimension.
     ranges: Vec<Vec<Ends>>,
-    /// The window that was asked for.
+    /// The given time window.
     timestamps: [Option<u64>; 2],
     order: Layout,
     cells: usize,
-    /// Cells along each dimension, if all of a box is shown.
+    /// Number of cells along each dimension, if a whole box is shown.
     shape: Option<Vec<usize>>,
 }
 
-/// The columns with values instead of numbers of enumerations, if that was asked for.
+/// The columns, with values instead of numbers of enumerations if requested.
 fn values(args: &ReadArgs, array: &Array, mut columns: Vec<Column>) -> Result<Vec<Column>> {
     if args.values {
         for column in &mut columns {
@@ -217,25 +217,25 @@ fn open(args: &ReadArgs, stores: &Stores) -> Result<Array> {
     options.open_storage(stores.storage(&args.array)?).map_err(|error| Failure::of_array(&args.array, error))
 }
 
-/// A query of the cells that satisfy the condition.
+/// A query for the cells that satisfy the condition.
 fn satisfying(args: &ReadArgs, array: &Array) -> Result<Read> {
     let Some(text) = &args.condition else { return Ok(array.read()) };
     let condition = condition::parse(text, array.schema());
     Ok(array.read().condition(condition.map_err(|error| condition::bad(&args.array, text, &error))?))
 }
 
-/// What failed while a query ran.
+/// An error of running a query.
 fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
     condition::failed(&args.array, args.condition.as_deref(), error)
 }
 
-/// Which coordinates a format adds, and the fields to read; `None` for the query's own choice.
+/// How many coordinates a format adds, and the fields to read; `None` means the query's default.
 fn columns(schema: &ArraySchema, format: Format, asked: Option<Vec<String>>) -> (usize, Option<Vec<String>>) {
     let adds = format == Format::Table || (format == Format::Csv && asked.is_none());
     if !adds {
         return (0, asked);
     }
-    // A name that an attribute has too means the attribute.
+    // If a name is that of a dimension and an attribute, it means the attribute.
     let dimensions = schema.domain.dimensions.iter().map(|dimension| dimension.name.clone());
     let mut names: Vec<String> = dimensions.filter(|name| schema.attribute(name).is_none()).collect();
     let coordinates = names.len();
@@ -246,10 +246,10 @@ fn columns(schema: &ArraySchema, format: Format, asked: Option<Vec<String>>) -> 
     (coordinates, Some(names))
 }
 
-/// Makes the box of a dense row-major read no larger than its first `limit` cells need. Returns whether it did.
+/// Reduces the box of a dense row-major read to what its first `limit` cells need. Returns whether it was reduced.
 fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool {
     let dimensions = &schema.domain.dimensions;
-    // Of several ranges of a dimension the first cells may lie anywhere.
+    // With several ranges of a dimension, the first cells may be anywhere.
     if schema.array_type != ArrayType::Dense || ranges.iter().any(|ranges| ranges.len() > 1) {
         return false;
     }
@@ -300,7 +300,7 @@ impl Answer<'_> {
         self.array.schema()
     }
 
-    /// The columns of the fields that were asked for.
+    /// The columns of the requested fields.
     fn fields(&self) -> &[Column] {
         self.columns.get(self.coordinates..).unwrap_or_default()
     }
@@ -334,7 +334,7 @@ mod tests {
         let mut ranges = vec![Vec::new(), Vec::new()];
         assert!(!narrow(&schema(), &mut ranges, 1000));
         let mut ranges = vec![vec![Ends::default(); 2], Vec::new()];
-        assert!(!narrow(&schema(), &mut ranges, 25), "of several ranges the first rows may lie anywhere");
+        assert!(!narrow(&schema(), &mut ranges, 25), "with several ranges the first rows may be anywhere");
     }
 
     #[test]

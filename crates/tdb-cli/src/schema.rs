@@ -1,4 +1,4 @@
-//! Schemas from JSON, in the shape that `tdb info --json` prints.
+//! Schemas from JSON, in the format that `tdb info --json` prints.
 
 mod at;
 mod filters;
@@ -12,7 +12,7 @@ use self::at::Result;
 pub(crate) use self::filters::pipeline_of_text;
 use crate::value::json_cell;
 
-/// What `tdb info --json` says of an array rather than of its schema: not looked at.
+/// Keys of `tdb info --json` that describe the array rather than its schema: they are ignored.
 const OF_THE_ARRAY: [&str; 9] = [
     "array",
     "schema",
@@ -41,14 +41,15 @@ const KEYS: [&str; 13] = [
     "labels",
 ];
 
-/// A schema, and the enumerations that belong to it.
+/// A schema and its enumerations.
 #[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) schema: ArraySchema,
     pub(crate) enumerations: Vec<Enumeration>,
 }
 
-/// Reads a schema. What it does not say is as in libtiledb; `version` replaces the format version that it says.
+/// Parses a schema. Omitted properties have the same defaults as in libtiledb; `version` replaces the format version in
+/// the schema.
 pub(crate) fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Described> {
     at.object(&[&KEYS[..], &["enumerations"], &OF_THE_ARRAY[..]].concat())?;
     let kind = at.need("type")?.parsed("type (dense or sparse)", array_type)?;
@@ -86,7 +87,7 @@ pub(crate) fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Descr
         let (mut described, has_none) = dimension(at)?;
         domain.dimensions.push(described.clone());
         if has_none {
-            // The builder fills in what is left open, and this is not.
+            // The builder fills in a default where nothing is given, but this is given.
             described.tile_extent = Some(json_cell(described.datatype, CellValNum::ONE, &Value::from(1))?);
             without_extent.push(index);
         }
@@ -135,7 +136,7 @@ pub(crate) fn datatype(at: &At<'_>) -> Result<Datatype> {
     at.need("datatype")?.parsed("datatype", |name| Datatype::from_name(&name.to_ascii_uppercase()))
 }
 
-/// Values a cell: a number, or `"var"`.
+/// Number of values per cell: a number, or `"var"`.
 pub(crate) fn cell_val_num(at: &At<'_>, usual: CellValNum) -> Result<CellValNum> {
     let Some(at) = at.get("cell_val_num") else { return Ok(usual) };
     if at.value.as_str() == Some("var") {
@@ -149,7 +150,7 @@ fn cell(at: &At<'_>, datatype: Datatype, count: CellValNum) -> Result<Vec<u8>> {
     json_cell(datatype, count, at.value).map_err(|error| at.error(error))
 }
 
-/// A dimension, and whether it says that it has no tile extent.
+/// A dimension, and whether it is stated to have no tile extent.
 fn dimension(at: &At<'_>) -> Result<(Dimension, bool)> {
     at.object(&["name", "datatype", "cell_val_num", "domain", "extent", "filters"])?;
     let (name, datatype) = (at.need("name")?.text()?, datatype(at)?);
@@ -170,13 +171,13 @@ fn dimension(at: &At<'_>) -> Result<(Dimension, bool)> {
     Ok((dimension, has_none && !usual.is_var()))
 }
 
-/// A tile extent: a number of cells, or the length of a real interval.
+/// A tile extent: a number of cells, or the length of an interval of floating-point numbers.
 fn extent_of(at: &At<'_>, datatype: Datatype) -> Result<Vec<u8>> {
     if datatype.physical().is_float() {
         return cell(at, datatype, CellValNum::ONE);
     }
     let bytes = at.whole::<u64>()?.to_le_bytes();
-    // Extents are stored in the dimension's type, without a sign.
+    // Extents are stored in the dimension's type, but unsigned.
     let (extent, rest) = bytes.split_at_checked(datatype.size()).unwrap_or((&bytes, &[]));
     if rest.iter().any(|byte| *byte != 0) {
         return Err(at.error(format!("{} does not fit {datatype}", at.value)));

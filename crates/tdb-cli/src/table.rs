@@ -28,8 +28,8 @@ pub(crate) enum Rule {
     None,
 }
 
-/// Prints `rows` rows whose cells `cell(row, column)` makes. Cells are made twice, once for their width, so that a
-/// long result needs no memory.
+/// Prints `rows` rows whose cells are made by `cell(row, column)`. Each cell is made twice, first to measure its width,
+/// so that a long result needs no memory.
 pub(crate) fn write(
     out: &mut dyn Write,
     indent: usize,
@@ -53,7 +53,7 @@ pub(crate) fn write(
                 line.push_str("  ");
             }
             let text = text(column);
-            // Not by a width in a format string: those end at 65,535.
+            // Not with a width in a format string: those are limited to 65,535.
             let blanks = " ".repeat(width.saturating_sub(self::width(&text)));
             let (before, after) = if heading.right { (blanks.as_str(), "") } else { ("", blanks.as_str()) };
             line.extend([before, &text, after]);
@@ -67,7 +67,7 @@ pub(crate) fn write(
     (0..rows).try_for_each(|row| line(out, &|column| cell(row, column)))
 }
 
-/// Prints rows that exist already.
+/// Prints rows that already exist.
 pub(crate) fn write_rows(
     out: &mut dyn Write,
     indent: usize,
@@ -85,7 +85,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text of at most so many characters; a longer one ends in an ellipsis.
+/// A text of at most `most` characters; a longer one is shortened and ends with an ellipsis.
 pub(crate) fn shortened(text: String, most: usize) -> String {
     if width(&text) <= most {
         return text;

@@ -9,7 +9,7 @@ use tdb_schema::Dimension;
 pub(crate) use self::parse::json_cell;
 use crate::calendar;
 
-/// Whether a cell of this type is one piece of text, however many values it has.
+/// Whether a cell of this type is one text, whatever its number of values.
 pub(crate) const fn is_text(datatype: Datatype) -> bool {
     datatype.is_string()
         || matches!(
@@ -18,13 +18,13 @@ pub(crate) const fn is_text(datatype: Datatype) -> bool {
         )
 }
 
-/// Whether a cell is shown as one value rather than as a list.
+/// Whether a cell is shown as one value instead of a list.
 pub(crate) fn is_single(datatype: Datatype, cell_val_num: CellValNum) -> bool {
     is_text(datatype) || cell_val_num == CellValNum::ONE
 }
 
-/// A cell as text for people: strings with unprintable bytes as `\xNN` and quoted where they could be mistaken for
-/// something else, dates as dates, several values as `[1, 2]`.
+/// A cell as text for display: strings with unprintable bytes as `\xNN`, and in quotes if they could be mistaken for
+/// something else; dates as dates; several values as `[1, 2]`.
 pub(crate) fn cell_text(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> String {
     if is_text(datatype) {
         let text = text_of(datatype, cell).map_or_else(|| escape_bytes(cell), |text| escape(&text));
@@ -38,7 +38,7 @@ pub(crate) fn cell_text(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8
     format!("[{}]", values.collect::<Vec<_>>().join(", "))
 }
 
-/// A cell as text for programs: strings as they are if they are text at all.
+/// A cell as text for programs: strings unchanged if they are valid text.
 pub(crate) fn cell_plain(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> String {
     if is_text(datatype) {
         text_of(datatype, cell).unwrap_or_else(|| escape_bytes(cell))
@@ -47,7 +47,7 @@ pub(crate) fn cell_plain(datatype: Datatype, cell_val_num: CellValNum, cell: &[u
     }
 }
 
-/// A cell as JSON: numbers exact, NaN and infinities and dates as strings, several values as arrays.
+/// A cell as JSON: exact numbers; NaN, infinities and dates as strings; several values as arrays.
 pub(crate) fn cell_json(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> Value {
     if is_text(datatype) {
         return Value::String(cell_plain(datatype, cell_val_num, cell));
@@ -59,7 +59,7 @@ pub(crate) fn cell_json(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8
     values.collect()
 }
 
-/// Values a cell: a number, or `"var"`.
+/// Number of values per cell: a number, or `"var"`.
 pub(crate) fn cell_val_num_json(count: CellValNum) -> Value {
     match count {
         CellValNum::Fixed(count) => json!(count),
@@ -83,7 +83,7 @@ fn value_json(datatype: Datatype, value: &[u8]) -> Value {
     if datatype.is_datetime() {
         return Value::String(text);
     }
-    // Numbers print as JSON numbers, except NaN and the infinities; booleans as booleans.
+    // Numbers are JSON numbers, except NaN and the infinities; booleans are JSON booleans.
     match text.as_str() {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
@@ -108,7 +108,7 @@ impl PhysicalVisitor for Show<'_> {
     }
 }
 
-/// A coordinate of a dimension, as range ends are written.
+/// A coordinate of a dimension, in the notation of range ends.
 pub(crate) fn coordinate_text(dimension: &Dimension, value: &[u8]) -> String {
     cell_text(dimension.datatype, dimension.cell_val_num, value)
 }
@@ -118,7 +118,7 @@ pub(crate) fn coordinate_json(dimension: &Dimension, value: &[u8]) -> Value {
     cell_json(dimension.datatype, dimension.cell_val_num, value)
 }
 
-/// An interval of a dimension, as `--range` reads it.
+/// An interval of a dimension, in the notation of `--range`.
 pub(crate) fn interval_text(dimension: &Dimension, low: &[u8], high: &[u8]) -> String {
     format!("{}..{}", coordinate_text(dimension, low), coordinate_text(dimension, high))
 }
@@ -137,7 +137,7 @@ fn text_of(datatype: Datatype, bytes: &[u8]) -> Option<String> {
             units.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit))).collect()
         }
         _ if matches!(datatype, Datatype::Blob | Datatype::GeomWkb | Datatype::Any) => {
-            // Opaque bytes that happen to be printable read better as text.
+            // Opaque bytes that happen to be printable are easier to read as text.
             let printable = bytes.iter().all(|byte| (b' '..=b'~').contains(byte) && *byte != b'\\');
             printable.then(|| String::from_utf8_lossy(bytes).into_owned())
         }
@@ -174,7 +174,7 @@ pub(crate) fn escape_bytes(bytes: &[u8]) -> String {
     out
 }
 
-/// Bytes in hexadecimal, without anything between them.
+/// Bytes in hexadecimal, without separators.
 pub(crate) fn hex_text(bytes: &[u8]) -> String {
     const DIGITS: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];

@@ -1,4 +1,4 @@
-//! `tdb verify`: every structure, chunk and checksum of an array.
+//! `tdb verify`: checks every structure, chunk and checksum of an array.
 
 use std::io::Write;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &VerifyArgs, stores: &Stores, out: &mut dyn Write) -> Re
     if found.is_clean() { Ok(()) } else { Err(Failure::Problems) }
 }
 
-/// File, cause, and the offset where the cause does not say it itself.
+/// File, cause, and the offset if the cause does not contain it.
 fn line(problem: &Problem) -> String {
     let Problem { path, offset, what } = problem;
     let line = match offset {

@@ -1,4 +1,4 @@
-//! `tdb write`: cells from plain little-endian buffers.
+//! `tdb write`: writes cells from plain little-endian buffers.
 
 mod manifest;
 
@@ -13,14 +13,14 @@ use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 
-/// Write the cells that tdb read --format raw has put into a folder.
+/// Write the cells from a folder that tdb read --format raw has created.
 ///
-/// A write makes one fragment: all of its cells count, or none. A dense one covers the box that the folder's manifest names;
-/// buffers of coordinates that lie beside it are not looked at.
+/// A write creates one fragment: either all of its cells take effect, or none. A dense write covers the box given in
+/// the folder's manifest; buffers of coordinates in the folder are ignored.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-The folder has a manifest.json as tdb read writes it, and little-endian buffers: for each field its values, for those of \
-variable length the offset of each cell in bytes (64 bits), for those that may be null a byte a cell, 0 for null.
+The folder must contain a manifest.json as tdb read writes it, and little-endian buffers: for each field its values, for fields of \
+variable length also the byte offset of each cell (64 bits), for nullable ones also one byte per cell, 0 for null.
 
 Examples:
   tdb read weather --format raw --out buffers

@@ -1,4 +1,4 @@
-//! The columns of a table: which fields they are, and what tdb's conditions can say of them.
+//! The columns of a table: their fields, and which conditions of tdb can be used for them.
 
 use std::sync::Arc;
 
@@ -12,15 +12,16 @@ use tdb_arrow::{Mapping, Options};
 pub(crate) enum Comparable {
     /// Integers, dates and times: the same everywhere.
     Integer,
-    /// Truth values: equal or not.
+    /// Booleans: equal or not.
     Boolean,
-    /// Real numbers. SQL orders NaN after (with its sign set, before) all others; conditions find no NaN in any range.
+    /// Floating-point numbers. SQL orders NaN after all others (before them if its sign is set); no range of a
+    /// condition contains NaN.
     Real,
     /// Text and bytes of variable length, compared as unsigned bytes.
     Bytes,
-    /// Values of an enumeration, which compare by their numbers here: equal or not.
+    /// Values of an enumeration, which are compared by their numbers here: equal or not.
     Enumerated,
-    /// Not at all.
+    /// Values that cannot be compared.
     Not,
 }
 
@@ -43,11 +44,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Of an open array. Reads its enumerations.
+    /// The columns of an open array. Reads its enumerations.
     pub(crate) fn of(array: &Array, options: Options) -> tdb_arrow::Result<Self> {
         let mapping = Mapping::of(array, options)?;
         let arrow = mapping.whole_arrow_schema()?;
-        // What the metadata of fields says is for those who make arrays of schemas; in plans it would only have to be the same everywhere.
+        // The metadata of fields is for programs that create arrays from schemas; in plans it would only have to be
+        // identical everywhere.
         let fields = arrow
             .fields()
             .iter()
@@ -64,12 +66,12 @@ impl Table {
         Ok(Self { mapping, schema, dense, columns })
     }
 
-    /// Whether tables of two states of an array answer the same questions about the same columns.
+    /// Whether tables of two states of an array have the same columns and can push down the same filters.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.schema == other.schema && self.columns == other.columns && self.dense == other.dense
     }
 
-    /// The number of a column.
+    /// The index of a column.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
@@ -79,12 +81,12 @@ impl Table {
         self.columns.get(column).map_or("", |column| &column.name)
     }
 
-    /// A column's type; null of one that does not exist.
+    /// A column's type; null if the column does not exist.
     pub(crate) fn data_type(&self, column: usize) -> &DataType {
         self.schema.fields().get(column).map_or(&DataType::Null, |field| field.data_type())
     }
 
-    /// The type of the values of a column that is a dictionary.
+    /// The type of the values of a dictionary column.
     pub(crate) fn dictionary_values(&self, column: usize) -> Option<&DataType> {
         match self.data_type(column) {
             DataType::Dictionary(_, values) => Some(values),
@@ -103,7 +105,7 @@ impl Table {
         nullable || self.dictionary_values(column).is_some()
     }
 
-    /// The number of the dimension that a column is.
+    /// The index of the dimension of a column.
     pub(crate) fn dimension(&self, column: usize) -> Option<usize> {
         match self.columns.get(column)?.kind {
             FieldKind::Dimension(index) => Some(index),
@@ -112,8 +114,8 @@ impl Table {
     }
 }
 
-/// How a field compares. What some fragment does not have, or has as another type, does not at all: its cells there hold fill values,
-/// which conditions do not look at.
+/// How a field compares. If any fragment lacks the field, or has it with another type, its values cannot be compared:
+/// its cells there contain fill values, which conditions do not see.
 fn comparable(array: &Array, name: &str, kind: FieldKind, arrow: &DataType) -> Comparable {
     let schema = array.schema();
     let Some(field) = schema.field(name) else { return Comparable::Not };
@@ -141,13 +143,13 @@ fn comparable(array: &Array, name: &str, kind: FieldKind, arrow: &DataType) -> C
     }
     let enumerated = schema.attribute(name).is_some_and(|attribute| attribute.enumeration.is_some());
     match (enumerated, kind) {
-        // Read as numbers, but conditions would take the values.
+        // The column is read as numbers, but conditions would use the values.
         (true, FieldKind::Attribute(_)) => Comparable::Not,
         _ => of_values(field.datatype, field.cell_val_num),
     }
 }
 
-/// Whether values are integers of some kind.
+/// Whether the type is an integer type.
 fn is_number(arrow: &DataType) -> bool {
     let time = matches!(
         arrow,

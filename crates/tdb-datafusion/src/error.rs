@@ -1,9 +1,10 @@
-//! Errors of arrays as DataFusion carries them.
+//! Errors of arrays as DataFusion errors.
 
 use datafusion::error::DataFusionError;
 use tdb_array::QueryError;
 
-/// An error of an array. Its own type is in the chain of sources; a budget that was too small is DataFusion's error for that.
+/// An error of an array. The original error is in the chain of sources; a memory budget that is too small becomes
+/// DataFusion's error for that.
 pub(crate) fn of_array(error: tdb_array::Error) -> DataFusionError {
     match error {
         tdb_array::Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. }) => {
@@ -13,7 +14,7 @@ pub(crate) fn of_array(error: tdb_array::Error) -> DataFusionError {
     }
 }
 
-/// An error between an array and Arrow.
+/// An error of the conversion between an array and Arrow.
 pub(crate) fn of_arrow(error: tdb_arrow::Error) -> DataFusionError {
     match error {
         tdb_arrow::Error::Array(error) => of_array(error),

@@ -22,10 +22,11 @@ use crate::Result;
 use crate::reading::{self, Part};
 use crate::scan::Scan;
 
-/// Batches that wait for whoever reads them.
+/// The number of batches that are buffered for the reader.
 const WAITING: usize = 1;
 
-/// Reads an array: ranges, conditions, columns and limits of the query reach the read, and its partitions are read beside each other.
+/// Reads an array. Ranges, conditions, columns and limits of the query are pushed down to the read, and its partitions
+/// are read at the same time.
 #[derive(Clone, Debug)]
 pub struct TdbExec {
     scan: Arc<Scan>,
@@ -40,7 +41,8 @@ impl TdbExec {
         Self { scan: Arc::new(scan), limit, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// The places, among the columns, that rows are to be sorted by, if that is ascending and by columns alone.
+    /// The indexes of the columns by which rows are to be sorted, if the order is ascending and consists of columns
+    /// only.
     fn sorted_by(order: &[PhysicalSortExpr]) -> Option<Vec<usize>> {
         let place = |part: &PhysicalSortExpr| {
             let column = part.expr.downcast_ref::<Column>()?;
@@ -147,7 +149,7 @@ impl ExecutionPlan for TdbExec {
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let whole = &self.scan.statistics;
         let statistics = match partition {
-            // Parts have about as many rows each; of what they have exactly, nothing is known before they are read.
+            // All parts have about the same number of rows; the exact number is not known before they are read.
             Some(_) if self.scan.parts.len() > 1 => {
                 let mut part = whole.as_ref().clone().to_inexact();
                 let share = |all: &usize| all.checked_div(self.scan.parts.len()).unwrap_or(0);
@@ -171,11 +173,12 @@ impl ExecutionPlan for TdbExec {
     }
 
     fn fetch(&self) -> Option<usize> {
-        // Each partition returns so many rows: of several there may be more.
+        // The limit applies to each partition: if there are several, there may be more rows.
         self.limit.filter(|_| self.scan.parts.len() <= 1)
     }
 
-    /// Sparse cells come in row-major order if they are asked for in it: sorted by dimensions that SQL orders as tdb does.
+    /// Sparse cells can be returned in row-major order on request: sorted by dimensions that SQL orders in the same way
+    /// as tdb.
     fn try_pushdown_sort(
         &self,
         order: &[PhysicalSortExpr],
@@ -190,7 +193,7 @@ impl ExecutionPlan for TdbExec {
     }
 }
 
-/// [`Precision`] without what is exact about it.
+/// [`Precision`] without exactness.
 trait MapInexact {
     fn map_inexact(&self, map: impl Fn(&usize) -> usize) -> Self;
 }

@@ -16,22 +16,22 @@ use crate::{Result, TableOptions};
 /// The name of the format in SQL.
 const FORMAT: &str = "TILEDB";
 
-/// Teaches a session `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION '…' OPTIONS (…)`.
+/// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION '…' OPTIONS (…)` with a session.
 ///
-/// The location is a local folder. The options:
+/// The location is a local folder. The options are:
 ///
 /// | Option | Meaning |
 /// |---|---|
-/// | `timestamp` | the array as it was at this millisecond since 1970, or in a window of two, as in `1000-2000`; such tables are read-only |
+/// | `timestamp` | the state of the array at this time in milliseconds since 1970, or in a window of two times, as in `1000-2000`; such tables are read-only |
 /// | `key` | the key of an encrypted array: 64 hex digits |
-/// | `days` | `date`: days become dates (a day that no date can be then fails); `number`, the default |
-/// | `threads` | threads of each partition; 1 by default |
+/// | `days` | `date`: days become dates (a day that is not a valid date then causes an error); `number`, the default |
+/// | `threads` | number of threads of each partition; 1 by default |
 pub fn register(session: &SessionContext) {
     let state = session.state_ref();
     state.write().table_factories_mut().insert(FORMAT.to_owned(), Arc::new(TdbTableFactory));
 }
 
-/// Makes tables of locations: what [`register`] registers.
+/// Creates tables from locations; [`register`] registers this factory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TdbTableFactory;
 
@@ -39,13 +39,13 @@ pub struct TdbTableFactory;
 impl TableProviderFactory for TdbTableFactory {
     async fn create(&self, _: &dyn Session, command: &CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
         let [location] = command.locations.as_slice() else {
-            return plan_err!("a table of an array has one location, not {}", command.locations.len());
+            return plan_err!("a table of an array must have one location, not {}", command.locations.len());
         };
         if !command.schema.fields().is_empty() {
             return plan_err!("the columns of an array are in its schema: leave them out");
         }
         if !command.table_partition_cols.is_empty() || !command.order_exprs.is_empty() {
-            return plan_err!("an array knows itself how it is partitioned and ordered");
+            return plan_err!("partitioning and order are defined by the array: leave them out");
         }
         let options = options(command)?;
         let folder = location.strip_prefix("file://").unwrap_or(location).to_owned();
@@ -59,28 +59,32 @@ impl TableProviderFactory for TdbTableFactory {
 fn options(command: &CreateExternalTable) -> Result<TableOptions> {
     let mut options = TableOptions::new();
     for (name, value) in &command.options {
-        // DataFusion puts this before names without a point.
+        // DataFusion adds this prefix to names without a dot.
         options = match name.strip_prefix("format.").unwrap_or(name) {
             "timestamp" => match window(value) {
                 Some(window) => options.window(window),
-                None => return plan_err!("timestamp is a number of milliseconds, or two as in 1000-2000"),
+                None => {
+                    return plan_err!("timestamp must be a number of milliseconds, or two as in 1000-2000");
+                }
             },
             "key" => match Key::from_hex(value.trim()) {
                 Some(key) => options.key(key),
-                // Keys are not for messages.
-                None => return plan_err!("key is 64 hex digits"),
+                // Keys must not appear in messages.
+                None => return plan_err!("key must be 64 hex digits"),
             },
             "days" => match value.as_str() {
                 "date" => options.arrow(Options::new().days(Days::Date32)),
                 "number" => options,
-                _ => return plan_err!("days is date or number, not {value}"),
+                _ => return plan_err!("days must be date or number, not {value}"),
             },
             "threads" => match value.parse() {
                 Ok(threads) => options.threads(threads),
-                Err(_) => return plan_err!("threads is a number, not {value}"),
+                Err(_) => return plan_err!("threads must be a number, not {value}"),
             },
             other => {
-                return plan_err!("{other} is no option of arrays: timestamp, key, days and threads are");
+                return plan_err!(
+                    "{other} is not an option of arrays: the options are timestamp, key, days and threads"
+                );
             }
         };
     }

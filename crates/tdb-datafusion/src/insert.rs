@@ -1,4 +1,4 @@
-//! `INSERT INTO`: rows as one write of a sparse array, which counts as a whole or not at all.
+//! `INSERT INTO`: writes rows to a sparse array in one write, which takes effect as a whole or not at all.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::error::{of_array, of_arrow};
 use crate::options::TableOptions;
 use crate::state::{State, States};
 
-/// Memory that cells are collected in before they are sorted and written: the most, and the least.
+/// Memory for collecting cells before they are sorted and written: the maximum and the minimum.
 const MOST: usize = 256 << 20;
 const LEAST: usize = 1 << 20;
 
-/// Where inserted rows go.
+/// The destination of inserted rows.
 #[derive(Debug)]
 pub(crate) struct ArraySink {
     storage: Arc<dyn WriteStorage>,
@@ -68,21 +68,21 @@ impl DataSink for ArraySink {
         let memory = reserve(context)?;
         let writing = SpawnedTask::spawn_blocking(move || {
             let cells = write(storage, &options, &state, taken, &memory)?;
-            // Whoever reads an error here must not insert the rows again.
+            // On this error, the caller must not insert the rows again.
             states.refresh().map_err(|error| {
                 error.context(format!(
-                    "{cells} rows were inserted, but the table does not show them: it cannot be opened again"
+                    "{cells} rows were inserted, but the table does not show them, because it cannot be opened again"
                 ))
             })?;
             Ok(cells)
         });
         while let Some(batch) = data.next().await {
-            // An error ends the write without its end being said: nothing of it counts then.
+            // On an error, the write ends without the end mark, so it does not take effect.
             if given.send(Some(batch?)).await.is_err() {
                 break;
             }
         }
-        // If nobody takes it, the write has failed and says why.
+        // If nobody receives it, the write has failed and returns the error.
         let _ = given.send(None).await;
         writing.await.map_err(|error| DataFusionError::External(Box::new(error)))?
     }
@@ -100,7 +100,7 @@ fn reserve(context: &TaskContext) -> Result<MemoryReservation> {
     }
 }
 
-/// Writes batches until `None` says that there are no more. Rows of an input that ends otherwise do not count.
+/// Writes batches until it receives `None` as the end mark. If the input ends without it, no rows are committed.
 fn write(
     storage: Arc<dyn WriteStorage>,
     options: &TableOptions,

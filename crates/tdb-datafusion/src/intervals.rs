@@ -1,8 +1,8 @@
-//! Sets of values, as ascending intervals that do not overlap.
+//! Sets of values, as ascending disjoint intervals.
 
-/// Values that intervals can be of.
+/// Types of values that intervals can have.
 pub(crate) trait Key: Ord + Clone {
-    /// What comes next, if anything does.
+    /// The next value, if there is one.
     fn next(&self) -> Option<Self>;
 }
 
@@ -18,7 +18,7 @@ impl Key for Vec<u8> {
     }
 }
 
-/// Inclusive intervals, ascending. No high end is after all values.
+/// Inclusive intervals, ascending. A high end of `None` is after all values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Intervals<K>(Vec<(K, Option<K>)>);
 
@@ -26,17 +26,17 @@ impl<K: Key> Intervals<K> {
     /// No values.
     pub(crate) const NONE: Self = Self(Vec::new());
 
-    /// From one value to another, both included; nothing if they are in the other order.
+    /// The values from one to another, inclusive; empty if they are in the wrong order.
     pub(crate) fn between(low: K, high: Option<K>) -> Self {
         if high.as_ref().is_some_and(|high| low > *high) { Self::NONE } else { Self(vec![(low, high)]) }
     }
 
-    /// All values after one.
+    /// All values after this one.
     pub(crate) fn after(value: &K) -> Self {
         value.next().map_or(Self::NONE, |low| Self::between(low, None))
     }
 
-    /// Values that are in both.
+    /// Values that are in both sets.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let mut both = Vec::new();
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -56,7 +56,7 @@ impl<K: Key> Intervals<K> {
         Self(both)
     }
 
-    /// Values that are in one of these.
+    /// Values that are in any of these sets.
     pub(crate) fn any(sets: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<_> = sets.into_iter().flat_map(|set| set.0).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -74,7 +74,7 @@ impl<K: Key> Intervals<K> {
         Self(merged)
     }
 
-    /// Whether there are no values.
+    /// Whether the set is empty.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -84,13 +84,13 @@ impl<K: Key> Intervals<K> {
         self.0.iter()
     }
 
-    /// How many intervals there are.
+    /// The number of intervals.
     pub(crate) const fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Whether an end comes before another; none is after all values.
+/// Whether an end comes before another; `None` is after all values.
 fn ends_before<K: Ord>(a: &Option<K>, b: &Option<K>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a < b,

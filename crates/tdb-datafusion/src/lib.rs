@@ -1,8 +1,8 @@
 //! SQL over TileDB arrays: tables of Apache DataFusion.
 //!
-//! A [`TdbTable`] is a `TableProvider`: its columns are the dimensions and the attributes of an array. Filters become ranges of
-//! dimensions and conditions on cells, so that a query reads the tiles that it needs and no others; columns and limits reach the read,
-//! and its partitions cost about the same each.
+//! A [`TdbTable`] is a `TableProvider`: its columns are the dimensions and the attributes of an array. Filters become
+//! ranges of dimensions and conditions on cells, so that a query reads only the tiles that it needs. Columns and limits
+//! are pushed down to the read, and its partitions all cost about the same.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! With [`register`], SQL makes tables itself, also of the past:
+//! With [`register`], SQL can create tables itself, including tables of past states:
 //!
 //! ```sql
 //! CREATE EXTERNAL TABLE weather STORED AS TILEDB LOCATION 'path/to/weather';
@@ -33,30 +33,30 @@
 //!
 //! # What is pushed down
 //!
-//! A filter is left to the read alone only where cell by cell it means what SQL means.
+//! A filter is left to the read alone only if it has exactly the same meaning for every cell as in SQL.
 //!
 //! | Filter | Dense arrays | Sparse arrays |
 //! |---|---|---|
 //! | dimensions of integers, dates, times: `=`, `<>`, `<`, …, `IN`, `BETWEEN`, and `OR` of these | ranges | ranges |
 //! | dimensions of strings | | ranges; for `<` and `<>` a condition |
-//! | attributes of integers, dates, times, text, truth values; also with `IS NULL`, `OR`, `NOT` | DataFusion | condition |
-//! | reals: `=`, `<>`, `IN` | DataFusion | condition, or ranges |
-//! | reals between two bounds | DataFusion | condition or ranges, and DataFusion looks again |
-//! | reals with one bound | DataFusion | DataFusion: to SQL, NaN is larger than all numbers |
+//! | attributes of integers, dates, times, text, booleans; also with `IS NULL`, `OR`, `NOT` | DataFusion | condition |
+//! | floating-point: `=`, `<>`, `IN` | DataFusion | condition, or ranges |
+//! | floating-point between two bounds | DataFusion | condition or ranges, and DataFusion filters again |
+//! | floating-point with one bound | DataFusion | DataFusion: in SQL, NaN is larger than all numbers |
 //! | enumerated attributes: `=`, `IN` | DataFusion | condition |
 //! | attributes that an older fragment does not have, lists, blobs | DataFusion | DataFusion |
 //!
-//! `EXPLAIN` shows what was pushed, and how many fragments and tiles are read.
+//! `EXPLAIN` shows what was pushed down, and how many fragments and tiles are read.
 //!
 //! # Memory
 //!
-//! Each partition takes its memory of the session's pool before it reads, and keeps to it. A session that has too little for one batch
-//! fails with `ResourcesExhausted`.
+//! Each partition reserves its memory from the session's pool before it reads, and stays within it. If the session has
+//! too little memory for one batch, the query fails with `ResourcesExhausted`.
 //!
 //! # Features
 //!
-//! Codecs are those of `tdb-array`, on by default. `datafusion` is re-exported, because its types are in this crate's signatures.
-//! What this crate does not know: files, byte layouts, how queries are answered.
+//! Codecs are features of `tdb-array`, on by default. `datafusion` is re-exported, because its types are in this
+//! crate's signatures. This crate does not know files, byte layouts, or how queries are answered.
 #![forbid(unsafe_code)]
 
 mod columns;

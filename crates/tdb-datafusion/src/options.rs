@@ -1,4 +1,4 @@
-//! How a table is opened.
+//! Options for opening a table.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tdb_arrow::Options;
 
 use crate::{Result, TdbTable};
 
-/// How a table is opened: at which time, with which key, and what its columns become.
+/// Options for opening a table: the time, the key, and the types of its columns.
 ///
 /// ```no_run
 /// use tdb_array::TimeWindow;
@@ -32,12 +32,12 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// The array as it is when the table is opened, one thread a partition, the types of `tdb-arrow`'s defaults.
+    /// The state of the array when the table is opened, one thread per partition, the default types of `tdb-arrow`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sees only what was written in this window. Such a table cannot be written to.
+    /// Shows only what was written in this time window. Such a table is read-only.
     pub const fn window(mut self, window: TimeWindow) -> Self {
         self.window = Some(window);
         self
@@ -49,20 +49,20 @@ impl TableOptions {
         self
     }
 
-    /// Uses at most this many threads in each partition of a query. DataFusion runs partitions beside each other, so one each is
-    /// enough unless there are few of them.
+    /// Uses at most this many threads in each partition of a query. DataFusion runs partitions at the same time, so one
+    /// thread each is enough unless there are few partitions.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Chooses which types of Arrow the columns have.
+    /// Chooses the Arrow types of the columns.
     pub const fn arrow(mut self, options: Options) -> Self {
         self.arrow = options;
         self
     }
 
-    /// Opens the table over the array in a local folder.
+    /// Opens a table for the array in a local folder.
     ///
     /// # Errors
     /// No array there, a damaged file, or something this build does not support.
@@ -70,22 +70,22 @@ impl TableOptions {
         self.open_storage(LocalStorage::new(path.into()))
     }
 
-    /// Opens the table over the array in a storage.
+    /// Opens a table for the array in a storage.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// As for [`Self::open`].
     pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<TdbTable> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let array = self.array(&storage).map_err(crate::error::of_array)?;
         TdbTable::at(array, Some((storage, self.clone())), self.arrow)
     }
 
-    /// Whether the table shows a part of history, which no write can change.
+    /// Whether the table shows a part of the history, which no write can change.
     pub(crate) const fn is_past(&self) -> bool {
         self.window.is_some()
     }
 
-    /// Opens the array as it is now, or was.
+    /// Opens the array in its present state, or in a past one.
     pub(crate) fn array(&self, storage: &Arc<dyn WriteStorage>) -> tdb_array::Result<Array> {
         let mut options = OpenOptions::new().threads(self.threads);
         if let Some(window) = self.window {
@@ -97,7 +97,7 @@ impl TableOptions {
         options.open_storage(storage.clone())
     }
 
-    /// How the array is opened for writing.
+    /// The options for opening the array for writing.
     pub(crate) fn write_options(&self) -> WriteOptions {
         let options = WriteOptions::new();
         match &self.key {

@@ -1,8 +1,9 @@
-//! What a filter of SQL asks of single columns: expressions with their negations pushed down to comparisons.
+//! What an SQL filter requires of single columns: expressions in which negations are pushed down to the comparisons.
 //!
-//! SQL knows three truth values, and a row passes a filter only where it is true. With negations at the comparisons, "true" is all
-//! that has to be told apart: a conjunction is true where all its parts are, a disjunction where one is, and a comparison with a null
-//! never is. So each [`Predicate`] says where the expression is *true*, and nothing of where it is false or unknown.
+//! SQL has three truth values, and a row passes a filter only if it is true. With negations at the comparisons, only
+//! "true" has to be distinguished: a conjunction is true if all its parts are, a disjunction if one is, and a
+//! comparison with a null never is. So each [`Predicate`] describes where the expression is *true*, and not where it is
+//! false or unknown.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
@@ -11,22 +12,22 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use crate::columns::{Comparable, Table};
 use crate::value::{Value, value_of};
 
-/// Where an expression is true.
+/// Describes where an expression is true.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Predicate {
-    /// All of them are.
+    /// All of these are true.
     All(Vec<Self>),
-    /// One of them is.
+    /// At least one of these is true.
     Any(Vec<Self>),
-    /// The column is not null and compares so with the value.
+    /// The column is not null and satisfies the comparison with the value.
     Compare { column: usize, comparison: Comparison, value: Value },
-    /// The column is not null, and is, or is not, one of the values.
+    /// The column is not null, and is (or is not) one of the values.
     In { column: usize, values: Vec<Value>, is_in: bool },
-    /// The column is null, or is not.
+    /// The column is null (or is not null).
     Null { column: usize, is: bool },
-    /// Everywhere, or nowhere.
+    /// Always true, or never.
     Constant(bool),
-    /// Nobody here knows.
+    /// Not known here.
     Unknown,
 }
 
@@ -54,7 +55,8 @@ impl Comparison {
         })
     }
 
-    /// What holds of two values, none of them null, where this does not. SQL has a total order of all of them, NaN included.
+    /// The comparison that is true for two values, neither of them null, if and only if this one is false. SQL has a
+    /// total order of all values, including NaN.
     const fn negated(self) -> Self {
         match self {
             Self::Less => Self::GreaterOrEqual,
@@ -66,7 +68,7 @@ impl Comparison {
         }
     }
 
-    /// With the sides exchanged.
+    /// The comparison with its sides exchanged.
     const fn swapped(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -77,7 +79,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it asks which of two values is the larger.
+    /// Whether it depends on which of two values is larger.
     pub(crate) const fn is_order(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
@@ -107,7 +109,7 @@ impl Predicate {
         }
     }
 
-    /// Where one of these is true.
+    /// Where at least one of these is true.
     fn any(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut any = Vec::new();
         for part in parts {
@@ -126,7 +128,7 @@ impl Predicate {
     }
 }
 
-/// Where an expression is true; where it is false, if `negated`.
+/// Where an expression is true; or where it is false, if `negated`.
 fn build(expr: &Expr, negated: bool, table: &Table) -> Predicate {
     match expr {
         Expr::Alias(alias) => build(&alias.expr, negated, table),
@@ -199,7 +201,7 @@ fn in_list(list: &InList, negated: bool, table: &Table) -> Predicate {
     let mut values = Vec::with_capacity(list.list.len());
     for literal in &list.list {
         match literal_of(literal) {
-            // Whether a value is one of some that include null is unknown, or true.
+            // Whether a value is in a list with null is either true or unknown.
             Some(literal) if literal.is_null() && is_in => {}
             Some(literal) if literal.is_null() => return Predicate::Constant(false),
             Some(literal) => match value_of(literal, table.data_type(column)) {
@@ -217,14 +219,14 @@ fn in_list(list: &InList, negated: bool, table: &Table) -> Predicate {
 
 fn null(inner: &Expr, is: bool, table: &Table) -> Predicate {
     match column_of(inner, table) {
-        // Numbers that an enumeration does not have are null, whatever the schema says.
+        // Numbers that an enumeration does not have are null, whatever the schema states.
         Some(column) if !table.may_be_null(column) => Predicate::Constant(!is),
         Some(column) => Predicate::Null { column, is },
         None => Predicate::Unknown,
     }
 }
 
-/// The column that an expression is. A dictionary cast to its values has the same values.
+/// The column of an expression. A dictionary that is cast to the type of its values has the same values.
 fn column_of(expr: &Expr, table: &Table) -> Option<usize> {
     match expr {
         Expr::Column(column) => table.position(&column.name),

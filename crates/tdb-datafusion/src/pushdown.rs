@@ -1,4 +1,4 @@
-//! What a read does of the filters of a query: ranges of dimensions, and a condition on cells.
+//! The part of a query's filters that a read can apply: ranges of dimensions, and a condition on cells.
 
 use tdb_array::schema::Dimension;
 use tdb_array::{ArraySchema, QueryCondition, field};
@@ -10,24 +10,24 @@ use crate::predicate::{Comparison, Predicate};
 use crate::ranges::Coordinates;
 use crate::value::Value;
 
-/// Values of a `NOT IN` that become ranges between them.
+/// The maximum number of values of a `NOT IN` that become ranges between them.
 const GAPS: usize = 64;
 
-/// What a read is told of some filters.
+/// The ranges and the condition derived from filters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pushed {
     /// The coordinates of each dimension; `None` for all.
     pub(crate) coordinates: Vec<Option<Coordinates>>,
     /// The condition on cells.
     pub(crate) condition: Option<QueryCondition>,
-    /// Whether exactly the rows for which the filters are true are read, and not more.
+    /// Whether exactly the rows for which the filters are true are read, and no others.
     pub(crate) exact: bool,
-    /// Whether no row can pass.
+    /// Whether no row can satisfy the filters.
     pub(crate) nothing: bool,
 }
 
 impl Pushed {
-    /// Of filters that must all be true.
+    /// Derives them from filters that must all be true.
     pub(crate) fn of<'e>(
         filters: impl IntoIterator<Item = &'e Expr>,
         table: &Table,
@@ -72,19 +72,19 @@ impl Pushed {
             }
         }
         let nothing = coordinates.iter().flatten().any(Coordinates::is_empty);
-        // Conditions of dense reads leave cells where they are, and fill them: that is no filter.
+        // Conditions of dense reads do not remove cells but replace them by fill values, so they cannot filter.
         let (condition, exact) = if table.dense { (None, rest.is_empty()) } else { all(&rest, table) };
         Self { coordinates, condition, exact, nothing }
     }
 
-    /// Whether a read does anything of the filters.
+    /// Whether a read can apply any part of the filters.
     pub(crate) fn is_useful(&self) -> bool {
         self.nothing || self.condition.is_some() || self.coordinates.iter().any(Option::is_some)
     }
 }
 
-/// The coordinates of the one dimension that a predicate is about, and whether they are exactly those for which it is true. `None` if
-/// it is about anything else.
+/// The coordinates for which a predicate about a single dimension can be true, and whether these are exactly the ones.
+/// `None` if the predicate is about anything else.
 fn coordinates_of(
     predicate: &Predicate,
     table: &Table,
@@ -124,7 +124,7 @@ fn coordinates_of(
     }
 }
 
-/// A condition that holds at least where all of these are true, if there is one to state, and whether it holds nowhere else.
+/// A condition that is true at least where all of these are, if there is one, and whether it is true nowhere else.
 fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
     let (mut condition, mut exact) = (None, true);
     let mut add = |part: QueryCondition| {
@@ -138,7 +138,7 @@ fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
             Predicate::Compare { column, comparison, value }
                 if comparison.is_order() && table.comparable(*column) == Comparable::Real =>
             {
-                // To SQL, NaN is larger (or smaller) than everything; a second bound leaves none of them.
+                // In SQL, NaN is larger (or smaller) than everything; a second bound excludes all NaNs.
                 if is_bounded(parts, *column) {
                     add(compare(table.name(*column), *comparison, value));
                 } else {
@@ -157,7 +157,7 @@ fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
     (condition, exact)
 }
 
-/// Whether some of these bound a column from below and others from above.
+/// Whether some of these limit a column from below and others from above.
 fn is_bounded(parts: &[Predicate], column: usize) -> bool {
     let bounds = |wanted: [Comparison; 2]| {
         parts.iter().any(|part| {
@@ -169,7 +169,7 @@ fn is_bounded(parts: &[Predicate], column: usize) -> bool {
         && bounds([Comparison::Greater, Comparison::GreaterOrEqual])
 }
 
-/// A condition that holds at least where a predicate is true, and whether it holds nowhere else.
+/// A condition that is true at least where a predicate is, and whether it is true nowhere else.
 fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)> {
     match predicate {
         Predicate::All(parts) => match all(parts, table) {
@@ -188,7 +188,7 @@ fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)>
             let exact = match table.comparable(*column) {
                 Comparable::Integer | Comparable::Bytes => true,
                 Comparable::Boolean | Comparable::Real if !comparison.is_order() => true,
-                // Numbers that the enumeration does not have differ from all its values, but are null to SQL.
+                // Numbers that the enumeration does not have differ from all its values, but are null in SQL.
                 Comparable::Enumerated if !comparison.is_order() => *comparison == Comparison::Equal,
                 _ => return None,
             };
@@ -214,7 +214,8 @@ fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Op
     let exact = match table.comparable(column) {
         Comparable::Integer | Comparable::Bytes | Comparable::Boolean => true,
         Comparable::Enumerated => is_in,
-        // Lists compare bits here, where there are two zeros; DataFusion compares bits of long lists and values of short ones.
+        // Lists compare bits here, and there are two zeros; DataFusion compares bits for long lists and values for
+        // short ones.
         Comparable::Real if values.contains(&Value::Real(0.0)) => {
             let equal = values.iter().map(|value| compare(name, Comparison::Equal, value));
             return equal.filter(|_| is_in).reduce(QueryCondition::or).map(|any| (any, false));

@@ -1,4 +1,4 @@
-//! What filters leave of a dimension, as ranges of a query.
+//! The coordinates of a dimension that satisfy filters, as ranges of a query.
 
 use core::fmt;
 use core::ops::Bound;
@@ -10,19 +10,20 @@ use crate::intervals::Intervals;
 use crate::predicate::Comparison;
 use crate::value::Value;
 
-/// Coordinates of a dimension.
+/// A set of coordinates of a dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Coordinates {
     /// Integers, dates and times.
     Integers(Intervals<i128>),
-    /// Reals, as numbers in SQL's order of them, which has the NaNs at both ends.
+    /// Floating-point numbers, as integers in SQL's order, which has the NaNs at both ends.
     Reals { keys: Intervals<i128>, single: bool },
     /// Strings.
     Texts(Intervals<Vec<u8>>),
 }
 
 impl Coordinates {
-    /// Those that compare so with a value, and whether it is no others. `None` if ranges cannot say it.
+    /// The coordinates that satisfy a comparison with a value, and whether there are no others. `None` if ranges cannot
+    /// express it.
     pub(crate) fn compare(
         dimension: &Dimension,
         comparison: Comparison,
@@ -38,7 +39,7 @@ impl Coordinates {
                 Some((Self::Integers(numbers(comparison, *value, *value)), true))
             }
             (Value::Real(value), Some(single)) => {
-                // Both zeros are the same.
+                // Both zeros are equal.
                 let ends = if *value == 0.0 { (-0.0, 0.0) } else { (*value, *value) };
                 let keys = numbers(comparison, key(ends.0, single), key(ends.1, single));
                 Some((Self::Reals { keys, single }, true))
@@ -48,7 +49,7 @@ impl Coordinates {
         }
     }
 
-    /// Those that are in both. Of other kinds, which one dimension does not have, the first.
+    /// The intersection. For different kinds, which one dimension cannot have, the first set.
     pub(crate) fn and(self, other: &Self) -> Self {
         match (self, other) {
             (Self::Integers(a), Self::Integers(b)) => Self::Integers(a.and(b)),
@@ -60,7 +61,7 @@ impl Coordinates {
         }
     }
 
-    /// Those that are in one of them. Of other kinds, which one dimension does not have, the first.
+    /// The union. For different kinds, which one dimension cannot have, the first set.
     pub(crate) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Integers(a), Self::Integers(b)) => Self::Integers(Intervals::any([a, b])),
@@ -72,7 +73,7 @@ impl Coordinates {
         }
     }
 
-    /// Those of a range that metadata state; `None` for strings, and for what is no number.
+    /// The coordinates of a range in metadata; `None` for strings, and for values that are not numbers.
     pub(crate) fn of_range(dimension: &Dimension, low: &[u8], high: &[u8]) -> Option<Self> {
         let ends = [low, high];
         Some(match dimension.datatype {
@@ -93,14 +94,14 @@ impl Coordinates {
         })
     }
 
-    /// Whether ranges can say it: no range holds NaN.
+    /// Whether this can be expressed as ranges: no range contains NaN.
     pub(crate) fn can_be_ranges(&self) -> bool {
         let Self::Reals { keys, single } = self else { return true };
         let (least, most) = (key(f64::NEG_INFINITY, *single), key(f64::INFINITY, *single));
         keys.iter().all(|(low, high)| *low >= least && high.is_some_and(|high| high <= most))
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub(crate) const fn is_empty(&self) -> bool {
         match self {
             Self::Integers(keys) | Self::Reals { keys, .. } => keys.is_empty(),
@@ -148,14 +149,14 @@ impl Coordinates {
         })
     }
 
-    /// The least and the greatest, of integers.
+    /// The smallest and the largest coordinate, for integers.
     pub(crate) fn ends(&self) -> Option<(i128, i128)> {
         let Self::Integers(keys) = self else { return None };
         Some((keys.iter().next()?.0, keys.iter().last()?.1?))
     }
 }
 
-/// Ranges that a plan shows.
+/// The maximum number of ranges shown in a plan.
 const SHOWN: usize = 4;
 
 impl fmt::Display for Coordinates {
@@ -204,7 +205,7 @@ fn of_keys([low, high]: [i128; 2]) -> Intervals<i128> {
     Intervals::between(low, Some(high))
 }
 
-/// Numbers that compare so with a value whose first and last number are these.
+/// Numbers that satisfy the comparison with a value, which is represented by the numbers from `first` to `last`.
 fn numbers(comparison: Comparison, first: i128, last: i128) -> Intervals<i128> {
     let before = || Intervals::between(i128::MIN, first.checked_sub(1));
     match comparison {
@@ -217,7 +218,8 @@ fn numbers(comparison: Comparison, first: i128, last: i128) -> Intervals<i128> {
     }
 }
 
-/// Strings that compare so with one. No string is the last before another, so those before it are given together with it.
+/// Strings that satisfy the comparison with a string. No string is the last one before another, so the set of smaller
+/// strings also contains the string itself.
 fn texts(comparison: Comparison, value: &[u8]) -> Option<(Coordinates, bool)> {
     let value = value.to_vec();
     let set = match comparison {
@@ -237,7 +239,7 @@ fn integer(datatype: Datatype, bytes: &[u8]) -> i128 {
     bytes.iter().rev().fold(if negative { -1 } else { 0 }, |value, byte| value << 8 | i128::from(*byte))
 }
 
-/// The place of a real in the total order of its type.
+/// The position of a floating-point number in the total order of its type.
 fn key(value: f64, single: bool) -> i128 {
     if single {
         #[expect(clippy::cast_possible_truncation, reason = "values of single precision come as they are")]
@@ -249,7 +251,7 @@ fn key(value: f64, single: bool) -> i128 {
     }
 }
 
-/// The real at a place.
+/// The floating-point number at a position.
 fn of_key(key: i128, single: bool) -> Option<f64> {
     if single {
         let bits = i32::try_from(key).ok()?;

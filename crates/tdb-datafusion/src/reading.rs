@@ -1,4 +1,4 @@
-//! One partition of a scan, read on a thread that may block, inside the memory of the session.
+//! One partition of a scan, read on a thread that may block, within the memory of the session.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::Result;
 use crate::error::{of_array, of_arrow};
 use crate::scan::Scan;
 
-/// The memory that all partitions of a scan take together, where the session does not bound it.
+/// The total memory of all partitions of a scan, if the session does not limit it.
 const UNBOUNDED: usize = 1 << 30;
-/// The least that a partition begins with.
+/// The minimum memory with which a partition begins.
 const LEAST: usize = 1 << 20;
-/// Of the memory of a partition, the query has half, and of the batches that were handed out each an eighth.
+/// The query has half of the memory of a partition, and each batch that was handed out an eighth.
 const OF_QUERY: usize = 2;
 const OF_BATCH: usize = 8;
 
-/// What to read.
+/// A partition to read.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) read: Read,
@@ -32,7 +32,7 @@ pub(crate) struct Part {
     pub(crate) metrics: BaselineMetrics,
 }
 
-/// Reads a partition, and sends its batches until nobody wants them.
+/// Reads a partition, and sends its batches until nobody receives them any more.
 pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<RecordBatch>>) -> Result<()> {
     let rows = context.session_config().batch_size().max(1);
     let elapsed = part.metrics.elapsed_compute().clone();
@@ -65,7 +65,7 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
     Ok(())
 }
 
-/// The columns that the query wants, in its own schema. Rows of no columns were read by one.
+/// The columns that the query requested, with its own schema. To count rows without columns, one column was read.
 fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let wanted = scan.schema.fields().len();
@@ -73,7 +73,7 @@ fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(scan.schema.clone(), columns, &options)?)
 }
 
-/// Takes memory of the session: a part of what it has left, or as much as it gives.
+/// Reserves memory of the session: a share of what is left, or as much as is available.
 fn reserve(part: &Part, context: &TaskContext) -> Result<MemoryReservation> {
     let pool = context.memory_pool();
     let parts = part.scan.parts.len().max(1);
@@ -92,14 +92,15 @@ fn reserve(part: &Part, context: &TaskContext) -> Result<MemoryReservation> {
     }
 }
 
-/// Begins the read within what is reserved, or, where that is too little for a single batch, within what is enough.
+/// Begins the read within the reserved memory; if that is too little for a single batch, within a larger reservation
+/// that is enough.
 fn open(part: &Part, reservation: &MemoryReservation) -> Result<Batches> {
     loop {
         let memory = reservation.size();
         let budget = |bytes: usize| MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
         let mut batch = memory / OF_BATCH;
         if let Some(limit) = part.limit {
-            // No more than the rows that are wanted, and room for those that a condition leaves out.
+            // No more than the requested rows, and room for those that a condition rejects.
             let bytes = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(part.scan.row_bytes);
             let bytes = usize::try_from(bytes.saturating_mul(4)).unwrap_or(usize::MAX);
             batch = batch.min(bytes.max(64 << 10));

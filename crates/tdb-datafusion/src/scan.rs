@@ -1,4 +1,4 @@
-//! From what a query asks of a table to a plan that reads it.
+//! Turns a query on a table into a plan that reads it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::ranges::{Coordinates, of_bounds};
 use crate::state::State;
 use crate::statistics;
 
-/// What a query asks of a table.
+/// What a query requests from a table.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) columns: Vec<usize>,
@@ -30,19 +30,19 @@ pub(crate) struct Asked {
     pub(crate) batch_rows: usize,
 }
 
-/// What is read for a query, and what is known of it.
+/// What is read for a query, and what is known about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
-    /// None, if there can be no rows.
+    /// Empty if there can be no rows.
     pub(crate) parts: Vec<Read>,
     pub(crate) mapping: Mapping,
     pub(crate) schema: SchemaRef,
     pub(crate) statistics: Arc<Statistics>,
-    /// Bytes of a row in memory, about.
+    /// The approximate number of bytes of a row in memory.
     pub(crate) row_bytes: u64,
-    /// The columns that rows in row-major order are sorted by.
+    /// The columns by which rows in row-major order are sorted.
     pub(crate) sortable: Vec<usize>,
-    /// Whether they are read in this order.
+    /// Whether rows are read in this order.
     pub(crate) is_sorted: bool,
     pub(crate) about: About,
 }
@@ -61,12 +61,12 @@ pub(crate) struct About {
     pub(crate) fields: String,
     pub(crate) ranges: String,
     pub(crate) condition: String,
-    /// Of how many fragments how many are read, and how many tiles of them.
+    /// How many fragments are read, of how many, and how many tiles of them.
     pub(crate) fragments: (usize, usize),
     pub(crate) tiles: u64,
 }
 
-/// The coordinates of each dimension that a read looks at. `None` if there are none in some dimension.
+/// The coordinates of each dimension that a read covers. `None` if a dimension has none.
 fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>>> {
     let dimensions = &state.array.schema().domain.dimensions;
     let bounds = state.array.bounds();
@@ -74,11 +74,12 @@ fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>
         return None;
     }
     let found = dimensions.iter().zip(&pushed.coordinates).enumerate().map(|(index, (dimension, pushed))| {
-        // The rows of a dense array are the cells of its non-empty domain; of a sparse one, its own say where they are.
+        // The rows of a dense array are the cells of its non-empty domain; those of a sparse array are at their own
+        // coordinates.
         let own = bounds.as_ref().filter(|_| state.table.dense).and_then(|bounds| bounds.get(index));
         let own = of_bounds(dimension, own);
         match (own, pushed) {
-            // Ranges outside the domain are refused, not empty.
+            // Ranges outside the domain are errors, not empty results.
             (Some(own), Some(pushed)) => Some(own.and(pushed)),
             (Some(own), None) if state.table.dense => Some(own),
             (_, pushed) => pushed.clone(),
@@ -110,7 +111,7 @@ pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
         return Ok(TdbExec::new(scan, asked.limit, None));
     };
     let mut read = array.read();
-    // Rows without columns are counted by a column that costs little.
+    // To count rows without columns, a cheap column is read.
     let wanted = if asked.columns.is_empty() { vec![0] } else { asked.columns.clone() };
     read = read.fields(names(state, &wanted));
     let mut ranges = Vec::new();
@@ -128,7 +129,7 @@ pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
     let explained = read.clone().explain().map_err(of_array)?;
     describe(&mut scan, &explained);
     scan.statistics = Arc::new(statistics::of_scan(state, &asked, &pushed, &coordinates, &explained));
-    // A few rows are not worth several readers, each of which would read as many.
+    // For few rows, several readers are not worth it, because each would read as many.
     let few = asked.limit.is_some_and(|limit| limit <= asked.batch_rows);
     scan.parts = match asked.partitions {
         0 | 1 => vec![read],
@@ -136,7 +137,7 @@ pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
         most => read.partitions(most).map_err(of_array)?,
     };
     if scan.parts.is_empty() {
-        return exec_err!("a query was cut into no parts");
+        return exec_err!("a query has no partitions");
     }
     let ordering = state.table.dense.then(|| ordering(state, &asked.columns, &scan)).flatten();
     Ok(TdbExec::new(scan, asked.limit, ordering))
@@ -153,8 +154,9 @@ fn describe(scan: &mut Scan, explained: &Explain) {
     scan.row_bytes = explained.result_bytes.checked_div(explained.cells).unwrap_or(0).max(1);
 }
 
-/// The places of the first dimensions among the columns, as far as SQL orders them as tdb does: not strings, of which tdb compares
-/// the bytes with their signs where there is one dimension, and not reals, where NaN may be.
+/// The indexes of the first dimensions among the columns, as long as SQL orders them in the same way as tdb: not
+/// strings, whose bytes tdb compares as signed in arrays with one dimension, and not floating-point numbers, which may
+/// be NaN.
 fn sortable(state: &State, columns: &[usize]) -> Vec<usize> {
     let dimensions = 0..state.array.schema().domain.dimensions.len();
     let places = dimensions.map_while(|dimension| {

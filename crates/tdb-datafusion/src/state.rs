@@ -13,17 +13,17 @@ use crate::columns::Table;
 use crate::error::{of_array, of_arrow};
 use crate::options::TableOptions;
 
-/// Queries whose state is remembered, the last ones: more than are planned at once.
+/// The number of queries whose state is remembered: the last ones, and more than are planned at once.
 const QUERIES: usize = 64;
 
-/// An array as it was at one time, and its columns.
+/// An array at one time, and its columns.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) array: Array,
     pub(crate) table: Table,
 }
 
-/// The states of a table's array: the newest, and those that queries see which began before it.
+/// The states of a table's array: the newest, and those that earlier queries see.
 #[derive(Debug)]
 pub(crate) struct States {
     pub(crate) home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
@@ -33,7 +33,7 @@ pub(crate) struct States {
 #[derive(Debug)]
 struct Known {
     current: Arc<State>,
-    /// When a query began, and what it sees.
+    /// The start times of queries, and what they see.
     queries: VecDeque<(i64, Arc<State>)>,
 }
 
@@ -53,13 +53,13 @@ impl States {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest.
+    /// The newest state.
     pub(crate) fn current(&self) -> Arc<State> {
         self.lock().current.clone()
     }
 
-    /// What a query sees: the same each time it asks, if it looks at the table twice. DataFusion tells queries apart by when they
-    /// began.
+    /// The state that a query sees: always the same, even if the query uses the table twice. DataFusion identifies
+    /// queries by their start time.
     pub(crate) fn of_query(&self, session: &dyn Session) -> Arc<State> {
         let began = session.execution_props().query_execution_start_time;
         let mut known = self.lock();
@@ -77,7 +77,7 @@ impl States {
         state
     }
 
-    /// Opens the array again. Queries that have begun keep what they see.
+    /// Opens the array again. Queries that have begun keep their state.
     pub(crate) fn refresh(&self) -> Result<()> {
         let Some((storage, options)) = &self.home else { return Ok(()) };
         let array = options.array(storage).map_err(of_array)?;

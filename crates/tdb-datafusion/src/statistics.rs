@@ -1,4 +1,4 @@
-//! What is known of rows without reading them: exact only where metadata are.
+//! What is known about rows without reading them: exact only where metadata are.
 
 use datafusion::arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::common::stats::Precision;
@@ -10,7 +10,7 @@ use crate::ranges::{Coordinates, of_bounds};
 use crate::scan::Asked;
 use crate::state::State;
 
-/// Of a whole table.
+/// The statistics of a whole table.
 pub(crate) fn of_table(state: &State) -> Statistics {
     let mut statistics = Statistics::new_unknown(&state.table.schema);
     statistics.num_rows = if state.table.dense {
@@ -29,12 +29,12 @@ pub(crate) fn of_table(state: &State) -> Statistics {
     statistics
 }
 
-/// Of no rows.
+/// The statistics of an empty result.
 pub(crate) fn of_nothing(schema: &Schema) -> Statistics {
     Statistics { num_rows: Precision::Exact(0), ..Statistics::new_unknown(schema) }
 }
 
-/// Of what a scan reads.
+/// The statistics of what a scan reads.
 pub(crate) fn of_scan(
     state: &State,
     asked: &Asked,
@@ -74,7 +74,7 @@ fn rows(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The cells of a box.
+/// The number of cells of a box.
 fn product(sets: &[Option<Coordinates>]) -> Precision<usize> {
     let count = sets.iter().try_fold(1u64, |cells, set| cells.checked_mul(set.as_ref()?.count()?));
     match count.and_then(|count| usize::try_from(count).ok()) {
@@ -83,8 +83,8 @@ fn product(sets: &[Option<Coordinates>]) -> Precision<usize> {
     }
 }
 
-/// The cells of a sparse array. They are rows where no write can have replaced a cell of another one, nothing was deleted, and no
-/// fragment holds a history.
+/// The number of cells of a sparse array. It equals the number of rows if no write can have replaced a cell of another
+/// one, nothing was deleted, and no fragment contains a history.
 fn stored_cells(state: &State) -> Precision<usize> {
     let array = &state.array;
     let fragments = array.fragments();

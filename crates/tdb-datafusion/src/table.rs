@@ -21,13 +21,13 @@ use crate::scan::{self, Asked};
 use crate::state::States;
 use crate::{Result, statistics};
 
-/// A TileDB array as a table of DataFusion.
+/// A TileDB array as a DataFusion table.
 ///
 /// Its columns are the dimensions and the attributes. The rows of a sparse array are its cells; those of a dense array are the cells
 /// of its non-empty domain, in row-major order, with fill values where nothing was written.
 ///
-/// A table shows the array as it was when the table was made, until [`Self::refresh`] is called or something is inserted through
-/// the table. A query sees one state from beginning to end, also if it names the table twice.
+/// A table shows the state of the array when the table was created, until [`Self::refresh`] is called or rows are
+/// inserted through the table. A query sees one state from beginning to end, even if it uses the table twice.
 #[derive(Debug)]
 pub struct TdbTable {
     states: Arc<States>,
@@ -35,7 +35,7 @@ pub struct TdbTable {
 }
 
 impl TdbTable {
-    /// Over an open array, with the types of `tdb-arrow`'s defaults. It cannot be written to.
+    /// A table for an open array, with the default types of `tdb-arrow`. It is read-only.
     ///
     /// # Errors
     /// A missing or damaged enumeration.
@@ -43,7 +43,7 @@ impl TdbTable {
         Self::at(array, None, Options::new())
     }
 
-    /// Over the array in a local folder; see [`TableOptions`] for more.
+    /// A table for the array in a local folder; see [`TableOptions`] for more.
     ///
     /// # Errors
     /// No array there, a damaged file, or something this build does not support.
@@ -61,17 +61,17 @@ impl TdbTable {
         Ok(Self { states: Arc::new(states), schema })
     }
 
-    /// The array, as queries that begin now see it.
+    /// The array in the state that new queries see.
     #[must_use]
     pub fn array(&self) -> Array {
         self.states.current().array.clone()
     }
 
-    /// Opens the array again: queries that begin from now on see what was written since. Of a table over an open array
-    /// ([`Self::new`]), nothing.
+    /// Opens the array again: queries that begin from now on see what was written since. For a table of an open array
+    /// ([`Self::new`]), this does nothing.
     ///
     /// # Errors
-    /// Those of opening it, and a schema that gives the table other columns.
+    /// Any error of opening it; a schema with which the table would have other columns.
     pub fn refresh(&self) -> Result<()> {
         self.states.refresh()
     }
@@ -117,7 +117,7 @@ impl TableProvider for TdbTable {
             .iter()
             .map(|filter| match push(&[*filter]) {
                 pushed if pushed.exact => TableProviderFilterPushDown::Exact,
-                // A bound that says nothing alone may say something beside another one.
+                // A bound that is useless alone may be useful together with another one.
                 pushed if pushed.is_useful() || together.is_useful() => TableProviderFilterPushDown::Inexact,
                 _ => TableProviderFilterPushDown::Unsupported,
             })
@@ -139,13 +139,13 @@ impl TableProvider for TdbTable {
             return not_impl_err!("a table over an open array is read-only: open it by its location");
         };
         if options.is_past() {
-            return not_impl_err!("a table that shows a part of history is read-only");
+            return not_impl_err!("a table that shows a part of the history is read-only");
         }
         if state.table.dense {
-            return not_impl_err!("INSERT INTO a dense array: its cells are written as boxes, not rows");
+            return not_impl_err!("INSERT INTO a dense array (its cells are written as boxes, not as rows)");
         }
         if operation != InsertOp::Append {
-            return not_impl_err!("{operation} into an array: only INSERT INTO is");
+            return not_impl_err!("{operation} into an array (only INSERT INTO is supported)");
         }
         let sink = ArraySink::new(storage.clone(), options.clone(), self.states.clone(), state);
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))

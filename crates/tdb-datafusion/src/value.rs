@@ -1,4 +1,4 @@
-//! Literals of SQL as values of TileDB fields: only where nothing is lost.
+//! SQL literals as values of TileDB fields, if they can be converted without loss.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -9,16 +9,16 @@ use tdb_array::Operand;
 pub(crate) enum Value {
     /// Also dates and times, in the field's unit.
     Integer(i128),
-    /// A real number, exact in the field's type.
+    /// A floating-point number, exact in the field's type.
     Real(f64),
     /// Text or bytes.
     Bytes(Vec<u8>),
-    /// A truth value.
+    /// A boolean.
     Boolean(bool),
 }
 
 impl Value {
-    /// As conditions take it.
+    /// The value as an operand of a condition.
     pub(crate) fn operand(&self) -> Operand {
         match self {
             Self::Integer(value) => Operand::Int(*value),
@@ -29,8 +29,8 @@ impl Value {
     }
 }
 
-/// A literal as a value of a column of this type. `None` if it is null, NaN, or of another type: DataFusion brings literals into the
-/// types of columns itself, where that loses nothing.
+/// A literal as a value of a column of this type. `None` if it is null, NaN, or of another type: DataFusion itself
+/// casts literals to the types of columns where that is lossless.
 pub(crate) fn value_of(literal: &ScalarValue, column: &DataType) -> Option<Value> {
     use ScalarValue as S;
     if let S::Dictionary(_, inner) = literal {

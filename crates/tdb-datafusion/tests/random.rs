@@ -1,4 +1,4 @@
-//! Answers with filters pushed down are those that DataFusion gives over the same cells in memory.
+//! Results with filters pushed down are the same as those of DataFusion for the same cells in memory.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -21,7 +21,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::MemoryStorage;
 use tdb_datafusion::{TableOptions, TdbTable};
 
-/// A value of a column, of any of its rows, or one that reals have beside.
+/// A value of a column, from any of its rows, or a special floating-point value.
 fn literal(batch: &RecordBatch, column: usize, random: &mut Random) -> ScalarValue {
     let values = batch.column(column);
     let value = ScalarValue::try_from_array(values, random.below(values.len())).unwrap();
@@ -31,7 +31,7 @@ fn literal(batch: &RecordBatch, column: usize, random: &mut Random) -> ScalarVal
         (ScalarValue::Float64(_), 0) => ScalarValue::Float64(Some(special[random.below(7)])),
         (ScalarValue::Float32(_), 0) => ScalarValue::Float64(Some(special[random.below(7)])),
         (ScalarValue::Int64(Some(value)), 0) => ScalarValue::Int64(Some(value.saturating_add(1))),
-        // Literals of other types, which DataFusion brings into the column's.
+        // Literals of other types, which DataFusion casts to the column's type.
         (ScalarValue::Int32(Some(value)), 0) => ScalarValue::Float64(Some(f64::from(value) + 0.5)),
         (ScalarValue::UInt8(Some(value)), 0) => ScalarValue::Int64(Some(i64::from(value) * 2 - 100)),
         (ScalarValue::LargeUtf8(value), 0) => ScalarValue::Utf8(value),
@@ -44,7 +44,7 @@ fn is_comparable(data_type: &DataType) -> bool {
     !nested && !matches!(data_type, DataType::FixedSizeBinary(_) | DataType::Duration(_))
 }
 
-/// A question about one column.
+/// A filter on one column.
 fn leaf(batch: &RecordBatch, random: &mut Random) -> Expr {
     let number = random.below(batch.num_columns());
     let schema = batch.schema();
@@ -81,7 +81,7 @@ fn tree(batch: &RecordBatch, random: &mut Random, depth: usize) -> Expr {
     }
 }
 
-/// Asks both tables `count` questions; returns how many plans had ranges, conditions, and no filter left.
+/// Runs `count` queries on both tables; returns how many plans had ranges, conditions, and no remaining filter.
 async fn compare(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize; 3] {
     let batch = cells(&table.array());
     let session =
@@ -103,7 +103,7 @@ async fn compare(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize
             }
             let plan = match frame.create_physical_plan().await {
                 Ok(plan) => plan,
-                // A filter that DataFusion itself refuses, such as one that overflows as it is simplified.
+                // DataFusion itself rejects some filters, such as one that overflows while it is simplified.
                 Err(error) => panic!("{name}: question {number}: {filter}: {error}"),
             };
             let shown = displayable(plan.as_ref()).indent(false).to_string();
@@ -142,7 +142,7 @@ async fn a_sparse_array_with_duplicates_and_strings_answers_as_its_cells_in_memo
 #[tokio::test]
 async fn a_dense_array_with_fills_answers_as_its_cells_in_memory() {
     let pushed = compare("dense", table(common::dense()), 13, 300).await;
-    // Each plan says which box it reads; conditions would fill cells instead of leaving them out.
+    // Each plan shows the box that it reads; conditions would fill cells instead of removing them.
     assert!(pushed[1] == 0 && pushed[2] > 10, "{pushed:?}");
 }
 

@@ -1,4 +1,4 @@
-//! What reaches the read, what plans show, and what SQL does beside reading.
+//! What is pushed down to the read, what plans show, and SQL statements other than queries.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
 mod common;
@@ -31,7 +31,7 @@ async fn explain(session: &SessionContext, sql: &str) -> String {
     ask(session, &format!("EXPLAIN FORMAT INDENT {sql}")).await.join("\n")
 }
 
-/// A sparse array of numbers in several tiles.
+/// A sparse array of numbers with several tiles.
 fn numbers(count: i64) -> MemoryStorage {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i64..=1_000_000).with_tile(1000i64))
@@ -207,7 +207,7 @@ async fn sql_makes_tables_of_the_present_and_the_past_and_of_encrypted_arrays() 
         planned.expect_err(sql).to_string()
     };
     assert!(refused("INSERT INTO before VALUES (1, 1)").await.contains("read-only"));
-    assert!(refused(&make("t", "OPTIONS (colour 'red')")).await.contains("colour is no option"));
+    assert!(refused(&make("t", "OPTIONS (colour 'red')")).await.contains("colour is not an option"));
     assert!(refused(&make("t", "OPTIONS (key 'abc')")).await.contains("64 hex digits"));
     std::fs::remove_dir_all(folder).unwrap();
 }

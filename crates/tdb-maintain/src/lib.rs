@@ -1,8 +1,8 @@
-//! Upkeep of TileDB arrays: whether all is well, many files made into few, and what they replace removed.
+//! Maintenance of TileDB arrays: verification, consolidation of many files into few, and removal of replaced files.
 //!
-//! [`verify`] walks every file of an array and compares what the files say of cells with the cells. A [`Consolidation`]
-//! makes many fragments, footers, commit or metadata files into few; a [`Vacuum`] removes what was replaced. Each is a
-//! [`MaintenancePlan`] before it is carried out.
+//! [`verify`] reads every file of an array and compares what the files state about cells with the cells. A
+//! [`Consolidation`] combines many fragments, footers, commit or metadata files into few; a [`Vacuum`] removes what was
+//! replaced. Each is first a [`MaintenancePlan`], which is then carried out.
 //!
 //! ```
 //! use tdb_maintain::verify;
@@ -13,10 +13,10 @@
 //! assert!(found.problems.is_empty());
 //! ```
 //!
-//! What this crate does not know: byte layouts, and how one fragment is written, which is the work of `tdb-write`.
+//! This crate does not know byte layouts, nor how one fragment is written, which is the task of `tdb-write`.
 //!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change with any minor version.
+//! else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 mod maintain;

@@ -1,26 +1,26 @@
-//! Checking a whole array: every structure parsed, every chunk of every tile decoded, every checksum compared, and what
-//! is said of cells compared with them.
+//! Verification of a whole array: every structure is parsed, every chunk of every tile is decoded, every checksum is
+//! compared, and what is stated about cells is compared with them.
 //!
-//! This walks everything, not only what a query needs: every schema, enumeration, commit, vacuum and metadata file,
-//! every section, every chunk of every data file, and file sizes against footers (`commits`, `data`, `files`). It goes
-//! on after a problem.
+//! This reads everything, not only what a query needs: every schema, enumeration, commit, vacuum and metadata file,
+//! every section, every chunk of every data file, and file sizes against footers (`commits`, `data`, `files`). It
+//! continues after a problem.
 //!
-//! Then it compares what is said of cells with the cells:
+//! Then it compares what is stated about cells with the cells:
 //!
-//! - cells of a sparse fragment are in the order that it claims, with the comparison that checks writes in global order
-//!   (`write::GlobalOrder`); no coordinates are there twice where the array forbids it; versions of a cell are newest
-//!   first (`cells`);
-//! - each cell lies in its tile's rectangle and in the fragment's non-empty domain, each rectangle in the one above it,
-//!   and the domain is that of the tiles (`rectangles`);
-//! - statistics of tiles and fragments are those that the writer would make of the cells (`statistics`).
+//! - cells of a sparse fragment are in the order that it states, with the same comparison that checks writes in global
+//!   order (`write::GlobalOrder`); no coordinates appear twice where the array forbids it; versions of a cell are
+//!   newest first (`cells`);
+//! - each cell is in its tile's rectangle and in the fragment's non-empty domain, each rectangle is in the one above
+//!   it, and the domain is that of the tiles (`rectangles`);
+//! - statistics of tiles and fragments are those that the writer would compute from the cells (`statistics`).
 //!
-//! One tile of all dimensions, or of one attribute, is in memory at a time, with the last cell of the one before: order
-//! brings equal coordinates together. Of each kind of problem the first eight of a fragment are shown and the others
-//! counted, so that a report is bounded too (`report`).
+//! One tile of all dimensions, or of one attribute, is in memory at a time, with the last cell of the previous one:
+//! because of the order, equal coordinates are next to each other. Of each kind of problem the first eight of a
+//! fragment are shown and the others counted, so the report is bounded too (`report`).
 //!
 //! What is odd but harmless is a note: an orphaned fragment, a file that no footer mentions, bytes that nothing refers
-//! to (`unused`), a rectangle that is larger than its cells need. A fault that releases of libtiledb are known to write
-//! is a note if a row of the table in `known` says so, by version, type or value.
+//! to (`unused`), a rectangle that is larger than its cells need. A fault that some releases of libtiledb are known to
+//! write is a note if a row of the table in `known` allows it, by version, type or value.
 
 use core::mem;
 use std::collections::{HashMap, HashSet};
@@ -60,9 +60,9 @@ pub use report::{Problem, Verification};
 
 const ENUMERATIONS: &str = "__schema/__enumerations";
 
-/// Checks all of an array, whatever its time: schemas, enumerations, commit and metadata files, and every committed
-/// fragment down to the last chunk, and that order, rectangles and statistics are those of the cells. Goes on after a problem as far as it can; what this build does not support is
-/// reported like damage, by name.
+/// Verifies a whole array, at all times: schemas, enumerations, commit and metadata files, and every committed fragment
+/// down to the last chunk; also that order, rectangles and statistics match the cells. It continues after a problem as
+/// far as possible. What this build does not support is reported like damage, each with its own message.
 ///
 /// ```no_run
 /// use tdb_array::{LocalStorage, verify};
@@ -75,7 +75,7 @@ pub fn verify(storage: impl Storage + 'static) -> Verification {
     verify_with(storage, None)
 }
 
-/// Checks all of an encrypted array with its key; see [`verify`].
+/// Verifies a whole encrypted array with its key; see [`verify`].
 pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verification {
     let storage = Arc::new(storage);
     let limits = Limits::default();
@@ -93,7 +93,7 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
     verifier.report
 }
 
-/// Checks one fragment down to its last chunk, whether it counts yet or not.
+/// Verifies one fragment down to its last chunk, whether it is committed or not.
 pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key: &str) -> Vec<Problem> {
     let mut verifier = Verifier {
         context,
@@ -110,7 +110,7 @@ struct Verifier {
     context: Context,
     /// All schemas that could be read, by key.
     schemas: HashMap<String, Arc<ArraySchema>>,
-    /// What was found in the fragment that is checked.
+    /// Findings in the current fragment.
     findings: Findings,
     report: Verification,
 }
@@ -149,7 +149,7 @@ impl Verifier {
         let folders = self.fragment_folders(&root);
         let committed = match directory {
             Some(directory) => directory.fragments,
-            // Without a listing that makes sense, whatever looks like a fragment is checked as one.
+            // If commits cannot be listed, everything that looks like a fragment is checked as one.
             None => folders.iter().filter_map(|folder| entry_of(folder)).collect(),
         };
         let known: HashSet<Arc<str>> = committed.iter().map(|entry| entry.folder.clone()).collect();
@@ -157,7 +157,7 @@ impl Verifier {
             self.fragment(entry);
         }
         for folder in folders.iter().filter(|folder| !known.contains(folder.as_str())) {
-            self.note(folder, "no commit file names this fragment, so it does not count");
+            self.note(folder, "no commit file lists this fragment, so it is not part of the array");
         }
     }
 
@@ -228,7 +228,7 @@ impl Verifier {
         }
     }
 
-    /// Compares what a fragment says it covers with the domain.
+    /// Compares the area that a fragment states it covers with the domain.
     fn covered(&mut self, fragment: &Fragment) {
         let dimensions = &fragment.schema().domain.dimensions;
         for (range, dimension) in fragment.non_empty_domain().into_iter().flatten().zip(dimensions) {
@@ -290,7 +290,7 @@ impl Verifier {
         fragment_folders(root, &fragments)
     }
 
-    /// The schema a fragment's footer names.
+    /// The schema that a fragment's footer refers to.
     fn schema_of(&self, name: Option<&str>) -> Option<Arc<ArraySchema>> {
         let key = match name {
             Some(name) if name != OLD_SCHEMA => join(SCHEMA_FOLDER, name),
@@ -308,13 +308,13 @@ impl Verifier {
         self.report.bytes = self.report.bytes.saturating_add(size);
     }
 
-    /// Whatever reading an array can fail with.
+    /// Records any error of reading an array.
     fn failed(&mut self, error: Error) {
         let problem = self.problem_of(error);
         self.report.problems.push(problem);
     }
 
-    /// A file or tile of a fragment that cannot be read.
+    /// Records a file or tile of a fragment that cannot be read.
     fn unreadable(&mut self, problem: Problem) {
         self.findings.add(Check::Readable, None, || problem);
     }
@@ -331,7 +331,7 @@ impl Verifier {
         }
     }
 
-    /// Something wrong inside the unfiltered payload of the generic tile at `offset`.
+    /// Records a problem inside the unfiltered payload of the generic tile at `offset`.
     fn payload_problem(&mut self, key: &str, offset: u64, error: &dyn core::fmt::Display) {
         self.problem(
             key,
@@ -349,12 +349,13 @@ impl Verifier {
         self.report.notes.push(Problem { path, offset: None, what: what.to_owned() });
     }
 
-    /// Records the error, if there is one, and returns whether the file it is about is worth going on with.
+    /// Records the error, if there is one, and returns whether it makes sense to continue with the file.
     fn check<T>(&mut self, result: Result<T>) -> (Option<T>, bool) {
         match result {
             Ok(value) => (Some(value), true),
             Err(error) => {
-                // What one tile lacks the next may have, but not the file itself, nor support for its filters.
+                // The next tile may be fine if one tile is damaged, but not if the file is missing or its filters are
+                // not supported.
                 let hopeless = match &error {
                     Error::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
                     Error::Unsupported { .. } => true,

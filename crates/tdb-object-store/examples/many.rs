@@ -1,4 +1,4 @@
-//! Reads 100 arrays at once on a tokio runtime of two threads, and measures how long other tasks have to wait meanwhile.
+//! Reads 100 arrays at once on a tokio runtime of two threads, and measures how long other tasks have to wait.
 //!
 //! A timer task on the same runtime ticks every 10 ms. The program fails if more than one in 100 ticks is late by more than 50 ms.
 //!
@@ -7,11 +7,12 @@
 //! cargo run --release -p tdb-object-store --example many -- s3://bucket/array
 //! ```
 //!
-//! Batches are decoded while they are polled, some milliseconds each. A thread of tokio looks which timers are due when it has
-//! polled 61 tasks, unless `event_interval` says otherwise: with 100 tasks that decode, that takes some tenths of a second. So
-//! this program has it look after each.
+//! Batches are decoded while they are polled, some milliseconds each. By default, a thread of tokio checks which timers
+//! are due after it has polled 61 tasks: with 100 tasks that decode, that takes some tenths of a second. So this
+//! program sets `event_interval` to check after each task.
 //!
-//! Without a URL it writes 100 arrays into a store in memory, 200,000 cells each. With one, 100 tasks read that array.
+//! Without a URL it writes 100 arrays of 200,000 cells each into a store in memory. With a URL, 100 tasks read that
+//! array.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -25,36 +26,36 @@ use tdb_object_store::{AwaitedStorage, Locations, ObjectStorage};
 use tokio::runtime::Builder;
 use tokio::time::{Instant, interval};
 
-/// What tasks return.
+/// The result of a task.
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const ARRAYS: usize = 100;
 const CELLS: i32 = 200_000;
 const TICKS: usize = 300;
-/// How many tasks a thread polls before it looks which timers are due.
+/// How many tasks a thread polls before it checks which timers are due.
 const EVENT_INTERVAL: u32 = 1;
 const TICK: Duration = Duration::from_millis(10);
 const LATE: Duration = Duration::from_millis(50);
 
-/// What was seen while all arrays were read.
+/// What was measured while all arrays were read.
 pub struct Report {
-    /// How often an array was read whole.
+    /// How often a whole array was read.
     pub reads: usize,
-    /// The cells of all these reads.
+    /// The number of cells of all these reads.
     pub cells: usize,
-    /// How much later than it should have each tick came, the least first.
+    /// The delay of each tick, in ascending order.
     pub late: Vec<Duration>,
 }
 
 impl Report {
-    /// The lateness that this share of ticks does not exceed, in percent.
+    /// The delay that this share of ticks (in percent) does not exceed.
     pub fn percentile(&self, share: usize) -> Duration {
         let place = (self.late.len() * share).div_ceil(100);
         self.late.get(place.saturating_sub(1)).copied().unwrap_or_default()
     }
 }
 
-/// Measures, prints, and compares with what is promised.
+/// Measures, prints, and checks the result.
 pub fn main() -> Outcome<()> {
     let report = match std::env::args().nth(1) {
         Some(url) => read_all(&vec![Locations::new().awaited(&url)?; ARRAYS], TICKS)?,
@@ -105,7 +106,7 @@ pub fn written(arrays: usize, cells: i32) -> Outcome<Vec<Arc<dyn AsyncStorage>>>
     Ok(storages)
 }
 
-/// Reads all arrays at once, each again and again until the timer has ticked so often.
+/// Reads all arrays at once, again and again until the timer has ticked `ticks` times.
 pub fn read_all(storages: &[Arc<dyn AsyncStorage>], ticks: usize) -> Outcome<Report> {
     let runtime =
         Builder::new_multi_thread().worker_threads(2).event_interval(EVENT_INTERVAL).enable_all().build()?;
@@ -117,7 +118,7 @@ pub fn read_all(storages: &[Arc<dyn AsyncStorage>], ticks: usize) -> Outcome<Rep
             let mut interval = interval(TICK);
             let mut late = Vec::new();
             while late.len() < ticks {
-                // When the tick was due. One that comes late does not move those behind it.
+                // The time at which the tick was due. A late tick does not move later ones.
                 let due = interval.tick().await;
                 late.push(Instant::now() - due);
             }
@@ -136,7 +137,7 @@ pub fn read_all(storages: &[Arc<dyn AsyncStorage>], ticks: usize) -> Outcome<Rep
     })
 }
 
-/// Reads an array until there was enough of it: how often, and how many cells.
+/// Reads an array until `enough` is set; returns how often, and how many cells.
 async fn read(storage: Arc<dyn AsyncStorage>, enough: Arc<AtomicBool>) -> Outcome<(usize, usize)> {
     let array = OpenOptions::new().open_async(storage).await?;
     let (mut reads, mut cells) = (0, 0);

@@ -1,4 +1,4 @@
-//! Counts the cells of an array in a store, batch by batch inside 64 MiB, on a tokio runtime of one thread:
+//! Counts the cells of an array in a store, batch by batch within 64 MiB, on a tokio runtime with one thread:
 //!
 //! ```sh
 //! cargo run -p tdb-object-store --example stream -- s3://bucket/array
@@ -9,7 +9,7 @@
 use tdb_array::OpenOptions;
 use tdb_object_store::Locations;
 
-/// Prints how many cells the array has.
+/// Prints the number of cells of the array.
 #[tokio::main(flavor = "current_thread")]
 pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1).ok_or("the URL of an array is needed")?;

@@ -1,4 +1,4 @@
-//! Requests for callers that await them.
+//! Requests for asynchronous callers.
 
 use core::fmt;
 use std::io;
@@ -11,13 +11,14 @@ use tokio::runtime::Handle;
 
 use crate::store::{Inner, ObjectStorage};
 
-/// A folder of an object store, to read arrays in for callers that await: `OpenOptions::open_async` takes it.
+/// A folder of an object store, to read arrays asynchronously: the argument of `OpenOptions::open_async`.
 ///
-/// Requests are made on the caller's own runtime, which has to be one of tokio with its timer and its I/O where the store is a
-/// server. Nothing blocks, and no thread is started. Dropping a future drops the requests that are under way.
+/// Requests are made on the caller's own runtime. It must be a tokio runtime, with its timer and its I/O enabled if the
+/// store is a server. Nothing blocks, and no thread is started. Dropping a future cancels its requests.
 ///
-/// The client of a store belongs to the runtime that uses it first: its connections wait for that runtime. So one client must not
-/// serve an [`ObjectStorage`], whose requests are made on another runtime, or several runtimes of which one may rest.
+/// The client of a store belongs to the runtime that uses it first, because its connections are tasks of that runtime.
+/// So one client must not also serve an [`ObjectStorage`], whose requests are made on another runtime, nor several
+/// runtimes if one of them may stop running.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -39,28 +40,28 @@ impl fmt::Debug for AwaitedStorage {
 }
 
 impl AwaitedStorage {
-    /// The folder `root` of a store, parts separated by `/`; empty for the whole store.
+    /// The folder `root` of a store, with parts separated by `/`; empty for the whole store.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] if the path is none of the store's.
+    /// [`io::ErrorKind::InvalidInput`] if the path is not valid in the store.
     pub fn new(store: Arc<dyn ObjectStore>, root: &str) -> io::Result<Self> {
         ObjectStorage::new(store, root).map(Self::from)
     }
 
-    /// Merges ranges, and cuts them, by these numbers.
+    /// Sets the limits for merging and splitting ranges.
     #[must_use]
     pub fn with_hints(self, hints: FetchHints) -> Self {
         Self { inner: self.inner.changed(|inner| inner.hints = hints) }
     }
 
-    /// Makes at most so many requests at once.
+    /// Sets the maximum number of simultaneous requests.
     #[must_use]
     pub fn with_requests(self, requests: usize) -> Self {
         Self { inner: self.inner.changed(|inner| inner.requests = requests.max(1)) }
     }
 }
 
-/// With the same client: the storage that it was must not be used any more.
+/// Uses the same client: the original storage must not be used any more.
 impl From<ObjectStorage> for AwaitedStorage {
     fn from(storage: ObjectStorage) -> Self {
         Self { inner: storage.inner }
@@ -82,7 +83,7 @@ impl AsyncStorage for AwaitedStorage {
     }
 }
 
-/// Runs what blocks on the threads that tokio has for it.
+/// Runs blocking jobs on tokio's threads for blocking work.
 #[derive(Debug)]
 pub(crate) struct BlockingThreads;
 
@@ -90,7 +91,7 @@ impl Spawn for BlockingThreads {
     fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
         match Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(job)),
-            // No runtime: nobody else waits here.
+            // No runtime: no other task waits here.
             Err(_) => job(),
         }
     }

@@ -1,8 +1,8 @@
-//! Errors of stores, as the kinds of I/O errors that tdb knows.
+//! Errors of stores as I/O errors, with the kinds that tdb knows.
 
 use std::io;
 
-/// The error of a store as an I/O error of the kind that fits it.
+/// The error of a store as an I/O error of the matching kind.
 pub(crate) fn io_error(error: object_store::Error) -> io::Error {
     use object_store::Error as Store;
     let kind = match &error {
@@ -16,7 +16,7 @@ pub(crate) fn io_error(error: object_store::Error) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Whether a store cannot do what was asked of it: conditional puts, mostly.
+/// Whether a store does not support what was requested, usually conditional puts.
 pub(crate) const fn is_unsupported(error: &object_store::Error) -> bool {
     matches!(error, object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. })
 }

@@ -1,15 +1,15 @@
-//! A lease: who may change what there is once in an array.
+//! A lease: the right to change what exists only once in an array.
 //!
-//! The lease is a file that is made where there is none, and replaced by who knows its version, as `WriteStorage::swap_file` does
-//! it. It says who holds it and until when; its
-//! holder renews it while it works, and removes it in the end. Where a holder died, the lease runs out, and whoever waits takes
-//! it over by replacing exactly the version it saw, so that of several only one does.
+//! The lease is a file. It is created where there is none, and replaced by a process that knows its version, as with
+//! `WriteStorage::swap_file`. It states who holds it and until when. Its holder renews it while it works, and removes
+//! it at the end. If the holder dies, the lease expires, and a waiting process takes it over by replacing exactly the
+//! version that it read, so that only one of several succeeds.
 //!
-//! Whether a lease ran out is judged by the clock of whoever waits: clocks that are further apart than half a minute may take a
-//! lease over that is still held. Its holder notices when it renews it, and not before.
+//! Whether a lease has expired is judged by the clock of the waiting process: if two clocks differ by more than half a
+//! minute, a lease may be taken over that is still held. Its holder notices this only when it renews the lease.
 //!
-//! It binds those who ask for it: tdb's own evolutions, consolidations and vacuums. libtiledb knows no such thing, and a request
-//! that was sent before a lease ran out may arrive after.
+//! It binds only those that use it: tdb's own evolutions, consolidations and vacuums. libtiledb has no such lease, and
+//! a request that was sent before a lease expired may arrive afterwards.
 
 use core::time::Duration;
 use std::io;
@@ -23,17 +23,17 @@ use tokio::sync::oneshot;
 use crate::runtime::{start, wait};
 use crate::store::Inner;
 
-/// The key of the lease in an array's folder: every libtiledb looks past names that begin so.
+/// The key of the lease in an array's folder: every libtiledb ignores names with this beginning.
 const KEY: &str = ".tdb-lease";
 
-/// How long a lease lasts that nobody renews.
+/// How long a lease lasts if it is not renewed.
 const LASTS: Duration = Duration::from_secs(30);
 /// How often it is renewed.
 const RENEWED: Duration = Duration::from_secs(8);
-/// How often somebody who waits looks again.
+/// How often a waiting process checks the lease.
 const LOOKED: Duration = Duration::from_millis(250);
 
-/// Takes the lease, and waits for it if another has it.
+/// Takes the lease, after waiting for it if another process holds it.
 pub(crate) fn take(inner: Arc<Inner>) -> io::Result<StorageLock> {
     let owner = owner()?;
     let (of, by) = (inner.clone(), owner.clone());
@@ -47,7 +47,7 @@ pub(crate) fn take(inner: Arc<Inner>) -> io::Result<StorageLock> {
     Ok(StorageLock::new(Held { ended: Some(ended), finished }))
 }
 
-/// Ends the lease when it is dropped, and waits until it is gone.
+/// Ends the lease when it is dropped, and waits until it is removed.
 struct Held {
     ended: Option<oneshot::Sender<()>>,
     finished: std::sync::mpsc::Receiver<()>,
@@ -56,12 +56,12 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         drop(self.ended.take());
-        // A store that does not answer lets the lease run out.
+        // If the store does not answer, the lease expires.
         let _ = self.finished.recv_timeout(LASTS);
     }
 }
 
-/// Who holds a lease, and until when, in milliseconds since 1970.
+/// The content: who holds the lease, and until when, in milliseconds since 1970.
 fn content(owner: &str, until: u64) -> Vec<u8> {
     serde_json::json!({ "owner": owner, "until": until }).to_string().into_bytes()
 }
@@ -75,7 +75,7 @@ fn until() -> u64 {
     now().saturating_add(u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A name that nobody else has.
+/// A unique name.
 fn owner() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
@@ -86,7 +86,7 @@ async fn put(inner: &Inner, owner: &str, mode: PutMode) -> io::Result<UpdateVers
     inner.put(KEY, content(owner, until()), mode).await
 }
 
-/// Takes the lease as soon as it is free; `None` if the store cannot put on a condition.
+/// Takes the lease as soon as it is free; `None` if the store does not support conditional puts.
 async fn acquire(inner: &Inner, owner: &str) -> io::Result<Option<UpdateVersion>> {
     loop {
         match put(inner, owner, PutMode::Create).await {
@@ -98,7 +98,7 @@ async fn acquire(inner: &Inner, owner: &str) -> io::Result<Option<UpdateVersion>
         if let Some(seen) = run_out(inner).await? {
             match put(inner, owner, PutMode::Update(seen)).await {
                 Ok(version) => return Ok(Some(version)),
-                // Another took it over first.
+                // Another process took it over first.
                 Err(error) if is_lost(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -107,12 +107,12 @@ async fn acquire(inner: &Inner, owner: &str) -> io::Result<Option<UpdateVersion>
     }
 }
 
-/// Whether a version was not replaced because another did so before, or removed it.
+/// Whether a version was not replaced because another process replaced or removed it before.
 fn is_lost(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound)
 }
 
-/// The version of a lease that ran out; `None` if there is none, or it still holds.
+/// The version of an expired lease; `None` if there is none, or it has not expired.
 async fn run_out(inner: &Inner) -> io::Result<Option<UpdateVersion>> {
     let (bytes, meta) = match inner.get(KEY).await {
         Ok(found) => found,
@@ -120,7 +120,7 @@ async fn run_out(inner: &Inner) -> io::Result<Option<UpdateVersion>> {
         Err(error) => return Err(error),
     };
     let until = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
-    // A lease that nobody can read holds as long as any other, from when it was written.
+    // A lease that cannot be parsed lasts as long as any other, counted from the time it was written.
     let until = until.and_then(|value| value.get("until")?.as_u64()).unwrap_or_else(|| {
         let lasts = u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX);
         u64::try_from(meta.last_modified.timestamp_millis()).unwrap_or(0).saturating_add(lasts)
@@ -128,19 +128,19 @@ async fn run_out(inner: &Inner) -> io::Result<Option<UpdateVersion>> {
     Ok((until < now()).then_some(UpdateVersion { e_tag: meta.e_tag, version: meta.version }))
 }
 
-/// Renews the lease until its holder is done, and removes it then.
+/// Renews the lease until its holder is done, then removes it.
 async fn keep(inner: &Inner, owner: &str, mut version: UpdateVersion, mut end: oneshot::Receiver<()>) {
-    // As long as nobody says that the work is done, or drops the lock.
+    // Until the holder reports that the work is done, or drops the lock.
     while tokio::time::timeout(RENEWED, &mut end).await.is_err() {
         match put(inner, owner, PutMode::Update(version.clone())).await {
             Ok(renewed) => version = renewed,
-            // Taken over by another, or gone: it is not ours to remove any more.
+            // Another process has taken it over, or it is gone: it must not be removed any more.
             Err(error) if is_lost(&error) => return,
-            // The next turn tries again.
+            // The next round tries again.
             Err(_) => {}
         }
     }
-    // Only our own: the moment between the look and the removal is shorter than a lease lasts.
+    // Remove only our own lease: the time between this check and the removal is shorter than a lease lasts.
     let Ok(path) = inner.path(KEY) else { return };
     if let Ok(found) = inner.store.head(&path).await
         && found.e_tag == version.e_tag

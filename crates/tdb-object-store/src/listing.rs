@@ -1,4 +1,4 @@
-//! Names in folders of a store, which has none: keys with `/` in them stand for files in folders.
+//! Names in folders of a store. A store has no folders: keys that contain `/` represent files in folders.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -12,15 +12,15 @@ use tdb_storage::storage::{Entry, Reply, Request};
 use crate::error::io_error;
 use crate::store::Inner;
 
-/// Objects below a folder that are listed at once, in place of the names in each of its folders: as many as a page of the stores
-/// has at least, so this is one request.
+/// The maximum number of objects below a folder that are listed at once, instead of listing each of its folders. Every
+/// store returns at least this many per page, so this is one request.
 const PAGE: usize = 1000;
 
-/// Listings of folders in one call from which on it is tried to get all with one request: the folder's own, and some of those in
-/// it.
+/// The minimum number of listings in one call at which all objects are listed with one request: the folder's own
+/// listing, and some of folders in it.
 const SEVERAL: usize = 3;
 
-/// Everything below a folder.
+/// Everything below a folder: entries by name, by folder.
 pub(crate) type Below = BTreeMap<String, BTreeMap<String, Entry>>;
 
 impl Inner {
@@ -39,7 +39,7 @@ impl Inner {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for object in &listed.objects {
             let name = name(&object.location);
-            // An object with the folder's own name is what tools leave that know folders only.
+            // Some tools create an object with the folder's own name, to represent the folder.
             if !name.is_empty() && Some(&object.location) != prefix.as_ref() {
                 entries.insert(name.clone(), Entry::sized(name, object.size));
             }
@@ -53,7 +53,7 @@ impl Inner {
         names(folder, entries)
     }
 
-    /// Everything below the folder that this is, if the requests ask for much of it and it is little enough for one request.
+    /// Everything below this folder, if many of the requests are listings in it and it is small enough for one request.
     pub(crate) async fn all_below(&self, requests: &[Request]) -> Option<Below> {
         let listings = requests.iter().filter(|request| matches!(request, Request::List(_))).count();
         let whole =
@@ -69,11 +69,11 @@ impl Inner {
         while let Some(object) = objects.next().await {
             count = count.saturating_add(1);
             if count >= PAGE {
-                // The next one may be on another page. Whoever asks again is not kept waiting by another try.
+                // The next object may be on another page. Later calls do not wait for another attempt.
                 self.is_large.store(true, Ordering::Relaxed);
                 return None;
             }
-            // What is wrong with the store, the listings say that are asked for.
+            // If the store has an error, the requested listings will report it.
             let object = object.ok()?;
             let Some(key) = object.location.as_ref().strip_prefix(prefix.as_ref()) else { continue };
             let key = key.trim_start_matches('/');
@@ -88,7 +88,7 @@ impl Inner {
     }
 }
 
-/// Adds an object, and the folders that it is in.
+/// Adds an object, and the folders that contain it.
 fn note(below: &mut Below, key: &str, size: u64) {
     let (mut folder, name) = key.rsplit_once('/').unwrap_or(("", key));
     if !name.is_empty() {
@@ -97,18 +97,18 @@ fn note(below: &mut Below, key: &str, size: u64) {
     }
     while !folder.is_empty() {
         let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
-        // A file of the same name gives way, as it does where one folder is listed.
+        // A folder replaces a file of the same name, as when a single folder is listed.
         below.entry(above.to_owned()).or_default().insert(name.to_owned(), Entry::folder(name));
         folder = above;
     }
 }
 
-/// The answer to a listing from everything that there is.
+/// The answer to a listing, from everything below the folder.
 pub(crate) fn answer(below: &Below, folder: &str) -> io::Result<Reply> {
     names(folder, below.get(folder).cloned().unwrap_or_default()).map(Reply::Entries)
 }
 
-/// The entries of a folder; a store does not know folders without any.
+/// The entries of a folder; for a store, a folder without entries does not exist.
 fn names(folder: &str, entries: BTreeMap<String, Entry>) -> io::Result<Vec<Entry>> {
     if entries.is_empty() && !folder.is_empty() {
         return Err(io::ErrorKind::NotFound.into());

@@ -1,4 +1,4 @@
-//! Paths and URLs, whatever they name.
+//! Paths and URLs of any kind.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,9 +11,9 @@ use crate::awaited::{AwaitedStorage, BlockingThreads};
 use crate::store::ObjectStorage;
 use crate::url::{self, LocationError, is_url};
 
-/// Turns locations into storages: paths, `file://` URLs, and the URLs of stores, all with the same options.
+/// Turns locations into storages: paths, `file://` URLs, and URLs of stores, all with the same options.
 ///
-/// It is also the [`Places`] of groups, so that members in stores are found wherever the group is.
+/// It also implements [`Places`] for groups, so that members in stores are found wherever the group is.
 ///
 /// ```
 /// use tdb_object_store::Locations;
@@ -27,14 +27,14 @@ use crate::url::{self, LocationError, is_url};
 #[derive(Clone, Default)]
 pub struct Locations {
     options: Vec<(String, String)>,
-    /// Stands before all stores.
+    /// The cache in front of all stores.
     cache: Option<Cache>,
-    /// Storages of stores that were opened: their connections serve all who ask again.
+    /// Storages of stores that were opened already: their connections are reused.
     open: Arc<Mutex<HashMap<String, (ObjectStorage, Origin)>>>,
 }
 
 impl core::fmt::Debug for Locations {
-    /// Options by name only: their values may be secrets.
+    /// Options are shown by name only: their values may be secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let names: Vec<&str> = self.options.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Locations")
@@ -45,16 +45,16 @@ impl core::fmt::Debug for Locations {
 }
 
 impl Locations {
-    /// Locations whose stores take their options from the environment alone.
+    /// Locations whose stores take their options only from the environment.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets an option, such as `aws_region`, of all stores that have it.
+    /// Sets an option, such as `aws_region`, for all stores that have it.
     ///
     /// # Errors
-    /// [`LocationError::UnknownOption`]: no store of this build has it.
+    /// [`LocationError::UnknownOption`] if no store of this build has it.
     pub fn option(mut self, name: &str, value: impl Into<String>) -> Result<Self, LocationError> {
         let name = name.to_ascii_lowercase();
         if !url::is_option(&name) {
@@ -65,8 +65,9 @@ impl Locations {
         Ok(self)
     }
 
-    /// Puts a cache before all stores, but not before paths. What it keeps is told apart by the URL of the store, the folder, and
-    /// all options, those of the environment included: what was read with some credentials is not there for others.
+    /// Uses a cache for all stores, but not for paths. Cached data is identified by the URL of the store, the folder,
+    /// and all options, including those of the environment: what was read with some credentials is not available with
+    /// others.
     #[must_use]
     pub fn cached(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
@@ -80,10 +81,11 @@ impl Locations {
         self
     }
 
-    /// The storage at a location. Nothing is read yet.
+    /// The storage for a location. Nothing is read yet.
     ///
     /// # Errors
-    /// A URL that no store of this build knows, or a store that cannot be used: credentials or a region are missing, for instance.
+    /// A URL that no store of this build supports, or a store that cannot be used, for instance because credentials or
+    /// a region are missing.
     pub fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>, LocationError> {
         Ok(match local_path(location) {
             Some(path) => Arc::new(LocalStorage::new(path)),
@@ -97,10 +99,10 @@ impl Locations {
         })
     }
 
-    /// The folder that the URL of a store names, for callers that await. Each call makes a client of its own.
+    /// The folder of a store's URL, for asynchronous callers. Each call creates a separate client.
     ///
     /// # Errors
-    /// As [`Self::storage`]; a path.
+    /// As for [`Self::storage`]; also if the location is a path.
     pub fn awaited(&self, location: &str) -> Result<Arc<dyn AsyncStorage>, LocationError> {
         let (storage, origin) = self.open(location)?;
         let storage = AwaitedStorage::from(storage);
@@ -110,7 +112,7 @@ impl Locations {
         })
     }
 
-    /// The storage that the URL of a store names, and where its files come from.
+    /// The storage of a store's URL, and the origin of its files.
     fn store(&self, location: &str) -> Result<(ObjectStorage, Origin), LocationError> {
         if let Some(known) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(location) {
             return Ok(known.clone());
@@ -127,9 +129,9 @@ impl Locations {
     }
 }
 
-/// The path that a location is in the local file system; `None` for URLs of stores.
+/// The path of a location in the local file system; `None` for URLs of stores.
 fn local_path(location: &str) -> Option<&str> {
-    // libtiledb writes such URLs with the characters as they are.
+    // libtiledb writes such URLs with the characters as they are, not percent-encoded.
     let path = location.strip_prefix("file://").map(|rest| rest.strip_prefix("localhost").unwrap_or(rest));
     path.or_else(|| (!is_url(location)).then_some(location))
 }

@@ -1,8 +1,9 @@
-//! What was published on a web server: a manifest that stands for listings.
+//! Published arrays on web servers: a manifest replaces listings.
 //!
-//! Web servers give files by name. Where there is a manifest, listings and sizes come from it, so that a server needs to answer
-//! plain GET requests only: no listings (PROPFIND) and no HEAD. The manifest is read when the array's folder is listed, as it is
-//! whenever an array is opened, and kept until then. Without one, the server is asked for WebDAV listings.
+//! Web servers return files by name. If there is a manifest, listings and sizes come from it, so that a server needs to
+//! answer only plain GET requests: no listings (PROPFIND) and no HEAD. The manifest is read when the array's folder is
+//! listed, which happens whenever an array is opened, and kept until the next time. Without a manifest, the server is
+//! asked for WebDAV listings.
 
 use core::ops::Range;
 use std::io;
@@ -21,11 +22,12 @@ use crate::store::Inner;
 
 /// How a folder on a web server is read.
 pub(crate) struct Web {
-    /// Lists, where the server can: a store that soon gives up, because a server that cannot list says so as if it had failed.
+    /// Lists folders, if the server can: a store with few retries, because servers that cannot list answer as if they
+    /// had failed.
     lister: Arc<dyn ObjectStore>,
-    /// The manifest; the inner `None` where there is none, the outer one before it was looked for.
+    /// The manifest; the inner `None` means that there is none, the outer one that it was not looked for yet.
     manifest: Mutex<Option<Option<Arc<Manifest>>>>,
-    /// Whether the server was seen to send whole files where it was asked for parts.
+    /// Whether the server was seen to send whole files when parts were requested.
     sends_all: AtomicBool,
 }
 
@@ -34,31 +36,31 @@ impl Web {
         Self { lister, manifest: Mutex::default(), sends_all: AtomicBool::new(false) }
     }
 
-    /// What the server lists; if it cannot, what to do.
+    /// The listing of the server; if it cannot list, an error that explains what to do.
     pub(crate) async fn list(&self, prefix: Option<&Path>) -> io::Result<ListResult> {
         self.lister.list_with_delimiter(prefix).await.map_err(|error| {
-            // A server may send a page with its answer.
+            // The error may contain a whole page.
             let error = io_error(error).to_string();
             let error = error.lines().next().unwrap_or_default();
             let what = format!(
-                "the server cannot list, and there is no {MANIFEST}: publish the array (tdb publish) and put all its files on \
+                "the server cannot list folders, and there is no {MANIFEST}: publish the array (tdb publish) and put all its files on \
                  the server ({error})"
             );
             io::Error::new(io::ErrorKind::Unsupported, what)
         })
     }
 
-    /// The same server, of which nothing is known yet.
+    /// The same server, with nothing known about it yet.
     pub(crate) fn anew(&self) -> Self {
         Self::new(self.lister.clone())
     }
 }
 
 impl Inner {
-    /// Forgets the manifest if the array's folder is going to be listed, and reads it again.
+    /// Drops the manifest if the array's folder is going to be listed, and reads it again.
     ///
     /// # Errors
-    /// Each of the requests fails with this one.
+    /// Each of the requests fails with this error.
     pub(crate) async fn prepare(&self, requests: &[Request]) -> io::Result<()> {
         let Some(web) = &self.web else { return Ok(()) };
         if requests.iter().any(|request| matches!(request, Request::List(folder) if folder.is_empty())) {
@@ -90,7 +92,7 @@ impl Inner {
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.describe(MANIFEST)));
         let found = match self.store.get(&self.path(MANIFEST)?).await.map_err(io_error) {
-            // Some servers forbid what they do not have.
+            // Some servers return "forbidden" for files that do not exist.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
             {
@@ -105,13 +107,13 @@ impl Inner {
         let whole = 0..found.meta.size;
         let bytes = part(found, whole).await.map_err(named)?;
         match Manifest::parse(&bytes) {
-            // Some servers answer with a page, whatever they are asked for.
+            // Some servers return a web page for every request.
             Err(error) if error.kind == ManifestErrorKind::NotAManifest => Ok(None),
             parsed => parsed.map(Some).map_err(|error| named(error.into())),
         }
     }
 
-    /// A range of a file that was published, by a GET for it alone, or out of all of the file where the server sends that.
+    /// A range of a published file, with a GET for the range, or taken from the whole file if the server sends that.
     pub(crate) async fn published_range(
         &self,
         web: &Web,
@@ -129,7 +131,7 @@ impl Inner {
                     manifest.check_size(key, found.meta.size)?;
                     return part(found, range.clone()).await;
                 }
-                // It sent the whole file: it is asked for that from now on.
+                // It sent the whole file: from now on whole files are requested.
                 Err(object_store::Error::NotSupported { .. }) => {
                     web.sends_all.store(true, Ordering::Relaxed);
                 }
@@ -141,8 +143,8 @@ impl Inner {
         part(found, range.clone()).await
     }
 
-    /// The error of a range that was refused. How a server refuses one that begins behind the end is its own affair: the size of the
-    /// file then tells whether the file is another.
+    /// The error of a range request that failed. Servers reject a range that begins beyond the end in different ways;
+    /// the size of the file then shows whether it is still the same file.
     async fn shorter(
         &self,
         manifest: &Manifest,
@@ -162,10 +164,10 @@ impl Inner {
     }
 }
 
-/// The bytes in a range of a file, out of an answer that has at least these. What comes before is let go as it arrives, and what comes
-/// after is not waited for, so no more than the range is ever held.
+/// The bytes in a range of a file, from a response that contains at least these. What comes before is dropped as it
+/// arrives, and the end is not waited for, so no more than the range is ever held.
 async fn part(found: GetResult, range: Range<u64>) -> io::Result<Bytes> {
-    let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the answer of the server ended early");
+    let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the response of the server ended early");
     let wanted = range.end.checked_sub(range.start).ok_or_else(ended)?;
     if found.range.start > range.start || found.range.end < range.end {
         return Err(ended());

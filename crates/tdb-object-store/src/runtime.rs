@@ -1,8 +1,8 @@
-//! A runtime of our own, for calls that wait.
+//! The crate's own runtime, for blocking calls.
 //!
-//! It is started when it is first needed, by whichever thread needs it, and lives as long as the process. Callers hand it a
-//! future and wait for the answer on a channel, so they may be any thread, a worker of another runtime included: nothing is ever
-//! run on the caller's runtime. A child process that was forked has none of its parent's threads; it starts a runtime of its own.
+//! It is started when it is first needed, by any thread, and lives as long as the process. Callers pass a future and
+//! wait for the answer on a channel, so they may be on any thread, including a worker of another runtime: nothing ever
+//! runs on the caller's runtime. A forked child process has none of its parent's threads, so it starts its own runtime.
 
 use std::future::Future;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads that requests are made from. They wait nearly all the time.
+/// Number of threads that make requests. They wait nearly all the time.
 const THREADS: usize = 2;
 
 /// A runtime, and the process that started it.
@@ -31,44 +31,44 @@ fn handle() -> io::Result<Handle> {
     let runtime =
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("tdb store").enable_all().build()?;
     let handle = runtime.handle().clone();
-    // Threads of a parent process are not here: dropping its runtime would wait for them for ever.
+    // Threads of a parent process do not exist here: dropping its runtime would wait for them forever.
     if let Some(inherited) = own.replace(Own { process, runtime }) {
         core::mem::forget(inherited);
     }
     Ok(handle)
 }
 
-/// Runs a future on the runtime, and waits for what it gives.
+/// Runs a future on the runtime, and waits for its result.
 pub(crate) fn wait<T: Send + 'static>(
     future: impl Future<Output = io::Result<T>> + Send + 'static,
 ) -> io::Result<T> {
     begin(future)?.wait()
 }
 
-/// Begins a future on the runtime, whose result can be waited for.
+/// Begins a future on the runtime; its result can be waited for.
 pub(crate) fn begin<T: Send + 'static>(
     future: impl Future<Output = io::Result<T>> + Send + 'static,
 ) -> io::Result<Begun<T>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     handle()?.spawn(async move {
-        // Nobody waits any more: what was found is not wanted.
+        // If nobody waits any more, the result is not needed.
         let _ = sender.send(future.await);
     });
     Ok(Begun(receiver))
 }
 
-/// What a future on the runtime is going to give.
+/// The future result of a task on the runtime.
 #[derive(Debug)]
 pub(crate) struct Begun<T>(mpsc::Receiver<io::Result<T>>);
 
 impl<T> Begun<T> {
-    /// Waits for it.
+    /// Waits for the result.
     pub(crate) fn wait(self) -> io::Result<T> {
         self.0.recv().unwrap_or_else(|_| Err(io::Error::other("a request to the object store panicked")))
     }
 }
 
-/// Starts a future on the runtime, which goes on by itself until it is done or its handle aborts it.
+/// Starts a future on the runtime. It runs until it is done or its handle aborts it.
 pub(crate) fn start(
     future: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<tokio::task::JoinHandle<()>> {

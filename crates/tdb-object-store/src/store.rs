@@ -24,21 +24,21 @@ use crate::runtime::wait;
 use crate::writer::ObjectWriter;
 use crate::{lease, listing};
 
-/// Requests that one call makes at once, unless told otherwise.
+/// Default number of simultaneous requests of one call.
 pub const REQUESTS: usize = 64;
 
-/// Requests for parts of arrays that a process makes at once, whatever its queries ask for.
+/// Maximum number of simultaneous requests of a process for parts of arrays, for all its queries together.
 pub const PROCESS_REQUESTS: usize = 128;
 
-/// The longest end of a file that is asked for together with the file's size.
+/// The maximum length of the end of a file that is requested together with the file's size.
 const SMALL: u64 = 1 << 20;
 
 static AT_ONCE: Semaphore = Semaphore::const_new(PROCESS_REQUESTS);
 
-/// A folder of an object store, to read and write arrays in.
+/// A folder of an object store, for reading and writing arrays.
 ///
-/// Calls wait for their answers on a runtime of the crate's own, so any thread may make them. Clones share what is known of the
-/// store.
+/// Calls wait for their answers on the crate's own runtime, so they may be made from any thread. Clones share what is
+/// known about the store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -59,32 +59,32 @@ pub struct ObjectStorage {
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ObjectStore>,
-    /// The folder's path in the store; empty for all of it.
+    /// The folder's path in the store; empty for the whole store.
     root: String,
-    /// How the folder is shown to people: without credentials.
+    /// How the folder is displayed: without credentials.
     shown: String,
     pub(crate) hints: FetchHints,
     pub(crate) requests: usize,
-    /// Sizes that a listing of everything said.
+    /// Sizes from a listing of everything.
     pub(crate) sizes: Mutex<HashMap<String, u64>>,
-    /// Whether there is too much to list everything at once.
+    /// Whether there are too many objects to list all at once.
     pub(crate) is_large: AtomicBool,
-    /// What is special about web servers, if it is on one.
+    /// State for a folder on a web server.
     pub(crate) web: Option<Web>,
 }
 
 impl fmt::Debug for ObjectStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A store's own description may hold more than people should see.
+        // The store's own description may contain secrets.
         f.debug_struct("ObjectStorage").field("location", &self.inner.shown).finish_non_exhaustive()
     }
 }
 
 impl ObjectStorage {
-    /// The folder `root` of a store, parts separated by `/`; empty for the whole store.
+    /// The folder `root` of a store, with parts separated by `/`; empty for the whole store.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] if the path is none of the store's.
+    /// [`io::ErrorKind::InvalidInput`] if the path is not valid in the store.
     pub fn new(store: Arc<dyn ObjectStore>, root: &str) -> io::Result<Self> {
         let root = root.trim_matches('/').to_owned();
         Path::parse(&root).map_err(|error| io_error(error.into()))?;
@@ -97,33 +97,33 @@ impl ObjectStorage {
         Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large, web }) }
     }
 
-    /// The same folder, which is on a web server that `lister` asks for listings.
+    /// The same folder as one on a web server, with `lister` for listings.
     pub(crate) fn on_web(self, lister: Arc<dyn ObjectStore>) -> Self {
         Self { inner: self.inner.changed(|inner| inner.web = Some(Web::new(lister))) }
     }
 
-    /// The store that the folder is in.
+    /// The store that contains the folder.
     #[must_use]
     pub fn object_store(&self) -> Arc<dyn ObjectStore> {
         self.inner.store.clone()
     }
 
-    /// Merges ranges, and cuts them, by these numbers.
+    /// Sets the limits for merging and splitting ranges.
     #[must_use]
     pub fn with_hints(self, hints: FetchHints) -> Self {
         Self { inner: self.inner.changed(|inner| inner.hints = hints) }
     }
 
-    /// Makes at most so many requests at once.
+    /// Sets the maximum number of simultaneous requests.
     #[must_use]
     pub fn with_requests(self, requests: usize) -> Self {
         Self { inner: self.inner.changed(|inner| inner.requests = requests.max(1)) }
     }
 
-    /// Where a file is in the store.
+    /// The path of a file in the store.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] if the key is none of the store's.
+    /// [`io::ErrorKind::InvalidInput`] if the key is not valid in the store.
     pub fn path(&self, key: &str) -> io::Result<Path> {
         self.inner.path(key)
     }
@@ -144,7 +144,7 @@ impl ObjectStorage {
 }
 
 impl Inner {
-    /// The same folder, used otherwise.
+    /// The same folder with other settings.
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Self)) -> Arc<Self> {
         let Self { store, root, shown, hints, requests, .. } = self;
         let mut inner = Self {
@@ -161,12 +161,12 @@ impl Inner {
         Arc::new(inner)
     }
 
-    /// How a key is shown to people.
+    /// How a key is displayed to users.
     pub(crate) fn describe(&self, key: &str) -> String {
         if key.is_empty() { self.shown.clone() } else { format!("{}/{key}", self.shown) }
     }
 
-    /// Answers requests, so many at once, in their order.
+    /// Answers requests in order, with a limited number at once.
     pub(crate) async fn answers(self: &Arc<Self>, requests: Vec<Request>) -> Vec<io::Result<Reply>> {
         if let Err(error) = self.prepare(&requests).await {
             return each(requests.len(), &error);
@@ -184,7 +184,7 @@ impl Inner {
         answers.buffered(self.requests).collect().await
     }
 
-    /// The path of a key in the store, as it is: characters are not encoded.
+    /// The path of a key in the store, unchanged: characters are not encoded.
     pub(crate) fn path(&self, key: &str) -> io::Result<Path> {
         let path = match (self.root.is_empty(), key.is_empty()) {
             (true, _) => key.to_owned(),
@@ -198,9 +198,9 @@ impl Inner {
         self.sizes.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
-    /// Leave to make a request, when there are not too many.
+    /// Waits until another request may be made.
     pub(crate) async fn permit(&self) -> io::Result<SemaphorePermit<'static>> {
-        // It is never closed.
+        // The semaphore is never closed.
         AT_ONCE.acquire().await.map_err(io::Error::other)
     }
 
@@ -233,8 +233,8 @@ impl Inner {
             let (bytes, meta) = self.get(key).await?;
             return Ok((meta.size, bytes));
         }
-        // What a listing said may be old by now: the answer says the size, too. Where nothing is known, most files of which so
-        // little is asked are no longer than that.
+        // A size from a listing may be out of date, but the response contains the size, too. If no size is known, most
+        // files of which so little is requested are not longer than that.
         let first = match self.known_size(key) {
             Some(size) => size.saturating_sub(most)..size,
             None if most <= SMALL => 0..most,
@@ -244,7 +244,7 @@ impl Inner {
         let (size, bytes) = match found {
             Some(Ok(found)) => found,
             Some(Err(error)) if error.kind() != io::ErrorKind::Other => return Err(error),
-            // Empty files, and files that have become shorter, have nothing of the range.
+            // Empty files, and files that have become shorter, have no bytes in the range.
             None | Some(Err(_)) => (self.size(key).await?, Bytes::new()),
         };
         let wanted = size.saturating_sub(most)..size;
@@ -255,7 +255,7 @@ impl Inner {
         Ok((size, bytes))
     }
 
-    /// What there is of a range of a file, and the size of the file.
+    /// The existing bytes of a range of a file, and the size of the file.
     async fn part(&self, key: &str, range: Range<u64>) -> io::Result<(u64, Bytes)> {
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         let found = self.store.get_opts(&self.path(key)?, options).await.map_err(io_error)?;
@@ -279,35 +279,35 @@ impl Inner {
         }
         let path = self.path(key)?;
         let bytes = match self.store.get_range(&path, range.clone()).await.map_err(io_error) {
-            // How a store refuses a range that begins behind the end is its own affair.
+            // Stores reject a range that begins beyond the end in different ways.
             Err(error) if error.kind() == io::ErrorKind::Other => {
                 let beyond = self.store.head(&path).await.is_ok_and(|meta| meta.size < range.end);
                 return Err(if beyond { io::ErrorKind::UnexpectedEof.into() } else { error });
             }
             read => read?,
         };
-        // Stores give what there is of a range that goes beyond the end.
+        // If a range goes beyond the end, stores return the bytes that exist.
         if length(&bytes) != range.end.saturating_sub(range.start) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(bytes)
     }
 
-    /// A whole object, and what the store says of it.
+    /// A whole object, and its metadata.
     pub(crate) async fn get(&self, key: &str) -> io::Result<(Bytes, ObjectMeta)> {
         let found = self.store.get(&self.path(key)?).await.map_err(io_error)?;
         let meta = found.meta.clone();
         let bytes = found.bytes().await.map_err(io_error)?;
-        // A body that ends early is not the object.
+        // A body that ends early is not the whole object.
         if length(&bytes) == meta.size { Ok((bytes, meta)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// Puts a whole object; its version, where the store has versions.
+    /// Puts a whole object; returns its version if the store has versions.
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>, mode: PutMode) -> io::Result<UpdateVersion> {
         let (path, updates) = (self.path(key)?, matches!(mode, PutMode::Update(_)));
         match self.store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
             Ok(put) => Ok(put.into()),
-            // Of an object that is gone some stores say that it is not the one that was expected.
+            // If the object is gone, some stores report that it is not the expected one.
             Err(error @ object_store::Error::Precondition { .. }) if updates => {
                 match self.store.head(&path).await {
                     Err(gone @ object_store::Error::NotFound { .. }) => Err(io_error(gone)),
@@ -320,7 +320,7 @@ impl Inner {
 
     async fn remove_folder(&self, key: &str) -> io::Result<()> {
         let prefix = self.path(key)?;
-        // All names first: a store that limits its requests has none left for removals while it lists.
+        // Collect all names first: a store that limits its requests has none left for removals while it lists.
         let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location);
         let objects: Vec<Path> = objects.try_collect().await.map_err(io_error)?;
         let objects = stream::iter(objects.into_iter().map(Ok)).boxed();
@@ -329,10 +329,13 @@ impl Inner {
     }
 }
 
-/// What a store tells versions of an object apart by, as a version of a file.
+/// The tags by which a store identifies versions of an object, as a version of a file.
 fn file_version(UpdateVersion { e_tag, version }: &UpdateVersion) -> io::Result<FileVersion> {
     if e_tag.is_none() && version.is_none() {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "the store has no versions of objects"));
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the store does not support versions of objects",
+        ));
     }
     Ok(FileVersion::new(serde_json::json!([e_tag, version]).to_string()))
 }
@@ -341,7 +344,10 @@ fn file_version(UpdateVersion { e_tag, version }: &UpdateVersion) -> io::Result<
 fn update(version: &FileVersion) -> io::Result<UpdateVersion> {
     let parsed: Option<[Option<String>; 2]> = serde_json::from_slice(version.token()).ok();
     let [e_tag, version] = parsed.ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidInput, "this is not the version of a file of an object store")
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this version does not belong to a file of an object store",
+        )
     })?;
     Ok(UpdateVersion { e_tag, version })
 }
@@ -374,7 +380,7 @@ impl Storage for ObjectStorage {
         self.answer(Request::range(key, range_from(offset, out.len())?))?.copy_into(out)
     }
 
-    /// Small reads are requests: there are none.
+    /// Every small read would be a request, so there is no open file.
     fn open(&self, _: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
         Ok(None)
     }
@@ -404,8 +410,8 @@ impl Storage for ObjectStorage {
     }
 }
 
-/// What stays from a crash is either all of an object or nothing of it, and objects are durable once they are there: folders
-/// and syncing mean nothing here.
+/// After a crash an object exists either as a whole or not at all, and objects are durable as soon as they exist:
+/// folders and syncing have no meaning here.
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for ObjectStorage {
     fn has_folders(&self) -> bool {
@@ -421,19 +427,19 @@ impl WriteStorage for ObjectStorage {
         Ok(Box::new(ObjectWriter::new(self.inner.store.clone(), path)))
     }
 
-    /// A put on the condition that there is no such object. Stores without conditional puts refuse it.
+    /// A put on the condition that the object does not exist. Stores without conditional puts return an error.
     fn put_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
         self.put(key, bytes, PutMode::Create).map(drop)
     }
 
-    /// A version is the entity tag of an object and what else the store tells its versions apart by.
+    /// The version is the entity tag of an object, together with the version number if the store has one.
     fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
         let (inner, key) = (self.inner.clone(), key.to_owned());
         let (bytes, meta) = wait(async move { inner.get(&key).await })?;
         Ok((bytes, file_version(&UpdateVersion { e_tag: meta.e_tag, version: meta.version })?))
     }
 
-    /// A put on the condition that the object is the one that was seen. Stores without conditional puts refuse it.
+    /// A put on the condition that the object has the given version. Stores without conditional puts return an error.
     fn swap_file(
         &self,
         key: &str,
@@ -449,8 +455,9 @@ impl WriteStorage for ObjectStorage {
         self.put(key, bytes, PutMode::Overwrite).map(drop)
     }
 
-    /// A lease: an object that nobody else can make, renewed while it is held, and taken over when its holder is dead. Stores
-    /// without conditional puts have none: there only one may evolve or maintain an array at a time.
+    /// A lease: an object that only one process can create, renewed while it is held, and taken over if its holder is
+    /// dead. Stores without conditional puts have no lease: there only one process may evolve or maintain an array at a
+    /// time.
     fn lock(&self) -> io::Result<StorageLock> {
         lease::take(self.inner.clone())
     }
@@ -462,7 +469,7 @@ impl WriteStorage for ObjectStorage {
     fn remove_file(&self, key: &str) -> io::Result<()> {
         let (store, path) = (self.inner.store.clone(), self.inner.path(key)?);
         wait(async move {
-            // Some stores delete what is not there without a word.
+            // Some stores report success for deleting an object that does not exist.
             store.head(&path).await.map_err(io_error)?;
             store.delete(&path).await.map_err(io_error)
         })

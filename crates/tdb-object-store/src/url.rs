@@ -16,20 +16,20 @@ use url::{Position, Url};
 use crate::error::io_error;
 use crate::store::ObjectStorage;
 
-/// What is wrong with the location of an array in a store.
+/// What is wrong with a location of an array in a store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LocationError {
     /// Not a URL.
     #[error("\"{location}\" is not a URL: {source}")]
     Url {
-        /// What was given.
+        /// The given text.
         location: String,
         /// What is wrong with it.
         source: url::ParseError,
     },
-    /// A URL of something else than a store that this build knows.
-    #[error("no store for {scheme}:// URLs; known are s3://, az://, gs://, http:// and https://")]
+    /// A URL of a kind that no store of this build supports.
+    #[error("no store supports {scheme}:// URLs; supported are s3://, az://, gs://, http:// and https://")]
     Scheme {
         /// The scheme of the URL.
         scheme: String,
@@ -43,29 +43,29 @@ pub enum LocationError {
         key: String,
     },
     /// An option that no store of this build has.
-    #[error("no store has an option \"{key}\"")]
+    #[error("no store has the option \"{key}\"")]
     UnknownOption {
         /// The option's name.
         key: String,
     },
-    /// The store cannot be used as it was asked for: credentials or a region are missing, for instance.
+    /// The store cannot be used as requested, for instance because credentials or a region are missing.
     #[error("cannot use the store of {location}: {source}")]
     Store {
         /// The URL, without credentials.
         location: String,
-        /// What the store says.
+        /// The error of the store.
         source: io::Error,
     },
 }
 
-/// How often a web server is asked again for a listing when it fails.
+/// How often a failed listing request to a web server is repeated.
 #[cfg(feature = "http")]
 const LISTING_RETRIES: usize = 2;
 
-/// Schemes that libtiledb, and other programs, spell otherwise.
+/// Schemes that libtiledb and other programs spell differently.
 const SPELLINGS: [(&str, &str); 3] = [("gcs", "gs"), ("azure", "az"), ("s3n", "s3")];
 
-/// Whether a location is a URL, and not a path of the local file system: it has a scheme of at least two letters, so that
+/// Whether a location is a URL, and not a path of the local file system: it has a scheme of at least two letters, so
 /// `C:\data` is a path.
 #[must_use]
 pub fn is_url(location: &str) -> bool {
@@ -74,14 +74,16 @@ pub fn is_url(location: &str) -> bool {
     })
 }
 
-/// The storage of an array that a URL names: `s3://bucket/path`, `az://container/path`, `gs://bucket/path`, `https://host/path`.
+/// The storage of the array at a URL: `s3://bucket/path`, `az://container/path`, `gs://bucket/path`,
+/// `https://host/path`.
 ///
 /// Options are those of the `object_store` crate (`aws_region`, `aws_endpoint`, `azure_storage_account_name`,
-/// `google_service_account`…); what they leave out comes from the environment (`AWS_…`, `AZURE_…`, `GOOGLE_…`). Public buckets
-/// need `aws_skip_signature=true` or its like. An endpoint of plain HTTP is allowed if it was given.
+/// `google_service_account`…); options that are not given are taken from the environment (`AWS_…`, `AZURE_…`,
+/// `GOOGLE_…`). Public buckets need `aws_skip_signature=true` or the corresponding option. An endpoint with plain HTTP
+/// is allowed if it is given explicitly.
 ///
 /// # Errors
-/// A URL that no store of this build knows, an option that the store does not have, or credentials that are missing.
+/// A URL that no store of this build supports, an option that the store does not have, or missing credentials.
 pub fn open<K: AsRef<str>, V: Into<String>>(
     location: &str,
     options: impl IntoIterator<Item = (K, V)>,
@@ -89,18 +91,18 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     resolve(location, options)?.storage()
 }
 
-/// A location, taken apart, and all options of its store.
+/// A parsed location, and all options of its store.
 pub(crate) struct Resolved {
     url: Url,
     kind: ObjectStoreScheme,
     path: Path,
     /// The URL, without credentials.
     shown: String,
-    /// Those from the environment, and after them those that were given.
+    /// First those from the environment, then those that were given.
     options: Vec<(String, String)>,
 }
 
-/// Finds out what a location names, and with which options.
+/// Parses a location and collects its options.
 pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
     location: &str,
     options: impl IntoIterator<Item = (K, V)>,
@@ -129,9 +131,9 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
         _ => "\0",
     };
     let mut all: Vec<(String, String)> = environment.filter(|(key, _)| key.starts_with(prefix)).collect();
-    // What was given by hand comes last, and wins.
+    // Options given by the caller come last, so they win.
     all.extend(options);
-    // An endpoint that was given by hand as plain HTTP is meant so.
+    // An endpoint that the caller gave with plain HTTP is intended.
     if all.iter().any(|(key, value)| key.ends_with("endpoint") && value.starts_with("http://"))
         || url.scheme() == "http"
     {
@@ -141,7 +143,7 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
 }
 
 impl Resolved {
-    /// The storage, with a client of its own.
+    /// The storage, with a new client.
     pub(crate) fn storage(&self) -> Result<ObjectStorage, LocationError> {
         let failed = |error| LocationError::Store { location: self.shown.clone(), source: io_error(error) };
         let options = self.options.iter().cloned();
@@ -155,10 +157,10 @@ impl Resolved {
         })
     }
 
-    /// Where the files come from: the store, the folder, and all options, so that other endpoints and other credentials are
-    /// other origins, too. It holds a hash of these.
+    /// The origin of the files: the store, the folder, and all options, so that other endpoints and other credentials
+    /// are different origins, too. It contains only a hash of these.
     pub(crate) fn origin(&self) -> Origin {
-        // Of options that were given twice the last one counts, and their order says nothing.
+        // If an option is given twice, the last value is used; the order of options has no meaning.
         let known = self.options.iter().filter(|(key, _)| knows(&self.kind, key));
         let options: BTreeMap<&str, &str> = known.map(|(key, value)| (&**key, &**value)).collect();
         let store = &self.url[..Position::BeforePath];
@@ -167,7 +169,8 @@ impl Resolved {
     }
 }
 
-/// What asks a web server for listings. Those that have none answer as if they had failed, and are not asked again for minutes.
+/// The client for listings of a web server. Servers that cannot list answer as if they had failed; the few retries
+/// avoid repeating such requests for minutes.
 #[cfg(feature = "http")]
 fn lister(url: &Url, options: &[(String, String)]) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
     let server = &url[..Position::BeforePath];
@@ -185,7 +188,7 @@ fn lister(_: &Url, _: &[(String, String)]) -> object_store::Result<Option<Arc<dy
     Ok(None)
 }
 
-/// A URL in the spelling that `object_store` knows.
+/// A URL with the spelling that `object_store` knows.
 fn spelled(location: &str) -> Cow<'_, str> {
     let own = SPELLINGS.iter().find_map(|(other, own)| {
         let rest = location.strip_prefix(other)?;
@@ -206,13 +209,13 @@ pub(crate) fn is_option(key: &str) -> bool {
     [AmazonS3, MicrosoftAzure, GoogleCloudStorage, Http].iter().any(|kind| knows(kind, key))
 }
 
-/// A URL without user name, password and query, which may hold what nobody should see.
+/// A URL without user name, password and query, which may contain secrets.
 fn without_secrets(location: &str) -> String {
     let plain = location.split(['?', '#']).next().unwrap_or_default();
     match plain.split_once("://") {
         Some((scheme, rest)) => {
             let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
-            // `abfs://container@account…` names a container there, not a person.
+            // In `abfs://container@account…` that part is a container, not a user.
             let host = match host.rsplit_once('@') {
                 Some((_, host)) if !scheme.starts_with("abfs") => host,
                 _ => host,

@@ -1,4 +1,4 @@
-//! An object that is being written: nobody sees it before it is whole.
+//! An object that is being written: nobody sees it before it is complete.
 
 use core::fmt;
 use std::io;
@@ -11,26 +11,26 @@ use tdb_storage::storage::{Durability, FileWriter};
 use crate::error::{io_error, is_unsupported};
 use crate::runtime::{Begun, begin, start, wait};
 
-/// Bytes of a part. Stores want at least 5 MiB, and no more than 10,000 parts: this makes objects of up to 160 GB.
+/// Bytes of a part. Stores require at least 5 MiB and at most 10,000 parts: this allows objects of up to 160 GB.
 const PART: usize = 16 << 20;
 
-/// An object that is written front to back: at once if it is small, else in parts. While one part is on its way, the next one
-/// is collected.
+/// An object that is written front to back: with one request if it is small, otherwise in parts. While one part is
+/// being sent, the next one is collected.
 pub(crate) struct ObjectWriter {
     store: Arc<dyn ObjectStore>,
     path: Path,
-    /// What was appended since the last part.
+    /// The bytes appended since the last part.
     buffered: Vec<u8>,
     upload: Upload,
 }
 
-/// An upload in parts, or the end of any.
+/// An upload in parts, or the final request.
 enum Upload {
-    /// None was needed so far.
+    /// No request was needed so far.
     None,
-    /// A part is on its way.
+    /// A part is being sent.
     Part(Begun<(Parts, io::Result<()>)>),
-    /// All is on its way.
+    /// The rest is being sent.
     Ended(io::Result<Begun<()>>),
 }
 
@@ -41,7 +41,7 @@ impl ObjectWriter {
         Self { store, path, buffered: Vec::new(), upload: Upload::None }
     }
 
-    /// The upload in parts, when its last part is there; `None` if there is none.
+    /// The upload in parts, after its last part has arrived; `None` if there is none.
     fn parts(&mut self) -> io::Result<Option<Parts>> {
         match core::mem::replace(&mut self.upload, Upload::None) {
             Upload::None => Ok(None),
@@ -52,11 +52,11 @@ impl ObjectWriter {
                     Err(error)
                 }
             },
-            Upload::Ended(_) => Err(io::Error::other("an object is appended to that was ended")),
+            Upload::Ended(_) => Err(io::Error::other("cannot append to an object that was ended")),
         }
     }
 
-    /// Sends what is buffered as a part.
+    /// Sends the buffered bytes as a part.
     fn put_part(&mut self) -> io::Result<()> {
         let mut parts = match self.parts()? {
             Some(parts) => parts,
@@ -77,7 +77,7 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// Sends what is left, and what ends the object.
+    /// Sends the rest, and the request that completes the object.
     fn send_end(&mut self) -> io::Result<Begun<()>> {
         let parts = self.parts()?;
         let (store, path) = (self.store.clone(), self.path.clone());
@@ -93,7 +93,7 @@ impl ObjectWriter {
 async fn put(store: Arc<dyn ObjectStore>, path: Path, bytes: bytes::Bytes) -> io::Result<()> {
     let create = PutOptions::from(PutMode::Create);
     match store.put_opts(&path, bytes.clone().into(), create).await {
-        // Nobody else makes it in the meantime: names of files are unique.
+        // Nobody else creates it in the meantime: names of files are unique.
         Err(error) if is_unsupported(&error) => {
             absent(&*store, &path).await?;
             let put = store.put_opts(&path, bytes.into(), PutOptions::default()).await;
@@ -103,7 +103,7 @@ async fn put(store: Arc<dyn ObjectStore>, path: Path, bytes: bytes::Bytes) -> io
     }
 }
 
-/// Sends the last part, and makes one object of all.
+/// Sends the last part, and completes the object.
 async fn complete(
     store: Arc<dyn ObjectStore>,
     path: Path,
@@ -114,27 +114,27 @@ async fn complete(
         if !last.is_empty() {
             parts.put_part(PutPayload::from(last)).await.map_err(io_error)?;
         }
-        // An upload in parts knows no conditions.
+        // An upload in parts cannot have conditions.
         absent(&*store, &path).await?;
         parts.complete().await.map(drop).map_err(io_error)
     };
     let done = done.await;
     if done.is_err() {
-        // The error that counts is the first one.
+        // The first error is the one to return.
         let _ = parts.abort().await;
     }
     done
 }
 
-/// Gives the parts of an object up: stores charge for them.
+/// Discards the parts of an object: stores charge for them.
 fn abort(mut parts: Parts) {
-    // Where there is no runtime any more, the store's own rules remove the parts.
+    // If there is no runtime any more, the store's own rules remove the parts.
     let _ = start(async move {
         let _ = parts.abort().await;
     });
 }
 
-/// Refuses an object that is there.
+/// Returns an error if the object exists.
 async fn absent(store: &dyn ObjectStore, path: &Path) -> io::Result<()> {
     match store.head(path).await {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -180,8 +180,8 @@ impl FileWriter for ObjectWriter {
 }
 
 impl Drop for ObjectWriter {
-    /// Parts of an object that will not be finished are given up. One that was ended and not finished may be there: whoever
-    /// removes it now must not come too early.
+    /// Discards the parts of an object that will not be finished. An object that was ended but not finished may still
+    /// be created, so this waits for that request: a removal afterwards does not come too early.
     fn drop(&mut self) {
         match core::mem::replace(&mut self.upload, Upload::None) {
             Upload::None | Upload::Ended(Err(_)) => {}

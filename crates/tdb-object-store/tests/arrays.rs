@@ -1,4 +1,4 @@
-//! Arrays in a store in memory: read as from a folder, written, evolved and maintained.
+//! Arrays in a store in memory: read like from a folder, written, evolved and maintained.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -174,7 +174,7 @@ fn a_lease_whose_holder_is_dead_is_taken_over() {
     assert!(!held.windows(8).any(|part| part == b"somebody"));
     drop(lock);
     assert_eq!(storage.size(".tdb-lease").unwrap_err().kind(), io::ErrorKind::NotFound);
-    // What is not ours any more is not removed.
+    // A lease that is not ours any more is not removed.
     let lock = storage.lock().unwrap();
     let path = object_store::path::Path::from("x/.tdb-lease");
     let other = store.clone();

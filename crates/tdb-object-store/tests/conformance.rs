@@ -1,4 +1,4 @@
-//! The rules of storages, over stores of the `object_store` crate.
+//! The rules for storages, checked with stores of the `object_store` crate.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -33,14 +33,14 @@ fn a_store_in_memory_keeps_all_rules() {
     assert_eq!(checked.unwrap().not_offered, [""; 0]);
 }
 
-/// A folder that goes with the test, of which each store has a part.
+/// A folder that is removed at the end of the test; each store has its own subfolder.
 struct Folder(PathBuf, AtomicUsize);
 
 impl Folder {
     fn store(&self) -> Arc<LocalFileSystem> {
         let path = self.0.join(self.1.fetch_add(1, Ordering::Relaxed).to_string());
         std::fs::create_dir_all(&path).unwrap();
-        // Folders without files are no folders, as in other stores.
+        // Folders without files do not exist, as in other stores.
         Arc::new(LocalFileSystem::new_with_prefix(path).unwrap().with_automatic_cleanup(true))
     }
 }

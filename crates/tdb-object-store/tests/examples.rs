@@ -1,4 +1,4 @@
-//! The example programs run and find what they expect.
+//! The example programs run and return the expected results.
 
 #![cfg(feature = "http")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]

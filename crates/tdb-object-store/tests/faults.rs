@@ -1,5 +1,5 @@
-//! Stores that fail at any request of a change: the old state stays, or the new one is there, and nothing is left that a vacuum
-//! does not find.
+//! Stores that fail at any request of a change: the old state stays or the new one is complete, and nothing is left
+//! over that a vacuum does not find.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use core::fmt;
@@ -26,20 +26,20 @@ use tdb_object_store::ObjectStorage;
 /// How a request fails.
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// It is not done, and the later ones are.
+    /// It is not done; later ones are.
     Refused,
-    /// It is done, and the answer is lost; the later ones are done.
+    /// It is done, but the answer is lost; later ones are done.
     Unanswered,
-    /// It is not done, nor are the later ones: the process is gone.
+    /// Neither it nor any later one is done: the process has died.
     Gone,
 }
 
-/// A store one of whose requests fails.
+/// A store in which one request fails.
 #[derive(Debug)]
 struct Failing {
     store: Arc<InMemory>,
     how: How,
-    /// Requests that are answered before.
+    /// Number of requests that succeed before.
     left: AtomicUsize,
 }
 
@@ -96,7 +96,7 @@ impl ObjectStore for Failing {
         if self.fails() { failure() } else { self.store.get_opts(path, options).await }
     }
 
-    /// Each object is a request.
+    /// Each object counts as a request.
     fn delete_stream(
         &self,
         paths: BoxStream<'static, StoreResult<Path>>,
@@ -126,7 +126,7 @@ impl ObjectStore for Failing {
     }
 }
 
-/// What an array holds, as text.
+/// The contents of an array, as text.
 fn state(store: &Arc<InMemory>) -> String {
     let storage = ObjectStorage::new(store.clone(), "a").unwrap();
     let array = OpenOptions::new().window(TimeWindow::ALL).open_storage(storage).unwrap();
@@ -139,7 +139,7 @@ fn state(store: &Arc<InMemory>) -> String {
     format!("{columns:?} {names:?} {metadata:?}")
 }
 
-/// The objects of a store, and a store with the same.
+/// The objects of a store, and a copy of the store.
 fn copied(store: &Arc<InMemory>) -> (Vec<String>, Arc<InMemory>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -252,17 +252,17 @@ fn a_change_that_fails_at_any_request_leaves_the_old_state_or_the_new_one_and_no
     }
 }
 
-/// Runs a change on a store whose requests fail from one on; how many were made.
+/// Runs a change on a store whose requests fail from one on; also returns how many requests were made.
 fn run(store: &Arc<InMemory>, change: Change, how: How, left: usize) -> (Result<()>, usize) {
     let failing = Arc::new(Failing { store: store.clone(), how, left: AtomicUsize::new(left) });
     let storage = ObjectStorage::new(failing.clone(), "a").unwrap();
     let done = change(&storage);
     let now = failing.left.load(Ordering::SeqCst);
-    // It counts down to the failure, and stays there or goes on to `NEVER` behind it.
+    // The counter goes down to the failure, and then stays at 0 or continues with `NEVER`.
     (done, if now == NEVER || now == 0 { left.saturating_add(1) } else { left.saturating_sub(now) })
 }
 
-/// Whether an array is in order, and has no file that belongs to nothing once orphans were removed.
+/// Checks that an array is valid, and has no unused files after orphans were removed.
 fn nothing_is_left(store: &Arc<InMemory>, what: &str) {
     // Its holder is gone: another process would wait half a minute.
     remove(store, "a/.tdb-lease");

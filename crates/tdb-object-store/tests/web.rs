@@ -1,4 +1,4 @@
-//! Published arrays on web servers: read by their manifest as from a folder.
+//! Published arrays on web servers: with their manifest, they read like from a folder.
 
 #![cfg(feature = "http")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
@@ -19,7 +19,7 @@ use tdb_array::{
 use tdb_object_store::Locations;
 use web::{Manners, Server};
 
-/// The files of a fixture, below a folder of a storage in memory.
+/// The files of a fixture, in a folder of a storage in memory.
 fn files_of(name: &str, place: &str) -> MemoryStorage {
     let (own, files) = (MemoryStorage::default(), MemoryStorage::default());
     upload(&fixtures().join(name), &own);
@@ -36,7 +36,7 @@ fn published(name: &str) -> MemoryStorage {
     files
 }
 
-/// Publishes what is in a folder of a storage in memory.
+/// Publishes the contents of a folder of a storage in memory.
 fn publish(files: &MemoryStorage, folder: &str) {
     let own = MemoryStorage::default();
     for key in files.keys() {
@@ -115,7 +115,7 @@ fn a_file_that_is_gone_or_another_makes_the_published_state_older_than_the_array
         outdated.key.ends_with("a0.tdb") && source.to_string().contains("older than the array"),
         "{source}"
     );
-    // The same to callers that await, by its kind and its words.
+    // Asynchronous callers get the same error, with the same kind and text.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let error = runtime.block_on(async {
         let storage = Locations::new().awaited(&format!("{}/a", server.url)).unwrap();
@@ -124,7 +124,7 @@ fn a_file_that_is_gone_or_another_makes_the_published_state_older_than_the_array
     });
     let Error::Io { source, .. } = error else { panic!("{error}") };
     assert!(OutdatedManifest::of(&source).is_some(), "{source}");
-    // A server that has a page for everything has one for this too.
+    // A server that returns a web page for every request returns one for this file too.
     *server.manners.lock().unwrap() =
         Manners { lacks: vec!["a0.tdb".to_owned()], has_a_page: true, ..Manners::default() };
     let Err(Error::Io { source, .. }) = open(&server).unwrap().read().collect() else {
@@ -179,7 +179,7 @@ fn each_opening_sees_what_is_published_then() {
     let storage = locations.storage(&format!("{}/a", server.url)).unwrap();
     let before = OpenOptions::new().open_storage(storage.clone()).unwrap();
     assert_eq!(before.fragments().len(), 1);
-    // Another state takes the place of the first: the schema alone.
+    // Another state replaces the first one: only the schema.
     for key in files.keys() {
         if key.contains("__fragments/") || key.contains("__commits/") {
             files.remove(&key);

@@ -1,9 +1,10 @@
-//! Storages that answer later, and how code that reads at once runs on them.
+//! Storages that answer later, and how synchronous code runs on them.
 //!
-//! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it runs as a step that is taken as often
-//! as it takes ([`drive`]): what the step asks for is looked up among the answers so far ([`Deferred`]); where one is missing, the
-//! step fails, the storage is asked for all that was announced together, and the step runs again from its beginning, with the same
-//! answers. So one code serves both kinds of callers, nothing blocks, and dropping the future gives the requests up.
+//! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it runs as a step that is
+//! repeated as often as needed ([`drive`]). Each request of the step is looked up among the answers received so far
+//! ([`Deferred`]). If an answer is missing, the step fails; all requests announced so far are sent to the storage
+//! together, and the step runs again from its beginning, with the same answers as before. So the same code serves
+//! synchronous and asynchronous callers, nothing blocks, and dropping the future cancels the requests.
 
 use core::fmt::Debug;
 use core::future::Future;
@@ -19,31 +20,32 @@ use tdb_codec::to_u64;
 use crate::stats::Counters;
 use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
 
-/// The answers to some requests, in their order, when they are there.
+/// The answers to some requests, in the order of the requests, once they have arrived.
 pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
 
 /// Read access to the files of one array for callers that must not block. Keys are those of [`Storage`].
 pub trait AsyncStorage: Debug + Send + Sync {
-    /// Answers many requests, in the order given; one that fails does not keep the others from being answered. Dropping the future
-    /// gives them up.
+    /// Answers many requests, in the order given. If one fails, the others are still answered. Dropping the future
+    /// cancels them.
     fn fetch(&self, requests: Vec<Request>) -> Fetching;
 
-    /// How requests are best made.
+    /// How requests are best grouped.
     fn hints(&self) -> FetchHints {
         FetchHints::OBJECT_STORE
     }
 
-    /// How a key is shown to people.
+    /// How a key is displayed to users.
     fn describe(&self, key: &str) -> String;
 
-    /// The same storage, which tells `tally` what it answers from a cache; `None` if it has none, which is the default.
+    /// The same storage, but it reports to `tally` what it answers from a cache; `None` if it has no cache (the
+    /// default).
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
         let _ = tally;
         None
     }
 }
 
-/// A storage that several openings share.
+/// A storage shared by several openings.
 #[deny(clippy::missing_trait_methods)]
 impl<S: AsyncStorage + ?Sized> AsyncStorage for Arc<S> {
     fn fetch(&self, requests: Vec<Request>) -> Fetching {
@@ -63,19 +65,19 @@ impl<S: AsyncStorage + ?Sized> AsyncStorage for Arc<S> {
     }
 }
 
-/// Runs work that takes the processor for a while, such as decoding, where it keeps nobody waiting: on a pool of threads for
-/// blocking work, for instance.
+/// Runs CPU-heavy work, such as decoding, where it does not delay other tasks: on a pool of threads for blocking work,
+/// for instance.
 pub trait Spawn: Debug + Send + Sync {
-    /// Runs a job soon. A job that is dropped instead makes its query fail.
+    /// Runs a job soon. If the job is dropped instead, its query fails.
     fn spawn(&self, job: Box<dyn FnOnce() + Send>);
 }
 
-/// A storage whose every answer is there at once, for callers that await: one in memory, for instance.
+/// A storage that has every answer immediately, for asynchronous callers: for instance one in memory.
 #[derive(Clone, Debug)]
 pub struct AtOnce<S>(Arc<S>);
 
 impl<S: Storage> AtOnce<S> {
-    /// Answers with what `storage` says. It is asked while the future is polled, so it must not take long.
+    /// Answers from `storage`. It is called while the future is polled, so its calls must not take long.
     pub fn new(storage: S) -> Self {
         Self(Arc::new(storage))
     }
@@ -101,7 +103,7 @@ impl<S: Storage + 'static> AsyncStorage for AtOnce<S> {
     }
 }
 
-/// An [`AsyncStorage`] as the [`Storage`] of one step: it knows the answers that have come so far, and fails where one is missing.
+/// An [`AsyncStorage`] as the [`Storage`] of one step: it has the answers received so far, and fails if one is missing.
 #[derive(Debug)]
 pub struct Deferred {
     storage: Arc<dyn AsyncStorage>,
@@ -109,21 +111,22 @@ pub struct Deferred {
     log: Mutex<Log>,
 }
 
-/// An answer that can be given again.
+/// An answer that can be returned again.
 type Answer = Result<Reply, Arc<io::Error>>;
 
 #[derive(Debug, Default)]
 struct Log {
-    /// The answers to each request, in the order it was made: who lists a folder twice wants to see what changed.
+    /// The answers to each request, in the order it was made: a caller that lists a folder twice wants to see what
+    /// changed.
     answers: HashMap<Request, Vec<Answer>>,
-    /// How often the step asked each so far.
+    /// How often the step has made each request so far.
     asked: HashMap<Request, usize>,
-    /// What the step asked first of what is not answered yet.
+    /// The first requests of the step that are not answered yet.
     wanted: Vec<Request>,
 }
 
 impl Deferred {
-    /// The storage of a step that was not taken yet.
+    /// The storage of a step that has not run yet.
     pub fn new(storage: Arc<dyn AsyncStorage>, counters: Arc<Counters>) -> Self {
         let tally: Arc<dyn Tally> = counters.clone();
         let storage = storage.with_tally(&tally).unwrap_or(storage);
@@ -137,16 +140,16 @@ impl Deferred {
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
-        // Nothing that can panic runs while it is locked.
+        // No code that can panic runs while this is locked.
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the step asked for what is not there yet, so that what it makes does not count.
+    /// Whether the step made a request that is not answered yet, so that its result is not valid.
     pub fn is_waiting(&self) -> bool {
         !self.log().wanted.is_empty()
     }
 
-    /// The step runs from its beginning.
+    /// The step starts again from its beginning.
     fn begin(&self) {
         let mut log = self.log();
         log.asked.clear();
@@ -160,7 +163,7 @@ impl Deferred {
         for (request, reply) in requests.into_iter().zip(replies.into_iter().chain(missing)) {
             self.counters.request(reply.as_ref().map_or(0, Reply::len));
             let answer = match reply {
-                // Nobody may wait for what says that it would have to be waited for.
+                // Nobody may wait for an error that only means that waiting would be needed.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     Err(Arc::new(io::Error::other(error.to_string())))
                 }
@@ -175,7 +178,7 @@ impl Deferred {
     }
 }
 
-/// The error of a step that cannot go on before its requests are answered.
+/// The error of a step that cannot continue before its requests are answered.
 fn waiting() -> io::Error {
     let why = "the array was opened for asynchronous callers: await the method whose name ends in _async";
     io::Error::new(io::ErrorKind::WouldBlock, why)
@@ -215,7 +218,7 @@ impl Storage for Deferred {
 
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
         let log = &mut *self.log();
-        // What the step asks behind something that is not answered may be other than what it asks when that is.
+        // After a request without an answer, the step may ask for other things than it will once the answer is known.
         let first = log.wanted.is_empty();
         let mut answer = |request: &Request| {
             let asked = log.asked.entry(request.clone()).or_default();
@@ -243,15 +246,15 @@ impl Storage for Deferred {
         self.storage.describe(key)
     }
 
-    /// What stands behind was told already.
+    /// The storage behind this one already has its tally.
     fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         None
     }
 }
 
-/// Takes a step, whose reads `deferred` answers, until it no longer asks for what is not there: then its result counts. The step
-/// gets `carried` each time, and must do the same with it each time. With `spawner`, steps run there, and else while the future is
-/// polled.
+/// Runs a step, whose reads `deferred` answers, again and again until all its requests are answered: then its result is
+/// valid. Each run gets `carried`, and must do the same with it each time. With `spawner`, the step runs there;
+/// without, while the future is polled.
 ///
 /// # Errors
 /// If the spawner drops a step.
@@ -288,14 +291,14 @@ pub async fn drive<C: Send + 'static, T: Send + 'static>(
     }
 }
 
-/// What a job leaves, and who waits for it.
+/// The result of a job, and the waker of the task that waits for it.
 struct Slot<T> {
     result: Option<T>,
     gone: bool,
     waker: Option<Waker>,
 }
 
-/// Says that no result will come, if none did.
+/// Reports that no result will come, if there is none yet.
 struct Job<T>(Arc<Mutex<Slot<T>>>);
 
 impl<T> Drop for Job<T> {
@@ -329,7 +332,7 @@ pub async fn spawned<T: Send + 'static>(
         match slot.result.take() {
             Some(result) if slot.gone => Poll::Ready(Ok(result)),
             None if slot.gone => {
-                Poll::Ready(Err(io::Error::other("the spawner dropped the work of a query")))
+                Poll::Ready(Err(io::Error::other("the spawner dropped a job of this query")))
             }
             unfinished => {
                 slot.result = unfinished;
@@ -362,7 +365,7 @@ mod tests {
     use core::sync::atomic::{AtomicUsize, Ordering};
     use core::task::Context;
 
-    /// Files whose answers come when they are polled again.
+    /// Files whose answers come at a later poll.
     #[derive(Debug)]
     struct Later(AtOnce<MemoryStorage>, AtomicUsize);
 
@@ -398,7 +401,7 @@ mod tests {
         }
     }
 
-    /// A step that reads a file whose name another one tells.
+    /// A step that reads a file whose name is stored in another file.
     fn step(deferred: &mut (Arc<Deferred>, usize)) -> io::Result<Bytes> {
         deferred.1 += 1;
         let (_, last) = deferred.0.read_tail("a/x", 1)?;

@@ -1,8 +1,8 @@
-//! Where the bytes of TileDB arrays come from and go to.
+//! Where the bytes of TileDB arrays are read from and written to.
 //!
 //! A [`Storage`] is one folder: it lists names and reads files, several ranges in one call where that is faster. A
-//! [`WriteStorage`] makes files, whole and once. [`LocalStorage`] and [`MemoryStorage`] are both; a program may bring
-//! its own.
+//! [`WriteStorage`] writes whole files, once. [`LocalStorage`] and [`MemoryStorage`] implement both traits; a program
+//! may provide its own implementation.
 //!
 //! ```
 //! use tdb_storage::{ByteRange, MemoryStorage, Storage};
@@ -14,18 +14,18 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! | Module | What it is |
+//! | Module | Contents |
 //! |---|---|
-//! | [`storage`] | the traits, the storages, what is read ahead ([`Ahead`](storage::Ahead)) |
-//! | [`deferred`] | storages that callers await, and how code that reads at once runs on them |
-//! | [`stats`] | what reading costs, counted as it happens |
-//! | [`testing`] | the rules of storages as a suite for tests, storages that are slow or fail |
+//! | [`storage`] | the traits, the storages, reading ahead ([`Ahead`](storage::Ahead)) |
+//! | [`deferred`] | asynchronous storages, and how synchronous code runs on them |
+//! | [`stats`] | counters of what reading costs |
+//! | [`testing`] | a conformance suite for storages; storages for tests that are slow or fail |
 //!
-//! What this crate does not know: what is in the files, and which files there are. It is the only library of the
-//! workspace that opens files.
+//! This crate does not know what is in the files, nor which files an array has. It is the only library of the workspace
+//! that opens files.
 //!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change with any minor version.
+//! else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 pub mod deferred;

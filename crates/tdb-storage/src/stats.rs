@@ -1,4 +1,4 @@
-//! What reading costs, counted as it happens.
+//! Counters of what reading costs.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -13,39 +13,41 @@ use crate::storage::{
     ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, other_answer,
 };
 
-/// What was done through an opened array: by one query (`Read::collect_with_stats`),
-/// or since it was opened (`Array::stats`).
+/// What was done through an opened array: by one query (`Read::collect_with_stats`), or since it was opened
+/// (`Array::stats`).
 ///
-/// Counters are of the array, added to once a tile. What queries of the same array do at the same time counts for all of
-/// them; open it twice to have them apart.
+/// The counters belong to the array, and are updated once per tile. Queries that run on the same array at the same time
+/// are counted together; open the array twice to count them separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueryStats {
-    /// Reads of the storage, listings included; what a cache answered does not count.
+    /// Reads from the storage, including listings; reads answered by a cache are not counted.
     pub requests: u64,
-    /// Calls of the storage, each of which may make many requests at once: as many waits, where one thread makes them all.
+    /// Calls to the storage, each of which may make many requests at once. If one thread makes all calls, this is the
+    /// number of waits.
     pub rounds: u64,
     /// Bytes the storage delivered.
     pub bytes_read: u64,
-    /// Reads that a cache answered.
+    /// Reads answered by a cache.
     pub cache_hits: u64,
-    /// Bytes that a cache delivered.
+    /// Bytes delivered by a cache.
     pub cache_bytes: u64,
-    /// Tiles of which something was decoded; offsets, values and validity each count.
+    /// Tiles decoded, at least in part; offsets, values and validity each count as one.
     pub tiles: u64,
     /// Chunks decoded.
     pub chunks: u64,
     /// Bytes of cells decoded.
     pub bytes_decoded: u64,
-    /// Cells whose coordinates were compared with the ranges, or whose timestamps with the window.
+    /// Cells whose coordinates were compared with the ranges, or whose timestamps with the time window.
     pub cells_tested: u64,
-    /// Time spent on reading sections of fragment metadata (offsets, R-trees), which happens inside the other stages.
+    /// Time spent reading sections of fragment metadata (offsets, R-trees). It is also contained in the times of the
+    /// other stages.
     pub sections: Duration,
-    /// Time spent on finding cells: R-trees, coordinates. Sparse arrays only.
+    /// Time spent finding cells: R-trees, coordinates. Sparse arrays only.
     pub select: Duration,
-    /// Time spent on order: keys, sorting, duplicates, deletes. Sparse arrays only.
+    /// Time spent ordering cells: keys, sorting, duplicates, deletes. Sparse arrays only.
     pub order: Duration,
-    /// Time spent on fields: reading, decoding, putting cells in their places.
+    /// Time spent on fields: reading, decoding, copying cells into the result.
     pub decode: Duration,
     /// Time of the whole query.
     pub total: Duration,
@@ -74,7 +76,7 @@ impl QueryStats {
     }
 }
 
-/// A stage of a query, for its time.
+/// A stage of a query whose time is measured.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
     /// Reading sections of fragment metadata.
@@ -92,7 +94,7 @@ pub enum Stage {
 /// Sums that all threads of an array add to.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Requests, rounds and bytes, those included that a cache answered.
+    /// Requests, rounds and bytes, including those answered by a cache.
     requests: AtomicU64,
     rounds: AtomicU64,
     bytes_read: AtomicU64,
@@ -124,12 +126,12 @@ impl Counters {
         self.bytes_decoded.fetch_add(to_u64(bytes), Ordering::Relaxed);
     }
 
-    /// Counts cells that were compared with ranges or a window.
+    /// Counts cells that were compared with ranges or a time window.
     pub fn tested(&self, cells: usize) {
         self.cells_tested.fetch_add(to_u64(cells), Ordering::Relaxed);
     }
 
-    /// Adds the time until the guard is dropped to a stage's.
+    /// Adds the time until the returned guard is dropped to the time of a stage.
     #[must_use]
     pub fn time(&self, stage: Stage) -> Clock<'_> {
         Clock { counters: self, stage, start: start() }
@@ -146,7 +148,7 @@ impl Counters {
         }
     }
 
-    /// The sums so far.
+    /// The current sums.
     pub fn stats(&self) -> QueryStats {
         let time = |stage| Duration::from_nanos(self.slot(stage).load(Ordering::Relaxed));
         let cache_hits = self.cache_hits.load(Ordering::Relaxed);
@@ -171,7 +173,7 @@ impl Counters {
     }
 }
 
-/// A storage counts every call; what a cache answered of it is taken off again.
+/// Every call is counted as a call to the storage; what a cache answered is subtracted again.
 impl Tally for Counters {
     fn kept(&self, requests: usize, bytes: usize, whole: bool) {
         self.cache_hits.fetch_add(to_u64(requests), Ordering::Relaxed);
@@ -180,7 +182,7 @@ impl Tally for Counters {
     }
 }
 
-/// A stage's time, which runs until this is dropped.
+/// Measures the time of a stage until it is dropped.
 #[derive(Debug)]
 pub struct Clock<'a> {
     counters: &'a Counters,
@@ -189,7 +191,8 @@ pub struct Clock<'a> {
     start: Option<Instant>,
 }
 
-/// When something began, to measure how long it takes; `None` in WebAssembly without a host, where asking for the time panics.
+/// The current time, to measure how long something takes; `None` in WebAssembly without a host, where reading the clock
+/// panics.
 fn start() -> Option<Instant> {
     (!cfg!(all(target_family = "wasm", target_os = "unknown"))).then(Instant::now)
 }
@@ -202,8 +205,8 @@ impl Drop for Clock<'_> {
     }
 }
 
-/// A storage whose requests are counted, and whose replies are as long as they have to be: a storage that gives less, without
-/// an error, must not have other bytes taken for those.
+/// A storage whose requests are counted and whose replies are checked for their length: if a storage returns fewer
+/// bytes than requested without an error, later bytes must not be taken for the missing ones.
 #[derive(Debug)]
 pub struct Counted {
     storage: Box<dyn Storage>,
@@ -211,7 +214,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Counts what `storage` is asked.
+    /// Counts the requests made to `storage`.
     pub fn new(storage: Box<dyn Storage>, counters: Arc<Counters>) -> Self {
         let tally: Arc<dyn Tally> = counters.clone();
         let storage = storage.with_tally(&tally).unwrap_or(storage);
@@ -228,7 +231,7 @@ impl Storage for Counted {
     }
 
     fn read(&self, key: &str) -> io::Result<Bytes> {
-        // With its size, to see that all of it came.
+        // Read with its size, to verify that all of it arrived.
         self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
@@ -239,7 +242,7 @@ impl Storage for Counted {
             self.counters.request(reply.as_ref().map_or(0, Reply::len));
         }
         if replies.len() != requests.len() {
-            // Nobody knows which is missing.
+            // It is unknown which reply is missing.
             return requests.iter().map(|_| Err(other_answer())).collect();
         }
         let checked = |(request, reply): (&Request, io::Result<Reply>)| request.checked(reply?);
@@ -295,7 +298,7 @@ impl Storage for Counted {
         self.storage.describe(key)
     }
 
-    /// What stands behind tells these counters already.
+    /// The storage behind this one already reports to these counters.
     fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         None
     }

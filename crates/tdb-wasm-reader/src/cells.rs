@@ -1,4 +1,4 @@
-//! Cells as bytes; the layout is on the crate's front page.
+//! Encodes cells as bytes; the layout is on the crate's front page.
 
 use tdb_array::{CellValNum, Cells, Column};
 use tdb_codec::{Writer, to_u64};
@@ -6,7 +6,7 @@ use tdb_codec::{Writer, to_u64};
 /// The bytes of a result.
 ///
 /// # Errors
-/// A name or a list of 2^32 bytes or members.
+/// A name or a list with 2^32 or more bytes or elements.
 pub fn encode(cells: &Cells) -> tdb_codec::Result<Vec<u8>> {
     let mut out = Writer::new();
     out.u64(to_u64(cells.len()));

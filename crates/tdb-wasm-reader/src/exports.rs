@@ -1,9 +1,9 @@
-//! The functions of the module, as the host sees them. There is one session, because a module has one memory.
+//! The functions exported to the host. There is one session, because a module has one memory.
 //!
-//! The only unsafe thing here is that each function keeps its name in the module (`#[unsafe(no_mangle)]`), so that another
-//! function of the same name, anywhere in the program, would be called in its stead: all begin with `tdb_`, and no crate below
-//! exports any. No pointer is followed: the host gets addresses of vectors that the session owns, and writes into them between
-//! calls, when nothing here looks at them.
+//! The only unsafe thing here is that each function keeps its name in the module (`#[unsafe(no_mangle)]`): another
+//! function of the same name, anywhere in the program, would be called instead. All names begin with `tdb_`, and no
+//! crate below exports any such name. No pointer is dereferenced: the host gets addresses of vectors that the session
+//! owns, and writes to them between calls, when no code here accesses them.
 #![expect(unsafe_code, reason = "a function keeps its name only with #[unsafe(no_mangle)]")]
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::{Session, SessionError};
 
 static SESSION: LazyLock<Mutex<Session>> = LazyLock::new(Mutex::default);
 
-/// A panic ends the module, so that no session is seen that one left half-changed.
+/// A panic ends the module, so a session that a panic left half-changed is never used.
 fn session() -> MutexGuard<'static, Session> {
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -25,54 +25,54 @@ fn status(request: impl FnOnce(&mut Session) -> Result<(), SessionError>) -> u32
     u32::from(!session().answer(request))
 }
 
-/// An address or a length. Both have 32 bits in WebAssembly; elsewhere, what does not fit is 0.
+/// An address or a length. Both have 32 bits in WebAssembly; on other targets, a value that does not fit becomes 0.
 fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }
 
-/// A length that the host gave.
+/// A length given by the host.
 fn length(value: u32) -> usize {
     to_usize(u64::from(value)).unwrap_or(usize::MAX)
 }
 
-/// Sets aside so many bytes for the host to fill, and says where; 0 if there is no memory for them.
+/// Allocates `len` bytes for the host to fill, and returns their address; 0 if there is not enough memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_input(len: u32) -> u32 {
-    // Exposed: the host writes there.
+    // The provenance is exposed because the host writes there.
     session().input(length(len)).map_or(0, |input| number(input.as_mut_ptr().expose_provenance()))
 }
 
-/// Takes the input as a file: the first bytes are its key.
+/// Stores the input as a file: the first bytes are its key.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_file(key_len: u32) -> u32 {
     status(|session| session.file(length(key_len)))
 }
 
-/// Takes the input as the key of an encrypted array.
+/// Stores the input as the key of an encrypted array.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_key() -> u32 {
     status(Session::key)
 }
 
-/// Opens the array as of a window of time, both ends included, and reads all cells in the order with this number.
+/// Opens the array in a time window, both ends included, and reads all cells in the order with this number.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_read(start: u64, end: u64, order: u32) -> u32 {
     status(|session| session.read(TimeWindow::between(start, end), order))
 }
 
-/// Where the output of the last request is.
+/// The address of the output of the last request.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_output() -> u32 {
     number(session().output().as_ptr().expose_provenance())
 }
 
-/// How many bytes the output of the last request has.
+/// The length in bytes of the output of the last request.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_output_len() -> u32 {
     number(session().output().len())
 }
 
-/// Forgets files, key, input and output.
+/// Removes files, key, input and output.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_clear() {
     *session() = Session::default();

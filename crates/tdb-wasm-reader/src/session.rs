@@ -1,4 +1,4 @@
-//! What the exports do, in terms of slices: no addresses, so that it is tested natively.
+//! The implementation of the exports, with slices instead of addresses, so that it can be tested natively.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tdb_array::{Key, Layout, MemoryStorage, OpenOptions, TimeWindow};
 
 use crate::encode;
 
-/// The files of one array, and the bytes that go in and come out.
+/// The files of one array, and the input and output bytes.
 #[derive(Debug, Default)]
 pub struct Session {
     files: MemoryStorage,
@@ -15,7 +15,7 @@ pub struct Session {
     output: Vec<u8>,
 }
 
-/// Why a request failed, in words.
+/// The reason why a request failed, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionError(String);
 
@@ -46,7 +46,7 @@ impl From<String> for SessionError {
 }
 
 impl Session {
-    /// Sets aside `len` zero bytes for the next file or key; `None` if there is no memory for them.
+    /// Allocates `len` zero bytes for the next file or key; `None` if there is not enough memory.
     pub fn input(&mut self, len: usize) -> Option<&mut [u8]> {
         self.input = Vec::new();
         self.input.try_reserve_exact(len).ok()?;
@@ -54,25 +54,26 @@ impl Session {
         Some(&mut self.input)
     }
 
-    /// Takes the input as a file: the first `key_len` bytes are its key.
+    /// Stores the input as a file: the first `key_len` bytes are its key.
     ///
     /// # Errors
-    /// An input shorter than the key, or a key that is no UTF-8.
+    /// An input shorter than the key, or a key that is not valid UTF-8.
     pub fn file(&mut self, key_len: usize) -> Result<(), SessionError> {
         let mut key = std::mem::take(&mut self.input);
         if key_len > key.len() {
-            return Err(format!("a key of {key_len} bytes in an input of {}", key.len()).into());
+            return Err(format!("a key of {key_len} bytes in an input of {} bytes", key.len()).into());
         }
         let content = key.split_off(key_len);
-        let key = String::from_utf8(key).map_err(|error| format!("the key of a file: {error}"))?;
+        let key = String::from_utf8(key)
+            .map_err(|error| format!("the key of a file is not valid UTF-8: {error}"))?;
         self.files.insert(key, content);
         Ok(())
     }
 
-    /// Takes the input as the key of an encrypted array.
+    /// Stores the input as the key of an encrypted array.
     ///
     /// # Errors
-    /// An input that has not 32 bytes.
+    /// An input that does not have 32 bytes.
     pub fn key(&mut self) -> Result<(), SessionError> {
         let input = std::mem::take(&mut self.input);
         let bytes = input.try_into().map_err(|input: Vec<u8>| {
@@ -82,14 +83,14 @@ impl Session {
         Ok(())
     }
 
-    /// Opens the array as of a window of time and reads the cells of all fields, in the order with this number. The
-    /// output is then what [`encode`] makes of them.
+    /// Opens the array in a time window and reads the cells of all fields, in the order with this number. The output is
+    /// then the result of [`encode`].
     ///
     /// # Errors
-    /// An order that is none, and whatever opening and reading may say.
+    /// An unknown order, and any error of opening and reading the array.
     pub fn read(&mut self, window: TimeWindow, order: u32) -> Result<(), SessionError> {
         let layout = u8::try_from(order).ok().and_then(Layout::from_code);
-        let layout = layout.ok_or_else(|| format!("no order has the number {order}"))?;
+        let layout = layout.ok_or_else(|| format!("there is no order with the number {order}"))?;
         let mut options = OpenOptions::new().window(window).threads(1);
         if let Some(key) = &self.key {
             options = options.key(key.clone());
@@ -99,13 +100,13 @@ impl Session {
         Ok(())
     }
 
-    /// What the last request left: cells, the message of a failure, or nothing.
+    /// The output of the last request: cells, the message of a failure, or nothing.
     #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.output
     }
 
-    /// Runs a request, and makes the message of a failure the output. Whether it succeeded.
+    /// Runs a request; if it fails, its message becomes the output. Returns whether it succeeded.
     pub fn answer(&mut self, request: impl FnOnce(&mut Self) -> Result<(), SessionError>) -> bool {
         self.output = Vec::new();
         match request(self) {

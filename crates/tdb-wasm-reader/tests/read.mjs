@@ -1,10 +1,10 @@
-// Runs the module in Node: no packages. Started by `cargo xtask wasm`:
+// Runs the module in Node, without packages. Started by `cargo xtask wasm`:
 //
 //     node read.mjs MODULE CASES
 //
-// CASES is a JSON file that xtask writes: a list of arrays with the folder of each, its key, the reads that are made of it and
-// where the expected bytes of each are, as tdb gives them natively. A read may also name a query of the fixture's JSON, whose
-// fields libtiledb gave. The first difference ends the run.
+// CASES is a JSON file that xtask writes: a list of arrays, each with its folder, its key, and the reads to run, with the
+// path of the expected bytes of each, which tdb returned natively. A read may also refer to a query of the fixture's JSON,
+// whose fields libtiledb returned. The first difference ends the run.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -108,7 +108,7 @@ function compareRecorded(found, query, what) {
     return column(found.cells, data, offsets, validity);
   });
   const theirs = rows((name) => recorded(query.cells, query.fields[name]));
-  // Places count where every cell has one; else the cells are compared as a set.
+  // If the order is exact, cells are compared by position, otherwise as a set.
   if (query.order !== 'exact') [ours, theirs].forEach((list) => list.sort());
   assert.deepEqual(ours, theirs, `${what}: cells`);
 }
@@ -141,7 +141,7 @@ for (const array of arrays) {
   console.log(`${array.id}: ${files} files, ${array.reads.length} reads, ${cells} cells`);
 }
 
-// A failure is words, and the module goes on.
+// A failure returns a message, and the module can still be used.
 tdb.tdb_clear();
 assert.equal(tdb.tdb_read(0n, 0n, 0), 1);
 assert.match(output().toString(), /not a TileDB array/);

@@ -100,10 +100,13 @@ fn a_failure_leaves_its_message_and_the_session_goes_on() {
         assert!(!session.answer(request));
         String::from_utf8(session.output().to_vec()).unwrap()
     };
-    assert_eq!(message(|session| session.read(TimeWindow::ALL, 9)), "no order has the number 9");
-    assert_eq!(message(|session| session.read(TimeWindow::ALL, 256)), "no order has the number 256");
+    assert_eq!(message(|session| session.read(TimeWindow::ALL, 9)), "there is no order with the number 9");
+    assert_eq!(
+        message(|session| session.read(TimeWindow::ALL, 256)),
+        "there is no order with the number 256"
+    );
     assert_eq!(message(Session::key), "the key of an encrypted array has 32 bytes, not 0");
-    assert_eq!(message(|session| session.file(1)), "a key of 1 bytes in an input of 0");
+    assert_eq!(message(|session| session.file(1)), "a key of 1 bytes in an input of 0 bytes");
     session.input(1).unwrap()[0] = 0xff;
     assert!(!session.answer(|session| session.file(1)));
     assert!(session.input(usize::MAX).is_none());

@@ -1,8 +1,8 @@
-//! New cells of TileDB arrays: from columns to a committed fragment. Also new arrays, groups, metadata, deletes and
-//! schemas.
+//! Writes to TileDB arrays: new cells, from columns to a committed fragment. Also new arrays, groups, metadata, deletes
+//! and schemas.
 //!
 //! [`WriteOptions`] creates arrays and opens them for writing. What an [`ArrayWriter`] writes becomes one fragment,
-//! which counts from the moment its last file is there: the commit file.
+//! which takes effect as soon as its last file exists: the commit file.
 //!
 //! ```
 //! use tdb_codec::{CellValNum, Datatype};
@@ -22,13 +22,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`write`](mod@write) also has what `tdb-maintain` needs to write fragments out of others: locks, names, files that
-//! appear whole, statistics of tiles, the order of cells.
+//! [`write`](mod@write) also contains what `tdb-maintain` needs to write fragments from other fragments: locks, names,
+//! files that appear whole, statistics of tiles, the order of cells.
 //!
-//! What this crate does not know: how queries are answered. It takes names and nonces from the system's random numbers.
+//! This crate does not know how queries are answered. It makes names and nonces from the system's random numbers.
 //!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change with any minor version.
+//! else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 pub mod write;

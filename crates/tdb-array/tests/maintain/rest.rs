@@ -65,7 +65,7 @@ fn a_dense_array_keeps_its_past_until_it_is_told_to_drop_it() {
         assert_eq!(look(), before, "{memory}");
     }
     let notes = vacuum(&storage, &Vacuum::new(Stored::Fragments));
-    assert!(notes[0].contains("3 fragments that") && notes[0].contains("see them"), "{notes:?}");
+    assert!(notes[0].contains("3 fragments replaced by") && notes[0].contains("see them"), "{notes:?}");
     assert_eq!(look(), before);
     vacuum(&storage, &Vacuum::new(Stored::Fragments).drop_history(true));
     let all = windows.iter().position(|window| *window == TimeWindow::between(1000, 1004)).unwrap();
@@ -91,8 +91,8 @@ fn dense_fragments_far_apart_or_over_others_stay_as_they_are() {
     let tight = Consolidation::new(Stored::Fragments).amplification(0.5);
     assert!(why(tight.clone().fragments([&a, &b])).contains("common box has 11 cells"), "{}", why(tight));
     let over = Consolidation::new(Stored::Fragments).amplification(9.0).fragments([a.clone(), c.clone()]);
-    assert!(why(over).contains("has cells in the same place"));
-    assert!(why(Consolidation::new(Stored::Fragments).fragments([c])).contains("takes two"));
+    assert!(why(over).contains("has cells in the same area"));
+    assert!(why(Consolidation::new(Stored::Fragments).fragments([c])).contains("at least two"));
     assert!(why(Consolidation::new(Stored::Fragments).fragments(["x", "y"])).contains("no visible fragment"));
 }
 
@@ -130,7 +130,7 @@ fn a_purge_leaves_what_reads_now_see_and_nothing_to_undelete() {
     change(storage.clone(), 191, &write(&[(9, 3, 1)])).unwrap();
     change(storage.clone(), 192, &Change::Delete(-1000)).unwrap();
     let error = run(&storage, &Consolidation::new(Stored::Fragments).purge(true)).unwrap_err();
-    assert!(error.to_string().contains("nothing would be left"), "{error}");
+    assert!(error.to_string().contains("there is nothing to write"), "{error}");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn deletes_that_no_reader_could_apply_are_refused() {
         let (field, comparison) = (field.to_owned(), Comparison::Equal);
         writer.delete(&Condition::Value { field, comparison, operands: vec![operand.to_vec()] })
     };
-    assert!(value("nothing", &[1]).unwrap_err().to_string().contains("not one of the array's"));
+    assert!(value("nothing", &[1]).unwrap_err().to_string().contains("not a field of the array"));
     assert!(value("a", &[]).unwrap_err().to_string().contains("null"));
     assert!(value("a", &[1, 2]).unwrap_err().to_string().contains("another size"));
     let dense = at(1010).open_storage(dense()).unwrap();

@@ -58,7 +58,7 @@ fn an_array_that_consolidation_once_left_out_of_hilbert_order_is_named_cell_by_c
     assert!(problem.path.ends_with("/d0.tdb"), "{}", problem.path);
     assert_eq!(
         problem.what,
-        "tile 0, cell 1, (x=8.0): stands after (x=10.0), but comes before it in Hilbert order"
+        "tile 0, cell 1, (x=8.0): is out of order: it comes after (x=10.0), but sorts before it in Hilbert order"
     );
 }
 
@@ -78,7 +78,9 @@ fn cells_out_of_order_are_named_inside_a_tile_and_across_the_end_of_one() {
     move_cell(&storage, 33, 45);
     assert_eq!(
         problems(&storage),
-        ["tile 0, cell 3, (x=44): stands after (x=45), but comes before it in global order"]
+        [
+            "tile 0, cell 3, (x=44): is out of order: it comes after (x=45), but sorts before it in global order"
+        ]
     );
     // Two tiles that are swapped in the file keep their own order.
     let storage = sparse(false, &CELLS);
@@ -87,14 +89,14 @@ fn cells_out_of_order_are_named_inside_a_tile_and_across_the_end_of_one() {
         bytes.rotate_left(half);
     });
     let found = problems(&storage);
-    let expected = "tile 1, cell 0, (x=11): stands after (x=111), but comes before it in global order";
+    let expected = "tile 1, cell 0, (x=11): is out of order: it comes after (x=111), but sorts before it in global order";
     assert!(found.iter().any(|what| what == expected), "{found:?}");
 }
 
 #[test]
 fn coordinates_that_are_there_twice_are_named_unless_the_array_allows_them() {
-    let inside = (22, 11, "tile 0, cell 1, (x=11): has the same coordinates as a cell before it");
-    let across = (66, 55, "tile 1, cell 0, (x=55): has the same coordinates as a cell before it");
+    let inside = (22, 11, "tile 0, cell 1, (x=11): has the same coordinates as an earlier cell");
+    let across = (66, 55, "tile 1, cell 0, (x=55): has the same coordinates as an earlier cell");
     for (from, to, expected) in [inside, across] {
         let storage = sparse(false, &CELLS);
         move_cell(&storage, from, to);
@@ -137,7 +139,12 @@ fn versions_of_a_cell_may_repeat_its_coordinates_newest_first() {
     // The versions of cell 22 are the second and the third cell.
     replace(&storage, "/t.tdb", &times([9, 7]), &times([7, 9]));
     let found = problems(&storage);
-    assert_eq!(found, ["tile 0, cell 2, (x=22): was written at 9, but stands after the same cell as of 7"]);
+    assert_eq!(
+        found,
+        [
+            "tile 0, cell 2, (x=22): was written at 9, but comes after the version of the same cell written at 7"
+        ]
+    );
 }
 
 #[test]
@@ -148,7 +155,7 @@ fn cells_outside_their_rectangle_and_the_non_empty_domain_are_named_and_counted(
     move_cell(&storage, 55, 56);
     assert_eq!(
         problems(&storage),
-        ["tile 0, cell 4, (x=56): lies outside its tile's rectangle, which is 11 to 55 in dimension \"x\""]
+        ["tile 0, cell 4, (x=56): is outside its tile's rectangle, which is 11 to 55 in dimension \"x\""]
     );
     // All of 400 cells are outside: eight of each kind are shown.
     let many: Vec<i32> = (0..400).collect();
@@ -212,7 +219,7 @@ fn a_non_empty_domain_that_is_not_that_of_the_tiles_is_named() {
             "the fragment's non-empty domain is {low} to {high}, but its tiles' rectangles span 11 to 111 in dimension \"x\""
         );
         assert!(found.contains(&expected), "{found:?}");
-        let named = found.iter().filter(|what| what.contains("lies outside the fragment's non-empty domain"));
+        let named = found.iter().filter(|what| what.contains("is outside the fragment's non-empty domain"));
         assert_eq!(named.count(), outside, "{found:?}");
     }
 }

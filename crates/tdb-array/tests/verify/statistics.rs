@@ -103,10 +103,10 @@ fn wrong_statistics_of_a_tile_are_named() {
         assert_eq!(
             problems(&storage),
             [
-                format!("the smallest value of tile 1 of attribute \"number\" is said to be -7, but that of the cells is {low}"),
-                format!("the largest value of tile 1 of attribute \"number\" is said to be 999, but that of the cells is {last}"),
-                format!("the sum of tile 1 of attribute \"number\" is said to be 3, but that of the cells is {sum}"),
-                "the number of nulls of tile 1 of attribute \"maybe\" is said to be 9, but that of the cells is 2".to_owned(),
+                format!("the smallest value of tile 1 of attribute \"number\" is stored as -7, but that of the cells is {low}"),
+                format!("the largest value of tile 1 of attribute \"number\" is stored as 999, but that of the cells is {last}"),
+                format!("the sum of tile 1 of attribute \"number\" is stored as 3, but that of the cells is {sum}"),
+                "the number of nulls of tile 1 of attribute \"maybe\" is stored as 9, but that of the cells is 2".to_owned(),
             ],
             "{array_type}"
         );
@@ -126,10 +126,10 @@ fn wrong_statistics_of_a_fragment_are_named() {
         assert_eq!(
             problems(&storage),
             [
-                "the smallest value of attribute \"number\" is said to be 0, but that of the cells is 100",
-                "the largest value of attribute \"number\" is said to be 1, but that of the cells is 119",
-                "the sum of attribute \"number\" is said to be 2, but that of the cells is 2190",
-                "the number of nulls of attribute \"maybe\" is said to be 4, but that of the cells is 5",
+                "the smallest value of attribute \"number\" is stored as 0, but that of the cells is 100",
+                "the largest value of attribute \"number\" is stored as 1, but that of the cells is 119",
+                "the sum of attribute \"number\" is stored as 2, but that of the cells is 2190",
+                "the number of nulls of attribute \"maybe\" is stored as 4, but that of the cells is 5",
             ],
             "{array_type}"
         );
@@ -142,13 +142,13 @@ fn extremes_of_strings_are_compared_where_libtiledb_has_them_right() {
     whole(&storage, TEXT, |found| found.max = b"zz".to_vec());
     assert_eq!(
         problems(&storage),
-        ["the largest value of attribute \"text\" is said to be \"zz\", but that of the cells is \"tx\""]
+        ["the largest value of attribute \"text\" is stored as \"zz\", but that of the cells is \"tx\""]
     );
     // In dense arrays libtiledb takes them from the wrong place.
     let storage = array(ArrayType::Dense);
     whole(&storage, TEXT, |found| found.max = b"zz".to_vec());
     assert_eq!(problems(&storage), [""; 0]);
-    assert!(crate::notes(&storage)[0].contains("in the wrong place"));
+    assert!(crate::notes(&storage)[0].contains("from the wrong place"));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_sum_of_reals_may_differ_by_the_order_of_additions_and_no_further() {
         tile(&storage, Section::Sums(REAL), &wrong.to_le_bytes());
         let found = problems(&storage);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("the sum of tile 1 of attribute \"real\" is said to be"), "{found:?}");
+        assert!(found[0].starts_with("the sum of tile 1 of attribute \"real\" is stored as"), "{found:?}");
     }
 }
 
@@ -173,6 +173,6 @@ fn wrong_sums_of_coordinates_are_named() {
     let storage = array(ArrayType::Sparse);
     // After the attributes and the slot of coordinates.
     tile(&storage, Section::Sums(5), &1i64.to_le_bytes());
-    let expected = "the sum of tile 1 of dimension \"x\" is said to be 1, but that of the cells is 195";
+    let expected = "the sum of tile 1 of dimension \"x\" is stored as 1, but that of the cells is 195";
     assert_eq!(problems(&storage), [expected]);
 }

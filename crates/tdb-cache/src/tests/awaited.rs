@@ -1,4 +1,4 @@
-//! The cache before storages that callers await.
+//! The cache in front of asynchronous storages.
 
 use core::future::Future;
 use core::pin::pin;

@@ -1,4 +1,4 @@
-//! Whatever is in the folder, the answers are right, and an entry that is not one is replaced.
+//! Whatever is in the folder, the answers are right, and an invalid entry is replaced.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn below(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Asks for a part of a file through a new cache on a folder.
+/// Reads a part of a file through a new cache on a folder.
 fn ask(folder: &Path) -> CacheStats {
     let cache = Cache::folder(folder, BOUND).with_everything();
     let requests = [Request::Tail("a".into(), 500)];
@@ -27,7 +27,7 @@ fn ask(folder: &Path) -> CacheStats {
     cache.stats()
 }
 
-/// The folder of a cache that has one entry, and the path of that.
+/// The folder of a cache with one entry, and the path of that entry.
 fn filled() -> (Folder, PathBuf) {
     let folder = Folder::new();
     assert_eq!(ask(folder.path()).misses, 1);
@@ -36,12 +36,12 @@ fn filled() -> (Folder, PathBuf) {
     (folder, entries[0].clone())
 }
 
-/// What becomes of the bytes of an entry.
+/// Changes the bytes of an entry.
 type Damage<'a> = &'a dyn Fn(Vec<u8>) -> Vec<u8>;
 
 #[test]
 fn a_damaged_entry_is_a_miss_and_is_replaced() {
-    // The entry of the same part of a file elsewhere.
+    // The entry of the same part of a file with another origin.
     let foreign = Folder::new();
     let cache = Cache::folder(foreign.path(), BOUND).with_everything();
     cache.over(files(), Origin::of(["elsewhere"])).read_tail("a", 500).unwrap();
@@ -123,7 +123,7 @@ fn a_folder_that_must_not_be_written_to_still_answers() {
     let storage = cache.over(files(), origin());
     assert_eq!(storage.read_tail("a", 500).unwrap().0, 1000);
     assert_eq!(storage.read_tail("f/b", 5).unwrap().0, 77);
-    // Who is root may write anyway.
+    // The root user can write anyway.
     let stats = cache.stats();
     assert!(stats.hits == 1 && stats.misses == 1 && stats.failed <= 1, "{stats:?}");
     folders.iter().for_each(|path| may_write(path, 0o700));
@@ -167,7 +167,7 @@ fn what_was_used_longest_ago_goes_first() {
     let read = |at: u64| said(storage.fetch(&[Request::range("a", at * 40..at * 40 + 100)]));
     read(0);
     for at in 1..20 {
-        // Times of files have a limited precision.
+        // Times of files have limited precision.
         std::thread::sleep(core::time::Duration::from_millis(15));
         read(at);
         read(0);

@@ -8,12 +8,12 @@ use super::{Folder, files, origin, said};
 use crate::Cache;
 use tdb_storage::{Request, Storage};
 
-/// Bound of the folder: some thirty entries.
+/// Limit of the folder: some thirty entries.
 const BOUND: u64 = 16_000;
-/// Tells a test that it is a process of another one.
+/// Tells a test that it runs as a subprocess of another one.
 const FOLDER: &str = "TDB_CACHE_TEST_FOLDER";
 
-/// Asks for many parts of files, and compares all answers with those of the storage. Numbers depend on the seed alone.
+/// Reads many parts of files, and compares all answers with those of the storage. The numbers depend only on the seed.
 fn ask_much(cache: &Cache, seed: u64) {
     let (cached, plain) = (cache.over(files(), origin()), files());
     let mut state = seed;
@@ -44,7 +44,7 @@ fn of_folder(path: &Path) -> Cache {
     Cache::folder(path, BOUND).with_everything()
 }
 
-/// Each process may add a sixteenth, and an entry that it writes while another looks how much there is.
+/// Each process may exceed the limit by a sixteenth, and by an entry that it writes while another checks the size.
 fn holds_bound(path: &Path, processes: u64) {
     let bytes = of_folder(path).tiers().1.unwrap().bytes();
     assert!(bytes > 0 && bytes <= BOUND + processes * 2 * (BOUND / 16), "{bytes} bytes");

@@ -1,4 +1,4 @@
-//! Which point of an array's or a group's history to look at.
+//! Which point in the history of an array or a group to look at.
 
 use clap::Args as Group;
 use tdb_array::{OpenOptions, TimeWindow};
@@ -7,18 +7,18 @@ use super::{KeyArgs, parse_time};
 use crate::calendar;
 use crate::failure::Result;
 
-/// Which point of the array's history to look at.
+/// Which point in the history of the array to look at.
 #[derive(Debug, Group)]
 pub(crate) struct WindowArgs {
-    /// As it was, or will be, at this time: milliseconds since 1970, or a date in UTC. Default: now.
+    /// The state at this time, past or future: milliseconds since 1970, or a date in UTC. Default: now.
     #[arg(long, value_name = "MS|DATE", value_parser = parse_time)]
     pub(crate) at: Option<u64>,
-    /// Only what was written between these times, both included. Without the second one: until now.
+    /// Only what was written between these two times, inclusive. If the second one is omitted: until now.
     #[arg(long, value_name = "MS,MS", value_parser = parse_times, conflicts_with = "at")]
     pub(crate) between: Option<Between>,
 }
 
-/// A window of time that may be open at its end.
+/// A time window whose end may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Between {
     start: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Between {
 }
 
 impl WindowArgs {
-    /// Options that open this window of an array with this key.
+    /// Options for opening an array with this window and key.
     pub(crate) fn options(&self, key: &KeyArgs) -> Result<OpenOptions> {
         let options = OpenOptions::new();
         let options = match self.asked() {
@@ -40,14 +40,15 @@ impl WindowArgs {
         })
     }
 
-    /// The window in words, if one was asked for.
+    /// The window in words, if one was given.
     pub(crate) fn text(&self) -> Option<String> {
         let Between { start, end } = self.asked()?;
         let end = end.map_or_else(|| "now".to_owned(), calendar::time_text);
         Some(format!("{} and {end}", calendar::time_text(start)))
     }
 
-    /// The window that was asked for as JSON shows it, where no end is now: the same question then gives the same answer.
+    /// The given window as shown in JSON. The end is null if it is now, so that the same command always shows the same
+    /// window.
     pub(crate) fn timestamps(&self) -> [Option<u64>; 2] {
         self.asked().map_or([Some(0), None], |Between { start, end }| [Some(start), end])
     }
@@ -58,7 +59,7 @@ impl WindowArgs {
 }
 
 fn parse_times(text: &str) -> Result<Between, String> {
-    let (start, end) = text.split_once(',').ok_or("two times separated by a comma are needed")?;
+    let (start, end) = text.split_once(',').ok_or("two times, separated by a comma, are needed")?;
     let start = if start.is_empty() { 0 } else { parse_time(start)? };
     let end = if end.is_empty() { None } else { Some(parse_time(end)?) };
     if let Some(end) = end.filter(|end| start > *end) {

@@ -1,4 +1,4 @@
-//! Boxes of a dense array, cut at its tiles.
+//! Boxes of a dense array, cut at tile boundaries.
 
 use tdb_array::{Array, ArraySchema, MemoryBudget, Read};
 use tdb_schema::{Dimension, Range};
@@ -11,7 +11,7 @@ pub(super) struct DenseBox {
     sides: Vec<Side>,
 }
 
-/// A box along one dimension, in cells from the domain's low end.
+/// The extent of a box along one dimension, in cells from the domain's low end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Side {
     low: u64,
@@ -24,12 +24,12 @@ impl Side {
         self.high.saturating_sub(self.low).saturating_add(1)
     }
 
-    /// The number of the tile that a cell lies in.
+    /// The number of the tile that contains a cell.
     fn tile(self, cell: u64) -> u64 {
         cell.checked_div(self.extent).unwrap_or(0)
     }
 
-    /// Two halves of whole tiles, as far as the box has them.
+    /// Two halves of whole tiles, if there are at least two tiles.
     fn split(self) -> Option<(Self, Self)> {
         let (first, last) = (self.tile(self.low), self.tile(self.high));
         let tiles = last.checked_sub(first).filter(|tiles| *tiles > 0)?;
@@ -39,11 +39,13 @@ impl Side {
 }
 
 impl DenseBox {
-    /// What was asked for of an array, as far as anything was written there; `None` if nothing was.
+    /// The requested part of an array, restricted to the area that was written; `None` if nothing was.
     pub(super) fn asked(array: &Array, asked: &Asked) -> Result<Option<Self>, String> {
         let schema = array.schema();
         if let Some((label, _)) = asked.labels.first() {
-            return Err(format!("--range {label}: a part of a dense array is copied by its dimensions"));
+            return Err(format!(
+                "--range {label}: the part of a dense array to copy must be given by its dimensions"
+            ));
         }
         let Some(written) = array.bounds() else { return Ok(None) };
         let mut sides = Vec::with_capacity(written.len());
@@ -54,7 +56,7 @@ impl DenseBox {
                 [range] => range,
                 _ => {
                     return Err(format!(
-                        "dimension {:?} has several ranges: a copy is one box",
+                        "dimension {:?} has several ranges, but a copy is one box",
                         dimension.name
                     ));
                 }
@@ -83,7 +85,8 @@ impl DenseBox {
         })
     }
 
-    /// Two halves, if even what is known beforehand of its cells does not fit half of the memory: the rest is the writer's.
+    /// Two halves, if the part of its cells' memory that is known beforehand exceeds half of the memory: the other half
+    /// is for writing.
     pub(super) fn split_over(&self, schema: &ArraySchema, memory: MemoryBudget) -> Option<(Self, Self)> {
         let cell = schema.attributes.iter().map(|attribute| {
             let size = schema.field(&attribute.name).and_then(|field| field.cell_size());
@@ -96,7 +99,7 @@ impl DenseBox {
         if cells.saturating_mul(cell) > memory.bytes() / 2 { self.split() } else { None }
     }
 
-    /// Two halves along the first dimension that has tiles to be shared out.
+    /// Two halves along the first dimension with more than one tile.
     pub(super) fn split(&self) -> Option<(Self, Self)> {
         let (index, (low, high)) =
             self.sides.iter().enumerate().find_map(|(index, side)| Some((index, side.split()?)))?;
@@ -109,7 +112,7 @@ impl DenseBox {
     }
 }
 
-/// What lies in the range that was asked for and in all bounds; `None` if nothing does.
+/// The intersection of the requested range and all bounds; `None` if it is empty.
 fn side(dimension: &Dimension, bounds: [Option<&Range>; 2], asked: &Ends) -> Result<Option<Side>, String> {
     let name = &dimension.name;
     let ordinal = |value: &[u8]| {
@@ -117,7 +120,7 @@ fn side(dimension: &Dimension, bounds: [Option<&Range>; 2], asked: &Ends) -> Res
             Range::new(low.as_slice(), high.as_slice()).contains(dimension.datatype, value)
         });
         let ordinal = dimension.ordinal(value).filter(|_| inside);
-        ordinal.ok_or_else(|| format!("the range of dimension {name:?} lies outside its domain"))
+        ordinal.ok_or_else(|| format!("the range of dimension {name:?} is outside its domain"))
     };
     let last = dimension.last_ordinal().unwrap_or(0);
     let extent = dimension.extent_cells().unwrap_or_else(|| last.saturating_add(1));

@@ -1,4 +1,4 @@
-//! A run of explained bytes.
+//! A sequence of explained bytes.
 
 use core::ops::Deref;
 use std::rc::Rc;
@@ -9,11 +9,11 @@ use tdb_schema::ObjectType;
 
 use crate::value::escape_bytes;
 
-/// More bytes than this are shown as their beginning.
+/// If there are more bytes than this, only the first ones are shown.
 const PREVIEW: usize = 24;
-/// Bytes in a line of a file that nothing explains.
+/// Bytes per line for the part of a file without explanation.
 const RAW_LINE: usize = 16;
-/// More list items than this are shown as their beginning.
+/// If a list has more items than this, only the first ones are shown.
 const ITEMS: usize = 8;
 
 /// The unfiltered payload of a generic tile. Several blocks may explain parts of one.
@@ -41,7 +41,7 @@ impl Deref for Payload {
     }
 }
 
-/// What the offsets of a block's rows count in.
+/// What the offsets of a block's rows refer to.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Source {
     /// The file.
@@ -51,7 +51,7 @@ pub(super) enum Source {
     Payload { tile: u64, bytes: Payload },
 }
 
-/// An explained run of bytes of the file, or of the unfiltered payload of one of its generic tiles.
+/// An explained sequence of bytes of the file, or of the unfiltered payload of one of its generic tiles.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) title: String,
@@ -72,13 +72,13 @@ pub(super) struct Row {
 /// How much of a long value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Its beginning, for people.
+    /// Its beginning, for display.
     Short,
-    /// All of it; of bytes without a meaning of their own nothing, as they are in hexadecimal beside it.
+    /// All of it; nothing for bytes without a meaning of their own, because their hexadecimal form is shown anyway.
     Exact,
 }
 
-/// The first byte that makes no sense.
+/// The first byte that cannot be interpreted.
 #[derive(Debug)]
 pub(super) struct Trouble {
     pub(super) offset: u64,
@@ -111,7 +111,7 @@ impl Block {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// The bytes from `offset` on as `parse` reads them.
+    /// The bytes from `offset` on as read by `parse`.
     pub(super) fn traced(
         title: impl Into<String>,
         bytes: &[u8],
@@ -124,7 +124,7 @@ impl Block {
         Self { title: title.into(), source: Source::File, rows, trouble }
     }
 
-    /// Bytes of the file that nothing explains, in lines.
+    /// Bytes of the file without explanation, in lines.
     pub(super) fn raw(title: impl Into<String>, bytes: &[u8]) -> Self {
         let count = bytes.len().div_ceil(RAW_LINE);
         let row = |line: usize| {
@@ -135,7 +135,7 @@ impl Block {
         Self { title: title.into(), rows: (0..count).map(row).collect(), ..Self::default() }
     }
 
-    /// The bytes of a row, where the file has them.
+    /// The bytes of a row, if the file contains them.
     pub(super) fn bytes<'b>(&'b self, file: &'b [u8], row: &Row) -> &'b [u8] {
         let source = match &self.source {
             Source::File => file,
@@ -144,12 +144,12 @@ impl Block {
         slice(source, 0, row.offset, row.len)
     }
 
-    /// A row's value in words.
+    /// A row's value as text.
     pub(super) fn value(&self, file: &[u8], row: &Row, detail: Detail) -> Option<String> {
         show(&row.name, self.bytes(file, row), detail)
     }
 
-    /// How an offset of this block is said.
+    /// An offset of this block as text.
     pub(super) fn place(&self, offset: u64) -> String {
         match self.source {
             Source::Payload { tile, .. } => {
@@ -159,7 +159,7 @@ impl Block {
         }
     }
 
-    /// Where the rows of a block of the file end.
+    /// The end of the rows of a block of the file.
     pub(super) fn end(&self) -> u64 {
         self.rows.iter().map(|row| row.offset.saturating_add(row.len)).max().unwrap_or(0)
     }
@@ -169,7 +169,7 @@ fn rows(fields: &[TracedField], bytes: &[u8], base: u64) -> Vec<Row> {
     let mut rows = Vec::with_capacity(fields.len());
     let mut end = base;
     for (index, field) in fields.iter().enumerate() {
-        // Some parsers look at a region as a whole after its parts: once is enough.
+        // Some parsers read a whole region after its parts: the region is shown only once.
         if field.offset < end || field.len == 0 {
             continue;
         }
@@ -190,7 +190,7 @@ fn rows(fields: &[TracedField], bytes: &[u8], base: u64) -> Vec<Row> {
     rows
 }
 
-/// `len` bytes from `offset` on, in bytes whose first one is at `base`; none where they are not all there.
+/// `len` bytes from `offset` on, of bytes whose first one is at `base`; empty if they are not all there.
 fn slice(bytes: &[u8], base: u64, offset: u64, len: u64) -> &[u8] {
     let start = offset.checked_sub(base).and_then(to_usize);
     let end = start.and_then(|start| start.checked_add(to_usize(len)?));
@@ -204,8 +204,8 @@ fn le(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(wide))
 }
 
-/// A field's bytes by its name and length. `None` for bytes without a meaning of their own, unless they are to be
-/// shown to people.
+/// The value of a field as text, by its name and length. `None` for bytes without a meaning of their own, unless the
+/// text is for display.
 fn show(name: &str, bytes: &[u8], detail: Detail) -> Option<String> {
     let hex = |bytes: &[u8]| (detail == Detail::Short).then(|| hex(bytes));
     let code = |name: Option<&str>| match (bytes, name) {
@@ -246,7 +246,7 @@ fn show(name: &str, bytes: &[u8], detail: Detail) -> Option<String> {
     }
 }
 
-/// An integer, and what it would be with a sign.
+/// An integer, and its value if it is read as signed.
 fn integer(value: u64, size: usize) -> String {
     let bits = u32::try_from(size.saturating_mul(8)).unwrap_or(64);
     let negative = size >= 4 && value >> (bits - 1) != 0;
@@ -278,13 +278,13 @@ fn list(bytes: &[u8], detail: Detail) -> String {
     items.join(", ")
 }
 
-/// Text as it is, except for what would spoil a line.
+/// Text unchanged, except for characters that would break a line.
 fn escape_bytes_keeping_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.chars().any(char::is_control) { escape_bytes(bytes) } else { text.into_owned() }
 }
 
-/// Bytes in hexadecimal, cut after a while.
+/// Bytes in hexadecimal, shortened.
 fn hex(bytes: &[u8]) -> String {
     let mut out: Vec<String> = bytes.iter().take(PREVIEW).map(|byte| format!("{byte:02x}")).collect();
     if bytes.len() > PREVIEW {

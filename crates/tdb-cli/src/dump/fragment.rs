@@ -42,7 +42,7 @@ pub(super) fn explain_metadata(file: &Path, bytes: &[u8], beside: Beside<'_>) ->
             }));
         }
         Err(trouble) => {
-            // Without a footer nothing says where the sections are, but the first ones follow each other.
+            // Without a footer the offsets of the sections are unknown, but the first ones follow each other.
             let mut offset = 0;
             while let Some(rest) = to_usize(offset).and_then(|start| bytes.get(start..)) {
                 let Ok(tile) = GenericTile::parse(rest, offset) else { break };
@@ -79,19 +79,20 @@ fn sections(
             range.ok().flatten().and_then(|range| bytes.get(to_usize(range.start)?..to_usize(range.end)?));
         let Some(tile) = tile else {
             let mut block = Block::new(what);
-            block.trouble = Some(Trouble { offset, what: "the section lies outside the file".to_owned() });
+            block.trouble = Some(Trouble { offset, what: "the section is outside the file".to_owned() });
             blocks.push(block);
             continue;
         };
         tile::generic(blocks, &what, (tile, offset), key, |reader| {
             section_payload(section, reader, schema, footer)
         });
-        // Footers with delete metadata do not locate the processed conditions yet: they follow the last section.
+        // Footers with delete metadata do not locate the processed conditions yet: these follow the last section.
         let end = GenericTile::parse(tile, offset).map_or(u64::MAX, |tile| tile.total_len());
         let rest = to_usize(end).and_then(|end| tile.get(end..)).unwrap_or_default();
         let unlocated = footer.version.has(Gate::DeleteMetadata) && !footer.version.has(Gate::DeleteFiles);
         if unlocated && !rest.is_empty() {
-            let what = format!("{} (the footer does not say where)", Section::ProcessedConditions.name());
+            let what =
+                format!("{} (the footer does not contain its offset)", Section::ProcessedConditions.name());
             tile::generic(blocks, &what, (rest, offset.saturating_add(end)), key, |reader| {
                 section_payload(Section::ProcessedConditions, reader, schema, footer)
             });
@@ -160,7 +161,7 @@ pub(super) fn explain_data(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Vec
     blocks
 }
 
-/// Starts of tiles that follow each other, for a file without its fragment's metadata.
+/// The offsets of consecutive tiles, for a file without its fragment's metadata.
 fn walk_tiles(bytes: &[u8]) -> Vec<u64> {
     let mut starts = Vec::new();
     let mut reader = Reader::new(bytes);
@@ -173,7 +174,7 @@ fn walk_tiles(bytes: &[u8]) -> Vec<u64> {
     starts
 }
 
-/// What a data file holds, and where its tiles begin, as the fragment's metadata says.
+/// The contents of a data file, and the offsets of its tiles, according to the fragment's metadata.
 fn tiles_of(file: &Path, beside: Beside<'_>) -> Result<(String, Vec<u64>), String> {
     let name = file.file_name().and_then(|name| name.to_str()).ok_or("the file has no name")?;
     let metadata = file.with_file_name(FRAGMENT_METADATA);
@@ -187,7 +188,7 @@ fn tiles_of(file: &Path, beside: Beside<'_>) -> Result<(String, Vec<u64>), Strin
     });
     let is = |file: DataFile| file.name(schema, *version).as_deref() == Some(name);
     let (title, section) = if is(DataFile::Coords) {
-        // Up to version 4 every dimension has the coordinates' slot.
+        // Up to version 4 every dimension uses the coordinates' slot.
         ("coordinates".to_owned(), Section::TileOffsets(opened.slot(FieldKind::Dimension(0))))
     } else if is(DataFile::Timestamps) {
         let slot = opened.footer.as_ref().and_then(|footer| footer.slots.timestamps());
@@ -212,7 +213,7 @@ fn tiles_of(file: &Path, beside: Beside<'_>) -> Result<(String, Vec<u64>), Strin
     Ok((title, opened.tile_starts(section, &bytes, beside.key)?))
 }
 
-/// A fragment's metadata, as far as its other files need it.
+/// The part of a fragment's metadata that its other files need.
 struct Opened {
     version: FormatVersion,
     schema: ArraySchema,
@@ -264,14 +265,17 @@ impl Opened {
             } else {
                 legacy.tile_offsets
             };
-            return lists.into_iter().nth(slot).ok_or_else(|| "the metadata lists no tiles of it".to_owned());
+            return lists
+                .into_iter()
+                .nth(slot)
+                .ok_or_else(|| "the metadata lists no tiles for it".to_owned());
         };
         let range = footer.section(section).map_err(|error| error.to_string())?;
         let range = range.ok_or("the metadata has no tile offsets for it")?;
         let tile = to_usize(range.start).and_then(|start| bytes.get(start..)).unwrap_or_default();
         let mut starts = parse_u64_list(Reader::new(&payload(tile, range.start, key)?), section.name())
             .map_err(|error| error.to_string())?;
-        // Some of libtiledb 2.2's lists go on behind the last tile.
+        // Some of libtiledb 2.2's lists continue after the last tile.
         if footer.dense
             && let Some(count) = footer.tile_count(&self.schema).ok().and_then(to_usize)
         {
@@ -286,14 +290,14 @@ fn payload(bytes: &[u8], offset: u64, key: Option<&Key>) -> Result<Vec<u8>, Stri
     tile.decode(key, &Limits::default(), &Budget::unlimited()).map_err(|error| error.to_string())
 }
 
-/// The schema of an array that a footer names.
+/// The schema of an array that a footer refers to.
 pub(super) fn load_schema(
     array: &Path,
     name: Option<&str>,
     beside: Beside<'_>,
 ) -> Result<ArraySchema, String> {
     if let Some(name) = name.filter(|name| !is_plain_name(name)) {
-        return Err(format!("the name of the schema it needs, {name:?}, is no file name"));
+        return Err(format!("the name of the schema it needs, {name:?}, is not a file name"));
     }
     let path = match name {
         Some(name) if name != OLD_SCHEMA => array.join(SCHEMA_FOLDER).join(name),

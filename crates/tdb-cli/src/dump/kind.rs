@@ -1,4 +1,4 @@
-//! What a file is, by its name and its folder.
+//! The kind of a file, by its name and its folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::place::absolute;
 pub(super) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
 /// Name of the schema file of old arrays.
 pub(super) const OLD_SCHEMA: &str = "__array_schema.tdb";
-/// What a key-value object of TileDB 1.x has instead: not supported, but wrapped like everything else.
+/// The schema file of key-value objects of TileDB 1.x: not supported, but in a generic tile like everything else.
 const KV_SCHEMA: &str = "__kv_schema.tdb";
 /// Folder of the schema files of new ones.
 pub(super) const SCHEMA_FOLDER: &str = "__schema";
 
-/// The kind of a file; `None` if neither its name nor its neighbours tell.
+/// The kind of a file; `None` if it cannot be determined from its name and its neighbours.
 pub(super) fn of(path: &Path) -> Option<Kind> {
-    // A bare name has its folder's name only once it is made absolute.
+    // A name without a folder has one only after it is made absolute.
     let path = absolute(path)?;
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?.file_name().and_then(|folder| folder.to_str()).unwrap_or_default();
@@ -44,13 +44,13 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
     })
 }
 
-/// What a file looks like that no name explains.
+/// The kind of a file with an unknown name, by its contents.
 pub(super) fn sniff(bytes: &[u8]) -> Option<Kind> {
     let tile = GenericTile::parse(bytes, 0).ok()?;
     (tile.total_len() == to_u64(bytes.len())).then_some(Kind::GenericTile)
 }
 
-/// The array's folder, given the one of a fragment.
+/// The array's folder, from the folder of a fragment.
 pub(super) fn array_of(fragment: &Path) -> Option<PathBuf> {
     let parent = absolute(fragment)?.parent()?.to_owned();
     if parent.file_name().is_some_and(|name| name == "__fragments") {

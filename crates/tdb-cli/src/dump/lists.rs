@@ -82,7 +82,7 @@ pub(super) fn explain_footers(file: &Path, bytes: &[u8], beside: Beside<'_>) -> 
             return blocks;
         }
     };
-    // The file lies in the array's folder or in a folder of it.
+    // The file is in the array's folder or in a folder of it.
     let array = file.parent().map(|folder| {
         let nested = folder.file_name().is_some_and(|name| name == "__fragment_meta");
         if nested { folder.parent().unwrap_or(folder) } else { folder }

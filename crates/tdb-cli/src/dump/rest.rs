@@ -1,4 +1,4 @@
-//! Bytes that no block explains: a dump leaves none out.
+//! Bytes that no block explains: a dump omits nothing.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use tdb_codec::to_u64;
 
 use super::block::{Block, Payload, Row, Source};
 
-/// Adds a block for what the others leave of the file, and one for what they leave of each payload.
+/// Adds a block for the bytes of the file that no block contains, and one for those of each payload.
 pub(super) fn add(blocks: &mut Vec<Block>, file: &[u8]) {
     let mut payloads: BTreeMap<u64, (Payload, Vec<(u64, u64)>)> = BTreeMap::new();
     let mut explained = Vec::new();
@@ -21,13 +21,13 @@ pub(super) fn add(blocks: &mut Vec<Block>, file: &[u8]) {
     }
     let rest = rows(explained, to_u64(file.len()));
     if !rest.is_empty() {
-        blocks.push(Block { rows: rest, ..Block::new("bytes of the file that nothing explains") });
+        blocks.push(Block { rows: rest, ..Block::new("bytes of the file without explanation") });
     }
     for (tile, (payload, explained)) in payloads {
         let rest = rows(explained, to_u64(payload.len()));
         if !rest.is_empty() {
             let title =
-                format!("bytes of the payload of the generic tile at offset {tile} that nothing explains");
+                format!("bytes of the payload of the generic tile at offset {tile} without explanation");
             blocks.push(Block { rows: rest, source: payload.in_tile(tile), ..Block::new(title) });
         }
     }

@@ -6,7 +6,7 @@ use tdb_tile::GenericTile;
 
 use super::block::{Block, Payload, Trouble};
 
-/// A file that is one generic tile, and its payload as `parse` reads it.
+/// A file that is one generic tile, with its payload as read by `parse`.
 pub(super) fn explain(
     what: &str,
     bytes: &[u8],
@@ -26,7 +26,7 @@ pub(super) fn explain(
     blocks
 }
 
-/// Explains the generic tile that `bytes`, from `offset` of the file, begin with. Returns its payload.
+/// Explains the generic tile at the beginning of `bytes`, which are at `offset` of the file. Returns its payload.
 pub(super) fn generic(
     blocks: &mut Vec<Block>,
     what: &str,
@@ -47,7 +47,7 @@ pub(super) fn generic(
     };
     blocks.push(block);
     let title = format!(
-        "{what}: payload of the generic tile at offset {offset} ({} bytes unfiltered, offsets count in them)",
+        "{what}: payload of the generic tile at offset {offset} ({} bytes unfiltered, to which the offsets refer)",
         payload.len()
     );
     let payload = Payload::from(payload);

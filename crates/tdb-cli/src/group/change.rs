@@ -8,7 +8,7 @@ use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 
-/// What is done to the group.
+/// The changes of a group.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupChange {
     Create(CreateArgs),
@@ -19,7 +19,7 @@ pub(crate) enum GroupChange {
 /// Create a group.
 #[derive(Debug, Group)]
 pub(crate) struct CreateArgs {
-    /// Folder of the group, which is made.
+    /// Folder of the group, which is created.
     group: PathBuf,
     #[command(flatten)]
     change: ChangeArgs,
@@ -30,19 +30,19 @@ pub(crate) struct CreateArgs {
 pub(crate) struct AddArgs {
     /// Folder of the group.
     group: PathBuf,
-    /// Where the member is: a path, or a URL such as file://... or s3://...
+    /// Location of the member: a path, or a URL such as file://... or s3://...
     member: String,
-    /// What the group calls it. Default: its URI.
+    /// Name of the member in the group. Default: its URI.
     #[arg(long)]
     name: Option<String>,
-    /// The path counts from the group's folder, also after both are moved.
+    /// The path is relative to the group's folder, so it stays valid if both are moved together.
     #[arg(long)]
     relative: bool,
     #[command(flatten)]
     change: ChangeArgs,
 }
 
-/// Take members out of a group; they themselves stay.
+/// Remove members from a group; the arrays and groups themselves are not removed.
 #[derive(Debug, Group)]
 pub(crate) struct RemoveArgs {
     /// Folder of the group.

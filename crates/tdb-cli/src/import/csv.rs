@@ -7,14 +7,14 @@ pub(super) struct Record {
     pub(super) cells: Vec<Cell>,
 }
 
-/// A cell, and whether it stood in quotes: an empty one that did not is null.
+/// A cell, and whether it was in quotes: an empty cell without quotes is null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) text: String,
     pub(super) quoted: bool,
 }
 
-/// Splits a file into cells. Lines end with LF or CR LF; in quotes, anything but a quote stands for itself.
+/// Splits a file into cells. Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Record>, String> {
     let text = str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -40,7 +40,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Record>, String> {
     Ok(records)
 }
 
-/// The first cell of a text, and what stands behind it: a comma, the end of a line, or nothing.
+/// The first cell of a text, and the rest after it: a comma, the end of a line, or nothing.
 fn cell<'t>(text: &'t str, line: &mut usize) -> Result<(Cell, &'t str), String> {
     let Some(mut rest) = text.strip_prefix('"') else {
         let end = text.find([',', '\n']).unwrap_or(text.len());
@@ -53,7 +53,7 @@ fn cell<'t>(text: &'t str, line: &mut usize) -> Result<(Cell, &'t str), String> 
     let mut content = String::new();
     loop {
         let Some((part, behind)) = rest.split_once('"') else {
-            return Err(format!("line {first}: a quote is not closed"));
+            return Err(format!("line {first}: a closing quote is missing"));
         };
         content.push_str(part);
         *line = line.saturating_add(part.matches('\n').count());
@@ -66,7 +66,7 @@ fn cell<'t>(text: &'t str, line: &mut usize) -> Result<(Cell, &'t str), String> 
             None if rest.is_empty() || rest.starts_with([',', '\n']) || rest.starts_with("\r\n") => {
                 return Ok((Cell { text: content, quoted: true }, rest));
             }
-            None => return Err(format!("line {line}: text stands behind a closing quote")),
+            None => return Err(format!("line {line}: there is text after a closing quote")),
         }
     }
 }
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn quotes_that_do_not_close_are_named_with_their_line() {
-        assert_eq!(parse(b"a\n\"b").unwrap_err(), "line 2: a quote is not closed");
-        assert_eq!(parse(b"a\n\"b\"c").unwrap_err(), "line 2: text stands behind a closing quote");
+        assert_eq!(parse(b"a\n\"b").unwrap_err(), "line 2: a closing quote is missing");
+        assert_eq!(parse(b"a\n\"b\"c").unwrap_err(), "line 2: there is text after a closing quote");
         assert!(parse(&[0xff]).is_err());
     }
 }

@@ -4,28 +4,28 @@ use serde_json::{Value, json};
 use tdb_array::{ArrayType, ArrayWriter, Layout, Write, WriteColumn};
 use tdb_codec::{Datatype, to_u64};
 
-/// Bytes that every file begins with.
+/// The first bytes of every file.
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Cells of a tile of a new array.
+/// Number of cells of a tile of a new array.
 const TILE_CELLS: u64 = 1 << 17;
-/// The attribute of a new array.
+/// The name of the attribute of a new array.
 const NAME: &str = "a";
 
-/// An array in a file.
+/// The array in a file.
 #[derive(Debug)]
 pub(super) struct Npy {
     datatype: Datatype,
     order: Layout,
     shape: Vec<u64>,
     bytes: Vec<u8>,
-    /// Where the cells begin.
+    /// The offset of the cells.
     start: usize,
 }
 
 impl Npy {
     pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let cut = || "the file ends inside its header".to_owned();
-        let rest = bytes.strip_prefix(MAGIC).ok_or("this is no NPY file")?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or("this is not an NPY file")?;
         let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
         let (len, rest) = match version {
             [1, _] => {
@@ -36,7 +36,7 @@ impl Npy {
                 let (len, rest) = rest.split_first_chunk().ok_or_else(cut)?;
                 (usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX), rest)
             }
-            [version, _] => return Err(format!("version {version} of NPY is not known")),
+            [version, _] => return Err(format!("version {version} of NPY is not supported")),
         };
         let (header, cells) = rest.split_at_checked(len).ok_or_else(cut)?;
         let header = str::from_utf8(header).map_err(|error| error.to_string())?;
@@ -47,16 +47,19 @@ impl Npy {
         let is_fortran = entry(header, "fortran_order")?.starts_with("True");
         let order = if is_fortran { Layout::ColMajor } else { Layout::RowMajor };
         let shape = entry(header, "shape")?.strip_prefix('(').and_then(|rest| rest.split_once(')'));
-        let (shape, _) = shape.ok_or("the header's shape is no tuple")?;
+        let (shape, _) = shape.ok_or("the header's shape is not a tuple")?;
         let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty()).map(str::parse);
         let shape: Vec<u64> =
-            sizes.collect::<Result<_, _>>().map_err(|_| "the header's shape is no tuple")?;
+            sizes.collect::<Result<_, _>>().map_err(|_| "the header's shape is not a tuple")?;
         let count = shape.iter().try_fold(to_u64(datatype.size()), |all, size| all.checked_mul(*size));
         if count != Some(to_u64(cells.len())) {
-            return Err(format!("{} bytes of cells are not {shape:?} times {datatype}", cells.len()));
+            return Err(format!(
+                "{} bytes of cells do not match the shape {shape:?} and the type {datatype}",
+                cells.len()
+            ));
         }
         if shape.is_empty() || cells.is_empty() {
-            return Err("an array without cells or without dimensions is not imported".to_owned());
+            return Err("an array without cells or without dimensions cannot be imported".to_owned());
         }
         let start = bytes.len().saturating_sub(cells.len());
         Ok(Self { datatype, order, shape, start, bytes })
@@ -66,7 +69,7 @@ impl Npy {
         self.shape.iter().fold(1, |cells, size| cells.saturating_mul(*size))
     }
 
-    /// The schema of an array that takes the cells.
+    /// The schema of an array for the cells.
     pub(super) fn schema(&self) -> Value {
         let mut room = TILE_CELLS;
         let mut dimensions: Vec<Value> = Vec::with_capacity(self.shape.len());
@@ -84,18 +87,21 @@ impl Npy {
         json!({"type": ArrayType::Dense.name(), "dimensions": dimensions, "attributes": [attribute]})
     }
 
-    /// The write of the cells, from the low end of the array's domain on.
+    /// The write of the cells, starting at the low end of the array's domain.
     pub(super) fn write<'a>(&'a self, writer: &'a ArrayWriter) -> Result<Write<'a>, String> {
         let schema = writer.schema();
         let [attribute] = schema.attributes.as_slice() else {
-            return Err(format!("the array has {} attributes, the file one", schema.attributes.len()));
+            return Err(format!(
+                "the array has {} attributes, but the file has one",
+                schema.attributes.len()
+            ));
         };
         let dimensions = &schema.domain.dimensions;
         if schema.array_type != ArrayType::Dense || dimensions.len() != self.shape.len() {
-            return Err(format!("the file takes a dense array of {} dimensions", self.shape.len()));
+            return Err(format!("the file needs a dense array with {} dimensions", self.shape.len()));
         }
         if attribute.datatype != self.datatype {
-            return Err(format!("the file holds {}, the array {}", self.datatype, attribute.datatype));
+            return Err(format!("the file contains {}, but the array {}", self.datatype, attribute.datatype));
         }
         let cells = self.bytes.get(self.start..).unwrap_or_default();
         let mut write = writer.write().order(self.order).column(WriteColumn::bytes(&attribute.name, cells));
@@ -104,14 +110,14 @@ impl Npy {
             let fits = dimension.last_ordinal().is_some_and(|most| last <= most);
             let ends = dimension.coordinate(0).zip(dimension.coordinate(last)).filter(|_| fits);
             let (low, high) =
-                ends.ok_or_else(|| format!("{size} cells do not fit dimension {:?}", dimension.name))?;
+                ends.ok_or_else(|| format!("{size} cells do not fit in dimension {:?}", dimension.name))?;
             write = write.range_bytes(&dimension.name, Some(low), Some(high));
         }
         Ok(write)
     }
 }
 
-/// What stands behind a key of the header.
+/// The text after a key of the header.
 fn entry<'h>(header: &'h str, key: &str) -> Result<&'h str, String> {
     let quoted =
         |quote: char| header.split_once(&format!("{quote}{key}{quote}:")).map(|(_, rest)| rest.trim_start());

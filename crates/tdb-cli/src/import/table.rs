@@ -1,4 +1,4 @@
-//! A table of text: which types its columns have, and its cells in bytes.
+//! A table of text: detects the types of its columns, and converts its cells to bytes.
 
 use serde_json::{Map, Value, json};
 use tdb_array::{ArraySchema, ArrayType};
@@ -9,7 +9,7 @@ use super::csv::{Cell, Record};
 use crate::buffers::Buffers;
 use crate::value::{cell_json, is_text, json_cell};
 
-/// Types that a column may have, beside text: the first one that all of its cells fit.
+/// Types that a column may have, other than text: the first one that fits all of its cells is used.
 const TYPES: [Datatype; 6] = [
     Datatype::Int64,
     Datatype::Uint64,
@@ -27,7 +27,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The first record has the names; all others as many cells.
+    /// The first record contains the names; all others must have as many cells.
     pub(super) fn new(records: Vec<Record>) -> Result<Self, String> {
         let mut rows = records.into_iter();
         let header = rows.next().ok_or("there is no header")?;
@@ -35,7 +35,7 @@ impl Table {
         let rows: Vec<Record> = rows.collect();
         if let Some(row) = rows.iter().find(|row| row.cells.len() != names.len()) {
             let (line, cells) = (row.line, row.cells.len());
-            return Err(format!("line {line}: there are {cells} cells in {} columns", names.len()));
+            return Err(format!("line {line}: there are {cells} cells for {} columns", names.len()));
         }
         if rows.is_empty() {
             return Err("there are no cells".to_owned());
@@ -51,7 +51,7 @@ impl Table {
         self.rows.iter().filter_map(move |row| Some((row.line, row.cells.get(column)?)))
     }
 
-    /// The schema of an array that takes the table, with these columns as dimensions.
+    /// The schema of an array for the table, with these columns as dimensions.
     pub(super) fn schema(&self, dims: &[String], allow_duplicates: bool) -> Result<Value, String> {
         if let Some(stray) = dims.iter().find(|name| !self.names.contains(name)) {
             return Err(format!(
@@ -88,10 +88,10 @@ impl Table {
         TYPES.into_iter().find(fits).filter(|_| !given.is_empty())
     }
 
-    /// A dimension over the coordinates that there are.
+    /// A dimension whose domain is the range of the coordinates.
     fn dimension(&self, name: &str, column: usize) -> Result<Value, String> {
         if let Some((line, _)) = self.cells(column).find(|(_, cell)| is_null(cell)) {
-            return Err(format!("line {line}: column {name:?} is empty, and coordinates cannot be null"));
+            return Err(format!("line {line}: column {name:?} is empty, but coordinates cannot be null"));
         }
         let datatype = self.datatype(column).filter(|datatype| *datatype != Datatype::Bool);
         let Some(datatype) = datatype else {
@@ -126,11 +126,11 @@ impl Table {
         Value::Object(attribute)
     }
 
-    /// The cells, as an array of this schema takes them.
+    /// The cells, converted for an array with this schema.
     pub(super) fn columns(&self, schema: &ArraySchema) -> Result<Vec<Buffers>, String> {
         let along_rows = schema.domain.dimensions.len() == 1 && schema.dimension("row").is_some();
         if schema.array_type == ArrayType::Dense && !along_rows {
-            return Err("a table is written into a sparse array, or a dense one along its rows".to_owned());
+            return Err("a table can only be written to a sparse array, or to a dense one with one dimension for the rows".to_owned());
         }
         let column = |(index, name): (usize, &String)| {
             let field = schema.field(name).ok_or_else(|| format!("the array has no field {name:?}"))?;
@@ -148,11 +148,11 @@ impl Table {
             let bytes = match size {
                 _ if !null => value(field, cell).map_err(wrong)?,
                 Some(size) if field.nullable => vec![0; size],
-                Some(_) => return Err(wrong("is empty, and cells cannot be null".to_owned())),
+                Some(_) => return Err(wrong("is empty, but cells cannot be null".to_owned())),
                 None => Vec::new(),
             };
             if let Some(size) = size.filter(|size| *size != bytes.len()) {
-                return Err(wrong(format!("has {} bytes, and cells have {size}", bytes.len())));
+                return Err(wrong(format!("has {} bytes, but cells have {size}", bytes.len())));
             }
             data.extend_from_slice(&bytes);
             offsets.push(to_u64(data.len()));
@@ -172,12 +172,12 @@ const fn is_null(cell: &Cell) -> bool {
     cell.text.is_empty() && !cell.quoted
 }
 
-/// A cell that holds one value.
+/// A cell with a single value.
 fn one(datatype: Datatype, cell: &Cell) -> Result<Vec<u8>, String> {
     json_cell(datatype, CellValNum::ONE, &Value::String(cell.text.clone()))
 }
 
-/// A cell of a field, as `tdb read --format csv` shows it.
+/// A cell of a field, in the notation of `tdb read --format csv`.
 fn value(field: &Field<'_>, cell: &Cell) -> Result<Vec<u8>, String> {
     let is_list = !is_text(field.datatype) && field.cell_val_num != CellValNum::ONE;
     let value = if is_list {

@@ -1,4 +1,4 @@
-//! The description for programs.
+//! The description as JSON.
 
 use serde_json::{Map, Value, json};
 use tdb_array::Fragment;

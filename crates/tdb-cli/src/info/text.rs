@@ -1,4 +1,4 @@
-//! The description for people.
+//! The description as text.
 
 use std::io::{self, Write};
 
@@ -56,7 +56,7 @@ fn overview(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     if array.has_lock_file() {
         line("lock file", "__lock.tdb".to_owned())?;
     } else if !schema.version.has(Gate::NoLockFile) {
-        line("lock file", "missing (libtiledb 1.7 to 2.5 do not open the array)".to_owned())?;
+        line("lock file", "missing (libtiledb 1.7 to 2.5 cannot open the array)".to_owned())?;
     }
     for update in array.updates() {
         line("update", format!("{} (its cells read as deleted)", one_line(update)))?;
@@ -97,7 +97,7 @@ fn attributes(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
         .iter()
         .map(|attribute| {
             let null = attribute.nullable && attribute.fill_validity == 0;
-            // The fill of a var-length cell is one value.
+            // The fill value of a var-length cell is one value.
             let fill = cell_text(attribute.datatype, attribute.cell_val_num, &attribute.fill_value);
             let fill = if null { "null".to_owned() } else { shortened(fill, MOST_FILL) };
             vec![
@@ -194,7 +194,7 @@ fn metadata(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     section(out, &meta::headings(), &meta::rows(&info.metadata))
 }
 
-/// A table after a blank line; nothing without rows.
+/// A table after an empty line; nothing if there are no rows.
 fn section(out: &mut dyn Write, headings: &[Heading], rows: &[Vec<String>]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -220,7 +220,7 @@ fn escape_controls(name: &str) -> String {
     if name.chars().any(char::is_control) { escape_bytes(name.as_bytes()) } else { name.to_owned() }
 }
 
-/// Extents are lengths: those of dates count units.
+/// Extents are lengths: those of dates are numbers of units.
 fn extent_text(dimension: &Dimension) -> String {
     match (&dimension.tile_extent, dimension.extent_cells()) {
         (None, _) => "none".to_owned(),

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::parse_value;
 
-/// What is done to the metadata.
+/// The changes of metadata.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MetaChange {
     Set(SetArgs),
@@ -22,15 +22,15 @@ pub(crate) enum MetaChange {
     Rm(RmArgs),
 }
 
-/// Give a key a value.
+/// Set the value of a key.
 #[derive(Debug, Group)]
 pub(crate) struct SetArgs {
     /// Folder of the array or group.
     object: PathBuf,
-    /// The key; \xNN stands for any byte.
+    /// The key; \xNN is any byte.
     #[arg(name = "KEY")]
     entry: String,
-    /// Its values: several of a number or date, one of a text; none for an empty value.
+    /// The values: one or more numbers or dates, one text, or none for an empty value.
     #[arg(name = "VALUE", allow_negative_numbers = true)]
     values: Vec<String>,
     /// Type of the values.
@@ -45,7 +45,7 @@ pub(crate) struct SetArgs {
 pub(crate) struct GetArgs {
     /// Folder of the array or group.
     object: PathBuf,
-    /// The key; \xNN stands for any byte.
+    /// The key; \xNN is any byte.
     #[arg(name = "KEY")]
     entry: String,
     #[command(flatten)]
@@ -62,16 +62,16 @@ pub(crate) struct GetArgs {
 pub(crate) struct RmArgs {
     /// Folder of the array or group.
     object: PathBuf,
-    /// The keys; \xNN stands for any byte.
+    /// The keys; \xNN is any byte.
     #[arg(name = "KEY", required = true)]
     entries: Vec<String>,
     #[command(flatten)]
     change: ChangeArgs,
 }
 
-/// A datatype by name.
+/// Finds a datatype by its name.
 pub(crate) fn parse_type(text: &str) -> Result<Datatype, String> {
-    Datatype::from_name(&text.to_ascii_uppercase()).ok_or_else(|| format!("{text:?} is no datatype"))
+    Datatype::from_name(&text.to_ascii_uppercase()).ok_or_else(|| format!("{text:?} is not a valid datatype"))
 }
 
 pub(super) fn run(change: &MetaChange, stores: &Stores, out: &mut dyn Write) -> Result {
@@ -80,7 +80,7 @@ pub(super) fn run(change: &MetaChange, stores: &Stores, out: &mut dyn Write) -> 
             let key = key_of(&args.object, &args.entry)?;
             let usage = |error| Failure::Usage(format!("{}: {error}", args.object.display()));
             if crate::value::is_text(args.datatype) && args.values.len() > 1 {
-                return Err(usage("a text is one value: quote it".to_owned()));
+                return Err(usage("a text is a single value: put it in quotes".to_owned()));
             }
             let values = args.values.iter().map(|value| parse_value(args.datatype, value));
             let data = values.collect::<Result<Vec<_>, _>>().map_err(usage)?.concat();
@@ -95,7 +95,7 @@ pub(super) fn run(change: &MetaChange, stores: &Stores, out: &mut dyn Write) -> 
             show(&args.object, &metadata, &args.entry, args.json, out)
         }
         MetaChange::Rm(args) => {
-            // What is written at a time removes what there is by then.
+            // A removal at a given time applies to the state at that time.
             let at = args.change.time.filter(|time| *time != 0);
             let options = WindowArgs { at, between: None }.options(&args.change.key)?;
             let metadata = options

@@ -14,12 +14,12 @@ use crate::ranges;
 use crate::table::{self, Heading};
 use crate::value::{cell_json, cell_plain, cell_text, is_text};
 
-/// What stands for a sum that does not fit its type.
+/// Shown instead of a sum that does not fit its type.
 const OVERFLOW: &str = "overflow";
 
 pub(super) fn run(args: &ReadArgs, stores: &Stores, list: &str, out: &mut dyn Write) -> Result {
     if args.format == Format::Raw {
-        return Err(Failure::Usage("--aggregate is printed as table, csv or json".to_owned()));
+        return Err(Failure::Usage("--aggregate can be printed as table, csv or json only".to_owned()));
     }
     let array = super::open(args, stores)?;
     let aggregates = Aggregate::parse(list).map_err(|error| {
@@ -75,7 +75,7 @@ fn text(value: &AggregateValue) -> String {
     }
 }
 
-/// For CSV: nothing is null.
+/// For CSV: null is an empty text.
 fn plain(value: &AggregateValue) -> String {
     match value.bytes() {
         _ if value.overflowed() => OVERFLOW.to_owned(),

@@ -9,7 +9,7 @@ use super::{Out, Sink, Summary};
 use crate::failure::Result;
 use crate::value::cell_plain;
 
-/// Writes a line a cell, and first one of the columns' names.
+/// Writes a header with the columns' names, then one line per cell.
 pub(super) struct Csv<'a, 'o> {
     out: &'a mut Out<'o>,
     begun: bool,
@@ -63,7 +63,7 @@ const fn separator(index: usize) -> &'static str {
     if index == 0 { "" } else { "," }
 }
 
-/// Quotes a value that needs it; an empty string too, since nothing at all is null.
+/// Quotes a value that needs it; also an empty string, because no text at all means null.
 pub(super) fn quoted(text: &str) -> Cow<'_, str> {
     if text.is_empty() || text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()

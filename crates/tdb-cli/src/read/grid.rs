@@ -9,7 +9,7 @@ use super::rows::{heading, text, title};
 use crate::table::{self, Rule};
 use crate::value::is_single;
 
-/// More columns than this read better as a row a cell.
+/// With more columns than this, one row per cell is easier to read.
 const MOST_COLUMNS: usize = 100;
 
 /// A plane of cells.
@@ -25,12 +25,12 @@ pub(super) struct Grid<'a> {
 struct Axis<'a> {
     coordinates: &'a Column,
     count: usize,
-    /// Distance in the result between neighbours.
+    /// Distance between neighbours in the result.
     stride: usize,
 }
 
 impl<'a> Grid<'a> {
-    /// The answer as a grid, if it is a plane of one single-valued attribute: two dimensions, or all others fixed.
+    /// The result as a grid, if it is a plane of one single-valued attribute: two dimensions, or all others fixed.
     pub(super) fn of(answer: &'a Answer<'a>) -> Option<Self> {
         let [values] = answer.fields() else { return None };
         let shape = answer.shape.as_deref()?;
@@ -85,7 +85,7 @@ impl<'a> Grid<'a> {
 }
 
 impl Axis<'_> {
-    /// Number of the first cell with the axis's coordinate `index`.
+    /// Index of the first cell with the axis's coordinate `index`.
     const fn cell(&self, index: usize) -> usize {
         index.saturating_mul(self.stride)
     }

@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::names::Unique;
 use crate::value::cell_json;
 
-/// Writes one column after the other, so all but what is short waits in files until the last batch was taken.
+/// Writes one column after the other, so everything except short columns is buffered in files until the last batch.
 pub(super) struct Json<'a, 'o> {
     out: &'a mut Out<'o>,
     columns: Vec<(String, Spool)>,

@@ -1,4 +1,4 @@
-//! A line on a terminal that says how far a long read is.
+//! A progress line on the terminal for long reads.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -8,21 +8,21 @@ use tdb_array::Progress;
 
 use crate::args::ReadArgs;
 
-/// Reads that are done by then show nothing.
+/// Reads that finish within this time show nothing.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// Time between two lines.
+/// Minimum time between two updates.
 const PAUSE: Duration = Duration::from_millis(100);
 const WIDTH: usize = 30;
 
 pub(super) struct Bar {
-    /// When the next line may be shown; `None` if none may.
+    /// When the next update may be shown; `None` if no progress is shown.
     next: Cell<Option<Instant>>,
     begun: Instant,
     shown: Cell<bool>,
 }
 
 impl Bar {
-    /// A bar where someone can see it, and nothing else is printed over it.
+    /// A bar, if standard error is a terminal and nothing else is printed over the bar.
     pub(super) fn new(args: &ReadArgs) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let seen = io::stderr().is_terminal() && !dumb;
@@ -40,7 +40,7 @@ impl Bar {
         self.next.set(now.checked_add(PAUSE));
         self.shown.set(true);
         let line = line(progress, now.saturating_duration_since(self.begun));
-        // A terminal that is gone needs no bar.
+        // If the terminal is closed, no bar is needed.
         let _ = write!(io::stderr(), "\r{line}\x1b[K");
     }
 

@@ -1,4 +1,4 @@
-//! Cells as plain little-endian buffers, one file each, and a manifest.
+//! Cells as plain little-endian buffers, one per file, and a manifest.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -15,13 +15,13 @@ use crate::names::{Unique, file_stem};
 use crate::ranges::Ends;
 use crate::value::{cell_val_num_json, coordinate_json};
 
-/// Files in a folder that batches are appended to.
+/// Files in a folder to which batches are appended.
 pub(super) struct Raw<'f> {
     folder: &'f Path,
     columns: Vec<Files>,
 }
 
-/// The files of a column, and its entry in the manifest as far as it is known.
+/// The files of a column, and the known part of its entry in the manifest.
 struct Files {
     entry: Map<String, Value>,
     data: Appended,
@@ -115,10 +115,10 @@ impl Files {
             (None, Some(size)) => size.checked_mul(cells),
             (None, None) => None,
         };
-        // A result's columns all have its number of cells, so nothing is ever missing.
+        // All columns of a result have its number of cells, so nothing is ever missing.
         let data = end.and_then(|end| column.bytes().get(..end)).unwrap_or_default();
         if let (Some(file), Some(offsets)) = (&mut self.offsets, column.offsets()) {
-            // Offsets go on where the batch before ended.
+            // Offsets continue where the previous batch ended.
             let starts = offsets.iter().take(cells).map(|offset| offset.saturating_add(self.data.len));
             starts.into_iter().try_for_each(|start| file.append(&start.to_le_bytes()))?;
         }
@@ -137,8 +137,8 @@ impl Files {
     }
 }
 
-/// A range in the dimension's notation, several as a list of them; `null` for the whole dimension. Open ends are the
-/// domain's.
+/// A range in the dimension's notation, or a list of several ranges; `null` for the whole dimension. Open ends are
+/// replaced by those of the domain.
 fn range((dimension, ranges): (&Dimension, &Vec<Ends>)) -> Value {
     let one = |ends: &Ends| -> Value {
         let domain = dimension.domain.as_ref();

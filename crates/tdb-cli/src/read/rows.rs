@@ -1,4 +1,4 @@
-//! Cells as aligned columns, a row a cell.
+//! Cells as aligned columns, one row per cell.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> 
     table::write(out, 0, &headings, Rule::Dashes, answer.cells, cell)
 }
 
-/// A cell for people.
+/// A cell as text for display.
 pub(super) fn text(column: &Column, row: usize) -> String {
     match column.cell(row) {
         _ if column.is_null(row) => "null".to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn text(column: &Column, row: usize) -> String {
     }
 }
 
-/// A heading aligned as the column's cells: numbers to the right.
+/// A heading with the same alignment as the column's cells: numbers to the right.
 pub(super) fn heading(title: &str, column: &Column) -> Heading {
     let number = is_single(column.datatype, column.cell_val_num)
         && !is_text(column.datatype)
@@ -33,7 +33,7 @@ pub(super) fn heading(title: &str, column: &Column) -> Heading {
     if number { Heading::right(title) } else { Heading::left(title) }
 }
 
-/// A column's name, also where it has none.
+/// A column's name, or a placeholder if it is anonymous.
 pub(super) fn title(column: &Column) -> String {
     if column.name.is_empty() { "(anonymous)".to_owned() } else { crate::failure::one_line(&column.name) }
 }

@@ -1,4 +1,4 @@
-//! Text that waits for its turn: in memory while it is short, then in a temporary file.
+//! Text that is buffered until it can be written: in memory while it is short, then in a temporary file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,7 +17,7 @@ pub(super) struct Spool {
     file: Option<Temporary>,
 }
 
-/// A file that goes away with its owner.
+/// A file that is removed with its owner.
 #[derive(Debug)]
 struct Temporary {
     path: PathBuf,
@@ -32,7 +32,7 @@ impl Temporary {
             let path = std::env::temp_dir().join(format!("tdb-{}-{number}", std::process::id()));
             match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok(Self { path, file }),
-                // What an earlier process of this number left.
+                // A leftover of an earlier process with the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -42,7 +42,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // What cannot be removed stays behind in a folder for such files.
+        // If it cannot be removed, it stays in the folder for temporary files.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -52,7 +52,7 @@ impl Spool {
         self.text.is_empty() && self.file.is_none()
     }
 
-    /// A failure to write it.
+    /// An error of writing it.
     pub(super) fn failed(&self, error: io::Error) -> Failure {
         let folder = std::env::temp_dir();
         let path = self.file.as_ref().map_or(folder.as_path(), |file| file.path.as_path());

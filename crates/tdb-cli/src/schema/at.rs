@@ -1,11 +1,11 @@
-//! A place in a JSON document, whose errors name it.
+//! A position in a JSON document, which is included in error messages.
 
 use serde_json::Value;
 
-/// What is wrong with a document, and where: one line.
+/// What is wrong with a document, and where, in one line.
 pub(crate) type Result<T> = core::result::Result<T, String>;
 
-/// A value, and the path to it.
+/// A value, and its path.
 #[derive(Clone, Debug)]
 pub(crate) struct At<'v> {
     path: String,
@@ -23,16 +23,18 @@ impl<'v> At<'v> {
         if self.path.is_empty() { what.to_string() } else { format!("{}: {what}", self.path) }
     }
 
-    /// Refuses what is no object, and keys that mean nothing.
+    /// Returns an error if this is not an object, or has an unknown key.
     pub(crate) fn object(&self, known: &[&str]) -> Result<()> {
         let object = self.value.as_object().ok_or_else(|| self.error("an object is expected"))?;
         match object.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(key) => Err(self.error(format!("{key:?} is not known (known are {})", known.join(", ")))),
+            Some(key) => {
+                Err(self.error(format!("{key:?} is not a known key (known keys: {})", known.join(", "))))
+            }
             None => Ok(()),
         }
     }
 
-    /// The value of a key, `null` too.
+    /// The value of a key, including `null`.
     pub(crate) fn entry(&self, key: &str) -> Option<Self> {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         Some(Self { path, value: self.value.get(key)? })
@@ -43,19 +45,19 @@ impl<'v> At<'v> {
         self.entry(key).filter(|entry| !entry.value.is_null())
     }
 
-    /// The value of a key that there must be.
+    /// The value of a required key.
     pub(crate) fn need(&self, key: &str) -> Result<Self> {
         self.get(key).ok_or_else(|| self.error(format!("{key:?} is missing")))
     }
 
-    /// The members of a list.
+    /// The elements of a list.
     pub(crate) fn items(&self) -> Result<Vec<Self>> {
         let items = self.value.as_array().ok_or_else(|| self.error("a list is expected"))?;
         let item = |(index, value)| Self { path: format!("{}[{index}]", self.path), value };
         Ok(items.iter().enumerate().map(item).collect())
     }
 
-    /// The members of a list of a key; none if there is no such key.
+    /// The elements of the list at a key; empty if there is no such key.
     pub(crate) fn list(&self, key: &str) -> Result<Vec<Self>> {
         self.get(key).map_or(Ok(Vec::new()), |list| list.items())
     }
@@ -72,16 +74,16 @@ impl<'v> At<'v> {
         self.value.as_f64().ok_or_else(|| self.error("a number is expected"))
     }
 
-    /// A whole number of a type.
+    /// An integer of a type.
     pub(crate) fn whole<T: TryFrom<i128>>(&self) -> Result<T> {
         let number = self.value.as_i64().map(i128::from).or(self.value.as_u64().map(i128::from));
         let number = number.and_then(|number| T::try_from(number).ok());
-        number.ok_or_else(|| self.error(format!("{} is no whole number, or does not fit", self.value)))
+        number.ok_or_else(|| self.error(format!("{} is not an integer, or does not fit", self.value)))
     }
 
-    /// What `parse` makes of the text.
+    /// The text, converted by `parse`.
     pub(crate) fn parsed<T>(&self, what: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
         let text = self.text()?;
-        parse(text).ok_or_else(|| self.error(format!("{text:?} is no {what}")))
+        parse(text).ok_or_else(|| self.error(format!("{text:?} is not a valid {what}")))
     }
 }

@@ -1,4 +1,4 @@
-//! Pipelines of filters from JSON, and from the short text of the command line.
+//! Filter pipelines from JSON, and from the short notation of the command line.
 
 use serde_json::{Map, Value, json};
 use tdb_codec::Datatype;
@@ -19,7 +19,7 @@ pub(super) fn pipeline(at: &At<'_>) -> Result<Pipeline> {
     Ok(Pipeline { max_chunk_size, filters })
 }
 
-/// A filter: an object with its `name` and those options that differ from the usual ones; or the name alone.
+/// A filter: an object with its `name` and the options that differ from the defaults; or only the name.
 fn filter(at: &At<'_>) -> Result<Filter> {
     let by_name =
         |at: &At<'_>| at.parsed("filter", |name| registry::by_name(name).map(registry::Row::sample));
@@ -73,7 +73,7 @@ fn filter(at: &At<'_>) -> Result<Filter> {
     Ok(filter)
 }
 
-/// Replaces an option where there is one of this name.
+/// Sets an option if the key exists.
 fn option<'v, T>(
     at: &At<'v>,
     name: &str,
@@ -96,7 +96,7 @@ fn pixel_format(name: &str) -> Option<PixelFormat> {
     formats.find(|format| format!("{format:?}").to_lowercase() == name)
 }
 
-/// A pipeline as `tdb info` shows it on one line: `byteshuffle, zstd(level 5)`.
+/// Parses a pipeline in the one-line notation of `tdb info`: `byteshuffle, zstd(level 5)`.
 pub(crate) fn pipeline_of_text(text: &str) -> Result<Pipeline> {
     let mut filters = Vec::new();
     let mut rest = text.trim();
@@ -110,13 +110,13 @@ pub(crate) fn pipeline_of_text(text: &str) -> Result<Pipeline> {
         filter.insert("name".to_owned(), json!(name.trim()));
         rest = behind.trim_start();
         if let Some(inside) = rest.strip_prefix('(') {
-            let (options, behind) = inside.split_once(')').ok_or("a parenthesis is not closed")?;
+            let (options, behind) = inside.split_once(')').ok_or("a closing parenthesis is missing")?;
             for option in options.split(',') {
-                // The name of an option may be two words; the value is the last one.
+                // The name of an option may consist of two words; the value is the last word.
                 let (name, value) = option
                     .trim()
                     .rsplit_once(' ')
-                    .ok_or_else(|| format!("{option:?} is no option and its value"))?;
+                    .ok_or_else(|| format!("{option:?} is not an option followed by its value"))?;
                 let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
                 filter.insert(name.trim().replace(' ', "_"), value);
             }
@@ -126,7 +126,7 @@ pub(crate) fn pipeline_of_text(text: &str) -> Result<Pipeline> {
         match rest.strip_prefix(',') {
             Some(behind) => rest = behind.trim_start(),
             None if rest.is_empty() => break,
-            None => return Err(format!("{rest:?} stands behind a filter")),
+            None => return Err(format!("{rest:?} is after a filter")),
         }
     }
     pipeline(&At::root(&Value::Array(filters)))
@@ -155,8 +155,11 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_their_place() {
         let error = |value: Value| pipeline(&At::root(&value)).unwrap_err();
-        assert_eq!(error(json!([{"name": "zstd"}, {"name": "zst"}])), "[1].name: \"zst\" is no filter");
-        assert!(error(json!([{"name": "zstd", "levle": 3}])).contains("\"levle\" is not known"));
+        assert_eq!(
+            error(json!([{"name": "zstd"}, {"name": "zst"}])),
+            "[1].name: \"zst\" is not a valid filter"
+        );
+        assert!(error(json!([{"name": "zstd", "levle": 3}])).contains("\"levle\" is not a known key"));
         assert!(error(json!([{"name": "zstd", "level": "3"}])).starts_with("[0].level: "));
         assert!(error(json!([{"level": 3}])).contains("\"name\" is missing"));
         assert!(pipeline_of_text("zstd(level 3").is_err());

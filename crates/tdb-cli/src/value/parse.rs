@@ -1,4 +1,4 @@
-//! Values that were written as JSON, back in bytes.
+//! Converts values from JSON back to bytes.
 
 use serde_json::Value;
 use tdb_codec::{CellValNum, Datatype, Physical};
@@ -6,16 +6,16 @@ use tdb_codec::{CellValNum, Datatype, Physical};
 use super::{cell_json, is_text};
 use crate::ranges::parse_value;
 
-/// The bytes of a cell of which [`cell_json`] makes `value`.
+/// The bytes of the cell for which [`cell_json`] returns `value`.
 pub(crate) fn json_cell(datatype: Datatype, count: CellValNum, value: &Value) -> Result<Vec<u8>, String> {
     if is_text(datatype) {
-        let text = value.as_str().ok_or_else(|| format!("{value} is no string"))?;
+        let text = value.as_str().ok_or_else(|| format!("{value} is not a string"))?;
         return Ok(text_cell(datatype, count, text, value));
     }
     if count == CellValNum::ONE {
         return one(datatype, value);
     }
-    let values = value.as_array().ok_or_else(|| format!("{value} is no list"))?;
+    let values = value.as_array().ok_or_else(|| format!("{value} is not a list"))?;
     let bytes = values.iter().map(|value| one(datatype, value)).collect::<Result<Vec<_>, _>>()?;
     Ok(bytes.concat())
 }
@@ -25,7 +25,7 @@ fn one(datatype: Datatype, value: &Value) -> Result<Vec<u8>, String> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(_) | Value::Bool(_) => value.to_string(),
-        _ => return Err(format!("{value} is no {datatype}")),
+        _ => return Err(format!("{value} is not a value of type {datatype}")),
     };
     match (datatype.physical(), text.as_str()) {
         (Physical::F32, "NaN") => Ok(f32::NAN.to_le_bytes().to_vec()),
@@ -35,7 +35,7 @@ fn one(datatype: Datatype, value: &Value) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Text stands for itself. Only where it is what bytes that are no text are shown as, it stands for these.
+/// Text is taken literally, unless it is exactly how bytes that are not text are shown: then it means these bytes.
 fn text_cell(datatype: Datatype, count: CellValNum, text: &str, value: &Value) -> Vec<u8> {
     let escaped = unescaped(text).filter(|bytes| cell_json(datatype, count, bytes) == *value);
     escaped.unwrap_or_else(|| match datatype.physical() {
@@ -45,7 +45,7 @@ fn text_cell(datatype: Datatype, count: CellValNum, text: &str, value: &Value) -
     })
 }
 
-/// What [`escape_bytes`](super::escape_bytes) made this text of; `None` if it did not.
+/// The bytes that [`escape_bytes`](super::escape_bytes) shows as this text; `None` if there are none.
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -108,9 +108,11 @@ mod tests {
         assert!(json_cell(Datatype::Int8, one, &json!(128)).unwrap_err().contains("does not fit"));
         assert!(json_cell(Datatype::Int8, one, &json!(null)).is_err());
         assert!(json_cell(Datatype::Int8, one, &json!(1.5)).is_err());
-        assert!(json_cell(Datatype::Int8, TWO, &json!(1)).unwrap_err().contains("no list"));
+        assert!(json_cell(Datatype::Int8, TWO, &json!(1)).unwrap_err().contains("not a list"));
         assert!(
-            json_cell(Datatype::StringAscii, CellValNum::Var, &json!(1)).unwrap_err().contains("no string")
+            json_cell(Datatype::StringAscii, CellValNum::Var, &json!(1))
+                .unwrap_err()
+                .contains("not a string")
         );
         assert!(json_cell(Datatype::DatetimeDay, one, &json!("yesterday")).is_err());
     }

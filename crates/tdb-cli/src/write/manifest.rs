@@ -1,4 +1,4 @@
-//! What lies in a folder that `tdb read --format raw` has written.
+//! The contents of a folder that `tdb read --format raw` has written.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -23,7 +23,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest and the buffers of the fields that a write to an array of this schema takes.
+    /// Reads the manifest, and the buffers of the fields that a write to an array with this schema needs.
     pub(super) fn read(folder: &Path, schema: &ArraySchema) -> Result<Self> {
         let path = folder.join("manifest.json");
         let text = fs::read(&path).map_err(|error| Failure::at(&path, error))?;
@@ -37,7 +37,7 @@ impl Manifest {
         if is_dense {
             subarray = ranges(&at, schema).map_err(wrong)?;
             if cells != 0 && order != Layout::GlobalOrder && at.get("shape").is_none() {
-                return Err(wrong("shape: there is none: the cells are not all of a box".to_owned()));
+                return Err(wrong("shape: there is none, so the cells do not form a whole box".to_owned()));
             }
         }
         let mut fields = Vec::new();
@@ -45,7 +45,7 @@ impl Manifest {
             let name = at.need("name").and_then(|name| name.text()).map_err(wrong)?;
             let field = schema.field(name);
             let field = field.ok_or_else(|| wrong(at.error(format!("the array has no field {name:?}"))))?;
-            // Where the cells of a dense array lie, the subarray says.
+            // In a dense array, the subarray determines the position of the cells.
             if is_dense && matches!(field.kind, FieldKind::Dimension(_)) {
                 continue;
             }
@@ -70,31 +70,34 @@ fn ranges(at: &At<'_>, schema: &ArraySchema) -> Result<Vec<Option<Range>>, Strin
             return Ok(None);
         }
         if at.items()?.first().is_some_and(|first| first.value.is_array()) {
-            return Err(at.error("there are several ranges, and a write covers one box"));
+            return Err(at.error("there are several ranges, but a write covers one box"));
         }
         ends(at, dimension).map(|(low, high)| Some(Range::new(low, high)))
     };
     items.iter().zip(dimensions).map(range).collect()
 }
 
-/// Refuses buffers that hold something else than the array's field.
+/// Returns an error if the buffers have another type than the array's field.
 fn check_type(at: &At<'_>, field: &Field<'_>) -> Result<(), String> {
     let datatype = datatype(at)?;
     if datatype != field.datatype {
-        return Err(
-            at.error(format!("the buffers hold {datatype}, field {:?} {}", field.name, field.datatype))
-        );
+        return Err(at.error(format!(
+            "the buffers contain {datatype}, but field {:?} contains {}",
+            field.name, field.datatype
+        )));
     }
     let count = cell_val_num(at, field.cell_val_num)?;
     if count != field.cell_val_num {
-        let what =
-            format!("the buffers hold {count} values a cell, field {:?} {}", field.name, field.cell_val_num);
+        let what = format!(
+            "the buffers contain {count} values per cell, but field {:?} has {}",
+            field.name, field.cell_val_num
+        );
         return Err(at.error(what));
     }
     Ok(())
 }
 
-/// The buffers of a field, whose files the manifest names.
+/// The buffers of a field, from the files listed in the manifest.
 fn buffers(
     folder: &Path,
     at: &At<'_>,
@@ -118,10 +121,10 @@ fn buffers(
         Some(bytes) => {
             let (starts, rest) = bytes.as_chunks::<8>();
             if to_u64(starts.len()) != cells || !rest.is_empty() {
-                let what = format!("the offsets are {} bytes, not {cells} times 8", bytes.len());
+                let what = format!("the offsets have {} bytes instead of {cells} times 8", bytes.len());
                 return Err(wrong(at.error(what)));
             }
-            // The files have the starts of cells, and the last one ends with the values.
+            // The files contain the starts of cells; the end of the last cell is the end of the values.
             let starts = starts.iter().map(|start| u64::from_le_bytes(*start));
             Some(starts.chain([to_u64(data.len())]).collect())
         }

@@ -40,12 +40,12 @@ fn an_array_is_consolidated_and_vacuumed_as_the_dry_run_says() {
     assert_eq!(said(&["read", array, "--order", "row"]), cells);
     assert!(said(&["read", array, "--at", "1001"]).contains("50"), "time travel goes on");
     assert!(said(&["vacuum", array, "--orphans"]).starts_with("nothing to do"));
-    // What is younger than a day may be a write that is at work.
+    // What is younger than a day may belong to an unfinished write.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     let leftover =
         Path::new(array).join(format!("__fragments/__{now}_{now}_0123456789abcdef0123456789abcdef_22"));
     std::fs::create_dir(&leftover).unwrap();
-    assert!(said(&["vacuum", array, "--orphans"]).contains("too young") && leftover.exists());
+    assert!(said(&["vacuum", array, "--orphans"]).contains("too recent") && leftover.exists());
     said(&["vacuum", array, "--orphans", "--before", "3000-01-01"]);
     assert!(!leftover.exists());
     let fragments = ["consolidate", array, "--fragments", "a,b"];
@@ -91,10 +91,10 @@ fn metadata_is_set_shown_and_removed_in_arrays_and_groups() {
         said(&["meta", "rm", &object, "units"]);
         refused(&["meta", "get", &object, "units"], 1, "there is no metadata key");
         refused(&["meta", "rm", &object, "units"], 1, "there is no metadata key");
-        refused(&["meta", "set", &object, "n", "x", "--type", "int16"], 2, "no integer");
+        refused(&["meta", "set", &object, "n", "x", "--type", "int16"], 2, "not an integer");
         assert!(said(&["consolidate", &object, "--what", "metadata"]).ends_with("done\n"));
         assert_eq!(said(&["meta", &object, "limits"]), "[-1, 2]\n");
-        assert!(said(&["vacuum", &object, "--what", "metadata"]).contains("stay: reads at times"));
+        assert!(said(&["vacuum", &object, "--what", "metadata"]).contains("are kept: reads at times"));
         assert!(said(&["vacuum", &object, "--what", "metadata", "--drop-history"]).ends_with("done\n"));
         assert_eq!(said(&["meta", &object, "limits"]), "[-1, 2]\n");
     }

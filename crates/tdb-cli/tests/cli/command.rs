@@ -1,4 +1,4 @@
-//! What the command prints, and its exit codes.
+//! The output of the command, and its exit codes.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ fn read(id: &str, args: &[&str]) -> String {
     outcome.out
 }
 
-/// Exit code 2 and one line that holds `part`.
+/// Checks for exit code 2 and an error of one line that contains `part`.
 fn assert_usage(id: &str, args: &[&str], part: &str) {
     let outcome = tdb(&[&["read", text(&fixture(id))], args].concat());
     assert_eq!((outcome.code, outcome.out.as_str()), (2, ""), "{}", outcome.err);
@@ -48,7 +48,7 @@ x  y            a  s
 ";
     assert_eq!(read(PLANE, &["--subarray", "1,1:3"]), expected);
     assert_eq!(read(PLANE, &["--limit", "3"]), expected);
-    // A line break in front keeps the first heading's blank.
+    // A line break at the start keeps the first heading's leading space.
     let nulls = "
  x     i  m                        s       k
 --  ----  -----------------------  ----  ---
@@ -76,7 +76,7 @@ x\\y            3    1    2
     std::fs::write(&list, "2\n1\n").unwrap();
     let listed = format!("x=@{}", text(&list));
     assert_eq!(read(PLANE, &["--fields", "a", "--points", &listed, "--points", "y=3,1,2"]), found);
-    assert_usage(PLANE, &["--points", "x=1:2"], "\"1:2\" is no coordinate of dimension \"x\"");
+    assert_usage(PLANE, &["--points", "x=1:2"], "\"1:2\" is not a coordinate of dimension \"x\"");
     assert_usage(PLANE, &["--points", "x=1,99"], "outside its domain");
 }
 
@@ -84,7 +84,7 @@ x\\y            3    1    2
 fn ranges_of_labels_and_values_of_enumerations() {
     let by_label = read("2.30.0/label_two", &["--range", "m=0:2", "--format", "csv"]);
     assert_eq!(by_label, read("2.30.0/label_two", &["--range", "y=2:3", "--format", "csv"]));
-    assert_usage("2.30.0/label_two", &["--range", "m=x"], "no integer");
+    assert_usage("2.30.0/label_two", &["--range", "m=x"], "not an integer");
     let fruit = read("2.30.0/enumeration", &["--fields", "f", "--values", "--limit", "2", "--format", "csv"]);
     assert_eq!(fruit, "f\napple\nfig\n");
     let first = read("2.30.0/current_domain_dense", &["--limit", "3", "--format", "csv", "--fields", "x,y"]);
@@ -208,7 +208,7 @@ fn mistakes_on_the_command_line_are_exit_code_2() {
     assert_usage(PLANE, &["--range", "nope=1"], "does not begin with a dimension");
     assert_usage(PLANE, &["--range", "x=5:2"], "5 is after 2");
     assert_usage(PLANE, &["--range", "x=99:"], "outside its domain");
-    assert_usage(PLANE, &["--range", "x=a"], "no integer");
+    assert_usage(PLANE, &["--range", "x=a"], "not an integer");
     assert_usage(PLANE, &["--subarray", "1"], "1 ranges for 2 dimensions");
     assert_usage(PLANE, &["--at", "soon"], "neither a number of milliseconds nor a date");
     assert_usage(PLANE, &["--order", "zigzag"], "zigzag");
@@ -305,7 +305,7 @@ fn a_file_that_stands_alone_needs_its_kind() {
     let path = scratch.path().join("stray");
     let schema = files(&fixture(PLANE)).into_iter().find(|path| text(path).contains("__schema")).unwrap();
     std::fs::copy(schema, &path).unwrap();
-    // A generic tile is known by its look, but not what is in it.
+    // A generic tile can be recognized by its contents, but not what is in it.
     let outcome = tdb(&["dump", text(&path)]);
     assert!(outcome.code == 0 && !outcome.out.contains("array type"), "{}", outcome.out);
     assert!(tdb(&["dump", text(&path), "--kind", "schema"]).out.contains("array type"));
@@ -331,7 +331,7 @@ fn a_closed_pipe_is_no_error() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // More output than a pipe holds, and nobody who reads it.
+    // More output than a pipe can buffer, and nobody reads it.
     drop(child.stdout.take());
     let mut err = String::new();
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();

@@ -1,4 +1,4 @@
-//! What the command's tests share: fixtures, scratch folders, running the command.
+//! Helpers for the command's tests: fixtures, scratch folders, running the command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) fn json_file(path: &Path) -> Value {
     serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The fixtures' manifest: one entry an array.
+/// The fixtures' manifest: one entry per array.
 pub(crate) fn manifest() -> Vec<Value> {
     let path = fixtures().join("manifest.json");
     if !path.exists() {
@@ -36,7 +36,7 @@ pub(crate) fn manifest() -> Vec<Value> {
     manifest
 }
 
-/// What the fixtures have beside arrays: entries of the manifest whose `object` is this kind.
+/// Fixtures that are not arrays: entries of the manifest whose `object` is this kind.
 pub(crate) fn objects(kind: &str) -> Vec<Value> {
     let path = fixtures().join("manifest.json");
     let mut manifest = if path.exists() { listed(&path) } else { Vec::new() };
@@ -74,7 +74,7 @@ pub(crate) fn has_tag(entry: &Value, tags: &[&str]) -> bool {
     entry["features"].as_array().unwrap().iter().any(|tag| tags.contains(&tag.as_str().unwrap()))
 }
 
-/// A folder of its own for each call, removed when dropped.
+/// A separate folder for each call, removed when dropped.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -86,7 +86,7 @@ impl Scratch {
         Self(path)
     }
 
-    /// A scratch folder that holds a copy of a fixture.
+    /// A scratch folder with a copy of a fixture.
     pub(crate) fn copy_of(id: &str) -> Self {
         let scratch = Self::new();
         copy(&fixture(id), scratch.path());
@@ -152,8 +152,8 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// What `--fields`, `--range` and so on of a damaged array must end in: one line on standard error that holds all of
-/// `parts`, nothing on standard output, exit code 1.
+/// Checks the outcome of a command on a damaged array: one line on standard error that contains all of `parts`, nothing
+/// on standard output, exit code 1.
 pub(crate) fn assert_fails(outcome: &Outcome, parts: &[&str]) {
     assert_eq!(outcome.code, 1, "{}{}", outcome.out, outcome.err);
     assert_eq!(outcome.out, "");
@@ -185,14 +185,14 @@ pub(crate) fn said(args: &[&str]) -> String {
     outcome.out
 }
 
-/// An exit code, nothing on standard output, and an error that holds `part`.
+/// Checks for an exit code, nothing on standard output, and an error that contains `part`.
 pub(crate) fn refused(args: &[&str], code: u8, part: &str) {
     let outcome = tdb(args);
     assert_eq!((outcome.code, outcome.out.as_str()), (code, ""), "{args:?}: {}", outcome.err);
     assert!(outcome.err.starts_with("error: ") && outcome.err.contains(part), "{}", outcome.err);
 }
 
-/// What of `tdb info --json` is the array's, not its schema's.
+/// The output of `tdb info --json` without the parts that describe the array rather than its schema.
 pub(crate) fn schema_json(array: &Path) -> Value {
     let mut info: Value = serde_json::from_str(&said(&["info", text(array), "--json"])).unwrap();
     let of_the_array = [
@@ -210,7 +210,7 @@ pub(crate) fn schema_json(array: &Path) -> Value {
     info
 }
 
-/// Makes an array with the schema that another one shows.
+/// Creates an array with the schema of another one.
 pub(crate) fn created_like(array: &Path, scratch: &Scratch, name: &str) -> (PathBuf, Outcome) {
     let (schema, copy) = (scratch.path().join("schema.json"), scratch.path().join(name));
     fs::write(&schema, said(&["info", text(array), "--json"])).unwrap();
@@ -218,9 +218,9 @@ pub(crate) fn created_like(array: &Path, scratch: &Scratch, name: &str) -> (Path
     (copy, outcome)
 }
 
-/// An array with a cell at NaN, which libtiledb writes and tdb refuses to write.
+/// An array with a cell at NaN, which libtiledb writes but tdb does not.
 pub(crate) const NAN: &str = "2.30.0/nan_coordinates";
-/// An array whose filters fit each other only as libraries before 2.17 understood them.
+/// An array whose filters match each other only as understood by libraries before 2.17.
 pub(crate) const OLD_TYPES: &str = "2.12.3/continued_types";
 
 /// The fixtures that can be opened without a key.

@@ -10,7 +10,7 @@ use serde_json::json;
 use tdb_array::{Array, ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
-/// Fixtures whose filters lose something.
+/// Fixtures with lossy filters.
 const LOSSY: &str = "webp_lossy";
 
 fn csv(array: &Path, more: &[&str]) -> String {
@@ -20,7 +20,7 @@ fn csv(array: &Path, more: &[&str]) -> String {
 #[test]
 fn a_copy_holds_the_cells_the_labels_and_the_metadata() {
     let mut copied = 0;
-    // The oldest and the newest: each write waits for the disk.
+    // The oldest and the newest only: each write waits for the disk.
     let ends = |id: &&String| ["1.", "2.30.0/"].iter().any(|version| id.starts_with(version));
     for id in open_fixtures().iter().filter(ends).filter(|id| !id.contains(LOSSY)) {
         let scratch = Scratch::new();
@@ -32,7 +32,7 @@ fn a_copy_holds_the_cells_the_labels_and_the_metadata() {
             continue;
         }
         assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id}");
-        // What 1.x called __attr has no name since.
+        // The attribute that 1.x called __attr is anonymous in later versions.
         let expected = csv(&array, &[]).replacen("__attr", "\"\"", 1);
         assert!(csv(&copy, &[]) == expected, "{id}");
         assert_eq!(said(&["meta", text(&copy), "--json"]), said(&["meta", text(&array), "--json"]), "{id}");
@@ -73,7 +73,11 @@ fn a_copy_may_be_of_a_time_and_of_a_part_with_other_filters() {
     assert!(csv(&path("part"), &[]).contains("\n1,1,-2147483648\n"));
 
     refused(&["copy", text(&dense), text(&path("part"))], 1, "already");
-    refused(&["copy", text(&dense), text(&path("x")), "--filters", "a=zst"], 2, "\"zst\" is no filter");
+    refused(
+        &["copy", text(&dense), text(&path("x")), "--filters", "a=zst"],
+        2,
+        "\"zst\" is not a valid filter",
+    );
     refused(
         &["copy", text(&dense), text(&path("x")), "--range", "rows=1", "--range", "rows=3"],
         2,
@@ -113,7 +117,7 @@ fn a_copy_of_cells_stored_out_of_order_is_in_order_in_every_version() {
 fn arrays_at_the_limits_of_their_types_are_made_and_copied() {
     let scratch = Scratch::new();
     let path = |name: &str| scratch.path().join(name);
-    // What TileDB-Vector-Search makes.
+    // As made by TileDB-Vector-Search.
     let schema = json!({
         "type": "sparse",
         "dimensions": [{"name": "i", "datatype": "INT32", "domain": [0, i32::MAX], "extent": 4_000_000}],
@@ -199,7 +203,7 @@ fn a_failed_copy_leaves_nothing() {
     refused(
         &["copy", text(&array), text(&copy), "--memory", "100KiB"],
         2,
-        "--memory: 100 KiB is too little for this copy",
+        "--memory: 100 KiB is not enough for this copy",
     );
     assert!(!copy.exists());
     said(&["copy", text(&array), text(&copy)]);
@@ -233,7 +237,7 @@ fn what_libraries_of_the_copy_s_version_do_not_know_is_refused_before_there_is_a
     let metadata = "2.30.0/meta_types";
     to(metadata, "21", "format version 21 cannot hold the datatype GEOM_WKB of key \"k20_geom_wkb\"");
     to(metadata, "10", "cannot hold the datatype BLOB of key");
-    to("2.30.0/base_meta", "3", "arrays of format version 3 have none");
+    to("2.30.0/base_meta", "3", "arrays of format version 3 have no metadata");
     to("2.12.3/filter_xor", "15", "format version 15 cannot hold the filter 'xor' of");
     to("2.30.0/hilbert_int32", "6", "format version 6 cannot hold the order of cells \"hilbert\"");
     said(&["copy", text(&fixture(metadata)), text(&copy), "--version", "22"]);

@@ -51,14 +51,18 @@ fn a_schema_says_little_and_its_mistakes_are_named_with_their_place() {
         tdb(&["create", text(&array), "--schema", text(&file), "--version", "20", "--time", "7"])
     };
     for (pointer, wrong, why) in [
-        ("/type", json!("thick"), "type: \"thick\" is no type"),
+        ("/type", json!("thick"), "type: \"thick\" is not a valid type"),
         ("/type", Value::Null, "\"type\" is missing"),
         ("/dimensions/0/domain/1", json!("soon"), "dimensions[0].domain[1]: \"soon\""),
         ("/dimensions/1/domain", json!([0]), "dimensions[1].domain: two ends"),
         ("/dimensions/1/domain/1", json!(256), "dimensions[1].domain[1]: 256 does not fit"),
         ("/dimensions/0/extent", json!(1.5), "dimensions[0].extent: 1.5"),
         ("/dimensions/0/extent", json!(400), "day"),
-        ("/attributes/0/datatype", json!("FLOAT31"), "attributes[0].datatype: \"FLOAT31\" is no datatype"),
+        (
+            "/attributes/0/datatype",
+            json!("FLOAT31"),
+            "attributes[0].datatype: \"FLOAT31\" is not a valid datatype",
+        ),
         ("/attributes/0/filters/1/level", json!("high"), "attributes[0].filters[1].level"),
         ("/attributes/0/name", json!("i"), "\"i\""),
     ] {
@@ -71,7 +75,7 @@ fn a_schema_says_little_and_its_mistakes_are_named_with_their_place() {
     }
     let mut bad = good.clone();
     bad["attributes"][0]["fil_value"] = json!(3);
-    assert!(create(&bad).err.contains("attributes[0]: \"fil_value\" is not known"));
+    assert!(create(&bad).err.contains("attributes[0]: \"fil_value\" is not a known key"));
     assert_eq!(create(&good).code, 0);
     let made = schema_json(&array);
     assert_eq!((made["version"].as_u64(), made["capacity"].as_u64()), (Some(20), Some(10_000)));

@@ -44,7 +44,7 @@ fn a_delete_that_finds_no_cell_now_takes_those_that_are_written_later_with_an_ea
         assert_eq!(said(&["log", array, "--json"]).matches("\"delete\"").count(), 0);
         let key = said(&["delete", array, "--where", "k = 77", "--time", "20"]);
         assert!(key.starts_with("__commits/__20_20_") && key.ends_with(".del\n"), "{key}");
-        // One that no cell ever satisfies is written, too.
+        // A delete that no cell can ever satisfy is written, too.
         let key = said(&["delete", array, "--where", "k > 5 and k < 5", "--time", "21"]);
         assert!(key.ends_with(".del\n"), "{key}");
         for (time, left) in [(15, 1), (20, 1), (25, 2)] {
@@ -91,6 +91,10 @@ fn a_condition_that_cannot_be_stored_is_refused_at_its_column() {
         1,
         "sparse arrays only",
     );
-    refused(&["delete", text(&fixture("2.2.9/base_sparse")), "--where", "a = 1"], 1, "have no deletes");
+    refused(
+        &["delete", text(&fixture("2.2.9/base_sparse")), "--where", "a = 1"],
+        1,
+        "do not support deletes",
+    );
     assert_eq!(count(array), 10);
 }

@@ -1,4 +1,4 @@
-//! Damaged and missing things: one line that names the file, the offset and the cause, exit code 1, never a panic.
+//! Damaged and missing files: one line with the file, the offset and the cause, exit code 1, never a panic.
 
 use std::fs;
 use std::path::Path;
@@ -144,7 +144,7 @@ fn verify_reports_orphans_as_notes() {
     let outcome = tdb(&["verify", text(scratch.path())]);
     assert_eq!(outcome.code, 0, "{}", outcome.out);
     assert!(
-        outcome.out.starts_with("note: ") && outcome.out.contains("no commit file names"),
+        outcome.out.starts_with("note: ") && outcome.out.contains("no commit file lists"),
         "{}",
         outcome.out
     );

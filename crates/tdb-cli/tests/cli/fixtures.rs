@@ -1,4 +1,4 @@
-//! Every fixture, read as plain buffers and compared with what libtiledb read; and verified.
+//! Reads every fixture as plain buffers, compares it with what libtiledb read, and verifies it.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common::{Scratch, base64, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
 use serde_json::Value;
 
-/// Features that this build refuses by name. Their fixtures must not be readable.
+/// Features that this build does not support, with a specific error. Their fixtures must not be readable.
 const UNSUPPORTED: [&str; 1] = ["commits:upd"];
 
 type Outcome = Result<(), String>;
@@ -111,7 +111,7 @@ fn key_value_objects_are_refused_by_name() {
     }
 }
 
-/// The key file of an encrypted fixture, and the arguments that name it.
+/// The key file of an encrypted fixture, and the arguments for it.
 struct Key(Option<Scratch>);
 
 impl Key {
@@ -221,7 +221,7 @@ fn compare(folder: &Path, dimensions: &[Value], query: &Value) -> Outcome {
             expected.sort();
         }
         "layout" => {
-            // Only runs of equal coordinates may differ in order.
+            // Only the order of cells with equal coordinates may differ.
             for cells in [&mut found, &mut expected] {
                 let run = |a: &Cell, b: &Cell| a[..coordinates] == b[..coordinates];
                 cells.chunk_by_mut(run).for_each(<[Cell]>::sort);

@@ -1,4 +1,4 @@
-//! What lies in the future: not seen unless it is asked for.
+//! Data with a time in the future: not visible unless it is requested.
 
 use serde_json::Value;
 use tdb_array::{ArraySchema, CellValNum, Datatype, SchemaEvolution, WriteColumn, WriteOptions};
@@ -113,13 +113,13 @@ fn changes_are_made_to_the_newest_schema_and_maintenance_loses_nothing_of_either
     let scratch = Scratch::new();
     let array = array(&scratch);
     let array = array.as_str();
-    refused(&["evolve", array, "--drop", "b"], 1, "time to come");
+    refused(&["evolve", array, "--drop", "b"], 1, "time in the future");
     said(&["evolve", array, "--drop", "b", "--add", "c:int32", "--time", "3000-01-02"]);
     let now = said(&["read", array, "--format", "csv"]);
     let then = said(&["read", array, "--format", "csv", "--at", "3000-01-02"]);
     assert!(then.starts_with("x,a,c\n1,7,"), "{then}");
     let plan = said(&["consolidate", array]);
-    assert!(plan.contains("still to come"), "{plan}");
+    assert!(plan.contains("in the future"), "{plan}");
     let log = json(&["log", array, "--json"]);
     let names = log["events"].as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap());
     let names: Vec<&str> = names.filter(|name| name.starts_with("__fragments/")).collect();

@@ -30,7 +30,7 @@ fn put(key: &[u8], datatype: Datatype, data: &[u8]) -> MetadataEntry {
     MetadataEntry { key: key.to_vec(), value: Some(MetadataValue { datatype, data: data.to_vec() }) }
 }
 
-/// A group with an array, a group that holds it, a missing member and one in an object store.
+/// A group with an array, a group that contains it, a missing member and one in an object store.
 fn sample() -> Scratch {
     let scratch = Scratch::new();
     let root = scratch.path();
@@ -84,7 +84,7 @@ metadata key  type   value
 ------------  -----  -------
 \\xffk         INT16  [1, -2]
 ";
-    // Columns are as wide as the folder's name: compare words.
+    // Columns are as wide as the folder's name, so compare words.
     let words = |text: &str| -> Vec<Vec<String>> {
         let text = text.replace(crate::common::text(group.path()), "DIR");
         let lines = text.lines().filter(|line| !line.starts_with('-'));
@@ -139,7 +139,7 @@ fn a_damaged_group_file_is_named_with_its_offset() {
     let bytes = fs::read(&file).unwrap();
     fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
     assert_fails(&tdb(&["group", text(group.path())]), &[text(&file), "offset"]);
-    // What the group's file says of its own length.
+    // The file states a wrong length.
     write(group.path(), &format!("__group/__20_20_{UUID}_2"), &[2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
     assert_fails(&tdb(&["group", text(group.path())]), &[text(&file), "member count at offset 4", "count 9"]);
 }
@@ -189,7 +189,7 @@ fn metadata_of_every_fixture_is_what_libtiledb_reads() {
     assert!(seen > 10, "only {seen} arrays with metadata");
 }
 
-/// Members as libtiledb lists them; it does not say of all whether they are relative.
+/// Compares members with those listed by libtiledb, which does not tell for all whether they are relative.
 fn assert_members(found: &Value, expected: &Value, what: &str) {
     let sorted = |list: &Value, keys: &[&str]| {
         let short = |member: &Value| keys.iter().map(|key| member[*key].clone()).collect::<Value>();
@@ -206,7 +206,7 @@ fn assert_members(found: &Value, expected: &Value, what: &str) {
     }
 }
 
-/// Metadata as libtiledb lists it, to the byte.
+/// Compares metadata with that listed by libtiledb, byte by byte.
 fn assert_metadata(found: &Value, expected: &Value, what: &str) {
     let hex = |text: &str| base64(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let expected: Vec<Value> = expected
@@ -244,7 +244,7 @@ fn group_fixtures_are_read_as_libtiledb_reads_them() {
             assert_metadata(&found["metadata"], &past["metadata"], &format!("{id} between {window}"));
             times += 1;
         }
-        // Every group the recorder entered is entered by a walk, and nothing fails there.
+        // A walk enters every group that the recorder entered, without failures.
         let walk = json(&["group", text(&folder), "--recursive"]);
         let walk = walk["members"].as_array().unwrap();
         assert!(walk.iter().all(|member| member["there"] != "failed"), "{id}: {walk:#?}");

@@ -75,11 +75,11 @@ fn what_a_table_does_not_fit_is_named_with_its_line() {
     for (content, why) in [
         ("station,day,t,rain,note\nA,2020-01-01,much,true,x\n", "line 2, column \"t\": \"much\""),
         ("station,day,t,rain,note\nA,2020-01-01,1,,x\n", "line 2, column \"rain\": is empty"),
-        ("station,day,t,rain,note\nA,2020-01-01,1\n", "line 2: there are 3 cells in 5 columns"),
+        ("station,day,t,rain,note\nA,2020-01-01,1\n", "line 2: there are 3 cells for 5 columns"),
         ("station,day,t,rain,snow\nA,2020-01-01,1,true,x\n", "no field \"snow\""),
         ("station,day,t,rain\nA,2020-01-01,1,true\n", "field \"note\" is missing"),
         ("station,day,t,rain,note\nA,2021-01-01,1,true,x\n", "outside its domain"),
-        ("station,day,t,rain,note\nA,2020-01-01,1,true,\"x\n", "line 2: a quote is not closed"),
+        ("station,day,t,rain,note\nA,2020-01-01,1,true,\"x\n", "line 2: a closing quote is missing"),
         ("", "there is no header"),
     ] {
         let bad = file(&scratch, "bad.csv", content);
@@ -106,7 +106,7 @@ fn a_failed_import_leaves_nothing_and_the_obvious_retry_has_each_cell_once() {
     assert!(!array.exists());
     assert_eq!(said(&[&import[..], &["--allow-duplicates"]].concat()), "3 cells written\n");
     assert_eq!(csv(text(&array)).lines().count(), 4);
-    // A folder that is empty stays, and is as good as none.
+    // An empty folder stays, and is treated like a missing one.
     let empty = scratch.path().join("empty");
     fs::create_dir(&empty).unwrap();
     let import = ["import", text(&empty), text(&twice), "--dims", "x"];
@@ -121,7 +121,7 @@ fn what_a_killed_import_left_is_replaced() {
     let scratch = Scratch::new();
     let (left, table) = (scratch.path().join("left"), file(&scratch, "t.csv", "x,a\n1,2\n3,4\n"));
     said(&["import", text(&left), text(&table), "--dims", "x", "--allow-duplicates"]);
-    // Everything but the end: cells that are committed, a schema that is not there yet.
+    // Everything but the last step: cells are committed, but the schema does not exist yet.
     let schema = fs::read_dir(left.join("__schema")).unwrap().map(|entry| entry.unwrap().path());
     schema.filter(|path| path.is_file()).for_each(|path| fs::remove_file(path).unwrap());
     refused(&["read", text(&left)], 1, "no schema");
@@ -151,7 +151,7 @@ fn an_import_that_is_killed_can_be_made_again_and_has_each_cell_once() {
         sleep(whole * step / 9);
         child.kill().unwrap();
         child.wait().unwrap();
-        // An import that was done is not made a second time.
+        // An import that was finished is not repeated.
         let done = Array::open(&array).is_ok();
         let again = tdb(&["import", text(&array), text(&table), "--dims", "x", "--allow-duplicates"]);
         assert_eq!(again.code, if done { 2 } else { 0 }, "step {step}: {}", again.err);
@@ -168,7 +168,7 @@ fn options_about_a_new_array_are_refused_where_there_is_one() {
     refused(
         &[&import[..], &["--dims", "x"]].concat(),
         2,
-        "--dims is for a new array, and this one has the dimensions x, y",
+        "--dims is only for a new array, and this one has the dimensions x, y",
     );
     refused(&[&import[..], &["--allow-duplicates"]].concat(), 2, "--allow-duplicates");
     said(&[&import[..], &["--dims", "x,y"]].concat());
@@ -197,5 +197,5 @@ fn an_array_of_numpy_becomes_a_dense_array_in_its_order() {
     }
     let array = fixture("2.30.0/quickstart");
     let file = file(&scratch, "a.npy", npy("False", &[0; 6]));
-    refused(&["import", text(&array), text(&file)], 1, "the file holds INT16, the array INT32");
+    refused(&["import", text(&array), text(&file)], 1, "the file contains INT16, but the array INT32");
 }

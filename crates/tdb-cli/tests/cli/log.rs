@@ -1,4 +1,4 @@
-//! `tdb log`, and the files that it and others skip.
+//! `tdb log`, and the files that it and other commands skip.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn events(array: &Path) -> Vec<Value> {
     log["events"].as_array().unwrap().clone()
 }
 
-/// What happened when, and whether it counts.
+/// What happened when, and its state.
 fn short(events: &[Value]) -> Vec<Value> {
     events.iter().map(|e| json!([e["timestamps"], e["what"], e["state"]])).collect()
 }
@@ -122,7 +122,7 @@ fn every_fixture_has_a_log_whose_live_cells_are_those_info_counts() {
             assert_eq!(outcome.code, 0, "{id}: {}", outcome.err);
             serde_json::from_str(&outcome.out).unwrap()
         };
-        // A log tells of the future, too.
+        // The log also contains the future.
         let (log, info) = (run(&["log"]), run(&["info", "--at", "18446744073709551615"]));
         let sum = |list: &Value, counts: &dyn Fn(&Value) -> bool| -> u64 {
             let cells = list

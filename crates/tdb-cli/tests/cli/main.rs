@@ -1,4 +1,4 @@
-//! What `tdb` does, run as its users do.
+//! What `tdb` does, run as users run it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

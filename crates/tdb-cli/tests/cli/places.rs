@@ -1,4 +1,4 @@
-//! Places that are no paths: URLs of files and of stores. Servers are for `cargo xtask conform stores`.
+//! Places that are not paths: URLs of files and of stores. Tests with servers are in `cargo xtask conform stores`.
 
 use crate::common::{fixture, tdb};
 

@@ -20,7 +20,7 @@ fn a_condition_leaves_the_cells_that_satisfy_it() {
     let all = read(array, &["--format", "csv"]);
     assert_eq!(all.lines().count(), 17);
     let some = read(array, &["--format", "csv", "--where", "a > 14 or a in (1, 2) or rows = 2 and a < 6"]);
-    // A dense array shows the others as fill values.
+    // A dense array shows other cells as fill values.
     let shown = some.lines().skip(1).filter(|line| !line.ends_with("-2147483648")).count();
     assert_eq!(shown, 5, "{some}");
     let dates = read("2.30.0/sparse_dim_datetime_day", &["--format", "csv", "--where", "x < '1970-01-01'"]);

@@ -7,10 +7,10 @@ use crate::common::{NAN, Scratch, created_like, fixture, open_fixtures, refused,
 use serde_json::{Value, json};
 use tdb_array::ArrayType;
 
-/// Fixtures whose filters lose something.
+/// Fixtures with lossy filters.
 const LOSSY: &str = "webp_lossy";
 
-/// What `tdb read --format raw` writes, by file; of the manifest, what is of the cells.
+/// The files written by `tdb read --format raw`; of the manifest, only what describes the cells.
 fn raw(array: &Path, folder: &Path, order: &str) -> Vec<(String, Vec<u8>)> {
     said(&["read", text(array), "--format", "raw", "--out", text(folder), "--order", order]);
     let mut files: Vec<_> = crate::common::files(folder)
@@ -84,12 +84,12 @@ fn buffers_that_do_not_fit_the_array_are_refused_with_their_place() {
         good["fields"].as_array().unwrap().iter().position(|field| !field["offsets"].is_null()).unwrap();
     let field = |key: &str| format!("/fields/{place}/{key}");
     for (pointer, wrong, why) in [
-        ("/order".to_owned(), json!("any"), "order: \"any\" is no order"),
+        ("/order".to_owned(), json!("any"), "order: \"any\" is not a valid order"),
         ("/cells".to_owned(), json!(-1), "cells: -1"),
-        ("/cells".to_owned(), json!(3), "the offsets are"),
+        ("/cells".to_owned(), json!(3), "the offsets have"),
         (field("name"), json!("nobody"), "the array has no field \"nobody\""),
-        (field("datatype"), json!("FLOAT64"), "the buffers hold FLOAT64"),
-        (field("data"), json!("../manifest.json"), "is no name of a file in the folder"),
+        (field("datatype"), json!("FLOAT64"), "the buffers contain FLOAT64"),
+        (field("data"), json!("../manifest.json"), "is not a valid name of a file in the folder"),
         (field("data"), json!("missing"), "missing: No such file"),
     ] {
         let mut bad = good.clone();
@@ -113,5 +113,5 @@ fn buffers_that_do_not_fit_the_array_are_refused_with_their_place() {
         text(&dense),
     ]);
     let (copy, _) = created_like(&fixture("2.30.0/quickstart"), &scratch, "other");
-    refused(&["write", text(&copy), text(&dense)], 1, "not all of a box");
+    refused(&["write", text(&copy), text(&dense)], 1, "do not form a whole box");
 }

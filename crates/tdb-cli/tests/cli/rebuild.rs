@@ -1,4 +1,4 @@
-//! `tdb dump --json` leaves nothing out: from its text alone every file of every fixture can be built again.
+//! `tdb dump --json` omits nothing: every file of every fixture can be rebuilt from its output alone.
 #![allow(clippy::cast_possible_truncation, reason = "sizes of files of tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use tdb_array::Key;
 use tdb_codec::{Budget, Limits};
 use tdb_tile::GenericTile;
 
-/// The bytes a field's JSON holds.
+/// The bytes in a field's JSON.
 fn hex(field: &Value) -> Vec<u8> {
     let digits = field["hex"].as_str().unwrap().as_bytes();
     let nibble = |digit: u8| char::from(digit).to_digit(16).unwrap() as u8;
@@ -22,7 +22,7 @@ fn hex(field: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Bytes put together from fields; panics where two disagree or a byte is missing.
+/// Bytes assembled from fields; panics if two disagree or a byte is missing.
 struct Pieces(Vec<Option<u8>>);
 
 impl Pieces {
@@ -47,7 +47,7 @@ impl Pieces {
     }
 }
 
-/// The value in words says the same number as the bytes.
+/// Checks that the value as text is the same number as the bytes.
 fn assert_exact(field: &Value) {
     let Some(value) = field["value"].as_str() else { return };
     assert!(!value.contains('…'), "{field} is cut");
@@ -76,7 +76,7 @@ fn rebuild(dump: &str) -> (Vec<u8>, BTreeMap<u64, Vec<u8>>) {
     (file.whole(), payloads.into_iter().map(|(tile, pieces)| (tile, pieces.whole())).collect())
 }
 
-/// Dumps a file and compares what its JSON holds with it. Returns the kind.
+/// Dumps a file and compares the output with the file. Returns the kind.
 fn check(path: &Path, key: Option<&(PathBuf, Key)>) -> String {
     let mut args = vec!["dump", text(path), "--json"];
     if let Some((file, _)) = key {
@@ -153,7 +153,7 @@ fn damaged_and_unknown_files_are_rebuilt_too() {
     fs::write(&path, "a file that no format knows, longer than one line of a dump").unwrap();
     assert_eq!(check(&path, None), "empty");
     let shown = tdb(&["dump", text(&path)]).out;
-    assert!(shown.contains("--kind does") && shown.contains("  a file that no f\n"), "{shown}");
+    assert!(shown.contains("give --kind") && shown.contains("  a file that no f\n"), "{shown}");
 
     let schema =
         files(&fixture("2.30.0/single_dense")).into_iter().find(|path| text(path).contains("__schema"));

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers for several tests.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ use tdb_array::{
 };
 use tdb_arrow::{Mapping, Options};
 
-/// Numbers that look random, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// The folder of an array of the newest release.
+/// The folder of a fixture of the newest release.
 pub(crate) fn fixture(name: &str) -> String {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays/2.30.0");
     root.join(name).to_str().unwrap().to_owned()
@@ -70,7 +70,7 @@ pub(crate) async fn ask(session: &SessionContext, sql: &str) -> Vec<String> {
     rows(&frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}")))
 }
 
-/// All cells of an array, as its table has them.
+/// All cells of an array, as in its table.
 pub(crate) fn cells(array: &Array) -> RecordBatch {
     let names: Vec<_> = array.schema().fields().map(|field| field.name.to_owned()).collect();
     let mut read = array.read().fields(names).order(Layout::RowMajor);
@@ -83,7 +83,7 @@ pub(crate) fn cells(array: &Array) -> RecordBatch {
     Mapping::of(array, Options::new()).unwrap().record_batch(read.collect().unwrap()).unwrap()
 }
 
-/// Attributes of all kinds that filters look at.
+/// Attributes of all kinds that filters use.
 fn attributes() -> Vec<Attribute> {
     let attribute = |name: &str, datatype| Attribute::new(name, datatype, CellValNum::ONE);
     vec![
@@ -103,7 +103,7 @@ pub(crate) fn colours() -> Enumeration {
     Enumeration::new("colours", "__colours_0", Datatype::StringUtf8, CellValNum::Var, values).unwrap()
 }
 
-/// Values of these attributes for so many cells, extremes included.
+/// Values of these attributes for `count` cells, including extreme values.
 fn values(random: &mut Random, count: usize) -> Vec<(&'static str, ArrayRef)> {
     const REALS: [f64; 12] =
         [f64::NAN, -f64::NAN, 0.0, -0.0, 1.5, -1.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, 3.0, 7.25, -8.0];
@@ -119,7 +119,7 @@ fn values(random: &mut Random, count: usize) -> Vec<(&'static str, ArrayRef)> {
     let flags: BooleanArray = some(30).into_iter().map(|v| [Some(true), Some(false), None][v % 3]).collect();
     let times: TimestampMillisecondArray =
         some(20).into_iter().map(|v| Some(1_700_000_000_000 + v as i64 * 86_400_000)).collect();
-    // The numbers of colours, of which the enumeration does not have all.
+    // The numbers of colours, not all of which are in the enumeration.
     let numbers = [Some(0), Some(1), Some(2), Some(3), Some(77), None];
     let colours: Int8Array = some(30).into_iter().map(|v| numbers[v % 6]).collect();
     vec![
@@ -145,7 +145,7 @@ fn batch(columns: Vec<(&'static str, ArrayRef)>) -> RecordBatch {
         .unwrap()
 }
 
-/// Writes a batch, at a time, to a box of a dense array if one is given.
+/// Writes a batch at a time, to a box of a dense array if one is given.
 fn write(
     storage: &MemoryStorage,
     schema: &ArraySchema,
@@ -191,7 +191,7 @@ pub(crate) fn sparse() -> MemoryStorage {
     storage
 }
 
-/// A sparse array of strings and numbers that may have several cells at the same coordinates.
+/// A sparse array of strings and numbers that allows several cells at the same coordinates.
 pub(crate) fn duplicates() -> MemoryStorage {
     let builder = ArraySchema::sparse()
         .dimension(Dimension::string("key"))
@@ -215,7 +215,7 @@ pub(crate) fn duplicates() -> MemoryStorage {
     storage
 }
 
-/// A dense array of which two boxes that overlap are written.
+/// A dense array with two overlapping boxes of cells.
 pub(crate) fn dense() -> MemoryStorage {
     let builder = ArraySchema::dense()
         .dimension(Dimension::new("row", 1i32..=40).with_tile(4i32))

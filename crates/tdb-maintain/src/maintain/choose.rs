@@ -1,4 +1,4 @@
-//! Which fragments may become one, so that every read at every time stays the same.
+//! Which fragments can be consolidated, so that every read at every time returns the same cells as before.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::{Result, Snapshot};
 /// The schemas of an array, oldest first, with their keys.
 pub(super) type AllSchemas = Vec<(String, Arc<ArraySchema>)>;
 
-/// The schema that consolidated fragments are written with: the newest one that loses nothing, or why none does.
+/// The schema of consolidated fragments: the newest one that loses nothing, or the reason why there is none.
 pub(super) fn target(
     array: &Snapshot,
     schemas: &AllSchemas,
     inputs: &[&Fragment],
     purge: bool,
 ) -> Result<(String, Arc<ArraySchema>), String> {
-    // What the newest lacks is what people ask for.
+    // The reason for the newest schema is the one that users need.
     let mut why = None;
     for (key, candidate) in schemas.iter().rev() {
-        // One that neither is in force nor was an input's has nothing to say here.
+        // Schemas that are neither current nor used by an input are not considered.
         let used = inputs.iter().any(|fragment| fragment.schema() == &**candidate);
         if candidate.as_ref() != array.schema() && !used {
             continue;
@@ -39,17 +39,17 @@ fn fits(schemas: &AllSchemas, inputs: &[&Fragment], target: &ArraySchema, purge:
     let version = target.version;
     if !version.has(Gate::CommitFiles) {
         return Err(format!(
-            "fragments of version {version} are not written; an upgraded array can be consolidated"
+            "fragments of version {version} cannot be written; upgrade the array to consolidate it"
         ));
     }
     if target.array_type == ArrayType::Sparse && !version.has(Gate::OverlappingTimeWindows) {
         return Err(format!(
-            "fragments of version {version} do not say when their cells were written, so earlier times would be lost; an \
-             upgraded array can be consolidated"
+            "fragments of version {version} do not record when their cells were written, so earlier times would be lost; \
+             upgrade the array to consolidate it"
         ));
     }
     if purge && !version.has(Gate::DeleteFiles) {
-        return Err(format!("fragments of version {version} know no deletes"));
+        return Err(format!("fragments of version {version} do not support deletes"));
     }
     for fragment in inputs {
         let own = fragment.schema();
@@ -74,12 +74,12 @@ fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema) -> Resu
     };
     let name = &attribute.name;
     match (find(own), find(target)) {
-        (Some(_), None) => {
-            Err(format!("cells of attribute \"{name}\" would be lost, which earlier times still see"))
-        }
-        (Some(before), Some(after)) if before.nullable && !after.nullable => {
-            Err(format!("nulls of attribute \"{name}\" would be lost, which earlier times still see"))
-        }
+        (Some(_), None) => Err(format!(
+            "cells of attribute \"{name}\" would be lost, which reads at earlier times still see"
+        )),
+        (Some(before), Some(after)) if before.nullable && !after.nullable => Err(format!(
+            "nulls of attribute \"{name}\" would be lost, which reads at earlier times still see"
+        )),
         (None, Some(after))
             if (after.fill_value != attribute.fill_value)
                 || after.nullable != attribute.nullable
@@ -91,7 +91,7 @@ fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema) -> Resu
     }
 }
 
-/// Why a fragment cannot be consolidated at all, if so.
+/// The reason why a fragment cannot be consolidated at all; `None` if it can.
 pub(super) fn ineligible(fragment: &Fragment, sparse: bool) -> Option<String> {
     let (first, last) = fragment.timestamps();
     if fragment.non_empty_domain().is_none() {
@@ -101,7 +101,7 @@ pub(super) fn ineligible(fragment: &Fragment, sparse: bool) -> Option<String> {
         return None;
     }
     if fragment.is_dense() {
-        return Some("it is dense in a sparse array".to_owned());
+        return Some("it is a dense fragment of a sparse array".to_owned());
     }
     let by_cell = fragment.footer().has_timestamps && fragment.version().has(Gate::OverlappingTimeWindows);
     (first != last && !by_cell).then(|| {
@@ -112,7 +112,8 @@ pub(super) fn ineligible(fragment: &Fragment, sparse: bool) -> Option<String> {
     })
 }
 
-/// Why fragments `first..=last` of those visible cannot become one, if so; `chosen` says which of them are meant.
+/// The reason why those visible fragments of `first..=last` for which `chosen` is true cannot be consolidated; `None`
+/// if they can.
 pub(super) fn blocked(
     array: &Snapshot,
     (first, last): (usize, usize),
@@ -150,7 +151,7 @@ pub(super) fn blocked(
         let below = dense && index < first;
         if (between || below) && overlaps(fragment) {
             let name = fragment.name();
-            return Some(format!("fragment {name}, which is not among them, has cells in the same place"));
+            return Some(format!("fragment {name}, which is not among them, has cells in the same area"));
         }
     }
     if dense {
@@ -159,7 +160,7 @@ pub(super) fn blocked(
             u128::from(ordinal(&range.high).saturating_sub(ordinal(&range.low)).saturating_add(1))
         });
         let all = sides.fold(1u128, u128::saturating_mul);
-        #[expect(clippy::cast_precision_loss, reason = "a ratio that people choose is no exact number")]
+        #[expect(clippy::cast_precision_loss, reason = "a ratio chosen by users need not be exact")]
         let too_many = all as f64 > amplification * cells as f64;
         if too_many {
             return Some(format!("their common box has {all} cells, but they only have {cells}"));
@@ -168,8 +169,8 @@ pub(super) fn blocked(
     None
 }
 
-/// A name for what replaces the inputs that takes their place among fragments of equal time: those count in the order of
-/// their paths.
+/// A name for the new fragment with which it takes the place of the inputs among fragments of the same time: those are
+/// ordered by their paths.
 pub(super) fn name(
     array: &Snapshot,
     inputs: &[&Fragment],
@@ -199,7 +200,7 @@ pub(super) fn name(
     Ok(beside.filter(tied))
 }
 
-/// Where a fragment of this name and schema is stored.
+/// The folder of a fragment with this name and schema.
 pub(super) fn folder_of(name: &TimestampedName, schema: &ArraySchema) -> String {
     let parent = if schema.version.has(Gate::FragmentFolders) { crate::paths::FRAGMENTS } else { "" };
     crate::storage::join(parent, &name.to_string())

@@ -1,15 +1,16 @@
-//! Fragments that cease to count at one moment, the same at which others may come to.
+//! Removing the commits of some fragments in a single step, which can commit others at the same moment.
 //!
-//! The format has no such step: a fragment counts because of a file of its own or of a line in a list of commits, and each
-//! file comes and goes alone. But one list can be replaced by another in one step. So one list is first made the only thing
-//! that makes the fragments count, which no reader notices, since what is in several places counts once:
+//! The format has no such step: a fragment is committed by its own file or by a line in a list of commits, and each
+//! file is created or removed separately. But one list can be replaced by another in one step. So first one list is
+//! made the only file that commits the fragments. No reader notices this, because a fragment that is committed in
+//! several places exists only once:
 //!
 //! ```text
 //! __commits/<list>.con        holds all of them (an older list may do that already)
-//! __commits/<other>.con       put again under another name without them, then removed
+//! __commits/<list>.con        contains all of them (an older list may do so already)
+//! __commits/<other>.con       written again under another name without them, then removed
 //! __commits/<fragment>.wrt    removed
-//! __commits/<list>.con        replaced by one without them, with what is to count now: this is the moment
-//! ```
+//! __commits/<list>.con        replaced by a list without them, but with what is committed now: this is the moment
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,21 +25,21 @@ use crate::{ArrayWriter, Error, Result};
 
 const WHAT: &str = "replacing commits";
 
-/// A list of commits that alone makes some fragments count, in the transaction that replaces it.
+/// A list that alone commits some fragments. The array must be locked until the list is replaced.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     writer: &'a ArrayWriter,
     transaction: &'a Transaction<'a>,
     /// Key of the list.
     list: String,
-    /// Its version, where the storage has versions: nobody else may replace it, whatever became of the lock.
+    /// Its version, if the storage has versions: nobody else may replace it, whatever happened to the lock.
     version: Option<FileVersion>,
-    /// What else it holds.
+    /// The other records in it.
     rest: Vec<Record>,
 }
 
 impl<'a> Claim<'a> {
-    /// Makes one list the only thing that makes `markers` (paths of commit files) count.
+    /// Makes one list the only file that commits `markers` (paths of commit files).
     pub(super) fn new(
         writer: &'a ArrayWriter,
         transaction: &'a Transaction<'a>,
@@ -47,7 +48,7 @@ impl<'a> Claim<'a> {
         let storage = &**writer.storage();
         let files = CommitFiles::load(writer.context())?;
         if let Some(ignored) = markers.iter().find(|marker| files.is_ignored(marker)) {
-            let why = format!("an ignore file names {ignored}, which counts by a file of its own");
+            let why = format!("an ignore file lists {ignored}, which also has its own commit file");
             return Err(Error::refused(WHAT, why));
         }
         let claimed = |path: &str| markers.iter().any(|marker| marker == path);
@@ -65,7 +66,7 @@ impl<'a> Claim<'a> {
             if *key == list || !records.iter().any(|(path, _)| claimed(path)) {
                 continue;
             }
-            // Only one list is ever replaced: a reader that has read one of two may read the other later.
+            // Only one list is ever replaced: a reader that has read one of two lists may read the other one later.
             let rest: Vec<Record> = records.iter().filter(|(path, _)| !claimed(path)).cloned().collect();
             if !rest.is_empty() {
                 add(writer, transaction, &rest)?;
@@ -85,14 +86,14 @@ impl<'a> Claim<'a> {
         Ok(Self { writer, transaction, list, version, rest })
     }
 
-    /// Has `markers` count from now on, and the claimed ones no more.
+    /// Commits `markers` from now on, and no longer the claimed ones.
     pub(super) fn swap(mut self, markers: Vec<String>) -> Result<()> {
         self.rest.extend(markers.into_iter().map(|marker| (marker, None)));
         replace(self.writer, self.transaction, &self.list, self.version.as_ref(), &self.rest)
     }
 }
 
-/// Puts a list beside those that are there.
+/// Adds a list.
 fn add(writer: &ArrayWriter, transaction: &Transaction<'_>, records: &[Record]) -> Result<String> {
     let times = records.iter().filter_map(|(path, _)| times_of(path));
     let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
@@ -102,7 +103,7 @@ fn add(writer: &ArrayWriter, transaction: &Transaction<'_>, records: &[Record]) 
     Ok(key)
 }
 
-/// The version of a list that holds these records; `None` where the storage has no versions.
+/// The version of a list that contains these records; `None` if the storage has no versions.
 fn version_of(writer: &ArrayWriter, key: &str, records: &[Record]) -> Result<Option<FileVersion>> {
     let storage = &**writer.storage();
     match storage.read_versioned(key) {
@@ -116,10 +117,10 @@ fn version_of(writer: &ArrayWriter, key: &str, records: &[Record]) -> Result<Opt
 }
 
 fn changed(key: &str) -> Error {
-    Error::refused(WHAT, format!("{key} was changed by somebody else meanwhile"))
+    Error::refused(WHAT, format!("{key} was changed by another program in the meantime"))
 }
 
-/// Replaces a list, of which the version may be known, or removes it where nothing is left of it.
+/// Replaces a list, whose version may be known, or removes it if it has become empty.
 fn replace(
     writer: &ArrayWriter,
     transaction: &Transaction<'_>,
@@ -137,7 +138,7 @@ fn replace(
             Some(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => return Err(changed(key)),
             Some(Err(error)) if error.kind() != io::ErrorKind::Unsupported => Err(error),
             Some(Ok(_)) => Ok(()),
-            // The lock alone keeps others away.
+            // Only the lock excludes others.
             _ => storage.replace_file(key, &bytes, durability),
         }
     };

@@ -18,7 +18,7 @@ use crate::{ArrayWriter, Error, Result};
 
 const WHAT: &str = "consolidation of commits";
 
-/// A path and, of a delete, the file it stands for.
+/// A path and, for a delete, the file that it replaces.
 pub(super) type Record = (String, Option<Bytes>);
 
 /// The records of a list.
@@ -27,12 +27,12 @@ pub(super) fn parse_records(bytes: &Bytes) -> core::result::Result<Vec<Record>, 
     Ok(parse_consolidated_commits(bytes)?.into_iter().map(own).collect())
 }
 
-/// The commit files of an array, as they stand.
+/// The current commit files of an array.
 #[derive(Debug, Default)]
 pub(super) struct CommitFiles {
     /// `.ok`, `.wrt` and `.del` files by path, with their sizes.
     pub(super) single: BTreeMap<String, u64>,
-    /// `.con` files by key: sizes, and records with the deletes they hold.
+    /// `.con` files by key: sizes, and records with the deletes in them.
     pub(super) consolidated: BTreeMap<String, (u64, Vec<Record>)>,
     /// `.ign` files by key, with their sizes and paths.
     pub(super) ignored: BTreeMap<String, (u64, Vec<String>)>,
@@ -62,7 +62,7 @@ impl CommitFiles {
             let size =
                 || context.storage.size(&key).map_err(|error| Error::io(context.describe(&key), error));
             match CommitKind::of(name) {
-                // An `.ok` without its folder commits nothing.
+                // An `.ok` file without its folder commits nothing.
                 Some((CommitKind::Ok, stem)) if !folders.contains(stem) => {}
                 Some((CommitKind::Ok | CommitKind::Write | CommitKind::Delete, _)) => {
                     let size = size()?;
@@ -88,12 +88,12 @@ impl CommitFiles {
         self.ignored.values().any(|(_, paths)| paths.iter().any(|ignored| ignored == path))
     }
 
-    /// What counts of a consolidated file: deletes always, others unless they are ignored.
+    /// The effective records of a consolidated file: deletes always, others unless they are ignored.
     pub(super) fn effective<'f>(&'f self, records: &'f [Record]) -> impl Iterator<Item = &'f Record> {
         records.iter().filter(|(path, delete)| delete.is_some() || !self.is_ignored(path))
     }
 
-    /// All paths that count, with the deletes that only consolidated files hold.
+    /// All committed paths, with the deletes that only exist in consolidated files.
     fn all(&self) -> BTreeMap<String, Option<Bytes>> {
         let records = self.consolidated.values().flat_map(|(_, records)| self.effective(records));
         let mut all: BTreeMap<String, Option<Bytes>> = records.cloned().collect();
@@ -107,7 +107,9 @@ impl CommitFiles {
 pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let version = writer.schema().version;
     if !version.has(Gate::FragmentFolders) {
-        let why = format!("arrays of version {version} have no consolidated commits; an upgraded one has");
+        let why = format!(
+            "arrays of version {version} do not support consolidated commits; upgrade the array first"
+        );
         return Ok(MaintenancePlan::new(Vec::new(), vec![why]));
     }
     let files = CommitFiles::load(writer.context())?;
@@ -115,10 +117,10 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let held =
         |records: &[Record]| all.keys().all(|path| files.effective(records).any(|(held, _)| held == path));
     if let Some((key, _)) = files.consolidated.iter().find(|(_, (_, records))| held(records)) {
-        return Ok(MaintenancePlan::new(Vec::new(), vec![format!("{key} holds all commits already")]));
+        return Ok(MaintenancePlan::new(Vec::new(), vec![format!("{key} already contains all commits")]));
     }
     if all.len() < 2 {
-        return Ok(MaintenancePlan::new(Vec::new(), vec!["there are not two commits".to_owned()]));
+        return Ok(MaintenancePlan::new(Vec::new(), vec!["there are fewer than two commits".to_owned()]));
     }
     let single = files.single.iter().map(|(key, bytes)| PlannedFile { key: key.clone(), bytes: *bytes });
     let old =
@@ -131,10 +133,10 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
 }
 
-/// Writes one file of everything that counts now. The others stay: what is in several places counts once.
+/// Writes one file with everything that is committed now. The other files stay: what is in several places counts once.
 pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     let context = writer.context();
-    // What a vacuum takes away meanwhile would count again.
+    // If a vacuum removed something in the meantime, it would be committed again.
     let transaction = Transaction::begin(&**writer.storage(), writer.options())?;
     let files = CommitFiles::load(context)?;
     let mut all = files.all();
@@ -160,7 +162,7 @@ pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     transaction.put(&key, &bytes)
 }
 
-/// The times that the name at the end of a path tells.
+/// The time range in the name at the end of a path.
 pub(super) fn times_of(path: &str) -> Option<(u64, u64)> {
     let name = path.rsplit('/').next().unwrap_or_default();
     TimestampedName::parse(name).ok().map(|name| name.timestamps)

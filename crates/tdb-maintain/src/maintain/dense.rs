@@ -20,7 +20,7 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
     let key = job.array.schema_key().to_owned();
     let source = open(job.writer)?.restricted(&inputs, Arc::new(schema.clone()), key);
     let sides = source.non_empty_domain().and_then(|union| ordinals(schema, &union)).ok_or_else(|| {
-        Error::refused("consolidation", "the fragments' domains are not of the array's dimensions")
+        Error::refused("consolidation", "the fragments' domains do not match the array's dimensions")
     })?;
     let extents: Vec<u64> = (0..sides.len()).map(|index| extent(schema, index)).collect();
     let mut order: Vec<usize> = (0..sides.len()).collect();
@@ -73,14 +73,15 @@ fn tiles((low, high): Side, extent: u64) -> (u64, u64) {
     (low.checked_div(extent).unwrap_or(0), high.checked_div(extent).unwrap_or(0))
 }
 
-/// What of a side lies in some of its tiles.
+/// The part of a side that is in some of its tiles.
 fn cut((low, high): Side, extent: u64, first: u64, last: u64) -> Side {
     let start = first.saturating_mul(extent);
     let end = last.saturating_add(1).saturating_mul(extent).saturating_sub(1);
     (low.max(start), high.min(end))
 }
 
-/// The boxes of the new fragments: whole rows of tiles of the slowest dimension, as many as the limit lets one have.
+/// The boxes of the new fragments: whole rows of tiles of the slowest dimension, as many for each as the size limit
+/// allows.
 fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Vec<Vec<Side>> {
     let limit = job.settings.fragment_bytes;
     let Some((index, side, extent)) = order
@@ -98,7 +99,7 @@ fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Vec
     split(sides, index, side, extent, step)
 }
 
-/// A box cut along one side, every so many tiles.
+/// A box cut along one side, after every `step` tiles.
 fn split(sides: &[Side], index: usize, side: Side, extent: u64, step: u64) -> Vec<Vec<Side>> {
     let (mut tile, last) = tiles(side, extent);
     let mut boxes = Vec::new();
@@ -114,7 +115,7 @@ fn split(sides: &[Side], index: usize, side: Side, extent: u64, step: u64) -> Ve
     boxes
 }
 
-/// A box cut into runs of tiles that follow each other and fit the memory.
+/// A box cut into runs of consecutive tiles that fit the memory.
 fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_cells: u64) -> Vec<Vec<Side>> {
     let cell = job.writer.schema().attributes.iter().fold(0u64, |sum, attribute| {
         let field = job.writer.schema().field(&attribute.name).and_then(|field| field.cell_size());
@@ -123,7 +124,7 @@ fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_ce
     let room = job.settings.memory.checked_div(tile_cells.saturating_mul(cell).saturating_mul(2).max(1));
     let most = room.unwrap_or(1).max(1);
     let mut boxes = vec![part.to_vec()];
-    // From the slowest dimension on, until what is left of each box is few enough tiles.
+    // From the slowest dimension on, until each box has few enough tiles.
     for (at, index) in order.iter().enumerate() {
         let inner = order.iter().skip(at.saturating_add(1));
         let count = |index: &usize| {
@@ -142,7 +143,7 @@ fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_ce
     boxes
 }
 
-/// What a cell of variable length is thought to take.
+/// The assumed number of bytes of a cell of variable length.
 const VAR_CELL: usize = 64;
 
 fn append(

@@ -1,4 +1,4 @@
-//! The cells of a batch in one field, collected from the tiles they come from.
+//! The cells of a batch in one field, collected from their tiles.
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Field};
@@ -12,7 +12,7 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Column, Result, parallel};
 
-/// A field of the new fragment, and where each input has it.
+/// A field of the new fragment, and its tiles in each input.
 #[derive(Debug)]
 pub(super) struct MergedField {
     spec: ColumnSpec,
@@ -35,7 +35,7 @@ impl Decoded {
     }
 }
 
-/// Cells that a parallel job copies.
+/// The number of cells that one parallel job copies.
 const BAND: usize = 1 << 16;
 
 impl MergedField {

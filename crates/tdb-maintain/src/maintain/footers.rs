@@ -15,12 +15,12 @@ use crate::{ArrayWriter, Error, Result, Snapshot};
 
 const WHAT: &str = "consolidation of fragment metadata";
 
-/// The folder of these files in an array of the writer's version.
+/// The folder of these files in an array of this version.
 pub(super) fn folder(writer: &ArrayWriter) -> &'static str {
     if writer.schema().version.has(Gate::FragmentFolders) { FRAGMENT_META } else { "" }
 }
 
-/// Keys of the files there are.
+/// Keys of the existing files.
 pub(super) fn existing(writer: &ArrayWriter) -> Result<Vec<String>> {
     let context = writer.context();
     let mut keys = Vec::new();
@@ -50,13 +50,13 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let nothing = |why: &str| Ok(MaintenancePlan::new(Vec::new(), vec![why.to_owned()]));
     if !writer.schema().version.has(Gate::RelativeConsolidatedNames) {
         return nothing(
-            "arrays of this version name fragments by whole URIs there, which breaks when they move",
+            "arrays of this version list fragments by absolute URIs there, which become invalid when the array is moved",
         );
     }
     let array = open(writer)?;
     let fragments = with_footers(&array);
     if fragments.len() < 2 {
-        return nothing("there are not two fragments with footers");
+        return nothing("there are fewer than two fragments with footers");
     }
     for key in existing(writer)? {
         let payload = writer.context().generic_file(&key)?;
@@ -64,7 +64,7 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
             .map_err(|error| Error::corrupt(writer.context().describe(&key), error))?;
         let held = |fragment: &&Fragment| footers.iter().any(|footer| footer.name == fragment.name());
         if fragments.iter().all(held) {
-            return nothing(&format!("{key} holds all footers already"));
+            return nothing(&format!("{key} already contains all footers"));
         }
     }
     let file = |fragment: &&Fragment| PlannedFile {

@@ -1,4 +1,4 @@
-//! Consolidation of fragments: the choice, and what is common to dense and sparse ones.
+//! Consolidation of fragments: the choice, and the parts common to dense and sparse ones.
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::{ArrayWriter, Error, Result, Snapshot, SnapshotOptions, TimeWindow, c
 
 const WHAT: &str = "consolidation";
 
-/// What one step makes of which fragments.
+/// The inputs and settings of one step.
 #[derive(Clone, Debug)]
 pub(super) struct FragmentWork {
     /// Folders, oldest first.
     pub(super) inputs: Vec<String>,
-    /// Key of the schema that is written.
+    /// Key of the new fragments' schema.
     pub(super) schema_key: String,
     pub(super) settings: Settings,
 }
 
-/// The array with all that was ever written to it, for reading what is consolidated.
+/// The array with everything that was ever written to it, for reading the inputs.
 pub(super) fn open(writer: &ArrayWriter) -> Result<Snapshot> {
     let context = writer.context();
     let mut options =
@@ -66,13 +66,13 @@ pub(super) fn plan(writer: &ArrayWriter, options: &Consolidation) -> Result<Main
             .map(|fragment| PlannedFile { key: fragment.folder().to_owned(), bytes: fragment.size() })
             .collect();
         let bytes = inputs.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));
-        // Beside what the inputs have: eight bytes a cell for its time.
+        // In addition to the bytes of the inputs: eight bytes per cell for its time.
         let cells = fragments.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
         let times = if array.schema().array_type == ArrayType::Sparse { cells.saturating_mul(8) } else { 0 };
         let first = fragments.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
         let last = fragments.iter().map(|fragment| fragment.timestamps().1).max().unwrap_or(0);
         let output = PlannedFile {
-            key: format!("a fragment of times {first} to {last}"),
+            key: format!("a fragment with times {first} to {last}"),
             bytes: bytes.saturating_add(times),
         };
         let folders = inputs.iter().map(|file| file.key.clone()).collect();
@@ -94,7 +94,7 @@ struct Chooser<'a> {
     array: &'a Snapshot,
     schemas: &'a AllSchemas,
     options: &'a Consolidation,
-    /// What is later, readers do not see yet.
+    /// The present time: readers do not see later fragments yet.
     present: u64,
 }
 
@@ -103,13 +103,13 @@ impl Chooser<'_> {
         self.array.schema().array_type == ArrayType::Sparse
     }
 
-    /// The schema for these fragments, or why they cannot become one.
+    /// The schema for these fragments, or the reason why they cannot be consolidated.
     fn check(&self, chosen: &[usize]) -> Result<String, String> {
         let fragments: Vec<&Fragment> =
             chosen.iter().filter_map(|index| self.array.fragments().get(*index).map(Arc::as_ref)).collect();
         for fragment in &fragments {
             if let Some(why) = choose::ineligible(fragment, self.sparse()) {
-                return Err(format!("fragment {} stays as it is: {why}", fragment.name()));
+                return Err(format!("fragment {} is not consolidated: {why}", fragment.name()));
             }
         }
         let ends = (chosen.first().copied().unwrap_or(0), chosen.last().copied().unwrap_or(0));
@@ -123,10 +123,13 @@ impl Chooser<'_> {
         let placed = choose::name(self.array, &fragments, &schema, &|| Ok("8".repeat(32)));
         match placed {
             Ok(Some(_)) => Ok(key),
-            // The real name may do what a sample does not.
+            // A real name may work where the sample does not.
             _ => match choose::name(self.array, &fragments, &schema, &fresh_uuid) {
                 Ok(Some(_)) => Ok(key),
-                _ => Err("other fragments of the same time leave no place among their names".to_owned()),
+                _ => {
+                    Err("no name for the new fragment sorts correctly among other fragments of the same time"
+                        .to_owned())
+                }
             },
         }
     }
@@ -142,13 +145,13 @@ impl Chooser<'_> {
         chosen.sort_unstable();
         chosen.dedup();
         if chosen.len() < 2 {
-            return Err(Error::refused(WHAT, "it takes two fragments"));
+            return Err(Error::refused(WHAT, "at least two fragments are needed"));
         }
         let key = self.check(&chosen).map_err(|why| Error::refused(WHAT, why))?;
         Ok((chosen, key))
     }
 
-    /// Runs of neighbours: of each free stretch the longest that fits, and of equally long ones the smallest.
+    /// Runs of neighbours: in each free stretch the longest run that fits, and of equally long runs the smallest.
     fn windows(&self, notes: &mut Vec<String>) -> Vec<Window> {
         let fragments = self.array.fragments();
         let mut free: Vec<(usize, usize)> = Vec::new();
@@ -157,7 +160,7 @@ impl Chooser<'_> {
             let next = index.saturating_add(1);
             if let Some(why) = choose::ineligible(fragment, self.sparse()).or_else(|| self.to_come(fragment))
             {
-                notes.push(format!("fragment {} stays as it is: {why}", fragment.name()));
+                notes.push(format!("fragment {} is not consolidated: {why}", fragment.name()));
                 free.push((start, index));
                 start = next;
             } else if next < fragments.len() && !self.alike(index) {
@@ -187,14 +190,15 @@ impl Chooser<'_> {
         found
     }
 
-    /// Why a fragment of the future is not chosen, if it is one: of a dense array, what it becomes a part of is seen when it is.
+    /// The reason why a fragment of the future is not chosen, if it is one: in a dense array, the result would only be
+    /// visible when that fragment is.
     fn to_come(&self, fragment: &Fragment) -> Option<String> {
         let (_, last) = fragment.timestamps();
-        (last > self.present).then(|| format!("its time, {last}, is still to come"))
+        (last > self.present).then(|| format!("its time, {last}, is in the future"))
     }
 
-    /// Whether a fragment and the next one are of sizes that go together.
-    #[expect(clippy::cast_precision_loss, reason = "a ratio that people choose is no exact number")]
+    /// Whether a fragment and the next one have sizes within the given ratio.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio chosen by users need not be exact")]
     fn alike(&self, index: usize) -> bool {
         let size = |index: usize| self.array.fragments().get(index).map_or(0, |fragment| fragment.size());
         let (a, b) = (size(index), size(index.saturating_add(1)));
@@ -228,7 +232,7 @@ impl Chooser<'_> {
     }
 }
 
-/// What a step works on.
+/// The inputs and settings of a running step.
 pub(super) struct Job<'a> {
     pub(super) array: &'a Snapshot,
     /// Writes with the schema of the new fragments.
@@ -240,7 +244,7 @@ pub(super) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// The name of the `index`-th new fragment: of the same times, in the order they are made.
+    /// The name of the `index`-th new fragment: with the same times, in the order in which they are made.
     pub(super) fn part(&self, index: usize) -> Result<TimestampedName> {
         if index == 0 {
             return Ok(self.name.clone());
@@ -263,7 +267,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
         let gone = || {
             Error::refused(
                 WHAT,
-                format!("{folder} is not visible any more: the array changed since the plan"),
+                format!("{folder} is no longer visible: the array changed since the plan was made"),
             )
         };
         inputs.push(found.map(Arc::as_ref).ok_or_else(gone)?);
@@ -271,7 +275,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     let Some(name) = choose::name(&array, &inputs, &schema, &fresh_uuid)? else {
         return Err(Error::refused(
             WHAT,
-            "other fragments of the same time leave no place among their names",
+            "no name for the new fragment sorts correctly among other fragments of the same time",
         ));
     };
     let job = Job { array: &array, writer: &target, inputs, name, settings: work.settings };
@@ -288,7 +292,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     tell(1, 1)?;
     let transaction = Transaction::begin(&**writer.storage(), writer.options())?;
     unchanged(writer, &work.inputs)?;
-    // From here on the new fragments may count even if a step fails.
+    // From here on the new fragments may be committed even if a step fails.
     written.keep = true;
     let done = commit(&target, &transaction, &written.folders, &work.inputs);
     if let Err(error) = &done {
@@ -308,13 +312,13 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     done
 }
 
-/// Refuses fragments that another consolidation has replaced meanwhile: their cells would count twice.
+/// Returns an error if another consolidation has replaced the inputs in the meantime: their cells would exist twice.
 fn unchanged(writer: &ArrayWriter, inputs: &[String]) -> Result<()> {
     let directory = Directory::load(&*writer.context().storage)?;
     let visible = directory.visible(TimeWindow::ALL, writer.schema().array_type == ArrayType::Dense);
     for folder in inputs {
         if !visible.iter().any(|entry| *entry.folder == **folder) {
-            let why = format!("{folder} was replaced meanwhile by another consolidation");
+            let why = format!("{folder} was replaced by another consolidation in the meantime");
             return Err(Error::refused(WHAT, why));
         }
     }
@@ -332,14 +336,14 @@ impl Drop for Written<'_> {
     fn drop(&mut self) {
         if !self.keep {
             for folder in &self.folders {
-                // What cannot be removed does not count, and is found by a vacuum of orphans.
+                // What cannot be removed is not committed, and a vacuum of orphans finds it.
                 let _ = self.writer.storage().remove_folder(folder);
             }
         }
     }
 }
 
-/// Reads a new fragment back, down to its last chunk.
+/// Reads a new fragment back and verifies it, down to its last chunk.
 pub(super) fn verify(writer: &ArrayWriter, folder: &str, schema_key: &str) -> Result<()> {
     let context = writer.options().context(writer.storage().clone());
     let entry = FragmentEntry::new(&*context.storage, folder.to_owned())?;
@@ -352,7 +356,7 @@ pub(super) fn verify(writer: &ArrayWriter, folder: &str, schema_key: &str) -> Re
     }
 }
 
-/// Makes new fragments count, then hides what they replace.
+/// Commits new fragments, then hides the fragments that they replace.
 fn commit(
     writer: &ArrayWriter,
     transaction: &Transaction<'_>,
@@ -367,7 +371,7 @@ fn commit(
     }
     let markers: Vec<String> = folders.iter().map(|folder| marker_of(folder)).collect();
     if writer.schema().allows_duplicates {
-        // Cells must not count twice, not for a moment.
+        // Cells must not exist twice, not even for a moment.
         let replaced: Vec<String> = inputs.iter().map(|folder| marker_of(folder)).collect();
         Claim::new(writer, transaction, &replaced)?.swap(markers)?;
     } else if let [only] = markers.as_slice() {

@@ -10,37 +10,37 @@ use tdb_codec::to_u64;
 use super::source::{MergeKey, Place, Run, Source, Step};
 use crate::{Error, Result, parallel};
 
-/// A source's next cell. The greatest one is next: of equal coordinates the newest, by time, then by fragment.
+/// The next cell of a source. The greatest one is next: of equal coordinates the newest, by time, then by fragment.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Head<K> {
     key: Reverse<K>,
     time: u64,
-    /// Sources are numbered as the fragments count, oldest first.
+    /// Sources are numbered in the order of the fragments, oldest first.
     source: usize,
 }
 
-/// Merges sources. Memory is a tile of each, and a batch.
+/// Merges sources. It needs memory for one tile of each, and a batch.
 #[derive(Debug)]
 pub(super) struct Merge<'a, K> {
     threads: usize,
     sources: Vec<Source<'a, K>>,
     heap: BinaryHeap<Head<K>>,
-    /// The source that was found out of order.
+    /// The source that turned out to be out of order.
     pub(super) unsorted: Option<usize>,
 }
 
-/// Cells in the order they are to be stored.
+/// Cells in the order in which they are stored.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Tiles that cells come from.
     pub(super) slots: Vec<Slot>,
-    /// For each cell its tile (of `slots`) and place there.
+    /// For each cell, its tile (index into `slots`) and its position there.
     pub(super) cells: Vec<(u32, u32)>,
     /// Coordinates by dimension.
     pub(super) coordinates: Vec<Gathered>,
     /// When each cell was written.
     pub(super) times: Vec<u64>,
-    /// Whether each cell has other coordinates than the one before.
+    /// Whether the coordinates of each cell differ from those of the previous one.
     pub(super) first: Vec<bool>,
 }
 
@@ -49,15 +49,15 @@ pub(super) struct Batch {
 pub(super) struct Slot {
     pub(super) source: usize,
     pub(super) tile: usize,
-    /// Cells of the whole tile.
+    /// Number of cells of the whole tile.
     pub(super) cells: usize,
 }
 
-/// Coordinates put together.
+/// Coordinates collected from several tiles.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) values: Vec<u8>,
-    /// One more than cells, for strings.
+    /// One more than the number of cells, for strings.
     pub(super) offsets: Vec<u64>,
 }
 
@@ -77,13 +77,14 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         self.heap = heads.filter_map(|(index, source)| head(source, source.place(), index)).collect();
     }
 
-    /// The next cells, about `most` of them; all of equal coordinates if `whole`. None are left if the batch is empty.
+    /// The next cells, about `most` of them; if `whole`, all cells with the same coordinates. The batch is empty if
+    /// there are no more cells.
     pub(super) fn next(&mut self, most: usize, whole: bool) -> Result<Batch> {
         let mut batch = Batch::default();
         // The slot of each source's tile in this batch.
         let mut slots: Slots = vec![Vec::new(); self.sources.len()];
         let mut last: Option<K> = None;
-        // Cells to be taken one by one before it is worth a look for many at once.
+        // The number of cells to take one by one before trying again to take many at once.
         let mut singles = 0usize;
         loop {
             if singles == 0 {
@@ -124,10 +125,11 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         Ok(batch)
     }
 
-    /// Takes up to about `most` cells at once, sorted by all threads, or none if there are too few for that to pay. Takes and
-    /// returns the key of the last cell of the batch.
+    /// Takes up to about `most` cells at once, sorted by all threads, or none if there are too few to be worth it.
+    /// Takes and returns the key of the last cell of the batch.
     ///
-    /// All cells before the least of the keys with which a tile ends that has another one behind it are known.
+    /// Only cells before a certain key are known so far: the smallest last key of those tiles that are followed by
+    /// another one.
     fn take_many(
         &mut self,
         batch: &mut Batch,
@@ -153,7 +155,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let counts = bounds.last().cloned().unwrap_or_default();
         let taken = counts.iter().copied().fold(0, usize::saturating_add);
         if taken == 0 || taken > most.saturating_mul(2) {
-            // Very many cells of equal coordinates, which may be split one by one.
+            // Very many cells have equal coordinates; the other way can split them.
             return Ok(before);
         }
         let mut numbers = Vec::with_capacity(runs.len());
@@ -191,18 +193,19 @@ impl<'a, K: MergeKey> Merge<'a, K> {
     }
 }
 
-/// Fewer cells than these are taken one by one.
+/// Fewer cells than this are taken one by one.
 const FEWEST: usize = 1 << 12;
-/// Cells that a parallel job sorts, about.
+/// The approximate number of cells that one parallel job sorts.
 const BAND: usize = 1 << 16;
 
 /// The slots of each source's tiles in a batch.
 type Slots = Vec<Vec<(usize, u32)>>;
 
-/// Places in each of some sorted runs between which jobs have about the same number of cells, and behind which no more than
-/// about `most` are taken: the first at their beginnings, equal keys never apart.
+/// Positions in each of several sorted runs that divide the cells into jobs of about the same size; at most about
+/// `most` cells are before the last position. The first position is the beginning of each run; equal keys are never
+/// separated.
 fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, most: usize) -> Vec<Vec<usize>> {
-    // A sample of the keys, each for so many cells.
+    // A sample of the keys; each represents `each` cells.
     let each = (count / 4096).clamp(1, BAND / 8);
     let mut sample: Vec<&K> = runs.iter().flat_map(|keys| keys.iter().skip(each / 2).step_by(each)).collect();
     sample.sort_unstable();
@@ -219,14 +222,14 @@ fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, most: usize) -> Vec<Vec<usiz
     bounds
 }
 
-/// Cells that a job has put in order, and the first and the last key.
+/// Cells that a job has sorted, and the first and the last key.
 struct Band<K> {
     batch: Batch,
     ends: Option<(K, K)>,
 }
 
 impl<K: MergeKey> Band<K> {
-    /// Sorts the cells between two places of each run.
+    /// Sorts the cells between two positions of each run.
     fn sort(runs: &[Run<'_, K>], slots: &[u32], from: &[usize], to: &[usize]) -> Self {
         let mut cells: Vec<(Head<K>, Reverse<usize>)> = Vec::new();
         for (source, (run, (from, to))) in runs.iter().zip(from.iter().zip(to)).enumerate() {
@@ -235,7 +238,7 @@ impl<K: MergeKey> Band<K> {
                 cells.push((Head { key: Reverse(key.clone()), time: run.time(cell), source }, Reverse(cell)));
             }
         }
-        // The greatest is next, as on the heap; cells of one source that are alike stay as they are.
+        // The greatest is next, as on the heap; equal cells of one source keep their order.
         cells.sort_unstable_by(|a, b| b.cmp(a));
         let mut batch = Batch::default();
         let mut ends: Option<(K, K)> = None;
@@ -265,7 +268,7 @@ fn index32(index: usize) -> Result<u32> {
 }
 
 impl Batch {
-    /// The slot of a source's tile, of which `known` are those so far.
+    /// The slot of a source's tile; `known` contains the slots so far.
     fn slot(
         &mut self,
         source: usize,
@@ -281,7 +284,7 @@ impl Batch {
         Ok(slot)
     }
 
-    /// Adds cells behind those that are there; they are in the same slots.
+    /// Appends cells; they are in the same slots.
     fn append(&mut self, mut other: Self) {
         self.coordinates.resize_with(other.coordinates.len().max(self.coordinates.len()), Gathered::default);
         for (own, other) in self.coordinates.iter_mut().zip(&mut other.coordinates) {
@@ -310,7 +313,7 @@ impl Batch {
         }
     }
 
-    /// Leaves only the cells that `keep` says.
+    /// Keeps only the cells for which `keep` is true.
     pub(super) fn retain(&mut self, keep: &[bool], sizes: &[Option<usize>]) {
         fn filter<T: Copy>(all: &mut Vec<T>, keep: &[bool]) {
             let mut keep = keep.iter();
@@ -357,7 +360,7 @@ mod tests {
 
     use crate::{Consolidation, Stored, TimeWindow};
 
-    /// What is read at a time: coordinates and values.
+    /// The result of a read at a time: coordinates and values.
     fn read(storage: &MemoryStorage, end: u64) -> (Vec<i32>, Vec<i64>) {
         let window = TimeWindow { start: 0, end };
         let array = OpenOptions::new().window(window).open_storage(storage.clone()).unwrap();
@@ -382,7 +385,8 @@ mod tests {
                 WriteOptions::new().threads(threads).timestamp(time).open_storage(storage.clone()).unwrap()
             };
             for time in 1..=5u64 {
-                // Some coordinates are those of other fragments; one fragment is all tiles of one place, if it may be.
+                // Some coordinates are the same in several fragments; one fragment has tiles of a single coordinate, if
+                // duplicates are allowed.
                 let step = i32::try_from(time).unwrap();
                 let x: Vec<i32> = match time {
                     4 if duplicates => vec![12_000; 3000],

@@ -1,15 +1,15 @@
-//! Maintenance: making many files into few, and removing what they replace.
+//! Maintenance: combining many files into few, and removing replaced files.
 //!
-//! Everything here comes as a [`MaintenancePlan`] first: what it would read, write and remove, with sizes. Running the
-//! plan reports progress, can be cancelled, and verifies what it wrote before that counts.
+//! Every operation is a [`MaintenancePlan`] first: what it will read, write and remove, with sizes. Running the plan
+//! reports progress, can be cancelled, and verifies what it wrote before that takes effect.
 //!
-//! What is written replaces what it was made of by three files in this order, each durable before the next begins, so
-//! that it may end anywhere (docs/maintenance.md argues each step):
+//! New fragments replace their inputs with three steps in this order, each durable before the next begins, so that the
+//! process may stop at any point (docs/maintenance.md justifies each step):
 //!
 //! ```text
 //! __fragments/<new>/…         invisible
-//! __commits/<new>.wrt         visible beside its inputs: the same cells at every time
-//! __commits/<new>.vac         hides the inputs, wherever the new one is seen
+//! __commits/<new>.wrt         visible together with its inputs: the same cells at every time
+//! __commits/<new>.vac         hides the inputs wherever the new fragment is visible
 //! ```
 //!
 //! Nothing is removed here; [`Vacuum`] does that.
@@ -42,14 +42,14 @@ pub use vacuum::Vacuum;
 
 use plan::Work;
 
-/// What is maintained.
+/// The kind of files that is maintained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stored {
-    /// Cells: fragments become larger ones.
+    /// Cells: fragments are combined into larger ones.
     Fragments,
-    /// Footers of fragments, gathered in one file.
+    /// Footers of fragments, collected in one file.
     FragmentMetadata,
-    /// Commit files, gathered in one.
+    /// Commit files, collected in one file.
     Commits,
     /// Key-value metadata.
     Metadata,
@@ -98,7 +98,7 @@ impl<'a> MaintainedObject<'a> {
         }
     }
 
-    /// Renews the manifest of what is published, without files and folders that are about to be removed.
+    /// Renews the manifest, if there is one, without files and folders that are about to be removed.
     fn renew_manifest(self, without: &[&str]) -> Result<()> {
         match self {
             Self::Array(array) => array.renew_manifest(without),
@@ -114,7 +114,7 @@ impl<'a> MaintainedObject<'a> {
     }
 }
 
-/// How to make many files into few.
+/// Options for combining many files into few.
 ///
 /// ```
 /// use core::ops::ControlFlow;
@@ -157,7 +157,7 @@ pub struct Consolidation {
     settings: Settings,
 }
 
-/// What running a step needs to know.
+/// The settings needed to run a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     purge: bool,
@@ -167,11 +167,11 @@ pub(crate) struct Settings {
     verify: bool,
 }
 
-/// Memory that consolidation takes, unless told otherwise.
+/// The default memory of a consolidation.
 const MEMORY: u64 = 512 << 20;
 
 impl Consolidation {
-    /// All there is in one step: as many fragments at once as can be, half a GiB of memory, verified.
+    /// The defaults: one step with as many fragments as possible, half a GiB of memory, and verification.
     pub const fn new(what: Stored) -> Self {
         let settings = Settings {
             purge: false,
@@ -192,73 +192,74 @@ impl Consolidation {
         }
     }
 
-    /// These fragments, by name, instead of those that sizes and counts choose.
+    /// Consolidates these fragments, by name, instead of choosing them by sizes and counts.
     pub fn fragments<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.chosen = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Not fewer and not more fragments at a time than these.
+    /// Sets the minimum and maximum number of fragments that become one.
     pub const fn counts(mut self, fewest: usize, most: usize) -> Self {
         self.fewest = if fewest < 2 { 2 } else { fewest };
         self.most = most;
         self
     }
 
-    /// Only fragments next to each other of which the smaller one has at least this part of the larger one's size.
+    /// Consolidates neighbouring fragments only if the size of the smaller one is at least this fraction of the larger
+    /// one's.
     pub const fn size_ratio(mut self, ratio: f64) -> Self {
         self.ratio = ratio;
         self
     }
 
-    /// Not more bytes of fragments at a time than these.
+    /// Limits the total bytes of the fragments that become one.
     pub const fn input_bytes(mut self, bytes: u64) -> Self {
         self.input_bytes = bytes;
         self
     }
 
-    /// At most so many new fragments, each of others.
+    /// Creates at most this many new fragments, each from different ones.
     pub const fn steps(mut self, steps: usize) -> Self {
         self.steps = steps;
         self
     }
 
-    /// Leaves cells out that were deleted, with everything they replaced, instead of noting when they were: they are then
-    /// gone at all times.
+    /// Omits deleted cells, and everything they replaced, instead of recording the time of their deletion: they are
+    /// then gone at all times.
     pub const fn purge(mut self, purge: bool) -> Self {
         self.settings.purge = purge;
         self
     }
 
-    /// Refuses dense fragments whose common box has more than so many times their cells.
+    /// Does not consolidate dense fragments if their common box has more than this many times their cells.
     pub const fn amplification(mut self, most: f64) -> Self {
         self.settings.amplification = most;
         self
     }
 
-    /// Takes about so much memory beside the tiles that threads are at work on.
+    /// Uses about this much memory, in addition to the tiles that threads are working on.
     pub const fn memory(mut self, bytes: u64) -> Self {
         self.settings.memory = bytes;
         self
     }
 
-    /// Begins another fragment where one would get more bytes of data than these.
+    /// Begins a new fragment where one would get more bytes of data than this.
     pub const fn fragment_bytes(mut self, bytes: u64) -> Self {
         self.settings.fragment_bytes = bytes;
         self
     }
 
-    /// Whether what was written is read back, down to the last chunk, before it counts.
+    /// Sets whether the result is read back, down to the last chunk, before it takes effect.
     pub const fn verify(mut self, verify: bool) -> Self {
         self.settings.verify = verify;
         self
     }
 
-    /// What would be done.
+    /// Plans what would be done.
     ///
     /// # Errors
-    /// A damaged array, fragments by name that cannot be consolidated, or what this build does not support. If nothing can
-    /// be done, the plan has no steps, and notes that say why.
+    /// A damaged array, fragments given by name that cannot be consolidated, or something that this build does not
+    /// support. If there is nothing to do, the plan has no steps, and notes that give the reasons.
     pub fn plan<'a>(&self, object: impl Into<MaintainedObject<'a>>) -> Result<MaintenancePlan> {
         let object = object.into();
         match self.what {
@@ -271,11 +272,12 @@ impl Consolidation {
 }
 
 impl MaintenancePlan {
-    /// Does what the plan says. `watch` hears of progress, and cancels with [`ControlFlow::Break`].
+    /// Carries out the plan. `watch` receives progress reports, and cancels by returning [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// Whatever the system says, damage that is found, an array that changed since the plan was made, or
-    /// [`WriteError::Cancelled`]. Steps before the one that failed stay done; of that one nothing counts, or all.
+    /// Any I/O error of the storage, damage that is found, an array that changed since the plan was made, or
+    /// [`WriteError::Cancelled`]. Steps before the one that failed remain done; the failed step takes effect as a whole
+    /// or not at all.
     pub fn run<'a>(
         &self,
         object: impl Into<MaintainedObject<'a>>,
@@ -310,7 +312,7 @@ impl MaintenancePlan {
                 Work::Metadata(keys) => timed::run(object, keys)?,
                 Work::Remove(removal) => remove::run(object, removal, &mut told)?,
             }
-            // Behind the last step there is nothing left to cancel.
+            // After the last step there is nothing left to cancel.
             let stopped = told(1, 1);
             if index.saturating_add(1) < steps {
                 stopped?;
@@ -320,5 +322,5 @@ impl MaintenancePlan {
     }
 }
 
-/// Hears of progress and says whether to go on.
+/// Reports progress and returns whether to continue.
 pub(crate) type Tell<'t> = dyn FnMut(u64, u64) -> Result<()> + 't;

@@ -1,11 +1,11 @@
-//! What maintenance is going to do.
+//! Plans of maintenance.
 
 use core::fmt;
 
 use super::fragments::FragmentWork;
 use super::remove::Removal;
 
-/// What a maintenance would do, step by step. Its `Display` is for people.
+/// The steps of a maintenance operation. Its `Display` is meant for users.
 #[derive(Clone, Debug, Default)]
 #[must_use = "a plan does nothing until it runs"]
 pub struct MaintenancePlan {
@@ -13,14 +13,14 @@ pub struct MaintenancePlan {
     notes: Vec<String>,
 }
 
-/// One step of a plan: what goes in, and what comes of it.
+/// One step of a plan: its inputs and its output.
 #[derive(Clone, Debug)]
 pub struct MaintenanceStep {
-    /// What is done, in a few words.
+    /// A short description of the step.
     pub what: &'static str,
-    /// What is read, or for a vacuum removed.
+    /// The files that are read, or removed by a vacuum.
     pub inputs: Vec<PlannedFile>,
-    /// What is written, with the most bytes it is thought to have; `None` for a vacuum.
+    /// The file that is written, with its estimated maximum size; `None` for a vacuum.
     pub output: Option<PlannedFile>,
     pub(super) work: Work,
 }
@@ -28,26 +28,26 @@ pub struct MaintenanceStep {
 /// A file or fragment of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedFile {
-    /// Its key; of what is to be written the folder and what is known of the name.
+    /// Its key; for a file that is to be written, the folder and the known part of the name.
     pub key: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// How far a plan has come.
+/// The progress of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaintenanceProgress {
-    /// The step at work, from 0.
+    /// The current step, counted from 0.
     pub step: usize,
     /// Number of steps.
     pub steps: usize,
-    /// What of the step is done, in the unit of `total`: cells, or files.
+    /// How much of the step is done, in the unit of `total`: cells, or files.
     pub done: u64,
-    /// All of the step.
+    /// The total of the step.
     pub total: u64,
 }
 
-/// How a step is done.
+/// The work of a step.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     Fragments(FragmentWork),
@@ -62,13 +62,13 @@ impl MaintenancePlan {
         Self { steps, notes }
     }
 
-    /// The steps, in their order.
+    /// The steps, in order.
     #[must_use]
     pub fn steps(&self) -> &[MaintenanceStep] {
         &self.steps
     }
 
-    /// What is left out, and why.
+    /// What is omitted, and why.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -82,7 +82,7 @@ impl MaintenancePlan {
 }
 
 impl MaintenanceStep {
-    /// Sum of the inputs' sizes.
+    /// The sum of the inputs' sizes.
     #[must_use]
     pub fn input_bytes(&self) -> u64 {
         self.inputs.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
@@ -110,7 +110,7 @@ impl fmt::Display for MaintenancePlan {
     }
 }
 
-/// A size for people.
+/// A size in a readable form.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {

@@ -1,4 +1,4 @@
-//! Doing what a vacuum has planned.
+//! Carrying out the plan of a vacuum.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,15 +19,15 @@ use crate::{Error, Result};
 /// What a step removes, in stages: each is durably gone before the next begins.
 #[derive(Clone, Debug)]
 pub(super) struct Removal {
-    /// What plans it: once more when it is run, since the array may have changed.
+    /// The vacuum that made the plan: it plans again when the step runs, because the array may have changed.
     pub(super) vacuum: Vacuum,
-    /// The vacuum file it is about, if that is what it is about.
+    /// The key of the vacuum file, if the step is about one.
     pub(super) key: String,
-    /// Fragments that are read back first, with their schemas' keys.
+    /// Fragments to verify first, with the keys of their schemas.
     pub(super) verify: Vec<(String, String)>,
-    /// Commits of fragments that some reads still see: they must cease to count all at once.
+    /// Commits of fragments that some reads still see: they must all be removed at the same moment.
     pub(super) claimed: Vec<String>,
-    /// Commits in consolidated files that do not count any more.
+    /// Commits in consolidated files that are no longer effective.
     pub(super) ignore: Vec<String>,
     pub(super) stages: Vec<Vec<Gone>>,
 }
@@ -52,7 +52,7 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
         fragments::verify(object.array("vacuum")?, folder, schema_key)?;
     }
     let transaction = Transaction::begin(storage, object.options())?;
-    // What was planned may be done, or no longer right: commits may be in a list by now.
+    // What was planned may be done already, or no longer valid: commits may be in a list by now.
     let planned: HashSet<&Gone> = removal.stages.iter().flatten().collect();
     let again = removal.vacuum.clone().verify(false).plan(object)?;
     let again = again.steps().iter().find_map(|step| match &step.work {
@@ -74,14 +74,14 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
     if !removal.ignore.is_empty() {
         let times = removal.ignore.iter().filter_map(|path| times_of(path));
         let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
-        // In the folder and version of today, whatever the array's.
+        // In the folder and version of today, whatever the array's version.
         let name = transaction.name((first.min(last), last), Some(FormatVersion::CURRENT))?;
         let bytes =
             write_path_lines(&removal.ignore).map_err(|error| Error::refused("vacuum", error.to_string()))?;
         transaction.ensure_folder(COMMITS)?;
         transaction.put(&join(COMMITS, &format!("{name}{}", CommitKind::Ignore.suffix())), &bytes)?;
     }
-    // Who reads the published state must not be told of what is going away.
+    // The published state must not list what is about to be removed.
     let gone: Vec<&str> = removal.stages.iter().flatten().map(Gone::key).collect();
     object.renew_manifest(&gone)?;
     let total = removal.stages.iter().map(|stage| tdb_codec::to_u64(stage.len())).sum::<u64>().max(1);
@@ -95,7 +95,7 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
             };
             match result {
                 Ok(()) => {}
-                // An earlier run that ended early removed it.
+                // An earlier, interrupted run removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io(storage.describe(key), error)),
             }

@@ -1,4 +1,4 @@
-//! The cells of one fragment in global order, tile by tile, and the keys they are merged by.
+//! The cells of one fragment in global order, tile by tile, and the keys by which they are merged.
 
 use core::cmp::Reverse;
 use core::fmt::Debug;
@@ -16,9 +16,9 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, Result};
 
-/// A place in the global order. Equal keys mean equal coordinates.
+/// A position in the global order. Equal keys mean equal coordinates.
 pub(super) trait MergeKey: Clone + Ord + Debug + Send + Sync {
-    /// The key of a cell; `None` if it has a coordinate that its dimension does not.
+    /// The key of a cell; `None` if it has a coordinate that is not valid in its dimension.
     fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self>;
 }
 
@@ -26,7 +26,7 @@ pub(super) trait MergeKey: Clone + Ord + Debug + Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Coordinates {
     pub(super) values: Vec<u8>,
-    /// One more than cells, for strings.
+    /// One more than the number of cells, for strings.
     pub(super) offsets: Option<Vec<u64>>,
     size: usize,
 }
@@ -45,15 +45,16 @@ impl Coordinates {
     }
 }
 
-/// How keys of an array are made.
+/// Makes the keys of an array's cells.
 #[derive(Debug)]
 pub(super) struct Keyer<'a> {
     dimensions: &'a [Dimension],
-    /// With the bits of each; `None` for strings.
+    /// The parts, with the number of bits of each; `None` for strings.
     parts: Vec<(Part, Option<u32>)>,
     /// The Hilbert curve, if cells are ordered by it.
     curve: Option<Curve<'a>>,
-    /// Real dimensions: zeros of both signs stand equal in them, and are different coordinates, which a last part tells.
+    /// Floating-point dimensions: zeros of both signs compare equal in them but are different coordinates, so a last
+    /// part of the key distinguishes them.
     reals: Vec<usize>,
 }
 
@@ -64,11 +65,11 @@ pub(super) enum KeyWidth {
     Packed,
     /// A word for each part.
     Words,
-    /// Bytes that compare as the coordinates do.
+    /// Bytes that compare like the coordinates.
     Bytes,
 }
 
-/// Parts that [`KeyWidth::Words`] holds.
+/// The maximum number of parts of [`KeyWidth::Words`].
 const WORDS: usize = 5;
 
 impl<'a> Keyer<'a> {
@@ -161,7 +162,8 @@ impl MergeKey for Vec<u8> {
     fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self> {
         let key = core::cell::RefCell::new(Self::new());
         let push = |word: u64, _| key.borrow_mut().extend(word.to_be_bytes());
-        // As signed characters, with an end that is smaller than any: a NUL is followed by something greater.
+        // As signed characters, with a terminator that is smaller than any of them: a NUL is followed by something
+        // greater.
         let string = |value: &[u8]| {
             let mut key = key.borrow_mut();
             for byte in value {
@@ -186,7 +188,7 @@ struct Loaded<K> {
     timestamps: Option<Vec<u64>>,
 }
 
-/// A fragment's cells one after the other, in global order and, at equal coordinates, newest first.
+/// The cells of a fragment one after the other, in global order and, at equal coordinates, newest first.
 #[derive(Debug)]
 pub(super) struct Source<'a, K> {
     context: &'a Context,
@@ -196,24 +198,24 @@ pub(super) struct Source<'a, K> {
     times: Option<FieldTiles>,
     tiles: usize,
     next_tile: usize,
-    /// The tile that is read, or all tiles of a fragment that is not stored in order.
+    /// The current tile, or all tiles of a fragment that is not stored in order.
     loaded: Vec<Loaded<K>>,
-    /// Tile (of those loaded) and cell, of a fragment that is not stored in order.
+    /// The order of a fragment that is not stored in order: tile (index into `loaded`) and cell.
     sorted: Option<Vec<(usize, usize)>>,
     at: usize,
     unsorted: bool,
     worker: Worker,
 }
 
-/// What is known to follow in a source: the rest of its tile.
+/// The known next cells of a source: the rest of its tile.
 #[derive(Debug)]
 pub(super) struct Run<'s, K> {
     pub(super) keys: &'s [K],
     /// Whether another tile follows.
     pub(super) more: bool,
-    /// The first key's cell in the tile.
+    /// The position of the first key's cell in the tile.
     pub(super) start: usize,
-    /// Of the whole tile.
+    /// The coordinates of the whole tile.
     pub(super) coordinates: &'s [Coordinates],
     times: Option<&'s [u64]>,
     /// When the fragment was written.
@@ -227,10 +229,10 @@ impl<K> Run<'_, K> {
     }
 }
 
-/// Where a source stands.
+/// The position of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Which of the loaded tiles.
+    /// Index of the loaded tile.
     pub(super) loaded: usize,
     pub(super) cell: usize,
 }
@@ -240,12 +242,12 @@ pub(super) struct Place {
 pub(super) enum Step {
     More,
     End,
-    /// The fragment's cells are not in the order they ought to be.
+    /// The fragment's cells are not in the required order.
     Unsorted,
 }
 
 impl<'a, K: MergeKey> Source<'a, K> {
-    /// Opens a fragment. If `sort`, it is held in memory whole.
+    /// Opens a fragment. If `sort`, the whole fragment is held in memory.
     pub(super) fn open(
         context: &'a Context,
         keyer: &'a Keyer<'a>,
@@ -256,7 +258,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
         let dimensions =
             kinds.map(|kind| FieldTiles::open(context, fragment, kind)).collect::<Result<Vec<_>>>()?;
         let times = FieldTiles::timestamps(context, fragment)?;
-        // The list of offsets bounds the count by real bytes.
+        // The list of offsets limits the count to a number backed by real bytes.
         let most = dimensions.first().map_or(0, FieldTiles::tile_count);
         let count = fragment.footer().sparse_tile_num;
         let tiles = to_usize(count).filter(|tiles| *tiles <= most).ok_or_else(|| {
@@ -292,7 +294,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
         }
     }
 
-    /// Goes on to the next cell. A step to another tile is told by `place`.
+    /// Moves to the next cell. `place` shows whether that is in another tile.
     pub(super) fn advance(&mut self) -> Result<Step> {
         self.at = self.at.saturating_add(1);
         match &self.sorted {
@@ -302,7 +304,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
         }
     }
 
-    /// What is known to follow; `None` if the fragment is not stored in order.
+    /// The known next cells; `None` if the fragment is not stored in order.
     pub(super) fn run(&self) -> Option<Run<'_, K>> {
         if self.sorted.is_some() {
             return None;
@@ -319,7 +321,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
         })
     }
 
-    /// Goes on by so many cells, of which there are at least as many in the tile.
+    /// Skips this many cells; the tile must have that many left.
     pub(super) fn skip(&mut self, cells: usize) -> Result<Step> {
         self.at = self.at.saturating_add(cells.saturating_sub(1));
         let step = self.advance()?;
@@ -327,7 +329,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
         Ok(step)
     }
 
-    /// Whether a skip came upon cells that are out of order.
+    /// Whether a skip found cells that are out of order.
     pub(super) const fn is_unsorted(&self) -> bool {
         self.unsorted
     }
@@ -342,7 +344,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
         }
     }
 
-    /// Number of the tile at a place, and its cells.
+    /// The number of the tile at a position, and its number of cells.
     pub(super) fn tile(&self, place: Place) -> (usize, usize) {
         self.loaded.get(place.loaded).map_or((0, 0), |tile| (tile.tile, tile.keys.len()))
     }
@@ -423,7 +425,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
         let mut keys = Vec::with_capacity(cells);
         for cell in 0..cells {
             let key = K::of(self.keyer, &coordinates, cell).ok_or_else(|| {
-                let detail = format!("cell {cell} of tile {tile} lies outside the domain");
+                let detail = format!("cell {cell} of tile {tile} is outside the domain");
                 let path = context.describe(self.fragment.metadata_key());
                 Error::inconsistent(path, "coordinates", to_u64(tile), detail)
             })?;
@@ -433,7 +435,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
     }
 }
 
-/// A tile of one `u64` a cell.
+/// Decodes a tile with one `u64` per cell.
 pub(super) fn decode_words(
     context: &Context,
     field: &FieldTiles,
@@ -446,7 +448,7 @@ pub(super) fn decode_words(
     Ok(values.as_slice().as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 
-/// Whether a tile's cells are in order, and behind the cell before them.
+/// Whether a tile's cells are in order, and after the last cell of the previous tile.
 fn in_order<K: Ord>(before: Option<(K, Reverse<u64>)>, tile: &Loaded<K>) -> bool {
     let time = |cell: usize| {
         let times = tile.timestamps.as_ref();

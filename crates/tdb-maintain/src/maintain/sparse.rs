@@ -1,4 +1,4 @@
-//! Consolidation of sparse fragments: all versions of all cells, each with the time it was written.
+//! Consolidation of sparse fragments: all versions of all cells, each with the time at which it was written.
 
 use tdb_codec::{Gate, to_u64, to_usize};
 use tdb_schema::{Dimension, FieldKind};
@@ -19,7 +19,7 @@ use crate::worker::Worker;
 use crate::write::{CheckedColumn, Merged};
 use crate::{Column, Error, FragmentWriter, Result, parallel};
 
-/// The time of cells that no delete removed.
+/// The deletion time of cells that were not deleted.
 const NEVER: u64 = u64::MAX;
 
 /// Writes the new fragments; adds each one's folder to `folders` when it is complete.
@@ -32,7 +32,8 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
             KeyWidth::Words => merge::<[u64; 5]>(job, &keyer, &unsorted, folders, tell)?,
             KeyWidth::Bytes => merge::<Vec<u8>>(job, &keyer, &unsorted, folders, tell)?,
         };
-        // A fragment that is not stored in order is sorted in memory; what was written until that was known goes.
+        // A fragment that is not stored in order is sorted in memory; what was written before this was detected is
+        // removed.
         let Some(index) = again else { return Ok(()) };
         unsorted.push(index);
         for folder in folders.drain(..) {
@@ -41,7 +42,7 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
     }
 }
 
-/// Merges everything once. Returns the input that was found out of order, if one was.
+/// Merges everything once. Returns the input that turned out to be out of order, if any.
 fn merge<K: MergeKey>(
     job: &Job<'_>,
     keyer: &Keyer<'_>,
@@ -75,7 +76,7 @@ fn merge<K: MergeKey>(
     let mut output: Option<FragmentWriter<'_>> = None;
     let mut largest = 0u64;
     loop {
-        // Versions of a cell stay in one fragment, in their order.
+        // All versions of a cell stay in one fragment, in their order.
         let taken = merge.next(most, !schema.allows_duplicates);
         let mut batch = match taken {
             Ok(batch) => batch,
@@ -114,7 +115,7 @@ fn merge<K: MergeKey>(
         largest = largest.max(writer.data_bytes().saturating_sub(start));
     }
     if left == 0 {
-        return Err(Error::refused("consolidation", "every cell is deleted: nothing would be left to write"));
+        return Err(Error::refused("consolidation", "every cell is deleted, so there is nothing to write"));
     }
     if let Some(output) = output {
         folders.push(output.finish_unmarked()?);
@@ -122,17 +123,17 @@ fn merge<K: MergeKey>(
     Ok(None)
 }
 
-/// Bytes of a cell of fixed size; `None` for strings.
+/// Size in bytes of a cell of fixed size; `None` for strings.
 fn size_of(dimension: &Dimension) -> Option<usize> {
     (!dimension.is_var()).then(|| dimension.datatype.size())
 }
 
-/// How many cells of a batch go into the memory that is allowed.
+/// How many cells of a batch fit into the allowed memory.
 fn batch_cells(job: &Job<'_>) -> Result<usize> {
     let schema = job.writer.schema();
     let context = job.array.context();
     let total = job.inputs.iter().fold(1u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
-    // A cell while it is merged: its place, time, key.
+    // Bytes of a cell while it is merged: its position, time, key.
     let mut cell = 64u64;
     let mut waiting = 0u64;
     for field in schema.fields() {
@@ -157,19 +158,19 @@ fn batch_cells(job: &Job<'_>) -> Result<usize> {
     let memory = job.settings.memory;
     if waiting > memory.checked_div(2).unwrap_or(0) {
         let why = format!(
-            "{} fragments at a time take {waiting} bytes of memory for a tile of each, which is over half of the {memory} that \
+            "{} fragments at a time need {waiting} bytes of memory for a tile of each, which is over half of the {memory} that \
              are allowed; choose fewer at a time",
             job.inputs.len()
         );
         return Err(Error::refused("consolidation", why));
     }
     let room = memory.saturating_sub(waiting).checked_div(cell.saturating_mul(3)).unwrap_or(0);
-    // With a limit to what a fragment holds, it is looked at tile by tile.
+    // If the size of fragments is limited, it is checked tile by tile.
     let most = if job.settings.fragment_bytes == u64::MAX { MOST_CELLS } else { schema.capacity };
     Ok(to_usize(room.clamp(1, most.max(1))).unwrap_or(1))
 }
 
-/// More cells at a time do not make it faster.
+/// Larger batches are not faster.
 const MOST_CELLS: u64 = 1 << 21;
 
 /// Appends a batch to a fragment.
@@ -183,7 +184,7 @@ fn append(
     let schema = job.writer.schema();
     let context = job.array.context();
     let cells = batch.cells.len();
-    // One field after the other is collected, but all are filtered at once.
+    // Fields are collected one after the other, but all are filtered at once.
     let collected: Vec<Column> =
         fields.iter().map(|field| field.collect(context, batch)).collect::<Result<_>>()?;
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
@@ -231,7 +232,7 @@ fn append(
     writer.append_in_order(&columns, cells)
 }
 
-/// Which cells a purge leaves: not those that were deleted, nor what they replaced.
+/// Which cells remain after a purge: not those that were deleted, nor those that they replaced.
 fn kept(batch: &Batch, marks: &Marks, duplicates: bool) -> Vec<bool> {
     let mut gone = false;
     let cells = batch.first.iter().zip(&marks.times);
@@ -246,29 +247,29 @@ fn kept(batch: &Batch, marks: &Marks, duplicates: bool) -> Vec<bool> {
 /// When and by which delete each cell of a batch was deleted.
 struct Marks {
     times: Vec<u64>,
-    /// Numbers in the list of processed deletes.
+    /// Indexes into the list of processed deletes.
     indices: Vec<u64>,
 }
 
-/// The deletes of the array, and what the inputs know of them.
+/// The deletes of the array, and which of them the inputs have applied.
 struct Deletes<'a> {
     job: &'a Job<'a>,
-    /// Whether any concerns the inputs.
+    /// Whether any delete affects the inputs.
     any: bool,
-    /// All deletes that there are, in the order of time.
+    /// All existing deletes, ordered by time.
     paths: Vec<String>,
     sources: Vec<Known>,
-    /// The conditions, a root a delete.
+    /// The conditions, one root for each delete.
     program: Program,
     /// The fields of the program.
     fields: Vec<MergedField>,
 }
 
-/// What an input knows.
+/// What is stored in an input.
 struct Known {
     /// Numbers of the deletes that are still to be applied.
     open: Vec<usize>,
-    /// Times of deletion, where they are stored.
+    /// Times of deletion, if they are stored.
     times: Option<FieldTiles>,
 }
 
@@ -296,7 +297,7 @@ impl<'a> Deletes<'a> {
         Ok(Self { job, any: concerns || flagged, paths, sources, program, fields })
     }
 
-    /// What the new fragment says of them.
+    /// What the new fragment stores about them.
     fn merged(&self, job: &Job<'_>, part: usize) -> Result<Merged> {
         let processed = if job.writer.schema().version.has(Gate::DeleteMetadata) {
             self.paths.clone()
@@ -307,7 +308,7 @@ impl<'a> Deletes<'a> {
         Ok(Merged { name: job.part(part)?, marks: crate::write::Marks { times: true, deletes, processed } })
     }
 
-    /// When each cell was deleted; `None` if no delete concerns the inputs.
+    /// When each cell was deleted; `None` if no delete affects the inputs.
     fn marks(&self, context: &Context, batch: &Batch) -> Result<Option<Marks>> {
         if !self.any {
             return Ok(None);
@@ -330,7 +331,7 @@ impl<'a> Deletes<'a> {
             let found = removed.and_then(|index| Some((deletes.get(index)?.time, index)));
             let (time, index) = match found {
                 Some((time, index)) if time < before => (time, to_u64(index)),
-                // The delete itself is known by its time alone: which of several did it no reader asks.
+                // Only the time of the delete is known: no reader asks which of several deletes it was.
                 _ if before != NEVER => {
                     let index = deletes.iter().position(|delete| delete.time == before);
                     (before, index.map_or(NEVER, to_u64))
@@ -343,7 +344,7 @@ impl<'a> Deletes<'a> {
         Ok(Some(marks))
     }
 
-    /// For each cell of a batch the first of the deletes still to be applied that removes it.
+    /// For each cell of a batch, the first of the unapplied deletes that removes it.
     fn removed(&self, context: &Context, batch: &Batch) -> Result<Vec<Option<usize>>> {
         let columns = self.fields.iter().map(|field| field.collect(context, batch)).collect::<Result<_>>()?;
         let source_of = |slot: u32| batch.slots.get(index_of(slot)).map_or(0, |slot| slot.source);
@@ -354,7 +355,7 @@ impl<'a> Deletes<'a> {
         let mut removed = vec![None; batch.cells.len()];
         let all = vec![1u8; batch.cells.len()];
         for (index, delete) in self.job.array.deletes().iter().enumerate() {
-            // Whether a cell of a source, written at a time, is one the delete is to be asked about.
+            // Whether the delete must be evaluated for a cell of this source, written at this time.
             let concerns = |source: usize, written: u64| {
                 let open = self.sources.get(source).is_some_and(|known| known.open.contains(&index));
                 open && self.job.inputs.get(source).is_some_and(|fragment| {
@@ -373,7 +374,7 @@ impl<'a> Deletes<'a> {
             if !asked.contains(&1) {
                 continue;
             }
-            // The file holds the negation of what was to be deleted.
+            // The file contains the negation of the deleting condition.
             let mut stays = asked.clone();
             self.program.apply_within(index, &mut collected, &all, &mut stays)?;
             for (removed, (asked, stays)) in removed.iter_mut().zip(asked.iter().zip(&stays)) {
@@ -389,7 +390,7 @@ impl<'a> Deletes<'a> {
 /// The cells of a batch in the fields of the conditions.
 struct Collected {
     columns: Vec<Column>,
-    /// Which cells have the field at all, a byte a cell.
+    /// Whether each cell has the field at all, one byte per cell.
     present: Vec<Vec<u8>>,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
     let files = load(object)?;
     let keys = present_keys(&files);
     if keys.len() < 2 {
-        let why = "there are not two metadata files".to_owned();
+        let why = "there are fewer than two metadata files".to_owned();
         return Ok(MaintenancePlan::new(Vec::new(), vec![why]));
     }
     let mut inputs = Vec::with_capacity(keys.len());
@@ -40,8 +40,8 @@ pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
 }
 
-/// Keys of the files to make one of, oldest first: those that come before all that readers do not see yet. A file behind one
-/// of these could come to lie before it.
+/// Keys of the files to combine, oldest first: those that come before all files that readers do not see yet. Otherwise
+/// a file after one of these could end up before it.
 fn present_keys(files: &TimedFiles) -> Vec<String> {
     let present = clock::present().unwrap_or(u64::MAX);
     let all: Vec<(&str, (u64, u64))> =
@@ -51,11 +51,11 @@ fn present_keys(files: &TimedFiles) -> Vec<String> {
     before.map(|(key, _)| (*key).to_owned()).collect()
 }
 
-/// Writes what is left of the files as one, then the list of those it replaces. Between the two both count, and give the
-/// same: later files say again what they said before.
+/// Writes the remaining contents of the files as one file, then the list of those it replaces. Between the two, both
+/// are read, with the same result: later files repeat what earlier ones stated.
 pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let context = object.context();
-    // Two at once would replace the same files twice, and the older one could count last.
+    // Two consolidations at once would replace the same files twice, and the older result could become effective last.
     let transaction = Transaction::begin(&**object.storage(), object.options())?;
     let files = load(object)?;
     let visible: Vec<&str> = files.visible(TimeWindow::ALL).collect();

@@ -1,7 +1,7 @@
 //! Removing what consolidated files replace, and what crashes left behind.
 //!
-//! A vacuum may end anywhere: what makes a thing count goes first, and is durably gone before the thing itself; the list
-//! of what is replaced goes last.
+//! A vacuum may stop at any point: the file that commits something is removed first, durably, before the thing itself;
+//! the list of replaced files is removed last.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -21,13 +21,15 @@ use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
 use crate::{ArrayWriter, Error, Result, clock};
 
-/// How to remove files that others replace.
+/// Options for removing replaced files.
 ///
-/// By default nothing is removed that a read at any time still sees. What only some times see, such as the fragments that a
-/// consolidated dense one replaces, goes with [`Self::drop_history`], as a vacuum of libtiledb always removes it.
+/// By default nothing is removed that a read at any time still sees. Data that only reads at some times see, such as
+/// the fragments that a consolidated dense one replaces, is removed with [`Self::drop_history`]; a vacuum of libtiledb
+/// always removes it.
 ///
-/// Writers and other maintenance of this library may be at work on the array meanwhile, but for [`Self::orphans`], to which a
-/// write that is not finished after a day looks like a leftover. Readers that opened the array before may miss files that are gone.
+/// Writers and other maintenance of this library may work on the array at the same time, except with [`Self::orphans`],
+/// which takes a write that is not finished after a day for a leftover. Readers that opened the array before may not
+/// find the removed files.
 #[derive(Clone, Debug)]
 #[must_use = "a vacuum does nothing until its plan runs"]
 pub struct Vacuum {
@@ -37,15 +39,15 @@ pub struct Vacuum {
     before: Option<u64>,
 }
 
-/// Writes are thought to be done within a day, in milliseconds.
+/// Writes are assumed to be done within a day (in milliseconds).
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// Whether readers see something of this time now: they need what it replaces, if not.
+/// Whether readers see data of this time now: if not, they need what it replaces.
 fn is_past(last: u64) -> bool {
     clock::present().is_none_or(|present| last <= present)
 }
 
-/// Whether something is true of a fragment's folder.
+/// A predicate on a fragment's folder.
 type Judge<'j> = &'j dyn Fn(&str) -> bool;
 
 impl Vacuum {
@@ -54,35 +56,35 @@ impl Vacuum {
         Self { what: Some(what), drop_history: false, verify: true, before: None }
     }
 
-    /// Removes what crashes left behind: fragments that nothing commits, and files that were not put in their place.
+    /// Removes what crashes left behind: fragments that are not committed, and temporary files.
     pub const fn orphans() -> Self {
         Self { what: None, drop_history: false, verify: true, before: None }
     }
 
-    /// Removes also what reads at earlier times still see, so that they no longer do. What reads see now stays: where
-    /// something of a time to come replaces it, it is still needed.
+    /// Also removes what only reads at earlier times see, so that they no longer see it. What reads see now stays: if
+    /// it is replaced by something with a time in the future, it is still needed.
     pub const fn drop_history(mut self, drop: bool) -> Self {
         self.drop_history = drop;
         self
     }
 
-    /// Whether consolidated fragments are read back, down to the last chunk, before what they replace goes.
+    /// Sets whether consolidated fragments are verified, down to the last chunk, before what they replace is removed.
     pub const fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
         self
     }
 
-    /// Of orphans, only those whose names tell a time before this, instead of a day ago: a write that is at work looks like
-    /// one, and would come to count without its files.
+    /// Of orphans, removes only those whose names have a time before this, instead of a day ago: an unfinished write
+    /// looks like an orphan, and would be committed without its files.
     pub const fn before(mut self, milliseconds: u64) -> Self {
         self.before = Some(milliseconds);
         self
     }
 
-    /// What would be removed.
+    /// Plans what would be removed.
     ///
     /// # Errors
-    /// A damaged array, or what this build does not support.
+    /// A damaged array, or something that this build does not support.
     pub fn plan<'a>(&self, object: impl Into<MaintainedObject<'a>>) -> Result<MaintenancePlan> {
         let object = object.into();
         match self.what {
@@ -106,11 +108,11 @@ impl Vacuum {
         for (key, name, inputs) in in_order(&directory.vacuums) {
             let output = output_of(key, name);
             let Some(entry) = committed.get(output.as_str()) else {
-                // It was replaced itself, and what replaced it holds the same cells.
+                // The output was replaced itself, and what replaced it has the same cells.
                 let replaced = directory.vacuums.iter().any(|(_, _, others)| others.contains(&output));
                 if !replaced && inputs.iter().any(|input| committed.contains_key(input.as_str())) {
                     notes.push(format!(
-                        "{key} names fragments, but {output} does not count: nothing of them is removed"
+                        "{key} lists fragments, but {output} is not committed: none of them is removed"
                     ));
                     continue;
                 }
@@ -129,7 +131,7 @@ impl Vacuum {
             let dropped = self.drop_history && is_past(times.1);
             if !kept.is_empty() && !dropped {
                 notes.push(format!(
-                    "{} fragments that {output} replaces stay: reads at times within {} to {} see them",
+                    "{} fragments replaced by {output} are kept: reads at times from {} to {} see them",
                     kept.len(),
                     times.0,
                     times.1
@@ -153,7 +155,8 @@ impl Vacuum {
         Removal { vacuum: self.clone(), key: key.to_owned(), verify, claimed, ignore, stages }
     }
 
-    /// The step for one vacuum file, if anything of it goes. Which inputs go, and which of these some reads still see.
+    /// The step for one vacuum file, if anything of it is to be removed. The two predicates tell which inputs are
+    /// removed, and which of these some reads still see.
     #[expect(clippy::too_many_arguments, reason = "they are what a vacuum of fragments has found out")]
     fn removal(
         &self,
@@ -184,7 +187,7 @@ impl Vacuum {
                 markers.push(Gone::File(marker));
             }
             if let Some(bytes) = folder_bytes(context, input)? {
-                // Of the first versions the metadata file itself is what makes a fragment count.
+                // In the first versions, the metadata file itself commits a fragment.
                 if committed.get(input.as_str()).is_some_and(|entry| !entry.version().has(Gate::CommitFiles))
                 {
                     markers.push(Gone::File(join(input, FRAGMENT_METADATA)));
@@ -218,9 +221,8 @@ impl Vacuum {
                 files.vacuums.iter().any(|(_, _, others)| others.iter().any(|other| other == output));
             let present: Vec<&String> = inputs.iter().filter(|input| there(input)).collect();
             if !there(output) && !replaced && !present.is_empty() {
-                notes.push(format!(
-                    "{key} names files, but {output} is not there: nothing of them is removed"
-                ));
+                notes
+                    .push(format!("{key} lists files, but {output} does not exist: none of them is removed"));
                 continue;
             }
             let same = |input: &str| times_of(input) == Some(name.timestamps);
@@ -230,7 +232,7 @@ impl Vacuum {
             if kept > 0 {
                 let (first, last) = name.timestamps;
                 notes.push(format!(
-                    "{kept} metadata files that {output} replaces stay: reads at times within {first} to {last} see them"
+                    "{kept} metadata files replaced by {output} are kept: reads at times from {first} to {last} see them"
                 ));
             }
             let gone: Vec<&&String> = present.iter().filter(|input| goes(input)).collect();
@@ -266,7 +268,7 @@ impl Vacuum {
         let mut listed = Vec::new();
         let mut gone = Vec::new();
         let mut notes = Vec::new();
-        // Locks and leases begin so, too, and are somebody's.
+        // Names of locks and leases also begin like this, and belong to someone.
         let temporary = |name: &str| name.starts_with(TEMPORARY) && name.ends_with(PARTIAL);
         for entry in root.iter().filter(|entry| !entry.is_folder && temporary(&entry.name)) {
             let name = entry.name.strip_prefix(TEMPORARY).unwrap_or_default();
@@ -295,8 +297,9 @@ impl Vacuum {
                     listed.push(PlannedFile { key: folder.clone(), bytes });
                     gone.push(Gone::Folder(folder));
                 } else {
-                    notes
-                        .push(format!("{folder} does not count, but is too young to be a leftover for sure"));
+                    notes.push(format!(
+                        "{folder} is not committed, but too recent to be certainly a leftover"
+                    ));
                 }
             }
         }
@@ -313,7 +316,7 @@ impl Vacuum {
 /// A vacuum file: its key, its name, and the folders it lists.
 type VacuumFile = (String, TimestampedName, Vec<String>);
 
-/// Vacuum files so that those about what another one replaces come before it.
+/// Vacuum files in such an order that those for inputs of another one come before it.
 fn in_order(vacuums: &[VacuumFile]) -> Vec<(&str, &TimestampedName, &[String])> {
     let mut left: Vec<&VacuumFile> = vacuums.iter().collect();
     let mut ordered = Vec::with_capacity(left.len());
@@ -321,14 +324,14 @@ fn in_order(vacuums: &[VacuumFile]) -> Vec<(&str, &TimestampedName, &[String])> 
         let inner = left.iter().position(|(_, _, inputs)| {
             !left.iter().any(|(key, name, _)| inputs.contains(&output_of(key, name)))
         });
-        // Files that name each other in a circle come in any order.
+        // Files that list each other in a circle come in any order.
         let (key, name, inputs) = left.remove(inner.unwrap_or(0));
         ordered.push((key.as_str(), name, inputs.as_slice()));
     }
     ordered
 }
 
-/// The folder of the fragment that a vacuum file belongs to.
+/// The folder of the fragment to which a vacuum file belongs.
 fn output_of(key: &str, name: &TimestampedName) -> String {
     let folders = name.version.is_some_and(|version| version.has(Gate::FragmentFolders));
     let stem = key.rsplit('/').next().unwrap_or_default();
@@ -336,7 +339,7 @@ fn output_of(key: &str, name: &TimestampedName) -> String {
     join(if folders { FRAGMENTS } else { "" }, stem)
 }
 
-/// Whether every read that would see a fragment sees what replaces it, with the same cells.
+/// Whether every read that would see a fragment also sees its replacement, with the same cells.
 fn exact(writer: &ArrayWriter, output: &Fragment, input: &str) -> bool {
     let dense = writer.schema().array_type == ArrayType::Dense;
     let by_cell =
@@ -344,7 +347,7 @@ fn exact(writer: &ArrayWriter, output: &Fragment, input: &str) -> bool {
     by_cell || times_of(input) == Some(output.timestamps())
 }
 
-/// Sum of the sizes of a folder's files; `None` if it is not there.
+/// The sum of the sizes of a folder's files; `None` if it does not exist.
 fn folder_bytes(context: &Context, folder: &str) -> Result<Option<u64>> {
     let entries = match context.storage.list(folder) {
         Ok(entries) => entries,
@@ -363,7 +366,8 @@ fn file(context: &Context, key: &str) -> Result<PlannedFile> {
     Ok(PlannedFile { key: key.to_owned(), bytes })
 }
 
-/// Commit files that a consolidated one holds, then consolidated ones that another holds, then what is ignored nowhere.
+/// Removes commit files whose contents are in a consolidated one, then consolidated ones that another one contains,
+/// then ignore files that are no longer needed.
 fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let files = CommitFiles::load(writer.context())?;
     let mut listed = Vec::new();
@@ -378,7 +382,7 @@ fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     }
     let mut left: Vec<&String> = files.consolidated.keys().collect();
     let mut old = Vec::new();
-    // The newest stay: from the oldest on, each goes that another one left holds whole.
+    // The newest stay: starting with the oldest, each is removed if a remaining one contains all of it.
     for (key, (bytes, records)) in &files.consolidated {
         let whole = |other: &&&String| {
             **other != key
@@ -413,7 +417,7 @@ fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
 }
 
-/// Files of footers that are older than the newest.
+/// Files of footers that are older than the newest one.
 fn metadata_files(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let keys = footers::existing(writer)?;
     let newest = keys.iter().filter_map(|key| times_of(key)).map(|(_, last)| last).max();

@@ -1,8 +1,8 @@
-//! The coordinates of a sparse fragment: the order of its cells, which of them are there twice, and the rectangles that
-//! are said to hold them.
+//! The coordinates of a sparse fragment: the order of its cells, duplicate cells, and the rectangles that should
+//! contain them.
 //!
-//! One tile of all dimensions is in memory at a time. Order brings equal coordinates together, so each cell is compared
-//! with the one before it, across the ends of tiles too.
+//! One tile of all dimensions is in memory at a time. Because of the order, equal coordinates are next to each other,
+//! so each cell is compared with the previous one, across the ends of tiles too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::write::{CheckedColumn, GlobalOrder};
 
-/// Coordinates of a cell, one a dimension.
+/// Coordinates of a cell, one for each dimension.
 type Point = Vec<Vec<u8>>;
 
-/// What is known of the cells up to the one that is looked at.
+/// What is known about the cells up to the current one.
 struct Walk<'f> {
     fragment: &'f Fragment,
-    /// The file that the coordinates of the first dimension are in.
+    /// The file with the coordinates of the first dimension.
     key: String,
     order: GlobalOrder,
-    /// The last cell of the tile before, and when it was written.
+    /// The last cell of the previous tile, and when it was written.
     last: Option<(Point, u64)>,
-    /// The cells that stand equal to the last one, it included, with the time of the last of each: zeros of both signs
-    /// stand equal, and are different coordinates.
+    /// The cells that compare equal to the last one, including it, with the latest time of each: zeros of both signs
+    /// compare equal, but are different coordinates.
     group: BTreeMap<Point, u64>,
 }
 
@@ -53,7 +53,7 @@ impl TileOf<'_> {
         self.coordinates.iter().map(|column| column.cell(cell).unwrap_or_default().to_vec()).collect()
     }
 
-    /// When a cell was written, if the fragment knows.
+    /// When a cell was written, if the fragment stores it.
     fn time(&self, cell: usize) -> u64 {
         let times = self.times.unwrap_or_default().as_chunks::<8>().0;
         times.get(cell).map_or(0, |time| u64::from_le_bytes(*time))
@@ -61,7 +61,8 @@ impl TileOf<'_> {
 }
 
 impl Verifier {
-    /// Decodes the coordinates of a sparse fragment, and the times of its cells, and checks all that is said of them.
+    /// Decodes the coordinates of a sparse fragment and the times of its cells, and checks everything stated about
+    /// them.
     pub(super) fn coordinates(
         &mut self,
         fragment: &Fragment,
@@ -87,7 +88,7 @@ impl Verifier {
             group: BTreeMap::new(),
         };
         let mut complete = true;
-        // A damaged footer may claim any number of tiles: no more are looked at than are listed.
+        // A damaged footer may state any number of tiles: only as many as are listed are checked.
         let listed = columns.iter().flatten().map(|column| column.tiles.tile_count()).max().unwrap_or(0);
         let claimed = to_usize(fragment.footer().sparse_tile_num).unwrap_or(usize::MAX);
         let count = rtree.as_ref().map_or(claimed.min(listed), |rtree| rtree.leaf_count());
@@ -152,7 +153,7 @@ impl Verifier {
         }
     }
 
-    /// Reports a cell that stands behind one that belongs behind it.
+    /// Reports a cell that sorts before the previous one.
     fn out_of_order(&mut self, walk: &Walk<'_>, tile: &TileOf<'_>, cell: usize) {
         let fragment = walk.fragment;
         let point = tile.point(cell);
@@ -176,19 +177,19 @@ impl Verifier {
             let (point, before) = (show(fragment, &point), show(fragment, &before));
             let order = if hilbert { "Hilbert order" } else { "global order" };
             let what = format!(
-                "tile {tile}, cell {cell}, {point}: stands after {before}, but comes before it in {order}"
+                "tile {tile}, cell {cell}, {point}: is out of order: it comes after {before}, but sorts before it in {order}"
             );
             Problem { path, offset: None, what }
         });
     }
 
-    /// Reports cells that stand equal to the ones before them and have the same coordinates as one of those.
+    /// Reports cells that compare equal to the previous ones and have the same coordinates as one of those.
     fn repeated(&mut self, walk: &mut Walk<'_>, tile: &TileOf<'_>, equal: &[usize]) {
         let mut next = 0;
         for &cell in equal {
             match cell.checked_sub(1) {
                 None if walk.group.is_empty() => walk.group.extend(walk.last.clone()),
-                // A group begins that does not go on from the last cell that was looked at.
+                // A new group begins, which does not continue from the last cell.
                 Some(before) if next != cell => {
                     walk.group.clear();
                     walk.group.insert(tile.point(before), tile.time(before));
@@ -204,7 +205,7 @@ impl Verifier {
             if tile.times.is_none() {
                 self.findings.add(Check::Repeated, known(Check::Repeated, &case), || {
                     let what = format!(
-                        "{at}, {}: has the same coordinates as a cell before it, which this array does not allow",
+                        "{at}, {}: has the same coordinates as an earlier cell, which this array does not allow",
                         show(fragment, &point)
                     );
                     Problem { path, offset: None, what }
@@ -212,7 +213,7 @@ impl Verifier {
             } else if time > before {
                 self.findings.add(Check::Times, known(Check::Times, &case), || {
                     let what = format!(
-                        "{at}, {}: was written at {time}, but stands after the same cell as of {before}",
+                        "{at}, {}: was written at {time}, but comes after the version of the same cell written at {before}",
                         show(fragment, &point)
                     );
                     Problem { path, offset: None, what }
@@ -221,7 +222,7 @@ impl Verifier {
         }
     }
 
-    /// Compares a tile's coordinates with its rectangle, and with what the fragment says it covers.
+    /// Compares a tile's coordinates with its rectangle, and with the area that the fragment states it covers.
     fn within(&mut self, fragment: &Fragment, tile: &TileOf<'_>, rtree: &RTree) {
         for (index, field) in dimensions(fragment).enumerate() {
             let leaf = leaf(rtree, tile.tile, index);
@@ -244,7 +245,7 @@ impl Verifier {
                     let known = known(check, &Case { fragment, field: Some(&field), values });
                     self.findings.add(check, known, || {
                         let what = format!(
-                            "tile {}, cell {cell}, {}: lies outside {what}, which is {} in dimension {:?}",
+                            "tile {}, cell {cell}, {}: is outside {what}, which is {} in dimension {:?}",
                             tile.tile,
                             show(fragment, &tile.point(cell)),
                             rectangles::show(&field, range),
@@ -258,7 +259,7 @@ impl Verifier {
     }
 }
 
-/// The coordinates of a cell for a message.
+/// The coordinates of a cell as a text for a message.
 fn show(fragment: &Fragment, point: &Point) -> String {
     let dimensions = fragment.schema().domain.dimensions.iter();
     let values = dimensions.zip(point).map(|(dimension, value)| {

@@ -10,7 +10,7 @@ use tdb_schema::MetadataEntry;
 use super::Verifier;
 
 impl Verifier {
-    /// Checks a file that may be a commit file; others are none of ours.
+    /// Checks a file if it is a commit file; other files are ignored.
     pub(super) fn commit(&mut self, key: &str) {
         let name = key.rsplit('/').next().unwrap_or_default();
         let Some((kind, stem)) = CommitKind::of(name) else { return };
@@ -47,7 +47,8 @@ impl Verifier {
             CommitKind::Update => {
                 let Some(payload) = self.generic_file(key) else { return };
                 match Update::parse(&payload) {
-                    Ok(_) => self.note(key, "an update: cells it is about read as deleted, as in libtiledb"),
+                    Ok(_) => self
+                        .note(key, "an update: the cells that it affects read as deleted, as in libtiledb"),
                     Err(error) => self.payload_problem(key, 0, &error),
                 }
             }

@@ -1,4 +1,4 @@
-//! The data files of a fragment: sizes, tile offsets, every chunk of every tile, and what is said of its cells.
+//! The data files of a fragment: sizes, tile offsets, every chunk of every tile, and what is stated about its cells.
 
 use core::ops::Range as Cells;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::write::{BoxPlan, CheckedColumn, TileCells, TileGrid, TileStatistics};
 
-/// A decoded tile's cells.
+/// The cells of a decoded tile.
 #[derive(Debug, Default)]
 pub(super) struct Decoded {
     pub(super) fixed: Vec<u8>,
@@ -27,19 +27,19 @@ pub(super) struct Decoded {
     validity: Vec<u8>,
 }
 
-/// A field that is looked at tile by tile.
+/// A field that is checked tile by tile.
 #[derive(Debug)]
 pub(super) struct Column<'f> {
     pub(super) subject: Subject<'f>,
     pub(super) tiles: FieldTiles,
     pub(super) decoded: Decoded,
     pub(super) claims: Option<Claims>,
-    /// Whether further tiles are worth reading.
+    /// Whether it makes sense to read further tiles.
     readable: bool,
 }
 
 impl Column<'_> {
-    /// The cells of the decoded tile; `runs` are those that count.
+    /// The cells of the decoded tile; `runs` are those that belong to the fragment.
     pub(super) fn cells<'s>(&'s self, count: usize, runs: Option<&'s [Cells<usize>]>) -> TileCells<'s> {
         let Decoded { fixed, var, validity } = &self.decoded;
         let validity = if self.tiles.is_nullable() { validity.as_slice() } else { &[] };
@@ -50,7 +50,7 @@ impl Column<'_> {
         TileCells { count, values, offsets, validity, runs }
     }
 
-    /// Whether further tiles are worth reading.
+    /// Whether it makes sense to read further tiles.
     pub(super) const fn is_readable(&self) -> bool {
         self.readable
     }
@@ -119,7 +119,7 @@ impl Verifier {
         names
     }
 
-    /// A field of the schema; `None`, and a problem, if its tiles cannot be decoded.
+    /// A field of the schema; `None`, with a problem reported, if its tiles cannot be decoded.
     pub(super) fn column<'f>(&mut self, fragment: &'f Fragment, field: Field<'f>) -> Option<Column<'f>> {
         let opened = FieldTiles::open(&self.context, fragment, field.kind);
         let (Some(tiles), _) = self.check(opened) else { return None };
@@ -141,7 +141,7 @@ impl Verifier {
         Some(Column { subject, tiles, decoded: Decoded::default(), claims, readable: true })
     }
 
-    /// Times of cells.
+    /// The field with the times of cells.
     pub(super) fn times<'f>(
         &self,
         fragment: &Fragment,
@@ -177,7 +177,7 @@ impl Verifier {
         }
     }
 
-    /// Files that no field of the schema has: when cells were written and deleted, and by what.
+    /// Checks files of fields that are not in the schema: when cells were written and deleted, and by which condition.
     fn system_files(&mut self, fragment: &Fragment, tiles: u64, names: &mut HashSet<String>) {
         let footer = fragment.footer();
         let size = |slot: Option<usize>| slot.and_then(|slot| footer.file_sizes.get(slot)).copied();
@@ -195,7 +195,7 @@ impl Verifier {
         }
     }
 
-    /// Compares a file's real size with the footer's, and its tile count and offsets with both.
+    /// Compares a file's real size with the one in the footer, and its tile count and offsets with both.
     fn file(
         &mut self,
         fragment: &Fragment,
@@ -215,7 +215,8 @@ impl Verifier {
                 if found > size {
                     self.unused(&file.key, size, found);
                 } else if found < size {
-                    let what = format!("the file has {found} bytes, but the fragment's metadata says {size}");
+                    let what =
+                        format!("the file has {found} bytes, but the fragment's metadata states {size}");
                     self.problem(&file.key, Some(found), what);
                 }
             }
@@ -225,7 +226,7 @@ impl Verifier {
         match file.start() {
             Some(start) if start > 0 && tiles > 0 => {
                 let what =
-                    format!("its first tile begins at byte {start}: nothing refers to what stands before");
+                    format!("its first tile begins at byte {start}: nothing refers to the bytes before it");
                 self.note(&file.key, &what);
             }
             _ => {}
@@ -238,7 +239,7 @@ impl Verifier {
         }
     }
 
-    /// Decodes every tile of a field, and compares what is said of it with its cells.
+    /// Decodes every tile of a field, and compares what is stated about it with its cells.
     fn tiles(
         &mut self,
         fragment: &Fragment,
@@ -268,7 +269,8 @@ impl Verifier {
         }
     }
 
-    /// Compares the statistics of a decoded tile with those of its cells, which are returned. `runs` are the cells that count.
+    /// Compares the statistics of a decoded tile with those of its cells, which are returned. `runs` are the cells that
+    /// belong to the fragment.
     pub(super) fn compare(
         &mut self,
         fragment: &Fragment,
@@ -283,7 +285,7 @@ impl Verifier {
         Some(found)
     }
 
-    /// Compares the statistics of a fragment all of whose tiles were decoded.
+    /// Compares the statistics of a fragment, after all its tiles were decoded.
     pub(super) fn compare_whole(
         &mut self,
         fragment: &Fragment,
@@ -296,7 +298,7 @@ impl Verifier {
         }
     }
 
-    /// Decodes a tile of `cells` cells; `false` if it cannot be.
+    /// Decodes a tile of `cells` cells; `false` if that fails.
     pub(super) fn decode(
         &mut self,
         fragment: &Fragment,
@@ -342,8 +344,8 @@ impl Verifier {
     }
 }
 
-/// Makes a buffer `len` bytes long. Fresh zeroed memory costs nothing until it is written to, and a length that a
-/// damaged file asks for never is.
+/// Makes a buffer `len` bytes long. Fresh zeroed memory costs nothing until it is written to, and memory for a length
+/// from a damaged file is never written to.
 fn reset(buffer: &mut Vec<u8>, len: usize) {
     if buffer.len() != len {
         *buffer = vec![0; len];

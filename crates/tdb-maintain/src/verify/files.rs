@@ -1,4 +1,4 @@
-//! Files as they are listed and read.
+//! Listing and reading files.
 
 use tdb_codec::to_u64;
 
@@ -7,7 +7,7 @@ use crate::paths::PARTIAL;
 use crate::storage::{Entry, join};
 
 impl Verifier {
-    /// A sorted listing; a folder that cannot be listed is a problem.
+    /// A sorted listing; a folder that cannot be listed is reported as a problem.
     pub(super) fn list(&mut self, folder: &str) -> Vec<Entry> {
         match self.context.storage.list(folder) {
             Ok(mut entries) => {
@@ -38,7 +38,7 @@ impl Verifier {
         keys
     }
 
-    /// The whole of a file, which counts as checked.
+    /// The whole of a file, which is counted as checked.
     pub(super) fn read(&mut self, key: &str) -> Option<bytes::Bytes> {
         match self.context.read_all(key) {
             Ok(bytes) => {

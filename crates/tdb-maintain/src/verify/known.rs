@@ -1,7 +1,7 @@
-//! What releases of libtiledb wrote that is not as it should be, and does no harm where it is known: notes.
+//! Known faults in what releases of libtiledb wrote that are harmless to a reader that knows them: these are notes.
 //!
-//! Each row names what it excuses and the versions, types or values that it takes; nothing else excuses a finding.
-//! docs/correctness_issues.md tells more of each.
+//! Each row states what it excuses and for which versions, types or values; nothing else excuses a finding.
+//! docs/correctness_issues.md has more about each.
 
 use tdb_codec::{Datatype, Gate, Layout};
 use tdb_filters::Filter;
@@ -12,39 +12,39 @@ use crate::coordinate::integer_limits;
 use crate::facts::Rule;
 use crate::fragment::Fragment;
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) fragment: &'a Fragment,
-    /// `None` where it is about all dimensions.
+    /// `None` if it is about all dimensions.
     pub(super) field: Option<&'a Field<'a>>,
     pub(super) values: Values,
 }
 
-/// What is among the values that a finding is about.
+/// What occurs among the values of a finding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Values {
     pub(super) nan: bool,
     /// A NUL in a string.
     pub(super) nul: bool,
-    /// A byte from 0x80 on in a string coordinate.
+    /// A byte of 0x80 or more in a string coordinate.
     pub(super) high: bool,
-    /// A tile, of all of whose cells none has a value.
+    /// A tile in which no cell has a value.
     pub(super) only_nulls: bool,
-    /// A statistic that is right if all cells of dense tiles count, those outside the fragment too.
+    /// A statistic that is right if all cells of dense tiles are counted, including those outside the fragment.
     pub(super) around: bool,
-    /// Something other than zeros in those cells.
+    /// Values other than zero in those cells.
     pub(super) filled: bool,
-    /// An infinity is the smallest or the largest value.
+    /// An infinity that is the smallest or the largest value.
     pub(super) infinite: bool,
-    /// A tile's sum of integers that passed its limit.
+    /// A tile's sum of integers that exceeded its limit.
     pub(super) limit: bool,
-    /// Cells that share a place on the Hilbert curve.
+    /// Cells with the same position on the Hilbert curve.
     pub(super) tie: bool,
 }
 
 impl Values {
-    /// What is among these or those.
+    /// What occurs in either of two sets.
     pub(super) const fn and(self, other: Self) -> Self {
         Self {
             nan: self.nan || other.nan,
@@ -81,7 +81,7 @@ static TABLE: &[Known] = &[
     Known {
         checks: &[Check::Rectangle, Check::Tight, Check::Domain, Check::Parent],
         applies: |case| case.before(Gate::DimensionFiles) && case.field(|field| field.datatype.is_datetime()),
-        why: "libtiledb 1.6 and 1.7 left rectangles and domains of date dimensions as the first cell made them",
+        why: "libtiledb 1.6 and 1.7 set rectangles and domains of date dimensions from the first cell only",
     },
     Known {
         checks: &[Check::Order],
@@ -89,24 +89,24 @@ static TABLE: &[Known] = &[
             case.before(Gate::DimensionFiles)
                 && case.dimension(|dimension| dimension.datatype.physical().is_float())
         },
-        why: "libtiledb 1.4 to 1.7 did not look at the tiles of real dimensions when it ordered cells",
+        why: "libtiledb 1.4 to 1.7 ignored the tiles of floating-point dimensions when it ordered cells",
     },
     Known {
         checks: &[Check::Order],
         applies: |case| case.before(Gate::DimensionFiles) && case.dimension(begins_before_1970),
-        why: "libtiledb 1.6 did not order dates before 1970 rightly",
+        why: "libtiledb 1.6 did not order dates before 1970 correctly",
     },
     Known {
         checks: &[Check::Order],
         applies: |case| {
             case.before(Gate::IndexedFileNames) && case.fragment.schema().cell_order == Layout::Hilbert
         },
-        why: "libtiledb 2.2 had other places for cells on a Hilbert curve",
+        why: "libtiledb 2.2 computed other positions on the Hilbert curve",
     },
     Known {
         checks: &[Check::Order],
         applies: |case| case.before(Gate::HilbertTies) && case.values.tie,
-        why: "up to 2.22 libtiledb stored cells that share a place on the Hilbert curve by their last dimension first",
+        why: "up to 2.22 libtiledb ordered cells with the same position on the Hilbert curve by their last dimension first",
     },
     Known {
         checks: &[Check::Order],
@@ -117,7 +117,7 @@ static TABLE: &[Known] = &[
                     is_wide(dimension) && (narrow || dimension.datatype.size() >= size_of::<i32>())
                 })
         },
-        why: "up to 2.3 libtiledb's tiles of integers overflowed where the domain is wider than half of the type",
+        why: "up to 2.3 libtiledb's tile numbers of integers overflowed if the domain is wider than half of the type's range",
     },
     Known {
         checks: &[Check::Order],
@@ -128,12 +128,12 @@ static TABLE: &[Known] = &[
                     dimension.datatype.size() < size_of::<i32>() && begins_below_zero(dimension)
                 })
         },
-        why: "libtiledb 2.4 to 2.9 took tiles of INT8 and INT16 for others where the domain begins below 0",
+        why: "libtiledb 2.4 to 2.9 computed wrong tile numbers for INT8 and INT16 if the domain begins below 0",
     },
     Known {
         checks: &[Check::Order],
         applies: |case| case.values.high,
-        why: "machines whose characters have no sign order bytes from 0x80 on otherwise",
+        why: "machines with unsigned characters order bytes from 0x80 on differently",
     },
     Known {
         checks: &[Check::Times],
@@ -160,7 +160,7 @@ static TABLE: &[Known] = &[
                 None => fields().any(|field| matches!(field.kind, FieldKind::Dimension(_)) && loses(&field)),
             }
         },
-        why: "they are those of the values before a filter that does not keep them as they are",
+        why: "they match the values before a lossy filter changed them",
     },
     Known {
         checks: &[
@@ -180,38 +180,38 @@ static TABLE: &[Known] = &[
                 && case.values.around
                 && (consolidated || case.before(Gate::TrustedTileStatistics))
         },
-        why: "libtiledb counts cells of dense tiles outside the fragment: padding up to 2.11, later fill values where it \
+        why: "libtiledb includes cells of dense tiles outside the fragment: padding up to 2.11, later fill values when it \
               consolidates",
     },
     Known {
         checks: &[Check::Rectangle, Check::Domain],
         applies: |case| case.values.nan,
-        why: "NaN lies in no rectangle, and is both ends of a tile's where it comes first",
+        why: "NaN is in no rectangle, and is both ends of a tile's rectangle if it comes first",
     },
     Known {
         checks: EXTREMES,
         applies: |case| case.values.nan,
-        why: "libtiledb forgets what stands before a NaN",
+        why: "libtiledb ignores the values before a NaN",
     },
     Known {
         checks: EXTREMES,
         applies: |case| case.values.infinite,
-        why: "libtiledb begins with the largest and smallest finite number, which no infinity replaces",
+        why: "libtiledb starts from the largest and smallest finite number, which an infinity does not replace",
     },
     Known {
         checks: &[Check::Sum, Check::WholeSum],
         applies: |case| case.fragment.is_dense() && case.values.limit,
-        why: "libtiledb goes on adding in the next run of cells after a sum passed its limit",
+        why: "libtiledb continues adding in the next run of cells after a sum has exceeded its limit",
     },
     Known {
         checks: EXTREMES,
         applies: |case| case.values.nul && case.rule(|rule| !rule.is_number()),
-        why: "libtiledb compares strings up to a NUL",
+        why: "libtiledb compares strings only up to a NUL",
     },
     Known {
         checks: EXTREMES_AND_NULLS,
         applies: |case| case.fragment.is_dense() && case.is_var() && case.rule(|rule| rule.extremes),
-        why: "libtiledb looks for strings of dense tiles in the wrong place",
+        why: "libtiledb reads strings of dense tiles from the wrong place",
     },
     Known {
         checks: EXTREMES_AND_NULLS,
@@ -221,7 +221,7 @@ static TABLE: &[Known] = &[
                 && case.field(|field| field.nullable)
                 && case.rule(|rule| rule.extremes && !rule.is_number())
         },
-        why: "before version 21 libtiledb looked for nullable strings of dense tiles in the wrong place",
+        why: "before version 21 libtiledb read nullable strings of dense tiles from the wrong place",
     },
     Known {
         checks: NULLS,
@@ -231,17 +231,17 @@ static TABLE: &[Known] = &[
     Known {
         checks: NULLS,
         applies: |case| case.fragment.is_dense() && case.rule(|rule| !rule.extremes),
-        why: "libtiledb counts nulls of dense tiles again for each run of cells that is copied",
+        why: "libtiledb counts the nulls of a dense tile again for each run of cells that it copies",
     },
     Known {
         checks: &[Check::Tight],
         applies: |_| true,
-        why: "reads look at more than they need to, and return the same cells",
+        why: "reads examine more tiles than needed, but return the same cells",
     },
     Known {
         checks: &[Check::WholeSum],
         applies: |case| case.field(|field| field.datatype == Datatype::Char),
-        why: "libtiledb gives fragments no sum of CHAR",
+        why: "libtiledb stores no sum of CHAR for fragments",
     },
     Known {
         checks: &[Check::WholeSmallest, Check::WholeLargest],
@@ -250,18 +250,18 @@ static TABLE: &[Known] = &[
                 && case.field(|field| field.nullable && !field.is_var())
                 && case.rule(|rule| !rule.is_number())
         },
-        why: "libtiledb takes values of fixed-size strings from the wrong tiles where one has none",
+        why: "libtiledb uses values of fixed-size strings from the wrong tiles if a tile has none",
     },
 ];
 
-/// Why a finding is a note; `None` if it is a problem.
+/// The reason why a finding is a note; `None` if it is a problem.
 pub(super) fn known(check: Check, case: &Case<'_>) -> Option<&'static str> {
     let mut rows = TABLE.iter().filter(|row| row.checks.contains(&check));
     rows.find(|row| (row.applies)(case)).map(|row| row.why)
 }
 
 impl Case<'_> {
-    /// Whether the fragment's version does not have something yet.
+    /// Whether the fragment's version is older than a feature.
     fn before(&self, gate: Gate) -> bool {
         !self.fragment.version().has(gate)
     }
@@ -274,12 +274,12 @@ impl Case<'_> {
         self.field.is_some_and(is)
     }
 
-    /// Whether a dimension is so.
+    /// Whether any dimension satisfies a predicate.
     fn dimension(&self, is: impl Fn(&Dimension) -> bool) -> bool {
         self.fragment.schema().domain.dimensions.iter().any(is)
     }
 
-    /// Whether it is about an attribute with such statistics.
+    /// Whether it is about an attribute whose statistics satisfy a predicate.
     fn rule(&self, is: impl Fn(Rule) -> bool) -> bool {
         self.field(|field| {
             matches!(field.kind, FieldKind::Attribute(_))
@@ -306,7 +306,8 @@ fn is_wide(dimension: &Dimension) -> bool {
         && dimension.last_ordinal().is_some_and(|last| i128::from(last) > most)
 }
 
-/// Whether what is read of a field may not be what was written: its filters keep fewer digits, or make lossy images.
+/// Whether reading a field may return other values than were written: its filters keep fewer digits, or make lossy
+/// images.
 fn loses(field: &Field<'_>) -> bool {
     field.filters.filters.iter().any(|filter| match filter {
         Filter::ScaleFloat(_) => true,

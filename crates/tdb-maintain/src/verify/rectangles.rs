@@ -1,4 +1,5 @@
-//! Rectangles of tiles: in those above them, no larger than their cells need, and together what the fragment covers.
+//! Rectangles of tiles: within those above them, no larger than their cells need, and together equal to the area of the
+//! fragment.
 
 use tdb_fragment::{RTree, Section};
 use tdb_schema::{Field, FieldKind, Range};
@@ -68,7 +69,7 @@ impl Verifier {
         let FieldKind::Dimension(index) = field.kind else { return };
         let Some(leaf) = leaf(rtree, tile, index) else { return };
         let cells = Range::new(cells.0.clone(), cells.1.clone());
-        // Cells outside are reported one by one.
+        // Cells outside it are reported individually.
         if leaf.covers(field.datatype, &cells) && !same(field, &leaf, &cells) {
             let what = format!(
                 "the rectangle of tile {tile} is {}, but its cells span {}",
@@ -107,7 +108,7 @@ fn same(field: &Field<'_>, a: &Range, b: &Range) -> bool {
     a.covers(field.datatype, b) && b.covers(field.datatype, a)
 }
 
-/// An interval for a message.
+/// An interval as a text for a message.
 pub(super) fn show(field: &Field<'_>, range: &Range) -> String {
     let show = |end: &[u8]| show_value(field.datatype, field.is_var(), end);
     format!("{} to {}", show(&range.low), show(&range.high))

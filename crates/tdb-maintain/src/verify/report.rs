@@ -1,30 +1,30 @@
-//! What was found: problems and notes. Of each kind a fragment shows the first few, and says how many more there are.
+//! The results: problems and notes. Of each kind the first few of a fragment are shown, with the number of the others.
 
 use tdb_codec::to_u64;
 
-/// Something wrong with, or worth knowing about, a file.
+/// A problem with a file, or a fact about it that is worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file or folder.
     pub path: String,
-    /// Offset in the file of the structure at fault, where there is one.
+    /// Offset in the file of the faulty structure, if there is one.
     pub offset: Option<u64>,
     /// What is wrong.
     pub what: String,
 }
 
-/// What [`verify`](super::verify) found.
+/// The result of [`verify`](super::verify).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// What is wrong, in the order it was found.
+    /// Problems, in the order in which they were found.
     pub problems: Vec<Problem>,
-    /// What is odd but harmless, such as fragments that no commit file names.
+    /// Odd but harmless findings, such as fragments that are not committed.
     pub notes: Vec<Problem>,
     /// Number of files checked.
     pub files: u64,
-    /// Number of tiles decoded, generic ones included.
+    /// Number of tiles decoded, including generic ones.
     pub tiles: u64,
-    /// Sum of the files' sizes.
+    /// Sum of the files' sizes in bytes.
     pub bytes: u64,
 }
 
@@ -36,24 +36,24 @@ impl Verification {
     }
 }
 
-/// What is checked in a fragment.
+/// The checks of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
     /// Files and tiles can be read.
     Readable,
-    /// Cells stand in the fragment's order.
+    /// Cells are in the fragment's order.
     Order,
-    /// No coordinates are there twice.
+    /// No coordinates appear twice.
     Repeated,
-    /// Versions of a cell stand in the order of their times, newest first.
+    /// Versions of a cell are in the order of their times, newest first.
     Times,
-    /// Cells lie in their tile's rectangle.
+    /// Cells are in their tile's rectangle.
     Rectangle,
     /// A tile's rectangle is no larger than its cells need.
     Tight,
-    /// Rectangles lie in those above them.
+    /// Rectangles are within those above them.
     Parent,
-    /// Cells lie in the fragment's non-empty domain, which is that of its tiles.
+    /// Cells are in the fragment's non-empty domain, which is that of its tiles.
     Domain,
     /// Statistics of tiles.
     Smallest,
@@ -68,44 +68,44 @@ pub(super) enum Check {
 }
 
 impl Check {
-    /// What more than a few of are called, after their number.
+    /// The plural name of such findings, used after their number.
     const fn others(self) -> &'static str {
         match self {
             Self::Readable => "files and tiles that cannot be read",
             Self::Order => "cells that are out of order",
-            Self::Repeated => "cells whose coordinates are there already",
-            Self::Times => "cells that stand after an older one of the same coordinates",
+            Self::Repeated => "cells with the same coordinates as another cell",
+            Self::Times => "cells that come after an older version of the same cell",
             Self::Rectangle => "cells outside their tile's rectangle",
             Self::Tight => "rectangles that are larger than their cells need",
             Self::Parent => "rectangles outside the one above them",
             Self::Domain => "cells outside the fragment's non-empty domain",
-            Self::Smallest | Self::WholeSmallest => "smallest values that are not those of the cells",
-            Self::Largest | Self::WholeLargest => "largest values that are not those of the cells",
-            Self::Sum | Self::WholeSum => "sums that are not those of the cells",
-            Self::Nulls | Self::WholeNulls => "numbers of nulls that are not those of the cells",
+            Self::Smallest | Self::WholeSmallest => "smallest values that do not match the cells",
+            Self::Largest | Self::WholeLargest => "largest values that do not match the cells",
+            Self::Sum | Self::WholeSum => "sums that do not match the cells",
+            Self::Nulls | Self::WholeNulls => "numbers of nulls that do not match the cells",
         }
     }
 }
 
-/// Problems of one kind that are shown of a fragment.
+/// The maximum number of problems of one kind that are shown for a fragment.
 const SHOWN: u64 = 8;
 
-/// What was found in one fragment.
+/// The findings in one fragment.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Vec<Kind>);
 
-/// Findings of one check that are, or are not, explained in the same way.
+/// Findings of one check that have the same explanation, or none.
 #[derive(Debug)]
 struct Kind {
     check: Check,
-    /// Why it is a note.
+    /// The reason why it is a note.
     known: Option<&'static str>,
     shown: Vec<Problem>,
     count: u64,
 }
 
 impl Findings {
-    /// Adds a finding, which is a problem unless it is known why it is none. It is only put into words if it is shown.
+    /// Adds a finding. It is a problem unless `known` has an explanation. Its text is only made if it is shown.
     pub(super) fn add(
         &mut self,
         check: Check,
@@ -118,14 +118,14 @@ impl Findings {
             self.0.len().saturating_sub(1)
         });
         let Some(kind) = self.0.get_mut(place) else { return };
-        // A note says what it is about once.
+        // A note of the same kind is shown only once.
         if kind.count < if known.is_some() { 1 } else { SHOWN } {
             kind.shown.push(problem());
         }
         kind.count = kind.count.saturating_add(1);
     }
 
-    /// Hands everything over to the report of the array.
+    /// Adds everything to the report of the array.
     pub(super) fn finish(self, report: &mut Verification) {
         for Kind { check, known, mut shown, count } in self.0 {
             let more = count.saturating_sub(to_u64(shown.len()));

@@ -1,9 +1,9 @@
 //! Statistics of tiles and fragments, compared with the cells.
 //!
-//! What they ought to be is what the writer makes of the cells ([`of_tile`]). Sums of reals depend on the order of the
-//! additions: any order's sum of `n` values lies within `(n − 1) · ε/2 · Σ|x|` of the true one, so two of them differ by
-//! at most `n · ε · Σ|x|`, where ε is [`f64::EPSILON`]. That is the tolerance; of what overflows or is no number, any sum
-//! is taken that is no number either, or stands at the limit.
+//! The expected values are what the writer computes from the cells ([`of_tile`]). Sums of floating-point numbers depend
+//! on the order of the additions: the sum of `n` values in any order is within `(n − 1) · ε/2 · Σ|x|` of the true one,
+//! so two of them differ by at most `n · ε · Σ|x|`, where ε is [`f64::EPSILON`]. That is the tolerance. If the expected
+//! sum overflows or is not a number, any sum is accepted that is not a number either, or is at the limit.
 
 use core::ops::Range as Cells;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::facts::Rule;
 use crate::fragment::Fragment;
 use crate::write::{Fold, TileCells, TileStatistics, of_tile};
 
-/// A field, as far as its statistics go.
+/// The properties of a field that its statistics depend on.
 #[derive(Debug)]
 pub(super) struct Subject<'f> {
-    /// `None` for what is no field of the schema: times of cells.
+    /// `None` for a field that is not in the schema: times of cells.
     pub(super) field: Option<Field<'f>>,
-    /// As messages call it.
+    /// Its name in messages.
     pub(super) name: String,
     pub(super) rule: Rule,
     pub(super) datatype: Datatype,
@@ -35,7 +35,7 @@ pub(super) struct Subject<'f> {
     pub(super) slot: Option<usize>,
 }
 
-/// What the metadata say of a field's tiles, and what its cells have said so far.
+/// What the metadata state about a field's tiles, and the statistics of its cells so far.
 #[derive(Debug)]
 pub(super) struct Claims {
     mins: Option<TileValues>,
@@ -43,7 +43,7 @@ pub(super) struct Claims {
     sums: Option<Vec<[u8; 8]>>,
     nulls: Option<Arc<Vec<u64>>>,
     fold: Fold,
-    /// As if cells of dense tiles that lie outside the fragment were among its cells.
+    /// The same if cells of dense tiles outside the fragment were counted.
     around: Fold,
     /// Whether any cell had a value.
     any: bool,
@@ -51,7 +51,7 @@ pub(super) struct Claims {
     values: Values,
 }
 
-/// How much the reals add up to that a sum is made of.
+/// The magnitude of the floating-point numbers in a sum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     count: u64,
@@ -95,7 +95,7 @@ pub(super) fn of_fragment(context: &Context, fragment: &Fragment) -> Option<Vec<
 }
 
 impl Verifier {
-    /// Compares what the metadata say of a tile with its cells; returns what those say.
+    /// Compares what the metadata state about a tile with its cells; returns the statistics of the cells.
     pub(super) fn tile_statistics(
         &mut self,
         fragment: &Fragment,
@@ -144,7 +144,7 @@ impl Verifier {
         found
     }
 
-    /// Compares what the metadata say of a field of the whole fragment with its cells.
+    /// Compares what the metadata state about a field of the whole fragment with its cells.
     pub(super) fn whole_statistics(
         &mut self,
         fragment: &Fragment,
@@ -173,7 +173,7 @@ impl Verifier {
         }
     }
 
-    /// Reports a statistic that is not that of the cells.
+    /// Reports a statistic that differs from that of the cells.
     fn statistic(
         &mut self,
         fragment: &Fragment,
@@ -182,7 +182,7 @@ impl Verifier {
         stored: Option<&[u8]>,
         seen: &Seen<'_>,
     ) {
-        // Where no cell has a value, what is said to be the smallest and largest means nothing.
+        // If no cell has a value, the stored smallest and largest values have no meaning.
         let Some(cells) = value_of(check, seen.cells) else { return };
         let agrees =
             |value: &[u8]| stored.is_some_and(|stored| subject.agrees(check, stored, value, seen.size));
@@ -209,19 +209,19 @@ impl Verifier {
         self.findings.add(check, known, || {
             let show = |value| show_value(datatype, text, value);
             let stored =
-                stored.map_or_else(|| "missing".to_owned(), |stored| format!("said to be {}", show(stored)));
+                stored.map_or_else(|| "missing".to_owned(), |stored| format!("stored as {}", show(stored)));
             let what = format!("the {what} {of} is {stored}, but that of the cells is {}", show(&cells));
             Problem { path, offset, what }
         });
     }
 }
 
-/// What the cells of a tile or fragment say.
+/// The statistics of the cells of a tile or fragment.
 struct Seen<'s> {
     values: Values,
     size: Size,
     cells: &'s TileStatistics,
-    /// The same of all cells of dense tiles, those outside the fragment too.
+    /// The same for all cells of dense tiles, including those outside the fragment.
     around: Option<&'s TileStatistics>,
 }
 
@@ -236,7 +236,7 @@ fn value_of(check: Check, statistics: &TileStatistics) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether there is a NUL in a string.
+/// Whether a string contains a NUL.
 fn has_nul(cells: &TileCells<'_>, cell_size: Option<usize>) -> bool {
     cells.written().any(|run| match cell_size {
         Some(size) => {
@@ -247,7 +247,7 @@ fn has_nul(cells: &TileCells<'_>, cell_size: Option<usize>) -> bool {
     })
 }
 
-/// Whether there is anything but zeros outside the runs of a tile's cells that are in the fragment.
+/// Whether there are values other than zero outside the runs of a tile's cells that are in the fragment.
 fn is_filled(cells: &TileCells<'_>, runs: &[Cells<usize>], cell_size: Option<usize>) -> bool {
     let Some(size) = cell_size else { return false };
     let starts = core::iter::once(0).chain(runs.iter().map(|run| run.end));
@@ -259,7 +259,7 @@ fn is_filled(cells: &TileCells<'_>, runs: &[Cells<usize>], cell_size: Option<usi
 }
 
 impl Subject<'_> {
-    /// Whether a stored statistic is the same as that of cells. Zeros of both signs are the same number.
+    /// Whether a stored statistic agrees with that of the cells. Zeros of both signs are the same number.
     fn agrees(&self, check: Check, stored: &[u8], cells: &[u8], size: Size) -> bool {
         if stored == cells {
             return true;
@@ -279,7 +279,7 @@ impl Subject<'_> {
     }
 }
 
-/// The type that values of a type add up to.
+/// The type of the sum of values of a type.
 fn sum_type(datatype: Datatype) -> Datatype {
     match datatype.physical() {
         physical if physical.is_float() => Datatype::Float64,
@@ -288,7 +288,7 @@ fn sum_type(datatype: Datatype) -> Datatype {
     }
 }
 
-/// Whether a sum of integers stands at its limit, where adding stops.
+/// Whether a sum of integers is at its limit, where adding stops.
 fn is_limit(datatype: Datatype, sum: [u8; 8]) -> bool {
     match sum_type(datatype) {
         Datatype::Int64 => [i64::MIN, i64::MAX].contains(&i64::from_le_bytes(sum)),
@@ -317,7 +317,7 @@ fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Size) -> 
         return true;
     }
     if size.sum.is_finite() {
-        // Counts of cells are far below 2⁵³.
+        // Numbers of cells are far below 2⁵³.
         (stored - found).abs() <= size.count as f64 * f64::EPSILON * size.sum
     } else {
         !stored.is_finite() || stored.abs() == f64::MAX
@@ -325,7 +325,7 @@ fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Size) -> 
 }
 
 impl Size {
-    /// Of the valid cells of a tile, if they are reals.
+    /// For the valid cells of a tile, if they are floating-point numbers.
     fn of(datatype: Datatype, cells: &TileCells<'_>) -> Self {
         struct Add<'a>(&'a TileCells<'a>);
         impl PhysicalVisitor for Add<'_> {

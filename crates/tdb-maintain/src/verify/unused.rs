@@ -1,4 +1,4 @@
-//! Bytes that nothing refers to: harmless, but of no use, and not what anybody wrote there on purpose.
+//! Bytes that nothing refers to: harmless, but useless, and not written on purpose.
 
 use tdb_codec::{Gate, Reader, to_u64, to_usize};
 use tdb_fragment::{TimestampedName, has_unlisted_conditions, parse_names, vacuum_target};
@@ -15,7 +15,7 @@ impl Verifier {
         }
     }
 
-    /// Notes what follows the generic tile that `bytes`, from `offset` of a file, begin with.
+    /// Notes what follows the generic tile at the beginning of `bytes`, which are at `offset` of a file.
     pub(super) fn unused_after_tile(&mut self, key: &str, bytes: &[u8], offset: u64) {
         if let Ok(tile) = GenericTile::parse(bytes, offset) {
             let end = |len: u64| offset.saturating_add(len);
@@ -23,7 +23,7 @@ impl Verifier {
         }
     }
 
-    /// Notes what follows the section that `bytes`, from `offset` of a fragment's metadata file, begin with.
+    /// Notes what follows the section at the beginning of `bytes`, which are at `offset` of a fragment's metadata file.
     pub(super) fn unused_after_section(&mut self, fragment: &Fragment, bytes: &[u8], offset: u64) {
         let key = fragment.metadata_key();
         let tile = GenericTile::parse(bytes, offset).map_or(0, |tile| tile.total_len());
@@ -38,7 +38,7 @@ impl Verifier {
         self.unused_after_tile(key, bytes, offset);
     }
 
-    /// Notes what stands before the sections of a fragment's metadata file, and what follows those of versions 1 and 2.
+    /// Notes what is before the sections of a fragment's metadata file, and what follows those of versions 1 and 2.
     pub(super) fn unused_metadata(&mut self, fragment: &Fragment) {
         let key = fragment.metadata_key();
         if !fragment.version().has(Gate::FragmentFooter) {
@@ -53,7 +53,7 @@ impl Verifier {
         }
     }
 
-    /// Notes lines of a list of paths that name nothing an array has.
+    /// Notes lines of a list of paths that refer to nothing in the array.
     pub(super) fn unused_lines<'l>(&mut self, key: &str, lines: impl Iterator<Item = &'l str>) {
         let strange = |line: &&str| {
             let name = vacuum_target(line).rsplit('/').next().unwrap_or_default();
@@ -65,7 +65,7 @@ impl Verifier {
             let start =
                 first.char_indices().nth(80).map_or(*first, |(end, _)| first.get(..end).unwrap_or_default());
             let what = format!(
-                "{} of its lines name nothing that an array has, such as \"{}\"",
+                "{} of its lines refer to nothing in the array, such as \"{}\"",
                 strange.len(),
                 start.escape_debug()
             );

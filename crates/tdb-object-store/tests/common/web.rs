@@ -1,4 +1,4 @@
-//! A small web server on the loopback interface, which gives files of a storage in memory and does little else.
+//! A small web server on the loopback interface, which returns files of a storage in memory and does little else.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use tdb_array::{MemoryStorage, Storage};
 
-/// What a server does.
+/// The behaviour of a server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Manners {
-    /// It sends whole files, whatever part it is asked for.
+    /// It sends whole files, whatever range is requested.
     pub(crate) ignores_ranges: bool,
-    /// It does not have these files, by the ends of their keys.
+    /// It does not have files whose keys end like this.
     pub(crate) lacks: Vec<String>,
-    /// It closes the connection in the middle of files with such ends.
+    /// It closes the connection in the middle of files whose keys end like this.
     pub(crate) cuts: Vec<String>,
-    /// It answers with a page where it has no file.
+    /// It returns a web page if it does not have a file.
     pub(crate) has_a_page: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves what is in `files` below `/data/50%25 of it/`, which stands for a path prefix with unusual characters.
+    /// Serves `files` below `/data/50%25 of it/`, a path prefix with unusual characters.
     pub(crate) fn start(files: MemoryStorage, manners: Manners) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/data/50%25%20of%20it", listener.local_addr().unwrap());
@@ -43,7 +43,7 @@ impl Server {
         Self { url, manners, asked }
     }
 
-    /// The methods that were used.
+    /// The methods of all requests.
     pub(crate) fn methods(&self) -> Vec<String> {
         let mut methods: Vec<String> =
             self.asked.lock().unwrap().iter().map(|(method, _)| method.clone()).collect();
@@ -101,7 +101,7 @@ fn serve(
     }
 }
 
-/// A path without the percents of its URL.
+/// A percent-decoded path.
 fn decoded(path: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = path.as_bytes();

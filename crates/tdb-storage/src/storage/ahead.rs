@@ -1,8 +1,8 @@
-//! A storage whose answers take long, and what was fetched of it before it is read.
+//! A slow storage, and the bytes that were fetched from it before they are read.
 //!
-//! Code that opens an array or runs a query reads as if every call were cheap. Before each step it says what the step is going
-//! to read ([`Needs`]); a storage with [`FetchHints`] is then asked for all of that at once, and the step finds it here. What
-//! nobody announced is read all the same, by a request of its own.
+//! Code that opens an array or runs a query reads as if every call were cheap. Before each step it announces what the
+//! step will read ([`Needs`]). A storage with [`FetchHints`] then fetches all of that at once, and the step finds it
+//! here. Reads that were not announced still work; each is a separate request.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,20 +14,21 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, range_from};
 
-/// What a step is going to read.
+/// What a step will read.
 #[derive(Debug, Default)]
 pub struct Needs {
-    /// Folders and ends of files.
+    /// Listings of folders and ends of files.
     pub files: Vec<Request>,
-    /// Ranges of files, which may touch each other.
+    /// Ranges of files; they may touch each other.
     pub ranges: Vec<(Arc<str>, Range<u64>)>,
 }
 
-/// Bytes of ranges that one step fetches ahead at most. What metadata says of a file may be wrong by any amount, and a step without
-/// a memory budget would else hold all that is stored beside all that it makes of it.
+/// The maximum number of bytes of ranges that one step fetches ahead. What metadata says about a file may be wrong by
+/// any amount, and a step without a memory budget would otherwise hold all stored bytes in addition to everything it
+/// decodes from them.
 const MOST_AHEAD: u64 = 1 << 30;
 
-/// A storage, and what was fetched of it.
+/// A storage, and what was fetched from it.
 #[derive(Debug)]
 pub struct Ahead {
     storage: Arc<dyn Storage>,
@@ -38,17 +39,17 @@ pub struct Ahead {
 /// What was fetched and may still be read.
 #[derive(Debug, Default)]
 struct Held {
-    /// Each is read once: whoever lists a folder again wants to see what changed.
-    /// `None` is a folder that is not there.
+    /// Each listing is read once: a caller that lists a folder again wants to see what changed. `None` is a folder that
+    /// does not exist.
     listings: HashMap<String, Option<Vec<Entry>>>,
-    /// Sizes of files, and their last bytes; `None` is a file that is not there.
+    /// Sizes of files, and their last bytes; `None` is a file that does not exist.
     tails: HashMap<String, Option<(u64, Bytes)>>,
-    /// Pieces of files, by where they begin.
+    /// Pieces of files, by their start offset.
     pieces: HashMap<Arc<str>, BTreeMap<u64, Bytes>>,
 }
 
 impl Held {
-    /// The bytes of a range from its start on, as far as one piece has them.
+    /// The bytes from the start of a range on, as far as a single piece contains them.
     fn part(&self, key: &str, range: &Range<u64>) -> Option<Bytes> {
         let from_piece = || {
             let (start, piece) = self.pieces.get(key)?.range(..=range.start).next_back()?;
@@ -61,7 +62,7 @@ impl Held {
         from_piece().or_else(from_tail)
     }
 
-    /// Whether all of a range is held.
+    /// Whether the whole range is held.
     fn has(&self, key: &str, range: &Range<u64>) -> bool {
         let mut rest = range.clone();
         while !rest.is_empty() {
@@ -72,7 +73,7 @@ impl Held {
     }
 }
 
-/// The part of `bytes`, which begin at `start`, that a range begins with; `None` if it has none.
+/// The part of `bytes` (which start at `start`) with which a range begins; `None` if the range does not begin in them.
 fn slice(bytes: &Bytes, start: u64, range: &Range<u64>) -> Option<Bytes> {
     let from = to_usize(range.start.checked_sub(start)?)?;
     let to = to_usize(range.end.checked_sub(start)?).unwrap_or(usize::MAX).min(bytes.len());
@@ -80,39 +81,39 @@ fn slice(bytes: &Bytes, start: u64, range: &Range<u64>) -> Option<Bytes> {
 }
 
 impl Ahead {
-    /// Stands before a storage, if that asks for requests to be made together.
+    /// Wraps a storage if it wants requests to be made together.
     pub fn before(storage: Arc<dyn Storage>) -> Option<Self> {
         let hints = storage.hints()?;
         Some(Self { storage, hints, held: Mutex::default() })
     }
 
-    /// The same storage, of which nothing was fetched.
+    /// The same storage, with nothing fetched.
     pub fn anew(&self) -> Self {
         Self { storage: self.storage.clone(), hints: self.hints, held: Mutex::default() }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        // Nothing that can panic runs while it is locked.
+        // No code that can panic runs while this is locked.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops all that was fetched.
+    /// Drops everything that was fetched.
     pub fn forget(&self) {
         *self.held() = Held::default();
     }
 
-    /// Drops ranges of files that were fetched: those of a step that is done.
+    /// Drops the ranges of files that were fetched: those of a step that is done.
     pub fn drop_ranges(&self) {
         self.held().pieces.clear();
     }
 
-    /// Bytes of the ranges that would have to be fetched, with the gaps between them.
+    /// The number of bytes in ranges that would have to be fetched, including the gaps between them.
     pub fn missing(&self, needs: &Needs) -> u64 {
         let merged = self.merged(&needs.ranges);
         merged.iter().map(|(_, range)| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
-    /// Fetches what is not here yet. What cannot be fetched is not held: whoever reads it gets the error.
+    /// Fetches what is not held yet. What cannot be fetched is not held: the read that needs it returns the error.
     pub fn prepare(&self, needs: &Needs) {
         let mut requests: Vec<Request> = Vec::new();
         {
@@ -163,12 +164,12 @@ impl Ahead {
             }
         }
         for ((key, range), reply) in ranges.into_iter().zip(replies) {
-            // A reply of another length is no answer.
+            // A reply of another length is not valid.
             if let Ok(Reply::Bytes(bytes)) = reply
                 && to_u64(bytes.len()) == range.end.saturating_sub(range.start)
             {
                 let pieces = held.pieces.entry(key).or_default();
-                // A piece that this one holds would be found in its place, and ends before.
+                // Pieces that begin inside this one would be found instead of it, but end earlier.
                 let inside = pieces.range(range.clone());
                 let ends =
                     |(start, piece): (&u64, &Bytes)| (*start, start.saturating_add(to_u64(piece.len())));
@@ -180,8 +181,8 @@ impl Ahead {
         }
     }
 
-    /// The requests for ranges that are not here yet. A range that is longer than all that is ever fetched ahead is one request:
-    /// it is left to whoever reads it, who compares it with the file first.
+    /// The requests for ranges that are not held yet. A range longer than the maximum that is fetched ahead is one
+    /// request: it is left to the code that reads it, which first compares it with the size of the file.
     pub fn requests(&self, ranges: &[(Arc<str>, Range<u64>)]) -> Vec<(Arc<str>, Range<u64>)> {
         let mut requests = Vec::new();
         for (key, range) in self.merged(ranges) {
@@ -197,7 +198,7 @@ impl Ahead {
         requests
     }
 
-    /// Ranges that are not here yet, merged where little lies between them.
+    /// Ranges that are not held yet, merged where the gaps between them are small.
     fn merged(&self, ranges: &[(Arc<str>, Range<u64>)]) -> Vec<(Arc<str>, Range<u64>)> {
         let held = self.held();
         let missing = ranges.iter().filter(|(key, range)| !range.is_empty() && !held.has(key, range));
@@ -218,7 +219,7 @@ impl Ahead {
         merged
     }
 
-    /// A range of a file that is here, or of the storage.
+    /// Bytes of a range, if they are held.
     fn range(&self, key: &str, range: &Range<u64>) -> Option<Bytes> {
         let held = self.held();
         let first = held.part(key, range)?;
@@ -238,7 +239,7 @@ impl Ahead {
     }
 }
 
-/// Whether the last bytes of a file are the last `most`, or all of it.
+/// Whether the held last bytes of a file are at least its last `most` bytes, or all of it.
 fn reaches((size, bytes): &(u64, Bytes), most: u64) -> bool {
     to_u64(bytes.len()) >= most.min(*size)
 }
@@ -278,7 +279,7 @@ impl Storage for Ahead {
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let mut rest = range_from(offset, out.len())?;
         let mut left = &mut *out;
-        // The bytes are copied while nobody waits for the lock.
+        // The bytes are copied while the lock is not held.
         while !rest.is_empty() {
             let part = self.held().part(key, &rest);
             let Some(part) = part else { return self.storage.read_into(key, rest.start, left) };
@@ -290,7 +291,7 @@ impl Storage for Ahead {
         Ok(())
     }
 
-    /// Small reads are requests here: there are none.
+    /// Every small read would be a request, so there is no open file.
     fn open(&self, _: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
         Ok(None)
     }
@@ -312,7 +313,7 @@ impl Storage for Ahead {
         self.storage.describe(key)
     }
 
-    /// What stands behind was told already.
+    /// The storage behind this one already has its tally.
     fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         None
     }
@@ -324,7 +325,7 @@ mod tests {
     use super::*;
     use core::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Files of which every call is counted.
+    /// Files for which every call is counted.
     #[derive(Debug)]
     struct Far(MemoryStorage, AtomicUsize, FetchHints);
 

@@ -1,4 +1,5 @@
-//! A folder of a storage as a storage of its own: dimension labels are arrays below their array, members of a group in memory lie below it.
+//! A folder of a storage as a separate storage: dimension labels are arrays in a folder of their array, and members of
+//! a group in memory are in folders of the group.
 
 use core::fmt::Debug;
 use core::ops::Deref;
@@ -12,7 +13,7 @@ use super::{
     StoredFile, Tally, WriteStorage, join,
 };
 
-/// What lies below a folder.
+/// A folder of a storage.
 #[derive(Clone, Debug)]
 pub struct Below<S> {
     storage: S,
@@ -118,7 +119,7 @@ impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Belo
         self.storage.replace_file(&self.key(key), bytes, durability)
     }
 
-    /// The lock of all that lies in the storage.
+    /// The lock of the whole storage.
     fn lock(&self) -> io::Result<StorageLock> {
         self.storage.lock()
     }
@@ -126,7 +127,7 @@ impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Belo
     fn sync_folder(&self, key: &str) -> io::Result<()> {
         self.storage.sync_folder(&self.key(key))?;
         match self.folder.rsplit_once('/') {
-            // An array's own folder is to be found in the one above.
+            // The folder of the array itself is found in the folder above it.
             Some((above, _)) if key.is_empty() => self.storage.sync_folder(above),
             _ => Ok(()),
         }

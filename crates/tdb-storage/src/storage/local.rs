@@ -16,7 +16,7 @@ use super::{
     range_from, range_len,
 };
 
-/// How files begin, in the array's own folder, that wait to be put in their place.
+/// The prefix of temporary files in the array's own folder, which are later moved to their final place.
 pub const TEMPORARY: &str = ".tdb-";
 
 /// A folder of the local file system.
@@ -33,14 +33,14 @@ impl LocalStorage {
         Self { root: path.unwrap_or(root) }
     }
 
-    /// Refuses the URLs of stores, which are no paths though they could be.
+    /// Rejects URLs of object stores: they could be paths, but are not meant as such.
     fn refuse_urls(&self) -> io::Result<()> {
         match self.root.to_str().and_then(|root| root.split_once("://")) {
             Some((scheme, _))
                 if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.root.exists() =>
             {
-                let why = "this is the URL of a store: its storage comes from the crate tdb-object-store, and arrays are opened \
-                           in it by open_storage or open_async";
+                let why = "this is the URL of an object store: create its storage with the crate tdb-object-store, and open \
+                           the array with open_storage or open_async";
                 Err(io::Error::new(io::ErrorKind::Unsupported, why))
             }
             _ => Ok(()),
@@ -53,10 +53,11 @@ impl LocalStorage {
         &self.root
     }
 
-    /// Makes the folder where nobody but its owner may look into it, on systems that know owners; one that is there stays as it is.
+    /// Creates the folder with access for its owner only, on systems that have owners. A folder that exists already is
+    /// left unchanged.
     ///
     /// # Errors
-    /// Any I/O error of the system.
+    /// Any I/O error of the storage.
     pub fn create_private(&self) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
@@ -64,18 +65,18 @@ impl LocalStorage {
         builder.recursive(true).create(&self.root)
     }
 
-    /// Gives a file the present time, so that it counts as used ([`Self::last_use`]).
+    /// Sets the time of a file to now, so that it counts as used ([`Self::last_use`]).
     ///
     /// # Errors
-    /// Any I/O error of the system.
+    /// Any I/O error of the storage.
     pub fn touch(&self, key: &str) -> io::Result<()> {
         open_file(&self.path(key))?.set_modified(SystemTime::now())
     }
 
-    /// When a file was written or touched last, and its size. Links are not followed.
+    /// When a file was last written or touched, and its size. Links are not followed.
     ///
     /// # Errors
-    /// Any I/O error of the system; [`io::ErrorKind::InvalidInput`] if it is no regular file.
+    /// Any I/O error of the storage; [`io::ErrorKind::InvalidInput`] if it is not a regular file.
     pub fn last_use(&self, key: &str) -> io::Result<(SystemTime, u64)> {
         let metadata = fs::symlink_metadata(self.path(key))?;
         if !metadata.is_file() {
@@ -95,11 +96,11 @@ impl Storage for LocalStorage {
         let listed = fs::read_dir(self.path(folder)).or_else(|error| self.refuse_urls().and(Err(error)))?;
         for entry in listed {
             let entry = entry?;
-            // Links count as what they point at.
+            // Links count as what they point to.
             let kind = entry.file_type()?;
             let is_folder =
                 if kind.is_symlink() { fs::metadata(entry.path())?.is_dir() } else { kind.is_dir() };
-            // A name that is not UTF-8 is none of the format's.
+            // A name that is not UTF-8 cannot belong to the format.
             if let Ok(name) = entry.file_name().into_string() {
                 entries.push(Entry { name, is_folder, size: None });
             }
@@ -181,7 +182,7 @@ impl WriteStorage for LocalStorage {
         let folder = self.path(key);
         if key.is_empty() {
             self.refuse_urls()?;
-            // Folders above the array are nobody's to sync later, but for the nearest.
+            // Nobody syncs the folders above the array later, except the nearest one.
             let missing = folder.ancestors().skip(1).take_while(|above| !is_there(above));
             for above in missing.collect::<Vec<_>>().into_iter().rev() {
                 fs::create_dir_all(above)?;
@@ -197,19 +198,20 @@ impl WriteStorage for LocalStorage {
         Ok(Box::new(NewFile { open: OpenFile::keep(file), path }))
     }
 
-    /// A hard link gives the file its name, which the system does for one of several. Where there are no hard links, those who put
-    /// files keep each other away by locks, and other programs may not.
+    /// A hard link gives the file its name; if several callers create it, the system lets one succeed. Where there are
+    /// no hard links, callers of this method exclude each other by locks; other programs may not respect these.
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         self.place_new(key, bytes, durability).map(drop)
     }
 
-    /// A version is the number of a file in its file system, its time, and all that it holds. Elsewhere than on Unix there are none.
+    /// A version consists of the file's number in its file system, its time, and its whole contents. There are no
+    /// versions on systems other than Unix.
     fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
         self.versioned(key)
     }
 
-    /// Of all processes of this machine, and of all that share a file system whose locks (`flock`) do, one replaces a version. Locks
-    /// of other kinds and programs other than tdb are not asked.
+    /// Among all processes of this machine, and all that share a file system with shared locks (`flock`), only one
+    /// replaces a version. Locks of other kinds and programs other than tdb are not considered.
     fn swap_file(
         &self,
         key: &str,
@@ -264,7 +266,7 @@ fn is_there(folder: &Path) -> bool {
     folder.as_os_str().is_empty() || folder.exists()
 }
 
-/// The folder above one; a bare name lies in the working directory, and nothing above the root.
+/// The folder above a folder: the working directory for a bare name, and the root for itself.
 fn parent_of(folder: &Path) -> &Path {
     match folder.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -273,23 +275,23 @@ fn parent_of(folder: &Path) -> &Path {
     }
 }
 
-/// Files being written that this process keeps open at most; systems allow some 1024. Further ones are opened for each
-/// append: a fragment has up to three files a field.
+/// The maximum number of files being written that this process keeps open; systems allow some 1024. Further files are
+/// opened for each append: a fragment has up to three files per field.
 const MOST_OPEN: usize = 256;
 
 /// How many are open.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// A file that is kept open, and counted.
+/// A file that is kept open and counted.
 #[derive(Debug)]
 struct OpenFile(File);
 
 impl OpenFile {
-    /// Keeps a file open, unless there are too many.
+    /// Keeps a file open, unless too many are open.
     fn keep(file: File) -> Option<Self> {
         let open = OPEN.fetch_add(1, Ordering::Relaxed);
         let kept = Self(file);
-        // Dropping it takes it off the count again.
+        // Dropping it decrements the count again.
         (open < MOST_OPEN).then_some(kept)
     }
 }
@@ -323,14 +325,14 @@ impl FileWriter for NewFile {
 
     fn finish(mut self: Box<Self>, durability: Durability) -> io::Result<()> {
         match durability {
-            // Syncing a file forces all that was written to it, whoever wrote it.
+            // Syncing a file forces everything written to it, by any handle.
             Durability::Synced => self.with(|file| file.sync_all()),
             Durability::Buffered => Ok(()),
         }
     }
 }
 
-/// Forces a folder's names to the medium, where the system can open folders.
+/// Forces the names in a folder to the medium, on systems that can open folders.
 #[cfg(unix)]
 fn sync(folder: &Path) -> io::Result<()> {
     opening::open_folder(folder)?.sync_all()

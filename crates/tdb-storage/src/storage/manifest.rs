@@ -1,7 +1,7 @@
-//! The manifest of a published array: which files it has, for servers that cannot list.
+//! The manifest of a published array: the list of its files, for servers that cannot list folders.
 //!
-//! A web server gives files by name, but most do not say which there are. So publishing writes a file that does, in text that
-//! people can read:
+//! A web server returns files by name, but most cannot list which files there are. So publishing writes a file with
+//! that list, as human-readable text:
 //!
 //! ```text
 //! tdb manifest 1
@@ -12,15 +12,15 @@
 //! end 3 8c1f02a6d1c0e7b5
 //! ```
 //!
-//! | Line | What it says |
+//! | Line | Meaning |
 //! |---|---|
-//! | `tdb manifest 1` | what the file is, and its version |
+//! | `tdb manifest 1` | the kind of the file, and its version |
 //! | `time T` | when the state was published, in milliseconds since 1970 |
-//! | `SIZE KEY` | a file, with its bytes |
-//! | `- KEY` | a folder with nothing in it; other folders follow from keys |
-//! | `end N SUM` | how many files and folders there are, and the checksum (FNV-1a, 64 bits) of all bytes before this line |
+//! | `SIZE KEY` | a file, with its size in bytes |
+//! | `- KEY` | an empty folder; other folders follow from keys |
+//! | `end N SUM` | the number of files and folders, and the checksum (FNV-1a, 64 bits) of all bytes before this line |
 //!
-//! Keys are in ascending order of their bytes. `%` and control characters are written as `%` and two hexadecimal digits.
+//! Keys are in ascending byte order. `%` and control characters are written as `%` and two hexadecimal digits.
 
 use core::fmt;
 use core::ops::Bound;
@@ -33,19 +33,19 @@ use super::Entry;
 
 /// The name of the manifest in the folder of an array or a group.
 ///
-/// It begins with no dot, because many web servers and upload tools leave such files out. libtiledb takes no file for its own
-/// that has such a name: releases 2.19 to 2.29 open no array with a file whose name has neither a dot in front nor an
-/// underscore, which is why there is one in it.
+/// It does not begin with a dot, because many web servers and upload tools skip such files. libtiledb does not take a
+/// file with such a name for one of its own: releases 2.19 to 2.29 cannot open an array with a file whose name has
+/// neither a leading dot nor an underscore, which is why the name contains an underscore.
 pub const MANIFEST: &str = "tdb_manifest.txt";
 
-/// Bytes of a manifest at most: some two million files.
+/// The maximum size of a manifest in bytes: enough for some two million files.
 pub const MANIFEST_BYTES: u64 = 256 << 20;
 
-/// What every manifest begins with, whatever its version.
+/// The beginning of every manifest, of any version.
 const MAGIC: &str = "tdb manifest ";
 /// The version that is read and written.
 const VERSION: &str = "1";
-/// Bytes of a key at most, and its parts: the format has keys of four.
+/// The maximum length of a key in bytes. Keys of the format have four parts.
 const KEY_BYTES: usize = 4096;
 const KEY_PARTS: usize = 16;
 
@@ -67,11 +67,11 @@ const KEY_PARTS: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     time: u64,
-    /// Sizes of files, and folders with nothing in them.
+    /// Sizes of files; `None` for empty folders.
     entries: BTreeMap<String, Option<u64>>,
 }
 
-/// What is wrong with a manifest, and in which line, from 1.
+/// What is wrong with a manifest, and in which line (counted from 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError {
     /// The line.
@@ -84,28 +84,28 @@ pub struct ManifestError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManifestErrorKind {
-    /// The file does not begin as manifests do: it is something else, such as a page that says that there is no such file.
+    /// The file does not begin like a manifest: it is something else, such as a web page that reports a missing page.
     NotAManifest,
     /// A version that this build does not read.
     Version(String),
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     NotText,
-    /// Not a line of the kind that stands here.
+    /// Not a line of the kind expected here.
     Line,
     /// A key that no file of an array has: it is empty, too long, or leads out of the folder.
     Key,
-    /// A key that does not come after the one before it, or that lies in a file.
+    /// A key that does not sort after the previous one, or that is inside another file.
     Order,
     /// The file ends before its last line.
     CutOff,
-    /// Another number of entries than the last line says.
+    /// The number of entries differs from the one in the last line.
     Count {
-        /// What the line says.
+        /// The number in the last line.
         stated: u64,
-        /// How many there are.
+        /// The number of entries found.
         found: u64,
     },
-    /// Other bytes than those that were written.
+    /// The bytes are not those that were written.
     Checksum,
     /// Bytes after the last line.
     Trailing,
@@ -124,13 +124,15 @@ impl fmt::Display for ManifestError {
                     version.escape_debug()
                 )
             }
-            Kind::NotText => f.write_str("the bytes are no text"),
-            Kind::Line => f.write_str("this is not what a manifest has here"),
-            Kind::Key => f.write_str("no file of an array has such a key"),
+            Kind::NotText => f.write_str("the bytes are not valid text"),
+            Kind::Line => f.write_str("this line is not what a manifest has at this place"),
+            Kind::Key => f.write_str("this key cannot be that of a file of an array"),
             Kind::Order => f.write_str("the key does not come after the one before it"),
             Kind::CutOff => f.write_str("the manifest is cut off"),
-            Kind::Count { stated, found } => write!(f, "{stated} entries are stated, but {found} are there"),
-            Kind::Checksum => f.write_str("the checksum is not that of the lines above"),
+            Kind::Count { stated, found } => {
+                write!(f, "the last line states {stated} entries, but there are {found}")
+            }
+            Kind::Checksum => f.write_str("the checksum does not match the lines above"),
             Kind::Trailing => f.write_str("something follows the last line"),
         }
     }
@@ -145,7 +147,7 @@ impl From<ManifestError> for io::Error {
 }
 
 impl Manifest {
-    /// A manifest without entries, of a time in milliseconds since 1970.
+    /// A manifest without entries, with its time in milliseconds since 1970.
     #[must_use]
     pub const fn new(time: u64) -> Self {
         Self { time, entries: BTreeMap::new() }
@@ -154,7 +156,7 @@ impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// Bytes that are no manifest, or not the whole of one.
+    /// Bytes that are not a manifest, or only part of one.
     pub fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
         let fail = |line, kind| ManifestError { line, kind };
         if !bytes.starts_with(MAGIC.as_bytes()) {
@@ -203,7 +205,7 @@ impl Manifest {
         }
     }
 
-    /// The manifest as a file.
+    /// The manifest as the contents of a file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!("{MAGIC}{VERSION}\ntime {}\n", self.time);
@@ -218,7 +220,7 @@ impl Manifest {
         Self::sealed(text.into_bytes())
     }
 
-    /// Lines of a manifest with the last one behind them, whatever they say.
+    /// Lines of a manifest, whatever they contain, with the last line appended.
     #[doc(hidden)]
     #[must_use]
     pub fn sealed(mut lines: Vec<u8>) -> Vec<u8> {
@@ -228,15 +230,15 @@ impl Manifest {
         lines
     }
 
-    /// Adds a file of so many bytes.
+    /// Adds a file with its size in bytes.
     ///
     /// # Errors
-    /// A key that no file of an array has, or one that lies in another file.
+    /// A key that no file of an array has, or one that is inside another file.
     pub fn add_file(&mut self, key: impl Into<String>, size: u64) -> Result<(), ManifestError> {
         self.add(key.into(), Some(size)).map_err(|kind| ManifestError { line: 0, kind })
     }
 
-    /// Adds a folder with nothing in it.
+    /// Adds an empty folder.
     ///
     /// # Errors
     /// As [`Self::add_file`].
@@ -252,7 +254,7 @@ impl Manifest {
             let above = key.get(..end).unwrap_or_default();
             match self.entries.get(above) {
                 Some(Some(_)) => return Err(ManifestErrorKind::Order),
-                // It is empty no more.
+                // It is no longer empty.
                 Some(None) => {
                     self.entries.remove(above);
                 }
@@ -266,8 +268,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Takes out the file or folder with this key, and all that is in it. The folder that it was in stays, if there is nothing
-    /// else in it, empty.
+    /// Removes the file or folder with this key, and everything in it. The folder that contained it stays; it becomes
+    /// an empty folder if nothing else is in it.
     pub fn remove(&mut self, key: &str) {
         let mut gone: Vec<String> = self.below(key).map(|(key, _)| key.clone()).collect();
         gone.push(key.to_owned());
@@ -289,23 +291,24 @@ impl Manifest {
         self.time
     }
 
-    /// The bytes of a file; `None` if there is no such file.
+    /// The size of a file in bytes; `None` if there is no such file.
     #[must_use]
     pub fn size(&self, key: &str) -> Option<u64> {
         self.entries.get(key).copied().flatten()
     }
 
-    /// The files, in the order of their keys, with their bytes.
+    /// The files in the order of their keys, with their sizes in bytes.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
         self.entries.iter().filter_map(|(key, size)| Some((key.as_str(), (*size)?)))
     }
 
-    /// The files in a folder and in those below it, with their bytes.
+    /// The files in a folder and in the folders below it, with their sizes in bytes.
     pub fn files_in(&self, folder: &str) -> impl Iterator<Item = (&str, u64)> {
         self.below(folder).filter_map(|(key, size)| Some((key.as_str(), (*size)?)))
     }
 
-    /// What is in a folder; `None` if there is no such folder. There is always that of the array itself, `""`.
+    /// The contents of a folder; `None` if there is no such folder. The folder of the array itself, `""`, always
+    /// exists.
     #[must_use]
     pub fn list(&self, folder: &str) -> Option<Vec<Entry>> {
         let mut listed = Vec::new();
@@ -321,7 +324,7 @@ impl Manifest {
                 }
                 Some((name, _)) => {
                     listed.push(Entry::folder(name));
-                    // `0` is the character after `/`: all that is in the folder lies before.
+                    // `0` is the character after `/`: everything in the folder sorts before it.
                     (name, format!("{prefix}{name}0"))
                 }
             };
@@ -342,7 +345,7 @@ impl Manifest {
     }
 }
 
-/// The lines of a manifest, and the checksum of those that were read.
+/// The lines of a manifest, and the checksum of the lines read so far.
 struct Lines<'b> {
     rest: &'b [u8],
     number: u64,
@@ -365,10 +368,10 @@ impl<'b> Lines<'b> {
     }
 }
 
-/// Where a checksum begins.
+/// The initial value of the checksum.
 const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a of further bytes.
+/// Continues an FNV-1a checksum with further bytes.
 fn fnv(sum: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -380,13 +383,13 @@ fn number(text: &str) -> Option<u64> {
     if digits && plain { text.parse().ok() } else { None }
 }
 
-/// Whether a key is one that files of arrays can have: it leads nowhere but down.
+/// Whether files of arrays can have this key: it only leads to folders below.
 fn is_key(key: &str) -> bool {
     let plain = |part: &str| !matches!(part, "" | "." | "..");
     key.len() <= KEY_BYTES && key.split('/').count() <= KEY_PARTS && key.split('/').all(plain)
 }
 
-/// Whether a character would make a line that nobody can read, or another one.
+/// Whether a character would make the line unreadable, or start a new line.
 const fn is_escaped(character: char) -> bool {
     character == '%' || character.is_ascii_control()
 }
@@ -401,7 +404,7 @@ fn escape(key: &str, text: &mut String) {
     }
 }
 
-/// The key that was escaped so; `None` if it was not, or if there is more than one way to write it.
+/// The key that was escaped like this; `None` if this is not the one correct way to escape a key.
 fn unescape(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut key = parts.next()?.to_owned();

@@ -1,4 +1,4 @@
-//! An array whose files are in memory: tests, fuzzers, browsers.
+//! An array whose files are in memory, for tests, fuzzers and browsers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,7 +11,7 @@ use super::{
     range_from, range_len,
 };
 
-/// Files in memory, by key. Clones share their files, as two openings of one folder do.
+/// Files in memory, by key. Clones share their files, like two openings of the same folder.
 ///
 /// ```
 /// use tdb_array::{MemoryStorage, Storage};
@@ -27,14 +27,14 @@ pub struct MemoryStorage {
     locked: Arc<Locked>,
 }
 
-/// Whether someone holds the lock, and how others hear that it is free again.
+/// Whether the lock is held, and how waiting threads are notified when it is released.
 #[derive(Debug, Default)]
 struct Locked {
     held: Mutex<bool>,
     free: Condvar,
 }
 
-/// Frees the lock when it is dropped.
+/// Releases the lock when it is dropped.
 #[derive(Debug)]
 struct Held(Arc<Locked>);
 
@@ -48,7 +48,7 @@ impl Drop for Held {
 #[derive(Debug, Default)]
 struct Content {
     files: BTreeMap<String, Bytes>,
-    /// Folders that were made; those that only a file's key implies are not listed here.
+    /// Folders that were created explicitly; those that only follow from a file's key are not in here.
     folders: BTreeSet<String>,
 }
 
@@ -100,7 +100,7 @@ impl MemoryStorage {
         self.read().files.keys().cloned().collect()
     }
 
-    // No call panics while it holds the lock, so a poisoned one guards sound content.
+    // No call panics while it holds the lock, so the contents behind a poisoned lock are sound.
     fn read(&self) -> RwLockReadGuard<'_, Content> {
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -172,7 +172,7 @@ impl Storage for MemoryStorage {
     }
 }
 
-/// A file that is being written: it counts once it is finished, as on an object store.
+/// A file that is being written: it appears once it is finished, as on an object store.
 #[derive(Debug)]
 struct NewFile {
     storage: MemoryStorage,
@@ -216,7 +216,7 @@ impl WriteStorage for MemoryStorage {
         self.write().add(key, Bytes::copy_from_slice(bytes))
     }
 
-    /// A version is what the file holds.
+    /// The version is the contents of the file.
     fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
         let bytes = self.read().file(key)?.clone();
         Ok((bytes.clone(), FileVersion::new(bytes)))

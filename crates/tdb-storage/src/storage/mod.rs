@@ -1,4 +1,4 @@
-//! Where an array's bytes come from, and go to.
+//! Where an array's bytes are read from and written to.
 
 mod ahead;
 mod below;
@@ -33,16 +33,16 @@ pub use write::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, 
 /// A file or folder in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// Its name, without the folder.
+    /// Its name, without the path of the folder.
     pub name: String,
     /// Whether it is a folder.
     pub is_folder: bool,
-    /// Bytes of a file, where the listing says so.
+    /// Size of a file in bytes, if the listing contains it.
     pub size: Option<u64>,
 }
 
 impl Entry {
-    /// A file whose size the listing does not say.
+    /// A file without a size in the listing.
     pub fn file(name: impl Into<String>) -> Self {
         Self { name: name.into(), is_folder: false, size: None }
     }
@@ -52,7 +52,7 @@ impl Entry {
         Self { name: name.into(), is_folder: true, size: None }
     }
 
-    /// A file of so many bytes.
+    /// A file with its size in bytes.
     pub fn sized(name: impl Into<String>, size: u64) -> Self {
         Self { size: Some(size), ..Self::file(name) }
     }
@@ -70,17 +70,17 @@ pub struct ByteRange {
 /// Read access to the files of one array. Keys are paths relative to the array, parts separated by `/`; the array's
 /// own folder is `""`.
 ///
-/// A storage on the same machine answers each call by itself. One whose requests take long implements [`Self::fetch`], which
-/// makes many requests at once, and says so in [`Self::hints`]: tdb then collects what it is going to read, and asks for it
-/// together.
+/// A storage on the same machine answers each call separately. One whose requests take long implements [`Self::fetch`],
+/// which makes many requests at once, and returns [`Self::hints`]: tdb then collects everything that it will read, and
+/// requests it together.
 pub trait Storage: Debug + Send + Sync {
     /// Names in a folder, in no particular order.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is no such folder; whatever the system says.
+    /// [`io::ErrorKind::NotFound`] if there is no such folder; any I/O error of the storage.
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>>;
 
-    /// The size of a file: whether it is there now. No cache answers this.
+    /// The size of a file, which also tells that it exists now. Caches do not answer this.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
@@ -99,20 +99,20 @@ pub trait Storage: Debug + Send + Sync {
     /// The last `most` bytes of a file (or all of it, if it is shorter), and its size.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]; whatever the system says.
+    /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)>;
 
-    /// Fills `out` from `offset` on.
+    /// Fills `out` with the bytes from `offset` on.
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full.
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// A file to read small pieces of, where that is cheap; `None` where every read is a request of its own, as
-    /// on an object store.
+    /// A file opened to read small pieces, where that is cheap; `None` where every read is a separate request, as on an
+    /// object store.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]; whatever the system says.
+    /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
     fn open(&self, key: &str) -> io::Result<Option<Box<dyn StoredFile + '_>>> {
         let _ = key;
         Ok(None)
@@ -121,40 +121,40 @@ pub trait Storage: Debug + Send + Sync {
     /// Reads many ranges at once, in the order given.
     ///
     /// # Errors
-    /// As [`Self::read_into`], for the first range that fails.
+    /// As for [`Self::read_into`], for the first range that fails.
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>>;
 
-    /// Answers many requests, in the order given; one that fails does not keep the others from being answered. The default
-    /// makes them one after another.
+    /// Answers many requests, in the order given. If one fails, the others are still answered. The default makes them
+    /// one after another.
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
         requests.iter().map(|request| request.answer(self)).collect()
     }
 
-    /// How requests are best made, if they take so long that they should be made together. The default is `None`: calls are
-    /// cheap, and nothing is read before it is needed.
+    /// How requests are best grouped, if they take so long that they should be made together. The default is `None`:
+    /// calls are cheap, and nothing is read before it is needed.
     fn hints(&self) -> Option<FetchHints> {
         None
     }
 
-    /// How a key is shown to people.
+    /// How a key is displayed to users.
     fn describe(&self, key: &str) -> String;
 
-    /// The same storage, which tells `tally` what it answers from a cache. The default is `None`: it asks the place where its
-    /// files are each time.
+    /// The same storage, but it reports to `tally` what it answers from a cache. The default is `None`: the storage has
+    /// no cache, and reads its files each time.
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         let _ = tally;
         None
     }
 }
 
-/// Who is told what a storage answers from a cache, without asking the place where its files are.
+/// Receives reports of what a storage answered from a cache, without reading the files.
 pub trait Tally: Debug + Send + Sync {
-    /// One call: so many of its requests were answered from a cache, with so many bytes. If `whole`, these were all of the call,
-    /// and nobody had to wait.
+    /// Reports one call: how many of its requests were answered from a cache, and with how many bytes. If `whole`,
+    /// these were all requests of the call, and there was nothing to wait for.
     fn kept(&self, requests: usize, bytes: usize, whole: bool);
 }
 
-/// A storage that several openings share.
+/// A storage shared by several openings.
 #[deny(clippy::missing_trait_methods)]
 impl<S: Storage + ?Sized> Storage for Arc<S> {
     fn size(&self, key: &str) -> io::Result<u64> {
@@ -204,7 +204,7 @@ impl<S: Storage + ?Sized> Storage for Arc<S> {
 
 /// An open file, for many small reads.
 pub trait StoredFile: Debug {
-    /// Fills `out` from `offset` on.
+    /// Fills `out` with the bytes from `offset` on.
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full.
@@ -214,13 +214,13 @@ pub trait StoredFile: Debug {
 /// The whole of a file, with its size, so that a reply that was cut short is an error.
 ///
 /// # Errors
-/// As [`Storage::read_tail`]; [`io::ErrorKind::UnexpectedEof`] if bytes are missing.
+/// As for [`Storage::read_tail`]; [`io::ErrorKind::UnexpectedEof`] if bytes are missing.
 pub fn read_whole<S: Storage + ?Sized>(storage: &S, key: &str) -> io::Result<Bytes> {
     let (size, bytes) = storage.read_tail(key, u64::MAX)?;
     Request::whole(key).checked(Reply::Tail(size, bytes))?.into_tail().map(|(_, bytes)| bytes)
 }
 
-/// Length of a range, refused where the address space or the file cannot hold it.
+/// The length of a range; an error if the range exceeds the file or the address space.
 pub fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize> {
     if range.end > file_size || range.start > range.end {
         return Err(io::Error::new(
@@ -232,14 +232,14 @@ pub fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize> {
         .map_err(|_| io::Error::new(io::ErrorKind::OutOfMemory, "the range does not fit into memory"))
 }
 
-/// The range of so many bytes from an offset on, refused where no file is that long: offsets come from files, too.
+/// The range of `len` bytes from an offset on; an error if no file can be that long: offsets come from files, too.
 ///
 /// # Errors
 /// [`io::ErrorKind::UnexpectedEof`].
 pub fn range_from(offset: u64, len: usize) -> io::Result<Range<u64>> {
     let end = offset.checked_add(tdb_codec::to_u64(len)).filter(|end| *end <= i64::MAX.unsigned_abs());
     let end = end.ok_or_else(|| {
-        let what = format!("no file is so long that {len} bytes are at offset {offset}");
+        let what = format!("no file can be long enough for {len} bytes at offset {offset}");
         io::Error::new(io::ErrorKind::UnexpectedEof, what)
     })?;
     Ok(offset..end)
@@ -247,7 +247,7 @@ pub fn range_from(offset: u64, len: usize) -> io::Result<Range<u64>> {
 
 /// Joins a folder key and a name.
 pub fn join(folder: &str, name: &str) -> String {
-    // Plain pushes: this is done for every file of arrays that have many.
+    // Plain pushes: this runs for every file, and some arrays have many.
     let mut key = String::with_capacity(folder.len().saturating_add(name.len()).saturating_add(1));
     if !folder.is_empty() {
         key.push_str(folder);

@@ -1,8 +1,8 @@
-//! Opening files of the local file system: regular ones only, and never waiting for one.
+//! Opening files of the local file system: regular files only, and never blocking.
 //!
-//! Opening a named pipe waits until somebody opens its other end, and opening a device may do anything. So what a path
-//! names is looked at before it is opened, and once more when it is open: it may have been replaced in between, which is
-//! also why the system is told not to wait, where the standard library offers a way.
+//! Opening a named pipe blocks until another process opens its other end, and opening a device may have any effect. So
+//! the type of a path is checked before it is opened, and again once it is open, because it may have been replaced in
+//! between. For the same reason the system is told not to block, where the standard library has a way to do that.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io;
@@ -13,7 +13,8 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
     open(OpenOptions::new().read(true), path)
 }
 
-/// Opens a regular file, or a symbolic link to one. A file that is not there is made if the options say so.
+/// Opens a regular file, or a symbolic link to one. If the file does not exist, it is created if the options ask for
+/// it.
 pub(super) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     match fs::metadata(path) {
         Ok(metadata) => regular(metadata.file_type())?,
@@ -35,7 +36,7 @@ pub(super) fn open_folder(path: &Path) -> io::Result<File> {
     if folder.metadata()?.is_dir() { Ok(folder) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
-/// Refuses what is not a regular file, by its name.
+/// An error for anything that is not a regular file.
 fn regular(kind: FileType) -> io::Result<()> {
     if kind.is_file() {
         return Ok(());
@@ -64,9 +65,9 @@ fn special(_: FileType) -> Option<&'static str> {
     None
 }
 
-/// `O_NONBLOCK`. It means nothing to regular files and folders. The standard library does not name it, and its number
-/// depends on the system: where it is not known here, a path that is replaced by a named pipe between the look at it and
-/// its opening can still make that wait.
+/// `O_NONBLOCK`. It has no effect on regular files and folders. The standard library does not define it, and its value
+/// depends on the system. Where the value is not known here, opening can still block if a path is replaced by a named
+/// pipe between the check and the opening.
 #[cfg(unix)]
 const NONBLOCK: i32 = if cfg!(all(
     any(target_os = "linux", target_os = "android"),

@@ -1,4 +1,4 @@
-//! Where the members of a group are, and the storages of those places.
+//! Where the members of a group are, and the storages for those locations.
 
 use core::fmt::Debug;
 use std::fs;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::{Below, LocalStorage, MemoryStorage, Storage};
 
-/// Turns locations into storages: paths of local folders, or whatever URIs an implementation knows.
+/// Turns locations into storages: paths of local folders, or any URIs that an implementation supports.
 pub trait Places: Debug + Send + Sync {
-    /// The storage at a location; `None` where this implementation does not look.
+    /// The storage for a location; `None` if this implementation does not support it.
     fn storage(&self, location: &str) -> Option<Box<dyn Storage>>;
 
-    /// One text for all the locations that mean the same folder, so that a walk notices where it has been.
+    /// One text for all locations that mean the same folder, so that a walk over groups notices where it has been.
     fn identity(&self, location: &str) -> String;
 }
 
@@ -28,7 +28,7 @@ impl Places for LocalPlaces {
     }
 
     fn identity(&self, location: &str) -> String {
-        // Links may lead a group into itself under ever longer names.
+        // Links may lead a group into itself under longer and longer names.
         let real = fs::canonicalize(location);
         real.map_or_else(|_| location.to_owned(), |path| path.to_string_lossy().into_owned())
     }

@@ -1,4 +1,4 @@
-//! What was published of a storage: only the files that a manifest names are there.
+//! The published state of a storage: only the files listed in a manifest exist.
 
 use core::fmt::{self, Debug};
 use std::io;
@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::{ByteRange, Entry, FetchHints, Manifest, Reply, Request, Storage, StoredFile, Tally};
 
-/// A published state names a file that is not there as it was: the array was changed since, by somebody who did not renew the
-/// manifest, or is being changed. Found as the cause of an [`io::Error`] of the kind
+/// A published state lists a file that is missing or has changed: the array was changed later by a program that did not
+/// renew the manifest, or is being changed now. It is the cause of an [`io::Error`] of the kind
 /// [`StaleNetworkFileHandle`](io::ErrorKind::StaleNetworkFileHandle).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutdatedManifest {
@@ -17,7 +17,7 @@ pub struct OutdatedManifest {
     pub key: String,
     /// When the state was published, in milliseconds since 1970.
     pub time: u64,
-    /// The bytes that the manifest says, and those that the file has; `None` if it is gone.
+    /// The size according to the manifest, and the size of the file, in bytes; `None` if the file is gone.
     pub sizes: Option<(u64, u64)>,
 }
 
@@ -26,13 +26,13 @@ impl fmt::Display for OutdatedManifest {
         let Self { key, time, sizes } = self;
         write!(
             f,
-            "the published state is older than the array: published at {time} (milliseconds since 1970), it names {key}, "
+            "the published state is older than the array: published at {time} (milliseconds since 1970), it lists {key}, "
         )?;
         match sizes {
             None => f.write_str("which is gone")?,
-            Some((stated, found)) => write!(f, "which had {stated} bytes and has {found} now")?,
+            Some((stated, found)) => write!(f, "which had {stated} bytes and now has {found}")?,
         }
-        f.write_str("; read again later, or publish the array again")
+        f.write_str("; read it again later, or publish the array again")
     }
 }
 
@@ -45,21 +45,21 @@ impl From<OutdatedManifest> for io::Error {
 }
 
 impl OutdatedManifest {
-    /// The published state that an error blames, whoever passed it on.
+    /// The outdated manifest that caused an error, wherever it is in the chain of causes.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 }
 
-/// An error once more, for another who asked the same: of the same kind, with the same words.
+/// A copy of an error for another caller with the same request: of the same kind, with the same text.
 pub fn error_again(error: &io::Error) -> io::Error {
     OutdatedManifest::of(error)
         .map_or_else(|| io::Error::new(error.kind(), error.to_string()), |outdated| outdated.clone().into())
 }
 
 impl Manifest {
-    /// The size of a file that has to be there.
+    /// The size of a file that must exist.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`].
@@ -67,7 +67,7 @@ impl Manifest {
         self.size(key).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// What is in a folder that has to be there.
+    /// The contents of a folder that must exist.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`].
@@ -75,7 +75,7 @@ impl Manifest {
         self.list(folder).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Whether a file has the size that it had when it was published.
+    /// Checks that a file has the same size as when it was published.
     ///
     /// # Errors
     /// [`OutdatedManifest`] if not.
@@ -86,7 +86,7 @@ impl Manifest {
         }
     }
 
-    /// The error of a request for a file: of one that is named here and gone, that the state is outdated.
+    /// The error of a request for a file: if the file is listed here but gone, an error that the state is outdated.
     #[must_use]
     pub fn explained(&self, key: &str, error: io::Error) -> io::Error {
         if error.kind() == io::ErrorKind::NotFound && self.size(key).is_some() {
@@ -100,8 +100,9 @@ impl Manifest {
     }
 }
 
-/// A storage as a manifest says it was: folders list what the manifest has, and files are read from the storage. It asks the storage for
-/// no listing, so it needs one that reads only. Files that the manifest does not name are not there.
+/// A storage in the state recorded by a manifest: folders list what the manifest contains, and files are read from the
+/// storage. The storage is never asked to list a folder, so it only needs to read. Files that the manifest does not
+/// list do not exist.
 #[derive(Clone, Debug)]
 pub struct Published<S> {
     storage: S,
@@ -109,12 +110,12 @@ pub struct Published<S> {
 }
 
 impl<S: Storage> Published<S> {
-    /// The files of `storage` that `manifest` names.
+    /// The files of `storage` that `manifest` lists.
     pub const fn new(storage: S, manifest: Manifest) -> Self {
         Self { storage, manifest }
     }
 
-    /// What is published in a storage, by the manifest that is there.
+    /// The published state of a storage, according to the manifest stored in it.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is none; [`io::ErrorKind::InvalidData`] if it is damaged.
@@ -123,7 +124,7 @@ impl<S: Storage> Published<S> {
         Ok(Self::new(storage, manifest))
     }
 
-    /// What is published.
+    /// The manifest.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -212,7 +213,7 @@ mod tests {
     use super::super::{MANIFEST, MemoryStorage};
     use super::*;
 
-    /// Two files of which the manifest names one, one that it names and that is gone, and one that has grown since.
+    /// Two files of which the manifest lists one, one that it lists but that is gone, and one that has grown since.
     fn published() -> Published<MemoryStorage> {
         let mut manifest = Manifest::new(77);
         manifest.add_file("a/x", 3).unwrap();

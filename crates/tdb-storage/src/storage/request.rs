@@ -14,13 +14,13 @@ use super::{ByteRange, Entry, Storage};
 pub enum Request {
     /// The names in a folder.
     List(String),
-    /// The last bytes of a file, at most so many, and its size.
+    /// The last bytes of a file (at most this many), and its size.
     Tail(String, u64),
     /// A range of a file.
     Range(ByteRange),
 }
 
-/// What a storage answers.
+/// The answer of a storage.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Reply {
@@ -43,7 +43,7 @@ impl Request {
         Self::Range(ByteRange { key: key.into(), range })
     }
 
-    /// The key of the file or folder that it is about.
+    /// The key of the requested file or folder.
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
@@ -52,7 +52,7 @@ impl Request {
         }
     }
 
-    /// The same request about another key.
+    /// The same request for another key.
     #[must_use]
     pub fn with_key(&self, key: String) -> Self {
         match self {
@@ -62,10 +62,10 @@ impl Request {
         }
     }
 
-    /// Makes this request alone.
+    /// Makes this single request.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// Any error of the storage.
     pub fn answer<S: Storage + ?Sized>(&self, storage: &S) -> io::Result<Reply> {
         match self {
             Self::List(folder) => storage.list(folder).map(Reply::Entries),
@@ -79,11 +79,11 @@ impl Request {
         }
     }
 
-    /// A reply to this request, if it is one: of the right kind, with as many bytes as there have to be. A storage that gives
-    /// fewer would otherwise have others' bytes taken for them.
+    /// Checks a reply to this request: it must be of the right kind and have the right number of bytes. If a storage
+    /// returned fewer bytes unnoticed, the bytes of another range would be taken for the missing ones.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] if bytes are missing; another if it answers something else.
+    /// [`io::ErrorKind::UnexpectedEof`] if bytes are missing; another kind if the reply is for another kind of request.
     pub fn checked(&self, reply: Reply) -> io::Result<Reply> {
         let expected = match (self, &reply) {
             (Self::List(_), Reply::Entries(_)) => 0,
@@ -95,9 +95,9 @@ impl Request {
     }
 }
 
-/// The error of a storage that gives fewer bytes than it should, or more.
+/// The error of a storage that returns fewer or more bytes than requested.
 fn cut_short(expected: u64, found: usize) -> io::Error {
-    let what = format!("the storage gave {found} bytes in place of {expected}");
+    let what = format!("the storage returned {found} bytes instead of {expected}");
     io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
@@ -126,7 +126,7 @@ impl Reply {
         if let Self::Bytes(bytes) = self { Ok(bytes) } else { Err(other_answer()) }
     }
 
-    /// A range of a file, as long as `out`, into which it goes.
+    /// Copies a range of a file into `out`, which must have the same length.
     ///
     /// # Errors
     /// If this is the answer to another request.
@@ -139,7 +139,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Bytes that were delivered.
+    /// The number of bytes delivered.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -155,34 +155,34 @@ impl Reply {
     }
 }
 
-/// The error of a storage that answers something else than it was asked.
+/// The error of a storage whose reply does not match the request.
 #[must_use]
 pub fn other_answer() -> io::Error {
-    io::Error::other("the storage answered another request")
+    io::Error::other("the reply of the storage does not match the request")
 }
 
-/// How requests to a storage are best made whose answers take long.
+/// How requests to a slow storage are best grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FetchHints {
-    /// Ranges of one file with no more bytes than this between them are fetched as one.
+    /// Ranges of one file with at most this many bytes between them are fetched as one.
     pub gap: u64,
-    /// Bytes that one request asks for at most: longer ranges are cut.
+    /// The maximum number of bytes of one request: longer ranges are split.
     pub largest: u64,
 }
 
 impl FetchHints {
-    /// What suits object stores: ranges are merged over gaps of 1 MiB, up to 16 MiB.
+    /// Values that suit object stores: ranges are merged over gaps of up to 1 MiB, into requests of up to 16 MiB.
     pub const OBJECT_STORE: Self = Self { gap: 1 << 20, largest: 16 << 20 };
 
-    /// Merges ranges over gaps of at most so many bytes.
+    /// Merges ranges over gaps of at most `gap` bytes.
     #[must_use]
     pub const fn with_gap(mut self, gap: u64) -> Self {
         self.gap = gap;
         self
     }
 
-    /// Asks for at most so many bytes at once, and for one at least.
+    /// Requests at most this many bytes at once, and at least one.
     #[must_use]
     pub const fn with_largest(mut self, largest: u64) -> Self {
         self.largest = if largest == 0 { 1 } else { largest };

@@ -12,87 +12,96 @@ use super::Storage;
 /// Whether what is written must survive a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Files and folders are forced to the medium before a write counts.
+    /// Files and folders are forced to the medium before a write counts as done.
     #[default]
     Synced,
-    /// The system writes back when it likes: a crash of the machine (not of the process) may lose what was written.
+    /// The system writes to the medium when it likes: a crash of the machine (not of the process) may lose what was
+    /// written.
     Buffered,
 }
 
 /// Write access to the files of one array.
 ///
-/// The format needs little of a storage, and this asks for no more, so that an object store can answer it: files are
-/// written once, front to back, and count from [`FileWriter::finish`] on; nothing is ever changed in place. A write
-/// becomes part of the array by one last, empty file, so no call here has to be atomic with another.
+/// The format needs little from a storage, and this trait requires no more, so that an object store can implement it:
+/// files are written once, front to back, and are valid from [`FileWriter::finish`] on; nothing is ever changed in
+/// place. A write becomes part of the array through one final, empty file, so no call here has to be atomic with
+/// another.
 ///
-/// Four calls make files, and promise different things of those who do so at the same time:
+/// Four calls create files. They differ in what they guarantee when several callers do so at the same time:
 ///
-/// | Call | The file | Of several at once |
+/// | Call | The file | Several callers at once |
 /// |---|---|---|
-/// | [`Self::create_file`] | may be large; counts when it is finished | nobody does that: names of data files are unique |
-/// | [`Self::put_file`] | is there whole or not at all | one makes it, and the others are told |
-/// | [`Self::swap_file`] | is the one that was seen, or none | one replaces it, and the others are told |
-/// | [`Self::replace_file`] | whatever is there | the last one stays: for whoever holds the lock |
+/// | [`Self::create_file`] | may be large; valid once it is finished | does not happen: names of data files are unique |
+/// | [`Self::put_file`] | appears whole or not at all | one creates it, the others get an error |
+/// | [`Self::swap_file`] | must be the version that was read, or absent | one replaces it, the others get an error |
+/// | [`Self::replace_file`] | is replaced whatever it is | the last one wins: for callers that hold the lock |
 ///
-/// What a storage cannot do it refuses ([`io::ErrorKind::Unsupported`]); it never does less in silence. The suite in
-/// [`testing::conformance`](crate::testing::conformance) checks all that is said here.
+/// If a storage cannot do something, it returns an error ([`io::ErrorKind::Unsupported`]); it never silently does less.
+/// The suite in [`testing::conformance`](crate::testing::conformance) checks all rules stated here.
 ///
 /// The order of calls is the protocol: data files and their folder are finished and synced before the commit marker is
-/// created, and the marker's folder is synced after it. A storage that fails at the n-th call, for any n, leaves the old
-/// array or the new one.
+/// created, and the marker's folder is synced after it. If a storage fails at the n-th call, for any n, the result is
+/// the old array or the new one.
 pub trait WriteStorage: Storage {
-    /// Whether folders have to be made before files are put into them. The default is that they have; where there are none,
-    /// writers do not look which are there.
+    /// Whether folders have to be created before files are put into them. The default is `true`. If `false`, writers do
+    /// not check which folders exist.
     fn has_folders(&self) -> bool {
         true
     }
 
-    /// Makes a folder and those above it, if they are not there. Stores without folders do nothing.
+    /// Creates a folder and those above it, if they do not exist. Stores without folders do nothing.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Any I/O error of the storage.
     fn create_folder(&self, key: &str) -> io::Result<()>;
 
-    /// Begins a new file in a folder that exists. No two writers begin the same file: names of data files are unique. Where
-    /// that has to be certain, it is [`Self::put_file`] that makes it so.
+    /// Begins a new file in a folder that exists. Two writers never begin the same file, because names of data files
+    /// are unique. Where uniqueness must be guaranteed, use [`Self::put_file`].
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`], here or when it is finished, if there was such a file before: that is not overwritten.
+    /// [`io::ErrorKind::AlreadyExists`], here or when the file is finished, if it existed before: it is not
+    /// overwritten.
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>>;
 
-    /// Puts a whole small file in its place, if there is none: whoever looks, also after a crash, sees all of it or nothing, and
-    /// of several who put the same file at once, in whatever processes and on whatever machines the storage serves, one does
-    /// and the others are refused. For files that count as soon as they are there. The folder is still to be synced.
+    /// Creates a whole small file, if it does not exist. Every reader, also after a crash, sees all of it or nothing.
+    /// If several callers put the same file at once, in any processes and on any machines that the storage serves, one
+    /// succeeds and the others get an error. This is for files that take effect as soon as they exist. The folder must
+    /// still be synced.
     ///
-    /// After any other error than these two the file may be there all the same, or appear later.
+    /// After any error other than the two below, the file may still exist, or appear later.
     ///
-    /// Where files count once they are finished, and finishing refuses a file that is there, this is [`write_file`].
+    /// On a storage where files appear once they are finished, and finishing fails if the file exists, this is
+    /// [`write_file`].
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if there is such a file, which stays as it is; [`io::ErrorKind::Unsupported`] where nobody
-    /// can be refused for certain; whatever the system says.
+    /// [`io::ErrorKind::AlreadyExists`] if the file exists (it is left unchanged); [`io::ErrorKind::Unsupported`] if
+    /// the storage cannot guarantee that only one caller succeeds; any I/O error of the storage.
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()>;
 
-    /// The whole of a small file, and its version, with which [`Self::swap_file`] replaces it.
+    /// The whole of a small file, and its version, which [`Self::swap_file`] needs to replace it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::Unsupported`] where files have no versions, which is the default; whatever the
-    /// system says.
+    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::Unsupported`] where files have no versions, which is the default;
+    /// any I/O error of the storage.
     fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, format!("this storage has no version of {key}")))
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("this storage does not support versions of files, so it has none of {key}"),
+        ))
     }
 
-    /// Puts a whole small file in the place of one of which a version is known, or where there is none (`expected` is `None`), if
-    /// nobody did so meanwhile: of several who replace the same version at once, one does and the others are refused. Returns
-    /// the version that is there then. Whoever looks, also after a crash, sees all of the old file or all of the new one.
-    /// The folder is still to be synced.
+    /// Replaces a small file whose version is known, or creates it where there is none (`expected` is `None`), unless
+    /// another caller has done so in the meantime: if several callers replace the same version at once, one succeeds
+    /// and the others get an error. Returns the new version. Every reader, also after a crash, sees all of the old file
+    /// or all of the new one. The folder must still be synced.
     ///
-    /// It keeps those apart who use it, and [`Self::put_file`]; [`Self::replace_file`] and [`Self::remove_file`] ask nobody.
+    /// This excludes other callers of this method and of [`Self::put_file`]; [`Self::replace_file`] and
+    /// [`Self::remove_file`] do not check versions.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if there is another version, or a file where none was expected;
-    /// [`io::ErrorKind::NotFound`] if there is no file any more: what is there stays as it is. [`io::ErrorKind::Unsupported`] where files
-    /// have no versions, which is the default; whatever the system says.
+    /// [`io::ErrorKind::NotFound`] if the file no longer exists. In both cases nothing is changed.
+    /// [`io::ErrorKind::Unsupported`] where files have no versions, which is the default; any I/O error of the storage.
     fn swap_file(
         &self,
         key: &str,
@@ -101,52 +110,53 @@ pub trait WriteStorage: Storage {
         durability: Durability,
     ) -> io::Result<FileVersion> {
         let _ = (expected, bytes, durability);
-        let what = format!("this storage cannot replace {key} on a condition");
+        let what = format!("this storage cannot replace {key} conditionally");
         Err(io::Error::new(io::ErrorKind::Unsupported, what))
     }
 
-    /// Puts a whole small file in the place of one that is there: whoever looks, also after a crash, sees all of the old one or
-    /// all of the new one. The folder is still to be synced. Only lists of commits are ever replaced, so that fragments come
-    /// to count at the moment at which others cease to.
+    /// Replaces a small file that exists: every reader, also after a crash, sees all of the old file or all of the new
+    /// one. The folder must still be synced. Only lists of commits are ever replaced, so that new fragments take effect
+    /// at the same moment as the old ones stop doing so.
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] where files cannot be replaced, which is the default; whatever the system says.
+    /// [`io::ErrorKind::Unsupported`] where files cannot be replaced, which is the default; any I/O error of the
+    /// storage.
     fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         let _ = (bytes, durability);
         Err(io::Error::new(io::ErrorKind::Unsupported, format!("this storage cannot replace {key}")))
     }
 
-    /// Waits until no other process or thread changes what there is once: the schema in force, and which fragments and
-    /// commits replace which. Writers of cells, deletes and metadata never wait, nor do readers.
+    /// Waits until no other process or thread changes what exists only once: the current schema, and which fragments
+    /// and commits replace which. Writers of cells, deletes and metadata never wait, nor do readers.
     ///
     /// A storage without locks returns [`StorageLock::none`]. Then arrays there are evolved and maintained only by callers who
-    /// say that nobody else does so (`WriteOptions::without_lock`); the others get an error.
+    /// state that nobody else does so (`WriteOptions::without_lock`); the others get an error.
     ///
     /// # Errors
     /// Any I/O error of the storage, other than that it has no locks.
     fn lock(&self) -> io::Result<StorageLock>;
 
-    /// Forces the names in a folder to the medium: files survive a loss of power only after this. For the array's own
-    /// folder `""`, its name in the folder above too.
+    /// Forces the names in a folder to the medium: only after this do files survive a loss of power. For the array's
+    /// own folder `""`, also forces its name in the folder above.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Any I/O error of the storage.
     fn sync_folder(&self, key: &str) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]; whatever the system says.
+    /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
     fn remove_file(&self, key: &str) -> io::Result<()>;
 
     /// Removes a folder and everything in it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]; whatever the system says.
+    /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
     fn remove_folder(&self, key: &str) -> io::Result<()>;
 }
 
-/// Several users of one storage.
+/// A storage shared by several users.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage + ?Sized> WriteStorage for Arc<S> {
     fn has_folders(&self) -> bool {
@@ -200,10 +210,10 @@ impl<S: WriteStorage + ?Sized> WriteStorage for Arc<S> {
     }
 }
 
-/// Writes a whole file by beginning, appending to and finishing it.
+/// Writes a whole file with `create_file`, `append` and `finish`.
 ///
 /// # Errors
-/// As [`WriteStorage::create_file`] and [`FileWriter::finish`].
+/// As for [`WriteStorage::create_file`] and [`FileWriter::finish`].
 pub fn write_file<S: WriteStorage + ?Sized>(
     storage: &S,
     key: &str,
@@ -217,20 +227,20 @@ pub fn write_file<S: WriteStorage + ?Sized>(
     file.finish(durability)
 }
 
-/// Which of the files that had the same key one after another somebody saw: what the storage tells them apart by.
+/// Identifies one of the files that had the same key one after another.
 ///
-/// Files with different bytes have different versions. Those with the same bytes may have the same, as on S3: who has to
-/// notice that a file was replaced and put back again writes something into it that nobody else does.
+/// Files with different bytes have different versions. Files with the same bytes may have the same version, as on S3. A
+/// caller that must notice that a file was replaced and then put back has to write something unique into it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FileVersion(Bytes);
 
 impl FileVersion {
-    /// A version that a storage knows by these bytes.
+    /// A version that the storage identifies by these bytes.
     pub fn new(token: impl Into<Bytes>) -> Self {
         Self(token.into())
     }
 
-    /// What the storage made it of.
+    /// The bytes that the storage made it of.
     #[must_use]
     pub fn token(&self) -> &[u8] {
         &self.0
@@ -238,28 +248,28 @@ impl FileVersion {
 }
 
 impl Debug for FileVersion {
-    /// Without its token, which may be a whole file.
+    /// Without the token, which may be a whole file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FileVersion({} bytes)", self.0.len())
     }
 }
 
-/// What keeps others from evolving or maintaining an array, until it is dropped (or the process ends).
+/// Prevents others from evolving or maintaining an array until it is dropped (or the process ends).
 #[must_use = "a lock that is dropped at once protects nothing"]
 pub struct StorageLock(Option<Box<dyn Any + Send>>);
 
 impl StorageLock {
-    /// Where there are no locks.
+    /// For storages without locks.
     pub const fn none() -> Self {
         Self(None)
     }
 
-    /// One that ends when `guard` is dropped.
+    /// A lock that ends when `guard` is dropped.
     pub fn new(guard: impl Any + Send) -> Self {
         Self(Some(Box::new(guard)))
     }
 
-    /// Whether this keeps nobody away.
+    /// Whether this excludes nobody.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
@@ -272,22 +282,22 @@ impl Debug for StorageLock {
     }
 }
 
-/// A file that is being written. Dropped before [`Self::finish`], it may be left cut off or not at all.
+/// A file that is being written. If dropped before [`Self::finish`], the file may exist in part or not at all.
 pub trait FileWriter: Debug + Send {
     /// Appends bytes.
     ///
     /// # Errors
-    /// Whatever the system says; the file is of no use then.
+    /// Any I/O error of the storage; the file is unusable then.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Says that nothing more is appended, so that a storage whose answers take long can begin what [`Self::finish`] waits for:
-    /// files that are ended together are then on their way at the same time. The file does not count before it is finished.
-    /// By default nothing happens.
+    /// Announces that nothing more will be appended, so that a slow storage can already begin the work that
+    /// [`Self::finish`] waits for: files that are ended together are then transferred at the same time. The file is
+    /// not valid before it is finished. By default this does nothing.
     fn end(&mut self) {}
 
-    /// Ends the file.
+    /// Finishes the file.
     ///
     /// # Errors
-    /// Whatever the system says: what was appended before may be lost then.
+    /// Any I/O error of the storage: what was appended before may be lost then.
     fn finish(self: Box<Self>, durability: Durability) -> io::Result<()>;
 }

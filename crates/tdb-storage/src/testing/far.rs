@@ -1,4 +1,4 @@
-//! A storage whose answers take long, and what it was asked.
+//! A slow storage that records its requests.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -14,8 +14,8 @@ use crate::storage::{
     StoredFile, Tally, WriteStorage, range_from,
 };
 
-/// A storage each of whose calls takes a while, as those of an object store do, however many requests the call makes at once.
-/// It wants to know what is going to be read ([`Storage::hints`]), and counts what it is asked.
+/// A storage each of whose calls takes a while, like those of an object store, however many requests the call makes at
+/// once. It asks to be told what will be read ([`Storage::hints`]), and counts its requests.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct FarStorage<S> {
 }
 
 impl<S: Storage> FarStorage<S> {
-    /// A storage whose every call takes so long, with the hints of object stores.
+    /// A storage whose every call takes `latency`, with the hints of object stores.
     pub const fn new(storage: S, latency: Duration) -> Self {
         Self {
             storage,
@@ -60,7 +60,7 @@ impl<S: Storage> FarStorage<S> {
         self
     }
 
-    /// Calls so far: as many waits one after another, if one thread made them all.
+    /// The number of calls so far. If one thread made them all, this is the number of waits.
     pub fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)
     }
@@ -70,12 +70,12 @@ impl<S: Storage> FarStorage<S> {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The requests since this was asked last, in the order they were made.
+    /// The requests since the last call of this method, in the order they were made.
     pub fn asked(&self) -> Vec<Request> {
         core::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The storage itself, after a while.
+    /// Waits, then returns the storage.
     fn wait(&self) -> &S {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         if !self.latency.is_zero() {
@@ -143,13 +143,13 @@ impl<S: Storage> Storage for FarStorage<S> {
         self.storage.describe(key)
     }
 
-    /// Each of its calls takes a while, whoever answers it.
+    /// Each call takes its time, even if a cache answers it.
     fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         None
     }
 }
 
-/// What is appended to a file takes no time: it is on its way once the file is finished.
+/// Appending to a file takes no time: the file is transferred when it is finished.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage> WriteStorage for FarStorage<S> {
     fn has_folders(&self) -> bool {

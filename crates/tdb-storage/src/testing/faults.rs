@@ -6,7 +6,7 @@ use std::io;
 
 use super::conformance::Random;
 
-/// What a storage is asked to do.
+/// The operations of a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is a function of the traits, by its name")]
@@ -52,17 +52,18 @@ impl CallKind {
     }
 }
 
-/// A call of a storage. Of many requests that are made together each is a call, so that one may fail and the others not.
+/// A call of a storage. If many requests are made together, each counts as one call, so that one may fail and the
+/// others not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
-    /// What is asked for.
+    /// The operation.
     pub kind: CallKind,
     /// The file or folder.
     pub key: String,
-    /// How many calls there were before.
+    /// The number of calls before this one.
     pub number: u64,
-    /// How many calls of the same sort there were before: reads and locks, or changes.
+    /// The number of calls of the same sort before this one: reads and locks, or changes.
     pub of_sort: u64,
 }
 
@@ -72,20 +73,21 @@ impl Call {
     }
 }
 
-/// What happens in place of an answer.
+/// What happens instead of the normal answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// An error; nothing is done.
     Fail(io::ErrorKind),
-    /// What was asked for is done, and then an error says that it was not, as when a reply is lost.
+    /// The operation is done, but returns an error as if it was not, as when a reply is lost.
     FailAfter(io::ErrorKind),
-    /// A reply lacks so many bytes at its end, as a storage would give it that does not look. What fills a buffer leaves as many
-    /// out, and what appends to a file as well, and then fails. Other calls fail with [`io::ErrorKind::UnexpectedEof`].
+    /// A reply lacks this many bytes at its end, as from a storage that does not check lengths. A read into a buffer
+    /// leaves as many bytes unfilled; an append omits as many bytes, and then fails. Other calls fail with
+    /// [`io::ErrorKind::UnexpectedEof`].
     Short(usize),
-    /// Among the replies to many requests this one is not. Other calls fail with [`io::ErrorKind::UnexpectedEof`].
+    /// The reply is missing among those to many requests. Other calls fail with [`io::ErrorKind::UnexpectedEof`].
     Lost,
-    /// What was asked for is done a while later.
+    /// The operation is done after a delay.
     Delay(Duration),
 }
 
@@ -101,7 +103,7 @@ pub enum Fault {
 /// Faults::changes_from(4, Fault::Fail(ErrorKind::StorageFull));
 /// // One call of ten, the same ones in every run.
 /// Faults::random(7, 10, [Fault::Fail(ErrorKind::TimedOut), Fault::FailAfter(ErrorKind::TimedOut)]);
-/// // Whatever else.
+/// // Any other plan.
 /// Faults::new(|call| (call.kind == CallKind::Lock).then_some(Fault::Fail(ErrorKind::PermissionDenied)));
 /// ```
 pub struct Faults(Plan);
@@ -121,7 +123,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// What `plan` says of each call.
+    /// Asks `plan` about each call.
     pub fn new(plan: impl FnMut(&Call) -> Option<Fault> + Send + 'static) -> Self {
         Self(Box::new(plan))
     }
@@ -156,13 +158,14 @@ impl Faults {
         Self::new(move |call| (call.kind.is_change() && call.of_sort >= number).then_some(fault))
     }
 
-    /// So many calls; later ones are done.
+    /// The first `count` calls; later ones succeed.
     #[must_use]
     pub fn first(count: u64, fault: Fault) -> Self {
         Self::new(move |call| (call.number < count).then_some(fault))
     }
 
-    /// One call of so many, on the average, and which of the faults; both depend on the seed alone, and on the order of calls.
+    /// On average one call of `one_in`, each with one of the faults. Both choices depend only on the seed and on the
+    /// order of calls.
     #[must_use]
     pub fn random(seed: u64, one_in: u64, faults: impl Into<Vec<Fault>>) -> Self {
         let faults: Vec<Fault> = faults.into();

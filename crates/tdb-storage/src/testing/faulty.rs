@@ -1,4 +1,4 @@
-//! A storage whose calls fail by a plan.
+//! A storage whose calls fail according to a plan.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -14,7 +14,8 @@ use crate::storage::{
     StoredFile, Tally, WriteStorage,
 };
 
-/// A storage before another, whose calls fail, are cut short or take long as a plan says ([`Faults`]). It notes what it was asked.
+/// Wraps another storage; its calls fail, are cut short or take long according to a plan ([`Faults`]). It records its
+/// calls.
 ///
 /// ```
 /// use std::io::ErrorKind;
@@ -27,7 +28,7 @@ use crate::storage::{
 /// let array = OpenOptions::new().open_storage(storage.clone())?;
 /// storage.set(Faults::read(0, Fault::Fail(ErrorKind::TimedOut)));
 /// assert!(array.read().collect().is_err());
-/// // The fault is over, and the array as good as before.
+/// The fault is over, and the array works as before.
 /// assert_eq!(array.read().collect()?.len(), 16);
 /// # Ok::<(), tdb_array::Error>(())
 /// ```
@@ -50,7 +51,7 @@ struct State {
 }
 
 impl<S: Storage> FaultyStorage<S> {
-    /// A storage that has no faults yet.
+    /// A storage without faults so far.
     pub fn new(storage: S) -> Self {
         let hints = storage.hints();
         Self { storage, hints, has_locks: true, state: Mutex::default(), faults: AtomicU64::new(0) }
@@ -63,7 +64,7 @@ impl<S: Storage> FaultyStorage<S> {
         self
     }
 
-    /// The same, asking for requests to be made together as these hints say, or for none of that.
+    /// The same with other hints on how to make requests together, or with none.
     #[must_use]
     pub const fn with_hints(mut self, hints: Option<FetchHints>) -> Self {
         self.hints = hints;
@@ -89,7 +90,7 @@ impl<S: Storage> FaultyStorage<S> {
         &self.storage
     }
 
-    /// How many calls failed, were cut short or took long since the plan was set.
+    /// How many calls failed, were cut short or were delayed since the plan was set.
     pub fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
@@ -100,7 +101,7 @@ impl<S: Storage> FaultyStorage<S> {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        // A plan that panics is a test that has failed.
+        // A plan that panics means that the test has failed anyway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,12 +127,12 @@ impl<S: Storage> FaultyStorage<S> {
         }
     }
 
-    /// Does something that either happens or not.
+    /// Runs an operation that either happens or does not.
     fn run<R>(&self, kind: CallKind, key: &str, run: impl FnOnce(&S) -> io::Result<R>) -> io::Result<R> {
         whole(self.fault(kind, key), || run(&self.storage))
     }
 
-    /// Does something whose reply can be cut.
+    /// Runs an operation whose reply can be cut.
     fn cut<R>(
         &self,
         kind: CallKind,
@@ -145,7 +146,7 @@ impl<S: Storage> FaultyStorage<S> {
         }
     }
 
-    /// The faults of many requests, which are then made together; a reply that is lost is `None`.
+    /// Applies the faults of many requests, which are then made together; a lost reply is `None`.
     fn each(&self, requests: &[Request]) -> Vec<Option<io::Result<Reply>>> {
         let kind = |request: &Request| match request {
             Request::List(_) => CallKind::List,
@@ -170,7 +171,7 @@ fn pause(time: Duration) {
     }
 }
 
-/// Does something whose reply cannot be cut.
+/// Runs an operation whose reply cannot be cut.
 fn whole<R>(fault: Option<Fault>, run: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
     match fault {
         None | Some(Fault::Delay(_)) => run(),
@@ -181,7 +182,7 @@ fn whole<R>(fault: Option<Fault>, run: impl FnOnce() -> io::Result<R>) -> io::Re
 }
 
 fn injected(kind: io::ErrorKind) -> io::Error {
-    io::Error::new(kind, "a fault that the test asked for")
+    io::Error::new(kind, "a fault requested by the test")
 }
 
 /// Bytes without the last ones.
@@ -197,7 +198,7 @@ fn short_reply(reply: Reply, by: usize) -> io::Result<Reply> {
     }
 }
 
-/// Fills a buffer but for what a fault leaves out.
+/// Fills a buffer, except for the bytes that a fault omits.
 fn fill(fault: Option<Fault>, out: &mut [u8], read: impl Fn(&mut [u8]) -> io::Result<()>) -> io::Result<()> {
     if let Some(Fault::Short(by)) = fault {
         let there = out.len().saturating_sub(by);
@@ -235,7 +236,7 @@ impl<S: Storage> Storage for FaultyStorage<S> {
         let faulty = |file| -> Box<dyn StoredFile + '_> {
             Box::new(FaultyFile { file, storage: self, key: key.to_owned() })
         };
-        // Who asks for requests to be made together has no cheap ones.
+        // If requests are to be made together, no file is cheap to open.
         Ok(file.filter(|_| self.hints.is_none()).map(faulty))
     }
 
@@ -256,7 +257,7 @@ impl<S: Storage> Storage for FaultyStorage<S> {
         self.storage.describe(key)
     }
 
-    /// Its faults would be lost.
+    /// A storage with a tally would bypass the faults.
     fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         None
     }

@@ -1,6 +1,7 @@
-//! What the tests of a storage, and of programs on one, need: a suite of checks, and storages that are slow or fail.
+//! Helpers for the tests of a storage, and of programs that use one: a conformance suite, and storages that are slow or
+//! fail.
 //!
-//! Whoever brings a storage of their own has [`conformance`] check it, from a test:
+//! If you implement a storage, check it with [`conformance`] in a test:
 //!
 //! ```
 //! use tdb_array::testing::conformance;
@@ -11,7 +12,7 @@
 //! // Storages that are empty, and can be written to.
 //! let checked = conformance::check_write_storage(MemoryStorage::default)?;
 //! assert!(checked.not_offered.is_empty());
-//! // A place that two have opened, as two processes do.
+//! The same place opened twice, as by two processes.
 //! conformance::check_openings(|| {
 //!     let storage = MemoryStorage::default();
 //!     (storage.clone(), storage)
@@ -19,9 +20,9 @@
 //! # Ok::<(), conformance::BrokenRules>(())
 //! ```
 //!
-//! [`FarStorage`] is a storage each of whose calls takes a while; it counts them. [`FaultyStorage`] is one whose calls fail as a
-//! plan says: the n-th, the first ones, some at random; with an error, with replies that are too short, or after what was asked
-//! for was done.
+//! [`FarStorage`] is a storage each of whose calls takes a while; it counts them. [`FaultyStorage`] is one whose calls
+//! fail according to a plan: the n-th call, the first ones, or random ones; with an error, with replies that are too
+//! short, or after the operation was done.
 
 pub mod conformance;
 mod far;

@@ -1,6 +1,6 @@
-//! Dense fragments of limited size. A fragment is a box, and its tiles come one after the other along the fastest
-//! dimension first: so what is cut are rows of tiles of the slowest dimension, and only where one of these is too large by
-//! itself, pieces of it along the next.
+//! Dense fragments of limited size. A fragment is a box, and its tiles are stored one after the other along the fastest
+//! dimension first. So the write is cut between rows of tiles of the slowest dimension; only if a single such row is
+//! too large, it is cut into pieces along the next dimension.
 
 use core::iter::once;
 use core::mem;
@@ -13,7 +13,7 @@ use super::dense::Side;
 use super::tile::EncodedTile;
 use crate::{QueryError, Result, WriteError};
 
-/// Tiles of every field.
+/// One tile of every field.
 type Row = Vec<EncodedTile>;
 
 /// How the tiles of a box become fragments.
@@ -21,19 +21,19 @@ type Row = Vec<EncodedTile>;
 pub(super) struct Boxes {
     dimensions: Vec<Dimension>,
     sides: Vec<Side>,
-    /// Dimensions, the slowest first, and the box's tiles along each.
+    /// Indexes of the dimensions, the slowest first, and the number of the box's tiles along each.
     slowest_first: Vec<usize>,
     grid: Vec<usize>,
-    /// Bytes of tiles that a fragment must not pass.
+    /// The maximum number of bytes of tiles in a fragment.
     pub(super) limit: u64,
-    /// Tiles of the slab that is not complete: all tiles of one place along the slowest dimension.
+    /// Tiles of the incomplete slab. A slab is all tiles at one place along the slowest dimension.
     rows: Vec<Row>,
-    /// Slabs that are written, and of those the first one of the fragment that is being written.
+    /// Number of slabs written, and the first one of the fragment that is being written.
     slabs: usize,
     first: usize,
 }
 
-/// Tiles that follow each other and are a box: their numbers, and their places along each dimension.
+/// Consecutive tiles that form a box: their numbers, and their places along each dimension.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) rows: Tiles<usize>,
@@ -67,7 +67,7 @@ impl Boxes {
         self.grid.split_first().map_or(&[], |(_, inner)| inner)
     }
 
-    /// Begins the slab after the last one with a fragment of its own.
+    /// Lets the next slab begin a new fragment.
     pub(super) const fn restart(&mut self) {
         self.first = self.slabs;
     }
@@ -77,24 +77,24 @@ impl Boxes {
         self.slabs = self.slabs.saturating_add(1);
     }
 
-    /// How a slab of tiles of these sizes is cut.
+    /// How a slab of tiles with these sizes is cut.
     pub(super) fn cut(&self, sizes: &[u64]) -> Result<Vec<Group>, WriteError> {
         cut(self.inner(), sizes, self.limit)
     }
 
-    /// What the slabs since the last fragment cover.
+    /// The area that the slabs since the last fragment cover.
     pub(super) fn covered(&self) -> Vec<Range> {
         let inner = self.inner().iter().map(|count| 0..*count);
         self.domain(&once(self.first..self.slabs).chain(inner).collect::<Vec<_>>())
     }
 
-    /// What a group of tiles of the slab that is being written covers.
+    /// The area that a group of tiles of the current slab covers.
     pub(super) fn covered_by(&self, group: &Group) -> Vec<Range> {
         let slab = self.slabs..self.slabs.saturating_add(1);
         self.domain(&once(slab).chain(group.places.iter().cloned()).collect::<Vec<_>>())
     }
 
-    /// The cells of the box in tiles at these places along each dimension, the slowest first.
+    /// The cells of the box in the tiles at these places along each dimension, the slowest first.
     fn domain(&self, places: &[Tiles<usize>]) -> Vec<Range> {
         let mut domain = vec![Range::new(Vec::new(), Vec::new()); self.sides.len()];
         for (index, tiles) in self.slowest_first.iter().zip(places) {
@@ -111,8 +111,8 @@ impl Boxes {
     }
 }
 
-/// Cuts tiles in a grid (its slowest dimension first) into boxes of no more than `limit` bytes, as few as can be made by
-/// taking one after the other.
+/// Cuts the tiles of a grid (slowest dimension first) into boxes of at most `limit` bytes, as few as a greedy cut can
+/// make.
 fn cut(grid: &[usize], sizes: &[u64], limit: u64) -> Result<Vec<Group>, WriteError> {
     let mut groups = Vec::new();
     add(grid, 0, sizes, limit, &[], &mut groups)?;
@@ -170,7 +170,7 @@ mod tests {
         let rows = |grid: &[usize], sizes: &[u64], limit| -> Vec<(Tiles<usize>, Vec<Tiles<usize>>)> {
             cut(grid, sizes, limit).unwrap().into_iter().map(|group| (group.rows, group.places)).collect()
         };
-        // Three columns of two: all, each column, then each tile for itself where a column is too large.
+        // Three columns of two: all together, each column, then single tiles where a column is too large.
         let sizes = [1, 1, 1, 1, 5, 5];
         assert_eq!(rows(&[3, 2], &sizes, 100), [(0..6, vec![0..3, 0..2])]);
         assert_eq!(rows(&[3, 2], &sizes, 10), [(0..4, vec![0..2, 0..2]), (4..6, vec![2..3, 0..2])]);
@@ -179,7 +179,7 @@ mod tests {
             [(0..4, vec![0..2, 0..2]), (4..5, vec![2..3, 0..1]), (5..6, vec![2..3, 1..2])]
         );
         assert_eq!(cut(&[3, 2], &sizes, 4), Err(WriteError::TileSize { bytes: 5, limit: 4 }));
-        // A slab of an array of one dimension is a tile.
+        // A slab of an array of one dimension is a single tile.
         assert_eq!(cut(&[], &[7], 6), Err(WriteError::TileSize { bytes: 7, limit: 6 }));
     }
 

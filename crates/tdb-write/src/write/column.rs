@@ -1,4 +1,4 @@
-//! Cells as a caller gives them, and tiles cut from them.
+//! Cells as given by the caller, and tiles cut from them.
 
 use core::ops::Range;
 
@@ -8,20 +8,20 @@ use tdb_schema::{ArraySchema, Field, FieldKind};
 use super::tile::{Room, TileCells, TileSource};
 use crate::{Cells, Column, Result, WriteError};
 
-/// One field's cells to be written: values back to back, offsets and validity beside, as reads return them.
+/// The cells of one field to be written: values back to back, with separate offsets and validity, as reads return them.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteColumn<'a> {
     name: &'a str,
     values: &'a [u8],
-    /// One more than there are cells.
+    /// One more than the number of cells.
     offsets: Option<&'a [u64]>,
     validity: Option<&'a [u8]>,
-    /// The machine type of the values, where the caller gave typed ones.
+    /// The machine type of the values, if the caller gave typed ones.
     physical: Option<Physical>,
 }
 
 impl<'a> WriteColumn<'a> {
-    /// Cells of fixed size, each of as many values as the field says.
+    /// Cells of fixed size; the field defines the number of values per cell.
     #[must_use]
     pub fn fixed<T: Native>(name: &'a str, values: &'a [T]) -> Self {
         Self { physical: Some(T::PHYSICAL), ..Self::bytes(name, bytemuck::cast_slice(values)) }
@@ -33,7 +33,7 @@ impl<'a> WriteColumn<'a> {
         Self { name, values, offsets: None, validity: None, physical: None }
     }
 
-    /// Cells of any length: cell `i` is bytes `offsets[i]..offsets[i + 1]` of `values`.
+    /// Cells of variable length: cell `i` is bytes `offsets[i]..offsets[i + 1]` of `values`.
     #[must_use]
     pub const fn var(name: &'a str, values: &'a [u8], offsets: &'a [u64]) -> Self {
         Self { offsets: Some(offsets), ..Self::bytes(name, values) }
@@ -50,13 +50,13 @@ impl<'a> WriteColumn<'a> {
         self.values
     }
 
-    /// The offsets of cells of any length, as they were given.
+    /// The offsets of cells of variable length, as they were given.
     #[must_use]
     pub const fn offsets(&self) -> Option<&'a [u64]> {
         self.offsets
     }
 
-    /// The same cells, those null whose byte is 0.
+    /// The same cells, with a validity byte for each: 0 means null.
     #[must_use]
     pub const fn nullable(mut self, validity: &'a [u8]) -> Self {
         self.validity = Some(validity);
@@ -76,7 +76,7 @@ impl<'a> From<&'a Column> for WriteColumn<'a> {
     }
 }
 
-/// Cells of all fields of a write, or some of them: what streams are fed with.
+/// Cells of some or all fields of a write: the input of streams.
 pub trait WriteBatch: Send {
     /// The fields' cells.
     fn columns(&self) -> Vec<WriteColumn<'_>>;
@@ -99,17 +99,17 @@ impl WriteBatch for Cells {
 pub struct CheckedColumn<'a> {
     /// Which field of the schema.
     pub kind: FieldKind,
-    /// Bytes of a cell; `None` for var-length fields.
+    /// Size of a cell in bytes; `None` for var-length fields.
     pub cell_size: Option<usize>,
-    /// Bytes of one value.
+    /// Size of a value in bytes.
     pub value_size: usize,
-    /// Whether values are reals.
+    /// Whether values are floating-point numbers.
     pub is_real: bool,
     /// The values, one after another.
     pub values: &'a [u8],
-    /// For var-length fields where each cell begins; one more than there are cells.
+    /// The start of each cell, for var-length fields; one more than the number of cells.
     pub offsets: &'a [u64],
-    /// For nullable fields a byte for each cell, 0 for null.
+    /// A byte for each cell, for nullable fields; 0 means null.
     pub validity: &'a [u8],
     /// Number of cells.
     pub cells: usize,
@@ -122,8 +122,8 @@ impl<'a> CheckedColumn<'a> {
             return Err(wrong("is of another type"));
         }
         let cells = match (field.cell_size(), column.offsets) {
-            (Some(_), Some(_)) => return Err(wrong("has cells of fixed size: it takes no offsets")),
-            (None, None) => return Err(wrong("has cells of variable length: it needs offsets")),
+            (Some(_), Some(_)) => return Err(wrong("has cells of fixed size, so it must not have offsets")),
+            (None, None) => return Err(wrong("has cells of variable length, so it needs offsets")),
             (Some(size), None) => {
                 if !column.values.len().is_multiple_of(size) {
                     return Err(wrong("does not have a whole number of cells"));
@@ -131,22 +131,22 @@ impl<'a> CheckedColumn<'a> {
                 column.values.len().checked_div(size).unwrap_or(0)
             }
             (None, Some(offsets)) => {
-                let end = offsets.last().ok_or_else(|| wrong("needs one offset more than cells"))?;
+                let end = offsets.last().ok_or_else(|| wrong("needs one more offset than it has cells"))?;
                 if *end > to_u64(column.values.len()) || !offsets.is_sorted() {
-                    return Err(wrong("has offsets that decrease or go past the values"));
+                    return Err(wrong("has offsets that decrease or exceed the values"));
                 }
                 let size = to_u64(field.datatype.size());
                 if size > 1 && offsets.iter().any(|offset| !offset.is_multiple_of(size)) {
-                    return Err(wrong("has offsets inside a value"));
+                    return Err(wrong("has offsets that are inside a value"));
                 }
                 offsets.len().saturating_sub(1)
             }
         };
         match (field.nullable, column.validity) {
-            (false, Some(_)) => return Err(wrong("cannot be null: it takes no validity")),
-            (true, None) => return Err(wrong("may be null: it needs validity")),
+            (false, Some(_)) => return Err(wrong("cannot be null, so it must not have validity")),
+            (true, None) => return Err(wrong("may be null, so it needs validity")),
             (true, Some(validity)) if validity.len() != cells => {
-                return Err(wrong("does not have a validity for each cell"));
+                return Err(wrong("does not have one validity byte for each cell"));
             }
             _ => {}
         }
@@ -162,7 +162,7 @@ impl<'a> CheckedColumn<'a> {
         })
     }
 
-    /// A column that was read for the field of this kind.
+    /// A column that was read, as one to be written to the field of this kind.
     pub fn of(kind: FieldKind, column: &'a Column, cells: usize) -> Self {
         Self {
             kind,
@@ -187,7 +187,7 @@ impl<'a> CheckedColumn<'a> {
         }
     }
 
-    /// Bytes of all cells.
+    /// The number of bytes of all cells.
     pub fn bytes(&self) -> usize {
         let offsets = self.offsets.len().saturating_mul(size_of::<u64>());
         self.values.len().saturating_add(offsets).saturating_add(self.validity.len())
@@ -207,7 +207,7 @@ impl<'a> CheckedColumn<'a> {
         self.values.get(run.start.saturating_mul(size)..run.end.saturating_mul(size)).unwrap_or_default()
     }
 
-    /// A run of cells as a tile; offsets that do not begin at 0 are put into `room`.
+    /// A run of cells as a tile; offsets that do not begin at 0 are recomputed in `room`.
     pub(crate) fn tile<'s>(&'s self, run: Range<usize>, room: &'s mut Room) -> TileCells<'s> {
         let count = run.len();
         let validity = self.validity.get(run.clone()).unwrap_or_default();
@@ -230,7 +230,7 @@ impl<'a> CheckedColumn<'a> {
     }
 }
 
-/// Every field of the schema that a write must give, in the order of `kinds`, and the number of cells all have.
+/// Checks that a write gives every field in `kinds`; returns the columns in that order, and the number of cells.
 pub(crate) fn check<'a>(
     schema: &ArraySchema,
     kinds: &[FieldKind],
@@ -261,11 +261,11 @@ pub(crate) fn check<'a>(
     Ok((checked, cells))
 }
 
-/// Columns cut into tiles of so many cells, the last one perhaps shorter.
+/// Columns cut into tiles of this many cells; the last tile may be shorter.
 pub(crate) struct Runs<'c, 'a> {
     pub columns: &'c [CheckedColumn<'a>],
     pub tile_cells: usize,
-    /// The cells that are cut.
+    /// The range of cells to cut.
     pub cells: Range<usize>,
 }
 
@@ -281,7 +281,7 @@ impl TileSource for Runs<'_, '_> {
         let start = self.cells.start.saturating_add(tile.saturating_mul(self.tile_cells));
         let end = start.saturating_add(self.tile_cells).min(self.cells.end);
         let column = self.columns.iter().find(|column| column.kind == field);
-        // All fields of a fragment are among the columns: `check` saw to it.
+        // All fields of a fragment are among the columns: `check` has verified that.
         Ok(match column {
             Some(column) => column.tile(start..end, room),
             None => TileCells { count: 0, values: &[], offsets: &[], validity: &[], runs: None },

@@ -1,4 +1,4 @@
-//! Where the coordinates of sparse cells may lie.
+//! The allowed coordinates of sparse cells.
 
 use core::ops::Range as Cells;
 
@@ -9,10 +9,10 @@ use super::column::CheckedColumn;
 use crate::coordinate::show_coordinate;
 use crate::{Result, WriteError, parallel};
 
-/// Cells that a parallel job looks at.
+/// The number of cells of one parallel job.
 pub(super) const BAND: usize = 1 << 16;
 
-/// What may be written: an interval a dimension, and none for strings without a current domain.
+/// The area that may be written: an interval for each dimension, and none for strings without a current domain.
 #[derive(Debug)]
 pub(super) struct Bounds {
     dimensions: Vec<(Dimension, Option<Range>)>,
@@ -29,7 +29,7 @@ impl Bounds {
         Self { dimensions: dimensions.collect() }
     }
 
-    /// Refuses cells outside, the first of them by name. A NaN is outside everything.
+    /// Returns an error that names the first cell outside, if there is one. A NaN is always outside.
     pub(super) fn check(
         &self,
         threads: usize,
@@ -52,7 +52,7 @@ impl Bounds {
         }
     }
 
-    /// The first cell of a band that lies outside, with its dimension's name and its coordinate there.
+    /// The first cell of a band that is outside, with the name of the dimension and the coordinate.
     fn first_outside(
         &self,
         coordinates: &[CheckedColumn<'_>],
@@ -79,12 +79,12 @@ impl Bounds {
     }
 }
 
-/// Whether a string lies in an interval of a current domain, whose empty high end is an open one.
+/// Whether a string is in an interval of a current domain; an empty high end means that the interval is open.
 fn holds_string(bounds: &Range, value: &[u8]) -> bool {
     value >= bounds.low.as_slice() && (bounds.high.is_empty() || value <= bounds.high.as_slice())
 }
 
-/// Cells cut into bands for parallel jobs.
+/// Divides cells into bands for parallel jobs.
 pub(super) fn bands(cells: usize) -> Vec<Cells<usize>> {
     let count = cells.div_ceil(BAND);
     let band = |index: usize| {
@@ -104,13 +104,13 @@ impl PhysicalVisitor for FirstOutside<'_> {
 
     fn visit<T: Native>(self) -> Option<usize> {
         let (low, high) = (T::from_le(&self.bounds.low)?, T::from_le(&self.bounds.high)?);
-        // Not "less or greater": a NaN is neither.
+        // Not written as "less or greater", because a NaN is neither.
         let inside = |value: &[u8]| T::from_le(value).is_some_and(|value| low <= value && value <= high);
         self.values.chunks_exact(T::SIZE).position(|value| !inside(value))
     }
 }
 
-/// The dimensions' columns, in the schema's order.
+/// The columns of the dimensions, in the schema's order.
 pub(super) fn of_dimensions<'a>(columns: &[CheckedColumn<'a>], dimensions: usize) -> Vec<CheckedColumn<'a>> {
     let column = |index| columns.iter().find(|column| column.kind == FieldKind::Dimension(index)).copied();
     (0..dimensions).filter_map(column).collect()

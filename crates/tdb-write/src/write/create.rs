@@ -21,8 +21,8 @@ use crate::paths::{
 use crate::storage::{self, Below, Durability, Entry, Storage, StorageLock, WriteStorage, join, read_whole};
 use crate::{Error, Result, WriteError};
 
-/// Makes the folders of an array of the schema's version, what the schema names, then its schema file: only that makes it
-/// an array. What an interrupted creation left behind is no obstacle to another one.
+/// Creates the folders of an array of the schema's version, then the files that the schema refers to, then the schema
+/// file, which makes it an array. What an interrupted creation left behind does not prevent another one.
 pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: &WriteOptions) -> Result<()> {
     let files = Files::of(storage, schema, options)?;
     let _lock = claim(storage)?;
@@ -30,7 +30,8 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
     files.finish(storage)
 }
 
-/// Makes the folder of a new array and keeps others from creating one there: of two, one finds what the other made.
+/// Creates the folder of a new array and prevents others from creating an array there. If two do so at once, one finds
+/// the files of the other.
 pub(super) fn claim(storage: &dyn WriteStorage) -> Result<StorageLock> {
     clear(storage)?;
     make(storage, "")?;
@@ -44,7 +45,7 @@ fn make(storage: &dyn WriteStorage, folder: &str) -> Result<()> {
     storage.create_folder(folder).map_err(|error| Error::io(storage.describe(folder), error))
 }
 
-/// The files of a new array that are there before it has cells, and those that make it an array.
+/// The files of a new array that exist before it has cells, and those that make it an array.
 #[derive(Debug)]
 pub(super) struct Files {
     version: FormatVersion,
@@ -54,12 +55,12 @@ pub(super) struct Files {
     /// The schema as readers of its file see it.
     stored: ArraySchema,
     schema: (String, Vec<u8>),
-    /// The arrays of labels, and where they lie.
+    /// The arrays of labels, and their keys.
     labels: Vec<(String, Self)>,
 }
 
 impl Files {
-    /// The files of an array with this schema. Refuses schemas that cannot be stored.
+    /// The files of an array with this schema. Returns an error if the schema cannot be stored.
     pub(super) fn of(
         storage: &dyn WriteStorage,
         schema: &ArraySchema,
@@ -87,7 +88,7 @@ impl Files {
             let schema = label_schema(schema, label)?;
             labels.push((label.uri.clone(), Self::of(storage, &schema, &options)?));
         }
-        // Old versions store some names otherwise than the caller's schema has them.
+        // Old versions store some names differently from the caller's schema.
         let stored = ArraySchema::parse(&payload).map_err(|error| WriteError::Schema(Box::new(error)))?;
         let bytes = generic_tile_in(version, &payload, options.key.as_ref(), &mut scratch)?;
         let key = if version.has(Gate::SchemaFolder) {
@@ -109,7 +110,7 @@ impl Files {
         &self.schema.0
     }
 
-    /// Folders that are made first, and those that only an array has.
+    /// Folders that are created first, and those that only a finished array has.
     fn folders(&self) -> (Vec<String>, Vec<String>) {
         let version = self.version;
         let (mut of_data, mut of_schemas) = (Vec::new(), Vec::new());
@@ -131,10 +132,10 @@ impl Files {
         (of_data, of_schemas)
     }
 
-    /// Makes what cells are written into, which is no array yet.
+    /// Creates the files and folders needed to write cells; they do not make an array yet.
     pub(super) fn begin(&self, storage: &dyn WriteStorage) -> Result<()> {
         self.folders().0.iter().try_for_each(|folder| make(storage, folder))?;
-        // Without the empty lock file libtiledb 1.7 to 2.5 refuse the array.
+        // Without the empty lock file, libtiledb 1.7 to 2.5 cannot open the array.
         let locked = || storage.list("").is_ok_and(|there| there.iter().any(|entry| entry.name == LOCK_FILE));
         if !self.version.has(Gate::NoLockFile) && !locked() {
             write_file(storage, LOCK_FILE, &[], self.durability)?;
@@ -148,7 +149,7 @@ impl Files {
         Ok(())
     }
 
-    /// Makes it an array: all that it has must be there.
+    /// Makes it an array: everything else must already exist.
     pub(super) fn finish(&self, storage: &dyn WriteStorage) -> Result<()> {
         let (mut folders, of_schemas) = self.folders();
         of_schemas.iter().try_for_each(|folder| make(storage, folder))?;
@@ -167,7 +168,7 @@ impl Files {
     }
 }
 
-/// The enumerations that the schema names, which must be those that are given.
+/// The enumerations that the schema refers to; the given ones must be exactly those.
 fn enumerations<'e>(schema: &ArraySchema, given: &'e [Enumeration]) -> Result<Vec<&'e Enumeration>> {
     let named = |enumeration: &&Enumeration| {
         let names = |entry: &EnumerationName| {
@@ -215,13 +216,13 @@ pub(super) fn write_file(
         .map_err(|error| Error::io(storage.describe(key), error))
 }
 
-/// A payload as a generic tile, encrypted if there is a key. Its header has this library's newest version, as
-/// libtiledb's have.
+/// A payload as a generic tile, encrypted if there is a key. Its header has the newest version of this library, like
+/// those of libtiledb.
 pub fn generic_tile(payload: &[u8], key: Option<&Key>, scratch: &mut Scratch) -> Result<Vec<u8>> {
     generic_tile_in(FormatVersion::CURRENT, payload, key, scratch)
 }
 
-/// A generic tile of which the header has the version of the array: libraries of its age know no later one.
+/// A generic tile whose header has the version of the array: libraries of that age know no later one.
 pub(super) fn generic_tile_in(
     version: FormatVersion,
     payload: &[u8],
@@ -232,10 +233,10 @@ pub(super) fn generic_tile_in(
     Ok(tile.map_err(|error| WriteError::Filter { field: "metadata".to_owned(), error: error.into() })?)
 }
 
-/// A file of an array that is not finished: cells may be there, and no schema makes them count.
+/// Marks an array that is not finished: cells may exist, but there is no schema, so it is not an array.
 pub(super) const UNFINISHED: &str = "__unfinished.tdb";
 
-/// The names in a folder; none if it is not there.
+/// The names in a folder; none if it does not exist.
 fn names_in(storage: &dyn Storage, folder: &str) -> io::Result<Vec<Entry>> {
     match storage.list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -243,7 +244,7 @@ fn names_in(storage: &dyn Storage, folder: &str) -> io::Result<Vec<Entry>> {
     }
 }
 
-/// The keys of schema files, and whether they are whole.
+/// The keys of schema files, and whether each file is complete.
 fn schema_files(storage: &dyn Storage, root: &[Entry]) -> io::Result<Vec<(String, bool)>> {
     let folder = names_in(storage, SCHEMA_FOLDER)?;
     let in_folder = folder.iter().filter(|entry| !entry.is_folder);
@@ -251,17 +252,17 @@ fn schema_files(storage: &dyn Storage, root: &[Entry]) -> io::Result<Vec<(String
     keys.extend(root.iter().any(|entry| entry.name == OLD_SCHEMA).then(|| OLD_SCHEMA.to_owned()));
     let cut_off =
         |key: &str| read_whole(storage, key).is_ok_and(|bytes| GenericTile::parse(&bytes, 0).is_err());
-    // One that was still to be given its name is none.
+    // A temporary file that did not get its final name is not complete.
     let whole = |key: &str| !key.ends_with(PARTIAL) && !cut_off(key);
     let files = keys.into_iter().map(|key| (whole(&key), key));
     Ok(files.map(|(whole, key)| (key, whole)).collect())
 }
 
-/// Whether a storage holds a new array that was begun ([`WriteOptions::begin`]) and never finished, or nothing at all: a
-/// place for a new one.
+/// Whether a storage is free for a new array: it is empty, or holds a new array that was begun
+/// ([`WriteOptions::begin`]) and never finished.
 ///
 /// # Errors
-/// Whatever the system says.
+/// Any I/O error of the storage.
 pub fn is_free(storage: &dyn Storage) -> io::Result<bool> {
     let root = names_in(storage, "")?;
     if root.is_empty() {
@@ -271,7 +272,7 @@ pub fn is_free(storage: &dyn Storage) -> io::Result<bool> {
     Ok(!whole && root.iter().any(|entry| entry.name == UNFINISHED))
 }
 
-/// Whether a name in an array's folder is one of those that arrays have.
+/// Whether a name in an array's folder is one that arrays use.
 fn is_of_an_array(name: &str) -> bool {
     let name = name.strip_suffix(PARTIAL).unwrap_or(name);
     let own = [SCHEMA_FOLDER, OLD_SCHEMA, COMMITS, FRAGMENTS, FRAGMENT_META, METADATA, LABELS, LOCK_FILE];
@@ -279,12 +280,12 @@ fn is_of_an_array(name: &str) -> bool {
     own.contains(&name) || TimestampedName::parse(fragment).is_ok()
 }
 
-/// Removes what there is of an array that is not finished; what says so goes last.
+/// Removes everything of an array that is not finished; the file that marks it as unfinished is removed last.
 pub(super) fn remove_unfinished(storage: &dyn WriteStorage) -> Result<()> {
     let fail = |key: &str, error| Error::io(storage.describe(key), error);
     let root = names_in(storage, "").map_err(|error| fail("", error))?;
     let mut found: Vec<&Entry> = root.iter().filter(|entry| is_of_an_array(&entry.name)).collect();
-    // Without its schema nothing else counts.
+    // The schema first: without it, the rest is not an array.
     found.sort_by_key(|entry| ![SCHEMA_FOLDER, OLD_SCHEMA].contains(&entry.name.as_str()));
     for entry in found {
         let key = &entry.name;
@@ -306,9 +307,9 @@ pub(super) fn has_fragments(storage: &dyn WriteStorage) -> Result<bool> {
     Ok(root.iter().any(is_fragment) || !commits.is_empty())
 }
 
-/// Refuses a folder with an array or a group in it. Of an array that was never finished, what would be in the way is
-/// removed: all of it if a file says that it was not, else a schema file that is cut off, as long as there is no fragment,
-/// and the labels.
+/// Returns an error if there is an array or a group in the folder. If it is an array that was never finished, removes
+/// what would be in the way: everything if a file marks it as unfinished; otherwise an incomplete schema file (provided
+/// there is no fragment) and the labels.
 fn clear(storage: &dyn WriteStorage) -> Result<()> {
     let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
     let list = |folder: &str| names_in(storage, folder).map_err(|error| fail(folder, error));
@@ -331,7 +332,7 @@ fn clear(storage: &dyn WriteStorage) -> Result<()> {
     for (schema, _) in schemas {
         storage.remove_file(&schema).map_err(|error| fail(&schema, error))?;
     }
-    // No schema names what an attempt put there.
+    // No schema refers to files that an unfinished attempt left there.
     let unnamed = if has_fragments { Vec::new() } else { list(&join(SCHEMA_FOLDER, ENUMERATIONS))? };
     for entry in unnamed.iter().filter(|entry| !entry.is_folder) {
         let key = join(&join(SCHEMA_FOLDER, ENUMERATIONS), &entry.name);

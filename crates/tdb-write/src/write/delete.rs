@@ -16,16 +16,16 @@ use crate::{Error, Result};
 const WHAT: &str = "delete";
 
 impl ArrayWriter {
-    /// Deletes the cells of a sparse array for which a condition holds, as of the writer's time: reads at earlier times
-    /// still see them. Returns the new file's key.
+    /// Deletes the cells of a sparse array that satisfy a condition, at the writer's time: reads at earlier times still
+    /// see them. Returns the new file's key.
     ///
-    /// A delete looks at the newest version of each cell. As in libtiledb, cells that are null in a field of the condition
-    /// are deleted too, and so are cells written before the array had the field: the file says which cells stay, and for
-    /// those no comparison holds.
+    /// A delete is applied to the newest version of each cell. As in libtiledb, cells that are null in a field of the
+    /// condition are deleted too, and so are cells written before the array had the field: the file states which cells
+    /// stay, and no comparison is true for these cells.
     ///
     /// # Errors
-    /// A dense array, an array of before version 16, a time inside that of a fragment that does not know when its cells
-    /// were written, a condition that does not fit the schema, or whatever the system says.
+    /// A dense array, an array of a version before 16, a time within that of a fragment that does not record when its
+    /// cells were written, a condition that does not fit the schema, or any I/O error of the storage.
     pub fn delete(&self, condition: &Condition) -> Result<String> {
         let schema = &self.schema;
         let time = self.check_delete(condition)?;
@@ -42,17 +42,21 @@ impl ArrayWriter {
         Ok(key)
     }
 
-    /// Whether [`Self::delete`] would take a condition, without deleting anything; returns the time it would be of.
+    /// Whether [`Self::delete`] would accept a condition, without deleting anything; returns the time that it would
+    /// use.
     ///
     /// # Errors
-    /// As [`Self::delete`].
+    /// As for [`Self::delete`].
     pub fn check_delete(&self, condition: &Condition) -> Result<u64> {
         let schema = &self.schema;
         if schema.array_type != ArrayType::Sparse {
             return Err(Error::refused(WHAT, "cells can be deleted from sparse arrays only"));
         }
         if !schema.version.has(Gate::DeleteFiles) {
-            let why = format!("arrays of version {} have no deletes; an upgraded one has", schema.version);
+            let why = format!(
+                "arrays of version {} do not support deletes; upgrade the array first",
+                schema.version
+            );
             return Err(Error::refused(WHAT, why));
         }
         check(schema, condition)?;
@@ -64,7 +68,7 @@ impl ArrayWriter {
         };
         if let Some(entry) = directory.fragments.iter().find(old) {
             let why = format!(
-                "time {time} lies inside that of fragment {}, of version {}, which does not know when its cells were written",
+                "time {time} is within the time range of fragment {}, of version {}, which does not record when its cells were written",
                 entry.name,
                 entry.version()
             );
@@ -74,8 +78,8 @@ impl ArrayWriter {
     }
 }
 
-/// What a delete file holds for a condition: its negation, without NOT. This is the one place where conditions of users
-/// become those of files.
+/// The condition that a delete file contains: the negation of the caller's condition, without NOT. This is the only
+/// place where conditions of callers become those of files.
 pub(crate) fn staying(condition: &Condition) -> Condition {
     without_not(condition, true)
 }
@@ -84,7 +88,7 @@ fn without_not(condition: &Condition, negated: bool) -> Condition {
     match condition {
         Condition::Expression { junction: Junction::Not, children } => match children.as_slice() {
             [child] => without_not(child, !negated),
-            // No such tree is written: `to_bytes` refuses it.
+            // Such a tree is never written: `to_bytes` returns an error for it.
             _ => condition.clone(),
         },
         Condition::Expression { junction, children } => {
@@ -119,7 +123,7 @@ const fn opposite(comparison: Comparison) -> Comparison {
     }
 }
 
-/// Refuses what no reader could apply.
+/// Returns an error for a condition that no reader could apply.
 fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     let (name, comparison, operands) = match condition {
         Condition::Expression { children, .. } => {
@@ -128,7 +132,7 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
         Condition::Value { field, comparison, operands } => (field, *comparison, operands),
     };
     let refuse = |why: &str| Err(Error::refused(WHAT, format!("field \"{name}\" {why}")));
-    let Some(field) = schema.field(name) else { return refuse("is not one of the array's") };
+    let Some(field) = schema.field(name) else { return refuse("is not a field of the array") };
     if matches!(comparison, Comparison::AlwaysTrue | Comparison::AlwaysFalse) {
         return Ok(());
     }
@@ -142,23 +146,22 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
         );
     let single = number && field.cell_val_num == tdb_codec::CellValNum::ONE;
     if !(string || single) {
-        return refuse("has cells that conditions cannot compare");
+        return refuse("has cells of a type that conditions cannot compare");
     }
     if operands.is_empty() {
-        return refuse("is compared with nothing");
+        return refuse("is compared without a value");
     }
     if matches!(comparison, Comparison::In | Comparison::NotIn) && !schema.version.has(Gate::SetConditions) {
         return refuse(&format!(
-            "is compared with a set, which deletes of version {} cannot hold",
+            "is compared with a set, which deletes of version {} do not support",
             schema.version
         ));
     }
-    // An operand without bytes is null where a value cannot be empty, and libtiledb refuses to read such a file.
+    // An operand without bytes means null if a value cannot be empty, and libtiledb cannot read a file with such an
+    // operand.
     let wrong = |operand: &Vec<u8>| !string && operand.len() != field.datatype.size();
     if operands.iter().any(wrong) || (!field.is_var() && operands.iter().any(Vec::is_empty)) {
-        return refuse(
-            "is compared with null or a value of another size, which files of deletes cannot hold",
-        );
+        return refuse("is compared with null or a value of another size, which delete files cannot contain");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Dense tiles put together from a box of cells.
+//! Dense tiles assembled from a box of cells.
 
 use core::ops::Range as Cells;
 
@@ -38,21 +38,21 @@ impl Side {
         self.high.saturating_sub(self.low).saturating_add(1)
     }
 
-    /// First and last cell of the box in its tiles `from` to `to`, of which the last one is not meant.
+    /// The first and last cell of the box in its tiles `from..to`.
     pub(super) fn cells_of(self, from: u64, to: u64) -> (u64, u64) {
         let start = |tile: u64| self.first_tile().saturating_add(tile).saturating_mul(self.extent);
         (start(from).max(self.low), start(to).saturating_sub(1).min(self.high))
     }
 }
 
-/// The tiles that a box of cells touches, and where in each its cells are.
+/// The tiles that a box of cells touches, and where its cells are in each.
 #[derive(Debug)]
 pub struct TileGrid {
     sides: Vec<Side>,
-    /// Size of a tile, and of the grid of tiles.
+    /// Sizes of a tile, and of the grid of tiles.
     extents: Vec<usize>,
     grid: Vec<usize>,
-    /// Cells between neighbours in a tile.
+    /// Distances of neighbours in a tile, in cells.
     strides: Vec<usize>,
     tile_order: Layout,
 }
@@ -61,7 +61,7 @@ pub struct TileGrid {
 struct BoxTiles<'c, 'a> {
     columns: &'c [CheckedColumn<'a>],
     grid: TileGrid,
-    /// Cells between neighbours in the caller's columns.
+    /// Distances of neighbours in the caller's columns, in cells.
     source_strides: Vec<usize>,
     tile_cells: usize,
 }
@@ -82,11 +82,11 @@ pub(super) fn write(
         let (given, expected) = (to_u64(cells), to_u64(plan.cells));
         return Err(WriteError::CellCount { field, given, expected }.into());
     }
-    // A tile is put together whole, at least of offsets.
+    // A tile is assembled whole, at least its offsets.
     let widest = columns.iter().map(|column| column.cell_size.unwrap_or(8)).max().unwrap_or(1);
     array.context.tile_len(plan.tile_cells, widest)?;
     if order == Layout::GlobalOrder && !plan.is_aligned() {
-        let what = "writing a dense subarray in global order that does not end at tiles";
+        let what = "writing a dense subarray in global order that does not end at tile boundaries";
         return Err(crate::Error::unsupported(array.describe(&array.schema_key), what));
     }
     let mut fragment = FragmentWriter::dense(array, domain, to_u64(plan.tile_cells))?;
@@ -94,21 +94,21 @@ pub(super) fn write(
     fragment.commit()
 }
 
-/// A box of cells and the tiles it touches.
+/// A box of cells and the tiles that it touches.
 pub struct BoxPlan {
     sides: Vec<Side>,
     counts: Vec<usize>,
     extents: Vec<usize>,
     grid: Vec<usize>,
-    /// Cells of the box.
+    /// Number of cells in the box.
     pub cells: usize,
-    /// Cells of a whole tile.
+    /// Number of cells in a whole tile.
     pub tile_cells: usize,
     tile_count: usize,
 }
 
 impl BoxPlan {
-    /// The tiles of a box, one range a dimension.
+    /// The tiles of a box, given as one range for each dimension.
     pub fn new(schema: &ArraySchema, domain: &[Range]) -> Result<Self> {
         let sides = sides(schema, domain)?;
         let too_large =
@@ -127,13 +127,14 @@ impl BoxPlan {
         Ok(Self { sides, counts, extents, grid, cells, tile_cells, tile_count })
     }
 
-    /// Whether the tiles of each place along a dimension follow each other where they are stored.
+    /// Whether all tiles at one place along a dimension are stored one after another.
     pub(super) fn stores_rows_of(&self, axis: usize, tile_order: Layout) -> bool {
         let slowest = if tile_order == Layout::ColMajor { self.grid.len().saturating_sub(1) } else { 0 };
         axis == slowest || self.grid.iter().enumerate().all(|(index, tiles)| index == axis || *tiles == 1)
     }
 
-    /// The box cut into rows of tiles: the ends of each along a dimension, and the cells at one place of it.
+    /// Cuts the box into rows of tiles: the two ends of each along a dimension, and the number of cells at one place of
+    /// it.
     pub(super) fn slabs(&self, axis: usize) -> (Vec<(u64, u64)>, u64) {
         let side = self.sides.get(axis).copied();
         let ends = side.map_or_else(Vec::new, |side| {
@@ -143,14 +144,14 @@ impl BoxPlan {
         (ends, others.fold(1u64, |cells, (_, count)| cells.saturating_mul(to_u64(*count))))
     }
 
-    /// The tiles it touches; `None` if they have more cells than fit a `usize`.
+    /// The tiles that it touches; `None` if they have more cells than fit in a `usize`.
     pub fn tiles(self, schema: &ArraySchema) -> Option<TileGrid> {
         let strides = strides(&self.extents, schema.cell_order)?;
         let Self { sides, extents, grid, .. } = self;
         Some(TileGrid { sides, extents, grid, strides, tile_order: schema.tile_order })
     }
 
-    /// Whether the box ends at tiles.
+    /// Whether the box ends at tile boundaries.
     pub(super) fn is_aligned(&self) -> bool {
         self.counts.iter().zip(&self.extents).zip(&self.sides).all(|((count, extent), side)| {
             side.low.is_multiple_of(side.extent) && count.is_multiple_of(*extent)
@@ -158,7 +159,7 @@ impl BoxPlan {
     }
 }
 
-/// Appends the tiles of a box to a fragment. In global order the box ends at tiles.
+/// Appends the tiles of a box to a fragment. In global order the box must end at tile boundaries.
 pub fn append_box(
     fragment: &mut FragmentWriter<'_>,
     schema: &ArraySchema,
@@ -168,7 +169,7 @@ pub fn append_box(
 ) -> Result<()> {
     let aligned = plan.is_aligned();
     let BoxPlan { cells, tile_cells, tile_count, .. } = plan;
-    // Cells that already stand tile after tile, each in cell order, are taken where they lie.
+    // Cells that are already stored tile after tile, each in cell order, are not copied.
     let stands = aligned
         && (order == Layout::GlobalOrder || stands_in_tiles(schema, order, &plan.counts, &plan.extents));
     if stands {
@@ -182,8 +183,8 @@ pub fn append_box(
     fragment.append_tiles(tile_count, &source)
 }
 
-/// Whether a box in row- or column-major order is its tiles one after the other: along the slowest dimension it may have
-/// many, along the others one.
+/// Whether a box in row- or column-major order consists of its tiles one after the other: it may have many tiles along
+/// the slowest dimension, and one along each other dimension.
 fn stands_in_tiles(schema: &ArraySchema, order: Layout, counts: &[usize], extents: &[usize]) -> bool {
     if counts.len() == 1 {
         return true;
@@ -215,7 +216,7 @@ pub(super) fn sides(schema: &ArraySchema, domain: &[Range]) -> Result<Vec<Side>>
         .ok_or(QueryError::RangeCount { given: domain.len(), dimensions: schema.domain.dimensions.len() })?)
 }
 
-/// A tile's part of the box.
+/// The part of the box in a tile.
 struct Part {
     /// First cell in the columns, and in the tile.
     source: usize,
@@ -224,9 +225,9 @@ struct Part {
 }
 
 impl TileGrid {
-    /// The cells of tile `tile` that lie in the box, as runs; `None` if all do.
+    /// The cells of tile `tile` that are in the box, as runs; `None` if all are.
     pub fn written(&self, tile: usize) -> Option<Vec<Cells<usize>>> {
-        // Where the cells stand outside the tile does not matter.
+        // The positions of the cells outside the tile do not matter here.
         let part = self.part(tile, &self.strides);
         if part.counts == self.extents {
             return None;
@@ -238,7 +239,7 @@ impl TileGrid {
         Some(runs)
     }
 
-    /// What of tile `tile` lies in the box, whose cells are `strides` apart where they come from.
+    /// The part of tile `tile` that is in the box, whose cells are `strides` apart in the source.
     fn part(&self, tile: usize, strides: &[usize]) -> Part {
         let mut rest = tile;
         let mut part = Part { source: 0, target: 0, counts: vec![1; self.sides.len()] };
@@ -283,7 +284,7 @@ impl TileSource for BoxTiles<'_, '_> {
             join_runs(runs);
         }
         let cells = self.tile_cells;
-        // Padding is zeros: of validity and of values, one value in a cell of any length.
+        // Padding is zeros, in validity and in values; a padding cell of variable length has one value.
         if !column.validity.is_empty() {
             validity.clear();
             validity.resize(cells, 0);
@@ -294,7 +295,7 @@ impl TileSource for BoxTiles<'_, '_> {
         offsets.clear();
         match column.cell_size {
             Some(size) => {
-                // Of a whole tile every byte is written: what the last one left need not be zeroed.
+                // Every byte of a whole tile is written, so the contents left by the previous tile need not be zeroed.
                 if !whole {
                     values.clear();
                 }
@@ -303,7 +304,7 @@ impl TileSource for BoxTiles<'_, '_> {
             }
             None => {
                 values.clear();
-                // Where each cell of the tile comes from; one past the last for padding.
+                // The source of each cell of the tile; `usize::MAX` for padding.
                 let mut from = vec![usize::MAX; cells];
                 map.for_each_run(|source, target, count| {
                     let slots = from.get_mut(target..target.saturating_add(count)).unwrap_or_default();

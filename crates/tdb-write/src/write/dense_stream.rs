@@ -10,9 +10,10 @@ use super::stream::{THREAD, planned};
 use super::{ArrayWriter, FragmentWriter, WriteBatch, WriteColumn};
 use crate::{Error, Result, WriteError, parallel};
 
-/// A write of a box of a dense array, in batches of any number of cells, each where the one before ended. In row- and
-/// column-major order cells wait until a row of tiles is complete, in global order until a tile is. [`Self::commit`] makes
-/// them count; dropped before, what was written is removed again.
+/// A write of a box of a dense array, in batches of any number of cells, each of which continues where the previous one
+/// ended. In row- and column-major order, cells are buffered until a row of tiles is complete; in global order, until a
+/// tile is. [`Self::commit`] makes them part of the array; if the stream is dropped before, what was written is removed
+/// again.
 ///
 /// ```
 /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
@@ -40,31 +41,31 @@ pub struct DenseStream<'a> {
     domain: Vec<Range>,
     order: Layout,
     slabs: Slabs,
-    /// Bytes that cells may take while they wait.
+    /// Maximum number of bytes of buffered cells.
     room: usize,
     pending: Pending,
-    /// Slabs that are written, and those that wait whole.
+    /// Number of slabs written, and of complete slabs that are buffered.
     written: u64,
     waiting: u64,
-    /// Cells given so far, and those of the box.
+    /// Number of cells given so far, and of the whole box.
     given: u64,
     cells: u64,
     failed: bool,
 }
 
-/// A box cut along the dimension that is slowest in the order of its cells: a slab is what lies in one row of tiles.
+/// A box cut along the slowest dimension in the order of its cells: a slab is the part in one row of tiles.
 #[derive(Debug)]
 struct Slabs {
-    /// The dimension.
+    /// The index of the dimension.
     axis: usize,
-    /// Where each slab begins and ends along it, in ordinals.
+    /// The begin and end of each slab along it, in ordinals.
     ends: Vec<(u64, u64)>,
-    /// Cells of the box at one place of the dimension.
+    /// Number of cells of the box at one place of the dimension.
     across: u64,
 }
 
 impl Slabs {
-    /// Cells of slab `index`; 0 behind the last one.
+    /// Number of cells of slab `index`; 0 after the last one.
     fn cells(&self, index: u64) -> u64 {
         let ends = to_usize(index).and_then(|index| self.ends.get(index));
         ends.map_or(0, |(low, high)| high.saturating_sub(*low).saturating_add(1).saturating_mul(self.across))
@@ -81,15 +82,17 @@ impl<'a> DenseStream<'a> {
         let schema = array.schema();
         let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
         if schema.attributes.iter().any(|attribute| attribute.order != DataOrder::Unordered) {
-            return unsupported("streaming cells whose values have an order");
+            return unsupported("streaming cells of attributes with a defined order");
         }
         let plan = BoxPlan::new(schema, &domain)?;
         if order == Layout::GlobalOrder && !plan.is_aligned() {
-            return unsupported("writing a dense subarray in global order that does not end at tiles");
+            return unsupported(
+                "writing a dense subarray in global order that does not end at tile boundaries",
+            );
         }
         let axis = if order == Layout::ColMajor { domain.len().saturating_sub(1) } else { 0 };
         if order != Layout::GlobalOrder && !plan.stores_rows_of(axis, schema.tile_order) {
-            return unsupported("streaming cells in an order that crosses the order of tiles");
+            return unsupported("streaming cells in an order that conflicts with the order of tiles");
         }
         let (ends, across) = plan.slabs(axis);
         let slabs = Slabs { axis, ends, across };
@@ -99,21 +102,21 @@ impl<'a> DenseStream<'a> {
             (0..schema.attributes.len()).map(|index| field_size(index).unwrap_or(8).saturating_add(1));
         let (cell, widest) = (sizes.clone().fold(0, usize::saturating_add), sizes.max().unwrap_or(1));
         let tile = array.context.tile_len(plan.tile_cells, widest)?;
-        // Tiles that are put together, filtered, or wait for their turn.
+        // Tiles that are being assembled, filtered, or waiting to be written.
         let threads = array.context.threads;
         let working = tile.saturating_mul(parallel::HELD).saturating_add(THREAD).saturating_mul(threads);
         let unit = match order {
             Layout::GlobalOrder => to_u64(plan.tile_cells),
             _ => (0..to_u64(slabs.ends.len())).map(|index| slabs.cells(index)).max().unwrap_or(0),
         };
-        // Where fragments are limited, a slab's tiles are all known before one is stored.
+        // Where the size of fragments is limited, all tiles of a slab are made before the first is stored.
         let copies = if array.options.fragment_bytes.is_some() { 2 } else { 1 };
         let unit = to_usize(unit).unwrap_or(usize::MAX).saturating_mul(cell).saturating_mul(copies);
         let least = working.saturating_add(unit);
         if planned(memory) < least {
             let least = least.saturating_add(least / 3).saturating_add(3);
             let why = format!(
-                "cells wait until {} is complete: that takes at least {least} bytes of memory, not {memory}",
+                "cells are buffered until {} is complete: that needs at least {least} bytes of memory, but {memory} are given",
                 if order == Layout::GlobalOrder { "a tile" } else { "a row of tiles" }
             );
             return Err(Error::refused("streaming", why));
@@ -139,8 +142,9 @@ impl<'a> DenseStream<'a> {
     /// Adds the next cells: every attribute.
     ///
     /// # Errors
-    /// Columns that do not fit, or more cells than the box has: nothing of the batch is taken then. A filter that refuses
-    /// values, strings that need more memory than there is, or whatever the system says: the write is of no use then.
+    /// Columns that do not fit, or more cells than the box has: nothing of the batch is used then. A filter that
+    /// rejects values, strings that need more memory than there is, or any I/O error of the storage: the write cannot
+    /// continue then.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         self.refuse_failed()?;
         let schema = self.fragment.array().schema();
@@ -157,21 +161,22 @@ impl<'a> DenseStream<'a> {
         Ok(())
     }
 
-    /// Adds batches as an iterator gives them. While the tiles of one are filtered and stored, the iterator makes the next
-    /// (unless there is one thread only), so two batches are held beside the memory of the stream.
+    /// Adds the batches of an iterator. While the tiles of one batch are filtered and stored, the iterator makes the
+    /// next one (unless there is only one thread), so two batches are held in addition to the memory of the stream.
     ///
     /// # Errors
-    /// The first error of the iterator; as [`Self::append`].
+    /// The first error of the iterator; as for [`Self::append`].
     pub fn append_all<B: WriteBatch>(&mut self, batches: impl IntoIterator<Item = Result<B>>) -> Result<()> {
         let threads = self.fragment.array().context.threads;
         parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
     }
 
-    /// Makes the cells count; returns the names of the fragments: one, unless their size is limited.
+    /// Makes the cells part of the array; returns the names of the fragments: one, unless the size of fragments is
+    /// limited.
     ///
     /// # Errors
-    /// Fewer cells than the box has, or whatever the system says. The array is then as before, or, where the very last step
-    /// failed, perhaps has the cells.
+    /// Fewer cells than the box has, or any I/O error of the storage. The array is unchanged then, except that the
+    /// cells may have become part of it if the very last step failed.
     pub fn commit(self) -> Result<Vec<String>> {
         self.refuse_failed()?;
         self.check_count(self.given, self.given != self.cells)?;
@@ -192,7 +197,7 @@ impl<'a> DenseStream<'a> {
         while start < cells {
             let (mut end, mut whole) = (start, 0u64);
             if self.pending.cells == 0 {
-                // Slabs that lie in the batch are not copied.
+                // Slabs that are complete in the batch are not copied.
                 loop {
                     let slab = self.slabs.cells(self.written.saturating_add(whole));
                     let next = to_usize(slab).and_then(|slab| end.checked_add(slab));
@@ -211,8 +216,8 @@ impl<'a> DenseStream<'a> {
         Ok(())
     }
 
-    /// Takes cells up to the end of a slab, and writes those that wait if there is no room for another slab. Returns the
-    /// first cell that is not taken.
+    /// Buffers cells up to the end of a slab, and first writes the buffered ones if there is no room for another slab.
+    /// Returns the first cell that is not buffered.
     fn wait(&mut self, columns: &[CheckedColumn<'_>], start: usize, cells: usize) -> Result<usize> {
         let first = self.written;
         let until = |slabs: u64| {
@@ -234,8 +239,10 @@ impl<'a> DenseStream<'a> {
                 self.waiting = 0;
             }
         } else if bytes > self.room {
-            let why =
-                format!("the strings of a row of tiles take more than the {} bytes that are left", self.room);
+            let why = format!(
+                "the strings of a row of tiles need more than the {} bytes of memory that are left",
+                self.room
+            );
             return Err(Error::refused("streaming", why));
         }
         Ok(end)

@@ -1,4 +1,4 @@
-//! Changing an array's schema: a new schema file beside those that are there.
+//! Changing an array's schema: a new schema file in addition to the existing ones.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::{Error, Result, clock};
 
 const WHAT: &str = "schema evolution";
 
-/// Changes to an array's schema. Cells that were written before keep their own schema: an attribute they lack reads as its
-/// fill value, and one that is dropped is still there at earlier times.
+/// Changes to an array's schema. Cells written before keep their own schema: an attribute they lack reads as its fill
+/// value, and an attribute that is dropped still exists at earlier times.
 ///
 /// ```
 /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, SchemaEvolution, WriteOptions};
@@ -73,7 +73,7 @@ impl SchemaEvolution {
         self
     }
 
-    /// Adds an enumeration. Its file gets a name of its own, whatever the value says.
+    /// Adds an enumeration. Its file gets a new name, whatever name the value contains.
     pub fn add_enumeration(mut self, enumeration: Enumeration) -> Self {
         self.enumerations.push(enumeration);
         self
@@ -95,19 +95,19 @@ impl SchemaEvolution {
         self
     }
 
-    /// Makes the part of the domain that may be written larger: one interval a dimension.
+    /// Enlarges the current domain: one interval for each dimension.
     pub fn expand_current_domain(mut self, ranges: Vec<Range>) -> Self {
         self.current_domain = Some(ranges);
         self
     }
 
-    /// Raises the array to the version that libtiledb writes today. Fragments that are there stay as they are.
+    /// Upgrades the array to the version that libtiledb writes today. Existing fragments stay unchanged.
     pub const fn upgrade(mut self) -> Self {
         self.upgrade = true;
         self
     }
 
-    /// The schema that an evolution of `old` is, and the enumerations whose files it needs.
+    /// The schema that results from evolving `old`, and the enumerations whose files it needs.
     fn apply(
         &self,
         old: &ArraySchema,
@@ -116,9 +116,9 @@ impl SchemaEvolution {
         let refuse = |why: String| Err(Error::refused(WHAT, why));
         let mut new = old.clone();
         if self.upgrade {
-            // Of the one version behind it nothing is written.
+            // The version after it is never written.
             if new.version == FormatVersion::CURRENT || new.version.has(Gate::OptionalSections) {
-                return refuse(format!("the array is of version {} already", new.version));
+                return refuse(format!("the array already has version {}", new.version));
             }
             new.version = FormatVersion::CURRENT;
         }
@@ -157,11 +157,13 @@ impl SchemaEvolution {
         }
         for name in &self.dropped {
             if self.added.iter().any(|attribute| attribute.name == *name) {
-                return refuse(format!("attribute \"{name}\" cannot be dropped and added at once"));
+                return refuse(format!(
+                    "attribute \"{name}\" cannot be dropped and added in the same change"
+                ));
             }
             let Some(at) = new.attributes.iter().position(|attribute| attribute.name == *name) else {
                 let why = if old.dimension(name).is_some() {
-                    "is a dimension, which stays"
+                    "is a dimension, which cannot be dropped"
                 } else {
                     "is not there"
                 };
@@ -192,7 +194,7 @@ impl SchemaEvolution {
             expand(old, ranges)?;
             new.current_domain = Some(CurrentDomain { ranges: ranges.clone() });
         }
-        // An old array may break a rule for new ones; it must not break more of them.
+        // An old array may break a rule for new ones, but must not break more of them.
         let checked = match old.check_new() {
             Ok(()) => new.check_new(),
             Err(_) => new.check().and_then(|()| {
@@ -209,7 +211,7 @@ impl SchemaEvolution {
     }
 }
 
-/// A current domain only grows.
+/// A current domain can only grow.
 fn expand(old: &ArraySchema, ranges: &[Range]) -> Result<()> {
     let Some(before) = &old.current_domain else { return Ok(()) };
     let dimensions = old.domain.dimensions.iter();
@@ -226,8 +228,8 @@ impl WriteOptions {
     /// Changes the schema of the array in a local folder. Returns the new schema file's key.
     ///
     /// # Errors
-    /// No array there, a change that does not fit the schema or the array's version, a time before the newest schema's, or
-    /// whatever the system says. The array is then as before.
+    /// No array there, a change that does not fit the schema or the array's version, a time before that of the newest
+    /// schema, or any I/O error of the storage. The array is unchanged then.
     pub fn evolve(self, path: impl Into<std::path::PathBuf>, evolution: &SchemaEvolution) -> Result<String> {
         self.evolve_storage(LocalStorage::new(path), evolution)
     }
@@ -235,7 +237,7 @@ impl WriteOptions {
     /// Changes the schema of the array in a storage. Returns the new schema file's key.
     ///
     /// # Errors
-    /// As [`Self::evolve`].
+    /// As for [`Self::evolve`].
     pub fn evolve_storage(
         self,
         storage: impl WriteStorage + 'static,
@@ -243,7 +245,7 @@ impl WriteOptions {
     ) -> Result<String> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
-        // Of two changes at once the later one is made to what the earlier one left.
+        // If two changes are made at once, the second is applied to the result of the first.
         let _transaction = Transaction::begin(&*storage, &self)?;
         let directory = Directory::load(&*context.storage)?;
         let last = directory.schemas.last().cloned().unwrap_or_default();
@@ -252,7 +254,7 @@ impl WriteOptions {
         let (new, files) = evolution.apply(&old, &load)?;
         if !new.version.has(Gate::SchemaFolder) {
             let why = format!(
-                "arrays of version {} have one schema for good; upgrade the array with it or before",
+                "the schema of arrays of version {} cannot change; upgrade the array first or in the same change",
                 new.version
             );
             return Err(Error::refused(WHAT, why));
@@ -264,7 +266,7 @@ impl WriteOptions {
         Ok(key)
     }
 
-    /// A name behind that of the schema in force: the last one in the order of bytes is the one that counts.
+    /// A name after that of the current schema: the last name in byte order is the current schema.
     fn schema_name(&self, last: &str) -> Result<String> {
         let last = if last == OLD_SCHEMA { "" } else { last.rsplit('/').next().unwrap_or_default() };
         let mut time = self.time()?;
@@ -274,7 +276,8 @@ impl WriteOptions {
             if name.as_str() > last {
                 return Ok(name);
             }
-            // Two changes within a millisecond, or by two clocks: this one follows the other, and counts from then on.
+            // Two changes within a millisecond, or with two clocks: this one follows the other and takes effect after
+            // it.
             let behind = newest.saturating_add(1);
             if self.given_time().is_none() && newest >= time {
                 let followed = clock::for_writing_from(behind).unwrap_or(0);
@@ -283,13 +286,13 @@ impl WriteOptions {
                     continue;
                 }
                 let why = format!(
-                    "the array's newest schema, {last}, is of a time to come: a change that is made now would neither be the \
-                     newest nor be seen; give a time behind it"
+                    "the array's newest schema, {last}, has a time in the future: a change made now would neither become the \
+                     newest nor be seen; give a later time"
                 );
                 return Err(Error::refused(WHAT, why));
             }
             let why = format!(
-                "a schema of time {time} would not be the array's newest, which is {last}: schemas count in the order of \
+                "a schema with time {time} would not be the array's newest, which is {last}: schemas are ordered by \
                  their names"
             );
             return Err(Error::refused(WHAT, why));
@@ -313,7 +316,7 @@ impl WriteOptions {
         let enumeration_key =
             |enumeration: &Enumeration| join(&join(SCHEMA_FOLDER, ENUMERATIONS), &enumeration.file_name);
         let mut put_all = || {
-            // Before a schema names them, enumerations do not count.
+            // Enumerations have no effect until a schema refers to them.
             for enumeration in files {
                 let payload = enumeration.to_bytes(new.version);
                 let payload = payload.map_err(|error| Error::refused(WHAT, error.to_string()))?;

@@ -14,31 +14,32 @@ use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, Spare, TileSource, 
 use super::{ArrayWriter, WriteBatch, WriteColumn};
 use crate::{Error, Result, WriteError, parallel};
 
-/// A fragment that is being written, tile by tile. [`Self::commit`] makes it count; dropped before, it is removed again
-/// as far as the storage lets it. With [`WriteOptions::fragment_bytes`](super::WriteOptions::fragment_bytes) it becomes
-/// several fragments, which count all at once.
+/// A fragment that is being written, tile by tile. [`Self::commit`] makes it part of the array; if it is dropped
+/// before, it is removed again as far as the storage allows. With
+/// [`WriteOptions::fragment_bytes`](super::WriteOptions::fragment_bytes) it becomes several fragments, which all take
+/// effect at once.
 #[derive(Debug)]
 pub struct FragmentWriter<'a> {
     array: &'a ArrayWriter,
     nonces: Nonces,
     encoders: Vec<FieldEncoder>,
     parts: Parts<'a>,
-    /// What a sparse fragment checks its cells against.
+    /// The order against which the cells of a sparse fragment are checked.
     order: Option<GlobalOrder>,
     /// Cells of a sparse fragment that do not fill a tile yet.
     pending: Pending,
     spare: Spare,
-    /// An append failed: what the files hold no longer fits together.
+    /// An append failed: the contents of the files are no longer consistent.
     failed: bool,
 }
 
-/// The fields whose cells a sparse write gives: attributes, then dimensions.
+/// The fields that a sparse write must give: attributes, then dimensions.
 pub(super) fn field_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
     (0..schema.attributes.len()).map(FieldKind::Attribute).chain(dimensions).collect()
 }
 
-/// The fields whose cells a dense write gives.
+/// The fields that a dense write must give.
 pub(super) fn dense_kinds(schema: &ArraySchema) -> Vec<FieldKind> {
     (0..schema.attributes.len()).map(FieldKind::Attribute).collect()
 }
@@ -61,7 +62,7 @@ impl<'a> FragmentWriter<'a> {
         Self::new(array, kinds, parts, order)
     }
 
-    /// A fragment of whole tiles without coordinates.
+    /// A fragment of whole tiles, without coordinates.
     pub(super) fn dense(array: &'a ArrayWriter, domain: Vec<Range>, tile_cells: u64) -> Result<Self> {
         Self::new(array, dense_kinds(array.schema()), Parts::new(array, Some(domain), tile_cells)?, None)
     }
@@ -78,7 +79,7 @@ impl<'a> FragmentWriter<'a> {
         Self::new(array, dense_kinds(array.schema()), parts, None)
     }
 
-    /// A fragment of cells with coordinates that replaces others: its cells are not compared with their neighbours.
+    /// A fragment of cells with coordinates that replaces others: the order of its cells is not checked.
     #[doc(hidden)]
     pub fn sparse_merged(array: &'a ArrayWriter, merged: Merged) -> Result<Self> {
         let schema = array.schema();
@@ -103,7 +104,7 @@ impl<'a> FragmentWriter<'a> {
         Ok(Self { array, nonces, encoders, order, parts, pending, spare, failed: false })
     }
 
-    /// The fragment's name; of several, the first one's.
+    /// The fragment's name; the first one's if there are several.
     #[must_use]
     pub fn name(&self) -> String {
         self.parts.name()
@@ -113,16 +114,16 @@ impl<'a> FragmentWriter<'a> {
         self.array
     }
 
-    /// Appends cells of a sparse fragment: every attribute and every dimension, in the array's global order, behind
-    /// those appended before. Memory is bounded by one tile of cells and the tiles that threads are at work on.
+    /// Appends cells of a sparse fragment: every attribute and every dimension, in the array's global order, after
+    /// those appended before. Memory is bounded by one tile of cells and the tiles that threads are working on.
     ///
     /// # Errors
-    /// Columns that do not fit, cells out of order, outside the domain, or twice at the same coordinates (unless the array
-    /// allows that), a filter that refuses values, or whatever the system says. The fragment is of no use then: it takes no
-    /// more cells, and does not commit.
+    /// Columns that do not fit, cells out of order, outside the domain, or twice at the same coordinates (unless the
+    /// array allows that), a filter that rejects values, or any I/O error of the storage. The fragment cannot be used
+    /// any more then: it accepts no more cells, and cannot be committed.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         self.refuse_failed()?;
-        // Until all of it has succeeded.
+        // Until the whole append has succeeded.
         self.failed = true;
         self.append_cells(columns)?;
         self.failed = false;
@@ -138,13 +139,14 @@ impl<'a> FragmentWriter<'a> {
         self.append_run(&columns, cells)
     }
 
-    /// Sum of the bytes of tiles that the fragment has so far.
+    /// The number of bytes of all tiles of the fragment so far.
     #[doc(hidden)]
     pub fn data_bytes(&self) -> u64 {
         self.parts.open_bytes()
     }
 
-    /// Appends cells that are known to fit, in global order: a column for each encoder. Those that do not fill a tile wait.
+    /// Appends cells that were checked already, in global order: one column for each encoder. Cells that do not fill a
+    /// tile are kept until later.
     #[doc(hidden)]
     pub fn append_in_order(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
         self.refuse_failed()?;
@@ -172,7 +174,7 @@ impl<'a> FragmentWriter<'a> {
         Ok(())
     }
 
-    /// Appends `count` tiles of a source, filtered by all threads and written in their order.
+    /// Appends `count` tiles of a source, filtered by all threads and written in order.
     pub(crate) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
         let Self { array, nonces, encoders, parts, spare, .. } = self;
         let fields = encoders.len();
@@ -192,43 +194,44 @@ impl<'a> FragmentWriter<'a> {
         parallel::run_in_order(array.context.threads, 0..count.saturating_mul(fields), scratch, run, sink)
     }
 
-    /// Appends cells as an iterator gives them, as [`Self::append`] does. While the tiles of one batch are filtered and
-    /// stored, the iterator makes the next (unless there is one thread only).
+    /// Appends the cells of an iterator, like [`Self::append`]. While the tiles of one batch are filtered and stored,
+    /// the iterator makes the next one (unless there is only one thread).
     ///
     /// # Errors
-    /// The first error of the iterator; as [`Self::append`].
+    /// The first error of the iterator; as for [`Self::append`].
     pub fn append_all<B: WriteBatch>(&mut self, batches: impl IntoIterator<Item = Result<B>>) -> Result<()> {
         let threads = self.array.context.threads;
         parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
     }
 
-    /// Writes the metadata and makes the fragment count. Returns its name; of several, the first one's.
+    /// Writes the metadata and makes the fragment part of the array. Returns its name; the first one's if there are
+    /// several.
     ///
     /// # Errors
-    /// A sparse fragment without cells, one an append to which failed, or whatever the system says. The array is then as
-    /// before, or, where the very last step failed, perhaps has the fragment.
+    /// A sparse fragment without cells, a fragment to which an append failed, or any I/O error of the storage. The
+    /// array is unchanged then, except that it may have the fragment if the very last step failed.
     pub fn commit(self) -> Result<String> {
         self.commit_all().map(|names| names.into_iter().next().unwrap_or_default())
     }
 
-    /// As [`Self::commit`]; returns the names of all fragments that it became.
+    /// Like [`Self::commit`]; returns the names of all fragments that were written.
     ///
     /// # Errors
-    /// As [`Self::commit`].
+    /// As for [`Self::commit`].
     pub fn commit_all(mut self) -> Result<Vec<String>> {
         self.finish()?;
         self.parts.commit()
     }
 
-    /// Writes all but the commit file, so that the caller can look at the fragment before it counts. Returns its folder,
-    /// which is the caller's to remove.
+    /// Writes everything except the commit file, so that the caller can check the fragment before it takes effect.
+    /// Returns its folder, which the caller must remove if it is not needed.
     #[doc(hidden)]
     pub fn finish_unmarked(mut self) -> Result<String> {
         self.finish()?;
         self.parts.keep()
     }
 
-    /// Ends the fragment that is being written; what is appended next goes into another one.
+    /// Ends the fragment that is being written; later cells go into another one.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.refuse_failed()?;
         self.failed = true;
@@ -242,7 +245,7 @@ impl<'a> FragmentWriter<'a> {
         if self.failed { Err(WriteError::FailedBefore) } else { Ok(()) }
     }
 
-    /// Writes the cells that wait as a tile of their own.
+    /// Writes the buffered cells as one tile.
     fn flush(&mut self) -> Result<()> {
         let pending = mem::take(&mut self.pending);
         if pending.cells == 0 {
@@ -254,7 +257,7 @@ impl<'a> FragmentWriter<'a> {
     }
 }
 
-/// Cells that do not fill a tile yet, field by field.
+/// Cells that do not fill a tile yet, by field.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) cells: usize,
@@ -268,7 +271,7 @@ struct PendingField {
     value_size: usize,
     is_real: bool,
     values: Vec<u8>,
-    /// One more than cells, for var-length fields.
+    /// One more than the number of cells, for var-length fields.
     offsets: Vec<u64>,
     validity: Vec<u8>,
 }
@@ -297,7 +300,7 @@ impl Pending {
         self.cells = self.cells.saturating_add(run.len());
     }
 
-    /// Bytes that are held.
+    /// The number of bytes held.
     pub(super) fn bytes(&self) -> usize {
         let fields = self.fields.iter();
         fields
@@ -308,7 +311,7 @@ impl Pending {
             .fold(0, usize::saturating_add)
     }
 
-    /// Its memory without its cells.
+    /// An empty one that keeps the allocated memory.
     pub(super) fn emptied(mut self) -> Self {
         self.cells = 0;
         for field in &mut self.fields {

@@ -1,4 +1,4 @@
-//! Creating groups and changing what belongs to them.
+//! Creating groups and changing their members.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,10 +22,10 @@ use crate::{Error, Result, TimeWindow, WriteError, clock};
 const WHAT: &str = "changing a group";
 
 impl WriteOptions {
-    /// Creates a group in a local folder, which is made if there is none.
+    /// Creates a group in a local folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// An array or group there already, or whatever the system says.
+    /// An array or group there already, or any I/O error of the storage.
     pub fn create_group(self, path: impl Into<PathBuf>) -> Result<()> {
         self.create_group_storage(&LocalStorage::new(path))
     }
@@ -33,7 +33,7 @@ impl WriteOptions {
     /// Creates a group in a storage.
     ///
     /// # Errors
-    /// As [`Self::create_group`].
+    /// As for [`Self::create_group`].
     pub fn create_group_storage(self, storage: &dyn WriteStorage) -> Result<()> {
         match object_type(storage) {
             Ok(ObjectType::Invalid) => {}
@@ -43,7 +43,7 @@ impl WriteOptions {
         }
         storage.create_folder("").map_err(|error| Error::io(storage.describe(""), error))?;
         ensure_folder(storage, METADATA, self.durability)?;
-        // The folder of details alone makes a group for this reader, the marker for all of them.
+        // For this reader, the folder of details alone makes a group; other readers need the marker.
         ensure_folder(storage, GROUP_FOLDER, self.durability)?;
         put(storage, GROUP_MARKER, &[], self.durability)?;
         sync_folder(storage, "", self.durability)
@@ -60,13 +60,13 @@ impl WriteOptions {
     /// Opens the group in a storage for changes.
     ///
     /// # Errors
-    /// As [`Self::open_group`].
+    /// As for [`Self::open_group`].
     pub fn open_group_storage(self, storage: impl WriteStorage + 'static) -> Result<GroupWriter> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
         let (root, _) = list_root(&*context.storage, &[ObjectType::Group])?;
         let files = TimedFiles::load(&*context.storage, &root, GROUP_FOLDER)?;
-        // What is written at a time changes what there is by then.
+        // A write at a given time changes the state at that time.
         let end = self.given_time().or_else(clock::present).ok_or(WriteError::NoClock)?;
         let (version, members) = members(&context, &files, TimeWindow::until(end))?;
         let version = version.unwrap_or(GroupVersion::V2);
@@ -83,10 +83,10 @@ impl WriteOptions {
     }
 }
 
-/// Changes to a group: members and key-value metadata. They count when they are committed.
+/// Changes to a group: members and key-value metadata. They take effect when they are committed.
 ///
-/// Where the group's files are a history (version 2), only what changed is written, so that two writers do not undo each
-/// other's removals; where each file is a list (version 1), all members are.
+/// If the group's files are a history (version 2), only what changed is written, so that two writers do not undo each
+/// other's removals. If each file is a full list (version 1), all members are written.
 ///
 /// ```
 /// use tdb_array::{GroupMember, MemoryStorage, ObjectType, WriteOptions};
@@ -107,7 +107,7 @@ pub struct GroupWriter {
     options: WriteOptions,
     version: GroupVersion,
     members: GroupMembers,
-    /// By key: members to add, and those to remove with their mark.
+    /// By key: members to add, and members to remove, with their mark.
     changes: BTreeMap<String, GroupMember>,
     metadata: MetadataChanges,
 }
@@ -151,7 +151,7 @@ impl GroupWriter {
     /// Adds a member.
     ///
     /// # Errors
-    /// A member of the same key, no URI, or a type that is neither array nor group.
+    /// A member with the same key, no URI, or a type that is neither array nor group.
     pub fn add(&mut self, member: GroupMember) -> Result<()> {
         let refuse = |why: &str| {
             Err(Error::refused(WHAT, format!("member \"{}\" {why}", member.key().escape_debug())))
@@ -163,26 +163,27 @@ impl GroupWriter {
             return refuse("is neither an array nor a group");
         }
         if self.members().iter().any(|other| other.key() == member.key()) {
-            return refuse("is there already");
+            return refuse("is in the group already");
         }
         let key = member.key().to_owned();
         self.changes.insert(key, GroupMember { version: self.version, deleted: false, ..member });
         Ok(())
     }
 
-    /// Adds what is at a place in the local file system, as a path below the group's folder if `relative`. Its type is found
-    /// out.
+    /// Adds the array or group at a path in the local file system; if `relative`, the path is relative to the group's
+    /// folder. Its type is detected.
     ///
     /// # Errors
-    /// As [`Self::add`]; nothing there.
+    /// As for [`Self::add`]; nothing there.
     pub fn add_path(&mut self, path: &str, relative: bool, name: Option<&str>) -> Result<()> {
         self.add_in(&LocalPlaces, path, relative, name)
     }
 
-    /// Adds what is at a location of some places, as a path below the group's folder if `relative`. Its type is found out.
+    /// Adds the array or group at a location; if `relative`, the location is relative to the group's folder. Its type
+    /// is detected.
     ///
     /// # Errors
-    /// As [`Self::add`]; nothing there, or a location where these places do not look.
+    /// As for [`Self::add`]; nothing there, or a location that these places do not support.
     pub fn add_in(
         &mut self,
         places: &dyn Places,
@@ -207,7 +208,7 @@ impl GroupWriter {
         self.add(GroupMember { relative, name: name.map(str::to_owned), ..GroupMember::new(object, uri) })
     }
 
-    /// Removes a member by its name, or by its URI if only one member has that.
+    /// Removes a member by its name, or by its URI if only one member has that URI.
     ///
     /// # Errors
     /// No such member, or several.
@@ -222,8 +223,10 @@ impl GroupWriter {
                 return Err(Error::refused(WHAT, why));
             }
             (None, Some(_), Some(_)) => {
-                let why =
-                    format!("several members are at \"{}\": say which by name", name_or_uri.escape_debug());
+                let why = format!(
+                    "several members have the URI \"{}\": give the name of one",
+                    name_or_uri.escape_debug()
+                );
                 return Err(Error::refused(WHAT, why));
             }
         };
@@ -244,7 +247,7 @@ impl GroupWriter {
     /// Writes the changes: members in one file, metadata in another.
     ///
     /// # Errors
-    /// Whatever the system says. Metadata may then be written already, if both were changed.
+    /// Any I/O error of the storage. Metadata may be written already then, if both were changed.
     pub fn commit(self) -> Result<()> {
         let metadata = self.metadata.write(&*self.storage, &self.options)?;
         self.write_members()?;
@@ -268,7 +271,7 @@ impl GroupWriter {
         let bytes = generic_tile(&payload, self.context.key.as_ref(), &mut scratch)?;
         let name = names::unique(self.options.time()?, None)?;
         let name = match self.version {
-            // The shape that the first libraries with groups gave their files.
+            // The format that the first libraries with groups used for these files.
             GroupVersion::V1 => name.to_string(),
             version => format!("{name}_{version}"),
         };

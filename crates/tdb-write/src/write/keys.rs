@@ -1,4 +1,4 @@
-//! Writing key-value metadata: one file a session of changes.
+//! Writing key-value metadata: one file for each set of changes.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 
 const WHAT: &str = "writing metadata";
 
-/// Changes to the key-value metadata of an array or a group. Of several changes of one key the last one counts.
+/// Changes to the key-value metadata of an array or a group. If a key is changed several times, the last change counts.
 ///
 /// ```
 /// use tdb_array::{Datatype, MetadataChanges};
@@ -29,7 +29,7 @@ const WHAT: &str = "writing metadata";
 #[derive(Clone, Debug, Default, PartialEq)]
 #[must_use = "changes do nothing until they are written"]
 pub struct MetadataChanges {
-    /// What keys become; `None` where they are removed.
+    /// The new value of each key; `None` if it is removed.
     changes: BTreeMap<Vec<u8>, Option<MetadataValue>>,
 }
 
@@ -39,23 +39,23 @@ impl MetadataChanges {
         Self::default()
     }
 
-    /// Gives a key a value.
+    /// Sets a key to a value.
     pub fn put(mut self, key: impl Into<Vec<u8>>, value: MetadataValue) -> Self {
         self.changes.insert(key.into(), Some(value));
         self
     }
 
-    /// Gives a key typed values.
+    /// Sets a key to typed values.
     pub fn put_values<T: Native>(self, key: impl Into<Vec<u8>>, datatype: Datatype, values: &[T]) -> Self {
         self.put(key, MetadataValue { datatype, data: bytemuck::cast_slice(values).to_vec() })
     }
 
-    /// Gives a key a text.
+    /// Sets a key to a text.
     pub fn put_text(self, key: impl Into<Vec<u8>>, text: &str) -> Self {
         self.put(key, MetadataValue { datatype: Datatype::StringUtf8, data: text.as_bytes().to_vec() })
     }
 
-    /// Removes a key; one that is not there stays away.
+    /// Removes a key; it need not exist.
     pub fn remove(mut self, key: impl Into<Vec<u8>>) -> Self {
         self.changes.insert(key.into(), None);
         self
@@ -67,13 +67,14 @@ impl MetadataChanges {
         self.changes.is_empty()
     }
 
-    /// Whether an array of `version` can hold the changes, and every release that wrote this version reads them.
+    /// Checks that an array of `version` can store the changes, and that every release that wrote this version can read
+    /// them.
     ///
     /// # Errors
-    /// A version without metadata, or the first key with a value of a datatype that came later.
+    /// A version without metadata, or the first key whose value has a datatype that was introduced later.
     pub fn check_version(&self, version: FormatVersion) -> Result<()> {
         if !self.is_empty() && !version.has(Gate::ArrayMetadata) {
-            return Err(Error::refused(WHAT, format!("arrays of format version {version} have none")));
+            return Err(Error::refused(WHAT, format!("arrays of format version {version} have no metadata")));
         }
         for (key, value) in &self.changes {
             let datatype = value.as_ref().map(|value| value.datatype);
@@ -88,7 +89,7 @@ impl MetadataChanges {
         Ok(())
     }
 
-    /// The payload of a metadata file: keys in the order of their bytes, as libtiledb's.
+    /// The payload of a metadata file: keys in byte order, as in libtiledb.
     fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut entries = Vec::with_capacity(self.changes.len());
         for (key, value) in &self.changes {
@@ -98,7 +99,7 @@ impl MetadataChanges {
             };
             if let Some(value) = value {
                 if value.datatype == Datatype::Any {
-                    return refuse("is of type ANY, which metadata cannot be");
+                    return refuse("is of type ANY, which metadata cannot have");
                 }
                 if !value.data.len().is_multiple_of(value.datatype.size()) {
                     return refuse("does not have a whole number of elements");
@@ -109,7 +110,7 @@ impl MetadataChanges {
         MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))
     }
 
-    /// Writes the changes beside those that are there; returns the file's key, or `None` if there are none.
+    /// Writes the changes in addition to existing ones; returns the file's key, or `None` if there are no changes.
     #[doc(hidden)]
     pub fn write(&self, storage: &dyn WriteStorage, options: &WriteOptions) -> Result<Option<String>> {
         if self.is_empty() {
@@ -126,12 +127,12 @@ impl MetadataChanges {
 }
 
 impl ArrayWriter {
-    /// Writes changes to the array's key-value metadata: all of them count at once. Returns the new file's key, or `None`
-    /// if there was nothing to change.
+    /// Writes changes to the array's key-value metadata; they all take effect at once. Returns the new file's key, or
+    /// `None` if there was nothing to change.
     ///
     /// # Errors
-    /// A value of type ANY, of a type that the array's version does not know, or with a part of an element, or whatever the
-    /// system says. The array is then as before.
+    /// A value of type ANY, of a type that the array's version does not have, or with an incomplete element, or any I/O
+    /// error of the storage. The array is unchanged then.
     pub fn write_metadata(&self, changes: &MetadataChanges) -> Result<Option<String>> {
         changes.check_version(self.schema.version)?;
         let written = changes.write(&*self.storage, &self.options)?;
@@ -160,7 +161,7 @@ mod tests {
         );
         let plain = MetadataChanges::new().put_text("plain", "x");
         assert_eq!(said(&plain, 4), Ok(()));
-        assert!(said(&plain, 3).unwrap_err().ends_with("arrays of format version 3 have none"));
+        assert!(said(&plain, 3).unwrap_err().ends_with("arrays of format version 3 have no metadata"));
         assert_eq!(said(&MetadataChanges::new(), 3), Ok(()));
     }
 

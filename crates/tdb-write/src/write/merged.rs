@@ -1,8 +1,8 @@
-//! What fragments that replace others say of each cell beside its fields: when it was written, and when and by what it was
-//! deleted.
+//! What fragments that replace others store for each cell in addition to its fields: when it was written, and when and
+//! by which condition it was deleted.
 //!
-//! Their files stand behind those of the dimensions wherever fields are counted (`tdb_fragment::Slots`), so inside the
-//! writer they are the dimensions behind the schema's last one.
+//! Their files come after those of the dimensions wherever fields are numbered (`tdb_fragment::Slots`), so inside the
+//! writer they are dimensions after the schema's last one.
 
 use tdb_codec::{CellValNum, Datatype};
 use tdb_filters::Key;
@@ -13,7 +13,7 @@ use super::tile::FieldEncoder;
 use crate::Result;
 use crate::facts::Rule;
 
-/// What a new fragment is called, and which of these files it has.
+/// The name of a new fragment, and which of these files it has.
 #[derive(Debug)]
 pub struct Merged {
     /// Its name.
@@ -22,24 +22,24 @@ pub struct Merged {
     pub marks: Marks,
 }
 
-/// What a fragment's metadata says of these files.
+/// What a fragment's metadata states about these files.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
-    /// Whether cells say when they were written.
+    /// Whether it stores when each cell was written.
     pub times: bool,
-    /// Whether cells say when and by what they were deleted; only beside `times`.
+    /// Whether it stores when and by which condition each cell was deleted; only together with `times`.
     pub deletes: bool,
     /// Array-relative paths of the deletes that need not be applied any more.
     pub processed: Vec<String>,
 }
 
 impl Merged {
-    /// A fragment with none of them.
+    /// A fragment without any of these files.
     pub const fn new(name: TimestampedName) -> Self {
         Self { name, marks: Marks { times: false, deletes: false, processed: Vec::new() } }
     }
 
-    /// The fields of these files, in their order.
+    /// The fields of these files, in order.
     pub fn kinds(&self, schema: &ArraySchema) -> Vec<FieldKind> {
         let count = if self.marks.deletes { FILES.len() } else { usize::from(self.marks.times) };
         let dimensions = schema.domain.dimensions.len();
@@ -59,12 +59,12 @@ fn row(schema: &ArraySchema, kind: FieldKind) -> Option<&'static (DataFile, &'st
     FILES.get(index.checked_sub(schema.domain.dimensions.len())?)
 }
 
-/// The file of a field behind the dimensions; `None` for fields of the schema.
+/// The file of a field after the dimensions; `None` for fields of the schema.
 pub(super) fn data_file(schema: &ArraySchema, kind: FieldKind) -> Option<DataFile> {
     row(schema, kind).map(|(file, _)| *file)
 }
 
-/// How the tiles of a field behind the dimensions are filtered: as coordinates, with the statistics of an attribute.
+/// How the tiles of a field after the dimensions are filtered: like coordinates, with the statistics of an attribute.
 pub(super) fn encoder(schema: &ArraySchema, kind: FieldKind, key: Option<&Key>) -> Result<FieldEncoder> {
     let field = Field {
         kind,

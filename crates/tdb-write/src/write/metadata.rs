@@ -15,7 +15,7 @@ use super::tile::{FieldEncoder, writer_version};
 use crate::facts::Rule;
 use crate::{Result, WriteError};
 
-/// Where the tiles of a data file begin, and its size.
+/// The offsets of the tiles of a data file, and its size.
 #[derive(Debug, Default)]
 pub(super) struct TileList {
     offsets: Vec<u64>,
@@ -23,14 +23,14 @@ pub(super) struct TileList {
 }
 
 impl TileList {
-    /// Adds a tile of so many bytes.
+    /// Adds a tile of this many bytes.
     pub(super) fn push(&mut self, len: u64) {
         self.offsets.push(self.size);
         self.size = self.size.saturating_add(len);
     }
 }
 
-/// What the metadata says of one field.
+/// What the metadata states about one field.
 #[derive(Debug)]
 pub(super) struct FieldSummary {
     kind: FieldKind,
@@ -72,7 +72,7 @@ impl FieldSummary {
         if self.rule.extremes {
             let (low, high) = match (&tile.extremes, self.cell_size) {
                 (Some((low, high)), _) => (low.clone(), high.clone()),
-                // A tile of which only a part was written, all of it null: what the extremes began with.
+                // A tile that was only partly written, with null cells only, has the initial values of the extremes.
                 (None, Some(_)) if self.rule.is_number() && tile.null_count < to_u64(cells) => {
                     unset(self.datatype.physical())
                 }
@@ -102,19 +102,19 @@ fn push_value(values: &mut TileValues, value: &[u8], cell_size: Option<usize>) {
     }
 }
 
-/// What the metadata says of the fragment.
+/// What the metadata states about the fragment.
 #[derive(Debug)]
 pub(super) struct FragmentSummary {
     schema_name: String,
-    /// Of a dense fragment what it covers; `None` for sparse ones, where the tiles' MBRs say so.
+    /// The area that a dense fragment covers; `None` for sparse ones, where the tiles' MBRs define it.
     pub(super) domain: Option<Vec<Range>>,
-    /// Cells in a whole tile.
+    /// Number of cells in a whole tile.
     tile_cells: u64,
     pub(super) tile_count: usize,
     pub(super) last_tile_cells: u64,
     pub(super) mbrs: Vec<Vec<Range>>,
     pub(super) fields: Vec<FieldSummary>,
-    /// What a fragment that replaces others says beside its cells.
+    /// What a fragment that replaces others stores in addition to its cells.
     pub(super) marks: Marks,
 }
 
@@ -130,7 +130,7 @@ impl FragmentSummary {
         Self { schema_name, domain, tile_cells, tile_count: 0, last_tile_cells: 0, mbrs, fields, marks }
     }
 
-    /// The file: sections, each a generic tile, then the footer that points at them.
+    /// The file: sections, each a generic tile, then the footer with their offsets.
     pub(super) fn to_bytes(
         &self,
         schema: &ArraySchema,
@@ -185,7 +185,7 @@ impl FragmentSummary {
         Ok(file)
     }
 
-    /// What the fragment covers.
+    /// The area that the fragment covers.
     fn non_empty_domain(&self, schema: &ArraySchema) -> Vec<Range> {
         if let Some(domain) = &self.domain {
             return domain.clone();
@@ -208,7 +208,7 @@ impl FragmentSummary {
     fn payload(&self, section: Section, schema: &ArraySchema, slots: Slots) -> Vec<u8> {
         let field = section.slot().and_then(|slot| self.field(slot, slots));
         let list = |list: fn(&FieldSummary) -> &Vec<u64>| {
-            // Fields without such a file have as many zeros as tiles.
+            // Fields without such a file have a zero for each tile.
             let values = field.map(list).filter(|values| !values.is_empty());
             values.map_or_else(|| write_u64_list(&vec![0; self.tile_count]), |values| write_u64_list(values))
         };

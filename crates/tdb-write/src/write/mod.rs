@@ -1,7 +1,7 @@
 //! Writing: new arrays, and new fragments in them.
 //!
-//! A write makes one fragment. Its data files are appended to tile by tile, its metadata file is written when the last
-//! tile is known, and an empty commit file makes it count:
+//! A write creates one fragment. Its data files are appended to tile by tile, its metadata file is written when the
+//! last tile is known, and an empty commit file makes it part of the array:
 //!
 //! ```text
 //! __fragments/<name>/a0.tdb …                  appended while tiles are filtered, in parallel
@@ -10,36 +10,37 @@
 //! ```
 //!
 //! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless. A write that
-//! becomes several fragments, because it is a stream or because [`WriteOptions::fragment_bytes`] limits them, commits
-//! them all by one file, `__commits/<name>.con`; before version 12, which has no such file, by one marker after the
-//! other. Before version 5 the metadata file itself is the marker, so it is written last.
+//! becomes several fragments, because it is a stream or because [`WriteOptions::fragment_bytes`] limits their size,
+//! commits all of them with one file, `__commits/<name>.con`; before version 12, which has no such file, with one
+//! marker after the other. Before version 5 the metadata file itself is the marker, so it is written last.
 //!
 //! All writes end in a [`FragmentWriter`]. It asks a `TileSource` for one tile of one field at a time: a slice of the
-//! caller's column where cells are in order already, or a buffer of the thread. So memory is bounded by a few tiles a
-//! thread, and by what waits. While one thread appends what is finished, in order, the others go on filtering
-//! (`parallel::run_in_order`). Buffers of tiles that are stored are used again (`tile::Spare`), because fresh memory
-//! for each would cost as much as copying does.
+//! caller's column if the cells are in order already, or a buffer of the thread. So memory is bounded by a few tiles
+//! per thread and the buffered cells. While one thread appends the finished tiles in order, the others continue
+//! filtering (`parallel::run_in_order`). Buffers of tiles that are stored are used again (`tile::Spare`), because fresh
+//! memory for each would cost as much as copying.
 //!
-//! - *Dense cells* ([`ArrayWriter::write`], `dense`): tiles are put together from a box, and padded with zeros.
-//!   [`Write::stream`] (`dense_stream`) takes the cells of a box in batches, which wait until a row of tiles is
-//!   complete (in global order: a tile); rows of tiles that lie in one batch are not copied. Fragments are boxes, so
-//!   they are cut between rows of tiles of the slowest dimension (`boxes`).
-//! - *Sparse cells in any order* (`unordered`) are not moved to be sorted: the sorter of the reader gives the order of
+//! - *Dense cells* ([`ArrayWriter::write`], `dense`): tiles are assembled from a box, and padded with zeros.
+//!   [`Write::stream`] (`dense_stream`) takes the cells of a box in batches, and buffers them until a row of tiles is
+//!   complete (in global order: a tile); rows of tiles that are complete in one batch are not copied. Fragments are
+//!   boxes, so the write is cut between rows of tiles of the slowest dimension (`boxes`).
+//! - *Sparse cells in any order* (`unordered`) are not moved to be sorted: the reader's sorter returns the order of
 //!   their numbers, and a `TileSource` picks the cells of each tile. [`ArrayWriter::sparse_stream`] (`stream`) collects
-//!   cells until they, with what sorts them, fill its memory, then writes a fragment.
+//!   cells until they fill its memory, together with the memory for sorting them, then writes a fragment.
 //! - *Sparse cells in global order* ([`ArrayWriter::sparse_fragment`], `sorted`) are checked: one part of the key after
 //!   the other, typed, by all threads; each further part only for neighbours that were equal so far. Zeros of both
-//!   signs are equal in that order, as in libtiledb, and are different coordinates.
-//! - Each stream has `append_all`: while one batch is filtered and stored, an iterator makes the next
+//!   signs are equal in that order, as in libtiledb, but are different coordinates.
+//! - Each stream has `append_all`: while one batch is filtered and stored, an iterator makes the next one
 //!   (`parallel::overlap`).
 //!
-//! Creating an array (`create`) writes what the schema names first (enumerations, the arrays of labels) and the schema
-//! last. An import or a copy begins an array ([`WriteOptions::begin`], `new`): its cells are committed while there is
-//! no schema. A file, `__unfinished.tdb`, is there before everything else and goes when the schema is there. Where it
-//! is found without a schema, a new array may take the place, and what is in the way is removed first.
+//! Creating an array (`create`) first writes what the schema refers to (enumerations, the arrays of labels) and the
+//! schema last. An import or a copy begins an array ([`WriteOptions::begin`], `new`): its cells are committed while
+//! there is no schema yet. A file, `__unfinished.tdb`, is created before everything else and removed when the schema
+//! exists. Where this file exists without a schema, a new array may be created in the same place, and what is in the
+//! way is removed first.
 //!
 //! All other changes are small files that appear whole (`put`): schemas (`evolve`), deletes (`delete`), key-value
-//! metadata (`keys`), members of groups (`group`). Whatever is written, a manifest that is there is renewed (`publish`).
+//! metadata (`keys`), members of groups (`group`). After every write, an existing manifest is renewed (`publish`).
 
 mod boxes;
 mod column;
@@ -109,7 +110,7 @@ pub use query::Write;
 pub use statistics::{Fold, TileStatistics, of_tile};
 pub use stream::SparseStream;
 
-/// How to create and write arrays.
+/// Options for creating and writing arrays.
 ///
 /// ```
 /// use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout, MemoryStorage, OpenOptions};
@@ -145,7 +146,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// As many threads as the machine has, written now, forced to the medium.
+    /// As many threads as the machine has, the current time, forced to the medium.
     pub fn new() -> Self {
         let threads = parallel::available();
         let (limits, durability) = (Limits::default(), Durability::default());
@@ -162,37 +163,37 @@ impl WriteOptions {
         }
     }
 
-    /// Uses at most this many threads. They are started by each write and end with it; with 1, none is.
+    /// Uses at most this many threads. They are started by each write and end with it; with 1, none is started.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Bounds the memory of a tile.
+    /// Limits the memory of a tile.
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Encrypts, or opens an encrypted array, with this key.
+    /// Encrypts a new array, or opens an encrypted one, with this key.
     pub const fn key(mut self, key: Key) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// Writes at this time, in milliseconds since 1970, instead of now. 0 is now, too.
+    /// Writes at this time, in milliseconds since 1970, instead of now. 0 also means now.
     pub const fn timestamp(mut self, milliseconds: u64) -> Self {
         self.timestamp = Some(milliseconds);
         self
     }
 
-    /// Chooses whether writes survive a loss of power. Without the forcing, small writes are much faster.
+    /// Chooses whether writes survive a loss of power. If they need not, small writes are much faster.
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Writes fragments of at most so many bytes of tiles; a write that has more becomes several fragments. They count all at
+    /// Limits the bytes of tiles in a fragment; a write with more becomes several fragments. They all take effect at
     /// once (before version 12, which has no lists of commits, one after the other).
     pub const fn fragment_bytes(mut self, bytes: u64) -> Self {
         self.fragment_bytes = Some(bytes);
@@ -207,17 +208,17 @@ impl WriteOptions {
         self
     }
 
-    /// Gives the values of an enumeration that the schema of a new array names.
+    /// Gives the values of an enumeration that the schema of a new array refers to.
     pub fn enumeration(mut self, enumeration: Enumeration) -> Self {
         self.enumerations.push(enumeration);
         self
     }
 
-    /// Creates an array in a local folder, which is made if there is none.
+    /// Creates an array in a local folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// An array or group there already, a schema that breaks a rule or has what its version cannot store, or whatever the
-    /// system says.
+    /// An array or group there already, a schema that breaks a rule or has something that its version cannot store, or
+    /// any I/O error of the storage.
     pub fn create(self, path: impl Into<PathBuf>, schema: &ArraySchema) -> Result<()> {
         self.create_storage(&LocalStorage::new(path), schema)
     }
@@ -225,7 +226,7 @@ impl WriteOptions {
     /// Creates an array in a storage.
     ///
     /// # Errors
-    /// As [`Self::create`].
+    /// As for [`Self::create`].
     pub fn create_storage(self, storage: &dyn WriteStorage, schema: &ArraySchema) -> Result<()> {
         create::create(storage, schema, &self)
     }
@@ -241,11 +242,11 @@ impl WriteOptions {
     /// Opens the array in a storage for writing.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// As for [`Self::open`].
     pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<ArrayWriter> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
-        // Writers take the last schema whatever its time.
+        // Writers use the last schema, whatever its time.
         let schema_key = Directory::schemas(&*context.storage)?.pop().unwrap_or_default();
         let schema = load_schema(&context, &schema_key)?;
         if !schema.version.has(Gate::FragmentFooter) {
@@ -261,11 +262,11 @@ impl WriteOptions {
         ArrayWriter { context, storage, options: self, schema, schema_key, is_new: false, outer: None }
     }
 
-    /// What reading a storage with these options needs.
+    /// The context for reading a storage with these options.
     #[doc(hidden)]
     pub fn context(&self, storage: Arc<dyn WriteStorage>) -> Context {
         let counters = Arc::<Counters>::default();
-        // A reply that was cut short must not become a part of what is written.
+        // A truncated reply must not become a part of what is written.
         let storage: Arc<dyn Storage> = Arc::new(Counted::new(Box::new(storage), counters.clone()));
         Context {
             storage,
@@ -280,7 +281,7 @@ impl WriteOptions {
         }
     }
 
-    /// The time that the caller gave.
+    /// The time given by the caller.
     fn given_time(&self) -> Option<u64> {
         self.timestamp.filter(|time| *time != 0)
     }
@@ -302,19 +303,19 @@ impl Default for WriteOptions {
     }
 }
 
-/// What becomes of cells with equal coordinates in one write to an array that does not allow them.
+/// What happens to cells with equal coordinates in one write, if the array does not allow them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
-    /// The write is refused.
+    /// The write fails.
     #[default]
     Refuse,
-    /// Of each such cells the one given first is written.
+    /// The first of these cells is written.
     KeepFirst,
-    /// Of each such cells the one given last is written.
+    /// The last of these cells is written.
     KeepLast,
 }
 
-/// An array, opened for writing. Any number of writers may be at work on one array.
+/// An array, opened for writing. Any number of writers may write to an array at once.
 #[derive(Debug)]
 pub struct ArrayWriter {
     context: Context,
@@ -322,40 +323,40 @@ pub struct ArrayWriter {
     options: WriteOptions,
     schema: ArraySchema,
     schema_key: String,
-    /// Whether it is not finished: nobody else writes, and its place is locked.
+    /// Whether the array is not finished: nobody else writes to it, and its place is locked.
     is_new: bool,
-    /// The array whose label this is, and the label's place in it.
+    /// For a label: the array it belongs to, and its path in that array.
     outer: Option<(Arc<dyn WriteStorage>, String)>,
 }
 
 impl ArrayWriter {
-    /// Where the array's bytes are, and the settings it was opened with.
+    /// The storage to read the array from, and the settings it was opened with.
     #[doc(hidden)]
     #[must_use]
     pub const fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Where the array's bytes go.
+    /// The storage to write to.
     #[doc(hidden)]
     #[must_use]
     pub const fn storage(&self) -> &Arc<dyn WriteStorage> {
         &self.storage
     }
 
-    /// How it was opened.
+    /// The options it was opened with.
     #[doc(hidden)]
     pub const fn options(&self) -> &WriteOptions {
         &self.options
     }
 
-    /// The schema that fragments are written with.
+    /// The schema of new fragments.
     #[must_use]
     pub const fn schema(&self) -> &ArraySchema {
         &self.schema
     }
 
-    /// Starts a write of cells given at once.
+    /// Starts a write of cells that are all given at once.
     pub const fn write(&self) -> Write<'_> {
         Write::new(self)
     }
@@ -363,16 +364,16 @@ impl ArrayWriter {
     /// Starts a sparse fragment whose cells come in pieces, in the array's global order.
     ///
     /// # Errors
-    /// A dense array, a filter that does not take its field, or whatever the system says.
+    /// A dense array, a filter that cannot be used for its field, or any I/O error of the storage.
     pub fn sparse_fragment(&self) -> Result<FragmentWriter<'_>> {
         FragmentWriter::sparse(self)
     }
 
-    /// Starts a write of sparse cells that come in batches and in any order, with so many bytes of memory for those that
-    /// wait. Each time they fill it, a fragment is written.
+    /// Starts a write of sparse cells that come in batches and in any order, with this many bytes of memory to buffer
+    /// them. Each time they fill it, a fragment is written.
     ///
     /// # Errors
-    /// A dense array, or a filter that does not take its field.
+    /// A dense array, or a filter that cannot be used for its field.
     pub fn sparse_stream(&self, memory: usize) -> Result<SparseStream<'_>> {
         SparseStream::new(self, memory)
     }
@@ -380,13 +381,16 @@ impl ArrayWriter {
     /// Opens the array that holds the values of a dimension label.
     ///
     /// # Errors
-    /// A label that the schema does not have or that lies elsewhere; as [`WriteOptions::open`].
+    /// A label that the schema does not have or that is outside the array; as for [`WriteOptions::open`].
     pub fn label(&self, name: &str) -> Result<Self> {
         let label = self.schema.labels.iter().find(|label| label.name == name);
         let label = label.filter(|label| label.relative && !label.external);
         let label = label.ok_or_else(|| WriteError::MissingField(name.to_owned()))?;
         if !label.uri.split('/').all(tdb_fragment::is_plain_name) {
-            return Err(Error::unsupported(self.describe(&self.schema_key), "a label outside the array"));
+            return Err(Error::unsupported(
+                self.describe(&self.schema_key),
+                "a label stored outside the array",
+            ));
         }
         let own = Below::new(self.storage.clone(), label.uri.as_str());
         let outer = Some((self.storage.clone(), label.uri.clone()));
@@ -400,8 +404,8 @@ impl ArrayWriter {
         Self { outer, ..self.options.clone().writer(self.storage.clone(), schema, schema_key) }
     }
 
-    /// The time of cells or deletes written now. Where the schema comes from a clock that is a little ahead, they do not come
-    /// before it: who sees them shall see their attributes.
+    /// The time of cells or deletes that are written now. If the schema comes from a clock that is a little ahead, they
+    /// do not come before it: a reader that sees the cells must also see their attributes.
     fn time(&self) -> Result<u64, WriteError> {
         let schema = names::time_of(&self.schema_key).unwrap_or(0);
         let now = || clock::for_writing_from(schema);

@@ -1,4 +1,4 @@
-//! Names of what is written, and other random numbers.
+//! Names of new files, and other random numbers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,36 +9,36 @@ use tdb_fragment::TimestampedName;
 
 use crate::WriteError;
 
-/// A name that no other object has, for both ends of its time range.
+/// A unique name with this time as both ends of its range.
 pub(crate) fn unique(timestamp: u64, version: Option<FormatVersion>) -> Result<TimestampedName, WriteError> {
     Ok(TimestampedName::new((timestamp, timestamp), uuid()?, version))
 }
 
-/// The name of a new fragment, in the shape of its version's era.
+/// The name of a new fragment, in the format of its version.
 pub(crate) fn fragment(timestamp: u64, version: FormatVersion) -> Result<TimestampedName, WriteError> {
     Ok(TimestampedName::of_fragment((timestamp, timestamp), uuid()?, version))
 }
 
-/// The last millisecond that the name at the end of a key tells; `None` if it tells none.
+/// The end of the time range in the name at the end of a key; `None` if there is none.
 pub(crate) fn time_of(key: &str) -> Option<u64> {
     let name = key.rsplit('/').next().unwrap_or_default();
     TimestampedName::parse(name).ok().map(|name| name.timestamps.1)
 }
 
-/// A name for the file of a new enumeration, as libtiledb makes them.
+/// A name for the file of a new enumeration, in the same format as libtiledb's.
 ///
 /// # Errors
-/// A system without random numbers.
+/// If random bytes cannot be obtained.
 pub fn enumeration_file_name() -> Result<String, WriteError> {
     Ok(format!("__{}_0", uuid()?))
 }
 
-/// Counter of the last label; `None` before the first.
+/// Counter of the last label; `None` before the first one.
 static LAST: Mutex<Option<u32>> = Mutex::new(None);
 
-/// 32 hex digits as libtiledb makes them: 8 of a counter, 24 random. The counter begins somewhere and only goes up
-/// (libtiledb's begins anew with each millisecond of the clock), so that names of one time sort as this process made
-/// them, also where the caller gives the time.
+/// 32 hex digits in the same format as libtiledb's: 8 of a counter, 24 random. The counter begins at a random value and
+/// only increases (libtiledb's begins anew with each millisecond of the clock), so that names with the same time sort
+/// in the order in which this process made them, also if the caller gives the time.
 pub(crate) fn uuid() -> Result<String, WriteError> {
     let [a, b, c, d, rest @ ..] = random::<16>()?;
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,8 +56,8 @@ fn random<const N: usize>() -> Result<[u8; N], WriteError> {
     Ok(bytes)
 }
 
-/// Nonces for one write: a random start, counted up. All threads of the write share the counter, so no value comes twice,
-/// and two writes meet as rarely as with random values alone.
+/// Nonces for one write: a random start, counted up. All threads of the write share the counter, so no value is used
+/// twice, and a collision between two writes is as rare as with purely random values.
 #[derive(Clone, Debug)]
 pub struct Nonces {
     start: u128,
@@ -65,7 +65,7 @@ pub struct Nonces {
 }
 
 impl Nonces {
-    /// Begins at a random place.
+    /// Begins at a random value.
     pub fn new() -> Result<Self, WriteError> {
         Ok(Self { start: u128::from_le_bytes(random()?), next: Arc::default() })
     }

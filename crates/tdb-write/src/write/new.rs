@@ -1,4 +1,4 @@
-//! A new array that is filled before it is there.
+//! A new array that is filled before it becomes visible.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use super::{ArrayWriter, WriteOptions};
 use crate::storage::{LocalStorage, StorageLock, WriteStorage};
 use crate::{Result, WriteError};
 
-/// An array that is written before it is one: until [`Self::finish`], which comes last, readers find no array in its place.
-/// Dropped before, it is removed again as far as the storage lets it. What an attempt leaves that was killed is replaced by
-/// the next array that is created in its place; a file beside its cells says that it may be.
+/// A new array that is being filled: until [`Self::finish`], which comes last, readers find no array in its place. If
+/// it is dropped before, it is removed again as far as the storage allows. If the process is killed, the next array
+/// created in the same place replaces what is left; a file in its folder marks it as unfinished.
 ///
-/// It holds the lock of its place, so nobody else creates an array there meanwhile.
+/// It holds the lock of its place, so nobody else creates an array there in the meantime.
 ///
 /// ```
 /// use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
@@ -38,17 +38,17 @@ use crate::{Result, WriteError};
 pub struct NewArray {
     writer: ArrayWriter,
     files: Files,
-    /// Whether its folder was not there before.
+    /// Whether its folder was created by this.
     made: bool,
     finished: bool,
     _lock: StorageLock,
 }
 
 impl WriteOptions {
-    /// Begins an array in a local folder, which is made if there is none.
+    /// Begins an array in a local folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// As [`Self::create`]; fragments there, of which it is not known that they may be replaced.
+    /// As for [`Self::create`]; fragments there that are not marked as replaceable.
     pub fn begin(self, path: impl Into<PathBuf>, schema: &ArraySchema) -> Result<NewArray> {
         self.begin_storage(LocalStorage::new(path), schema)
     }
@@ -56,7 +56,7 @@ impl WriteOptions {
     /// Begins an array in a storage.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// As for [`Self::begin`].
     pub fn begin_storage(
         self,
         storage: impl WriteStorage + 'static,
@@ -73,7 +73,8 @@ impl WriteOptions {
         let mut writer = self.writer(storage.clone(), files.stored().clone(), files.schema_key().to_owned());
         writer.is_new = true;
         let array = NewArray { writer, files, made, finished: false, _lock: lock };
-        // Nothing may be there without it. Where there are no locks, of two who begin here it lets one go on.
+        // Nothing else may exist without this file. Where there are no locks, of two callers that begin an array here,
+        // only one can create the file and continue.
         put_new(&*storage, UNFINISHED, &[], durability)?;
         sync_folder(&*storage, "", durability)?;
         array.files.begin(&*storage)?;
@@ -82,21 +83,21 @@ impl WriteOptions {
 }
 
 impl NewArray {
-    /// Writes into the array. Until it is finished there is nothing to delete from, evolve or maintain.
+    /// Writes into the array. Until it is finished, deletes, evolution and maintenance are not possible.
     #[must_use]
     pub const fn writer(&self) -> &ArrayWriter {
         &self.writer
     }
 
-    /// Makes it an array: from here on readers see it, with all that was written.
+    /// Makes it an array: from here on readers see it, with everything that was written.
     ///
     /// # Errors
-    /// Whatever the system says. There is no array then, as far as the storage lets it be removed again.
+    /// Any I/O error of the storage. There is no array then, as far as the storage allows its removal.
     pub fn finish(mut self) -> Result<()> {
         let storage = &*self.writer.storage;
         self.files.finish(storage)?;
         self.finished = true;
-        // With a schema it says nothing any more.
+        // It has no meaning once there is a schema.
         let _ = storage.remove_file(UNFINISHED);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Attributes whose cells have an order of their own: the values of dimension labels.
+//! Attributes whose values have a defined order: the values of dimension labels.
 
 use core::cmp::Ordering;
 
@@ -8,9 +8,9 @@ use tdb_schema::{ArraySchema, FieldKind};
 use super::column::CheckedColumn;
 use crate::WriteError;
 
-/// Refuses cells of ordered attributes that do not stand in their order. Such attributes are those of dense arrays with
-/// one dimension, so the columns' cells are neighbours in the array. No value may be there twice; cells of other writes are
-/// not looked at. Both is as in libtiledb, which also takes a NaN.
+/// Returns an error if cells of ordered attributes are not in their order. Only dense arrays with one dimension have
+/// such attributes, so neighbours in the columns are neighbours in the array. No value may appear twice; cells of other
+/// writes are not checked. Both is as in libtiledb, which also accepts a NaN.
 pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Result<(), WriteError> {
     for column in columns {
         let FieldKind::Attribute(index) = column.kind else { continue };
@@ -33,7 +33,7 @@ pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Resu
     Ok(())
 }
 
-/// The first value that does not stand to the one before it as it must.
+/// Finds the first value that is out of order with the previous one.
 struct FirstAgainst<'a> {
     values: &'a [u8],
     wanted: Ordering,

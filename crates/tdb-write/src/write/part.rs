@@ -1,4 +1,4 @@
-//! The files of one fragment, and what makes them count.
+//! The files of one fragment, and how it is committed.
 
 use std::mem;
 
@@ -21,23 +21,23 @@ use crate::paths::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
 use crate::storage::{Durability, FileWriter, StorageLock, WriteStorage, join};
 use crate::{Error, Result, WriteError};
 
-/// The fragments of one write: one, or several where their size is limited.
+/// The fragments of one write: one, or several if their size is limited.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     array: &'a ArrayWriter,
-    /// When all of them were written.
+    /// The time at which all of them are written.
     time: u64,
     /// Name of the next one.
     name: TimestampedName,
-    /// Of a dense fragment what it covers; `None` for sparse ones.
+    /// The area that a dense fragment covers; `None` for sparse ones.
     domain: Option<Vec<Range>>,
     tile_cells: u64,
-    /// Bytes of tiles that a fragment must not pass; of dense ones, `boxes` says it.
+    /// The maximum number of bytes of tiles in a fragment; for dense ones, `boxes` has the limit.
     limit: Option<u64>,
     boxes: Option<Boxes>,
     open: Option<Part<'a>>,
     finished: Vec<Finished<'a>>,
-    /// What a fragment that replaces others says beside its cells.
+    /// What a fragment that replaces others stores in addition to its cells.
     marks: Marks,
 }
 
@@ -65,17 +65,17 @@ impl<'a> Parts<'a> {
         Ok(Self { name, marks, limit: None, boxes: None, ..Self::new(array, domain, tile_cells)? })
     }
 
-    /// Bytes of the tiles of the fragment that is being written.
+    /// The number of bytes of tiles in the current fragment.
     pub(super) fn open_bytes(&self) -> u64 {
         self.open.as_ref().map_or(0, |open| open.bytes)
     }
 
-    /// Cells in a whole tile.
+    /// Number of cells in a whole tile.
     pub(super) const fn tile_cells(&self) -> u64 {
         self.tile_cells
     }
 
-    /// Leaves the fragment as it is, durable and without a marker; returns its folder.
+    /// Leaves the fragment durable but without a marker; returns its folder.
     pub(super) fn keep(mut self) -> Result<String> {
         let Some(mut fragment) = self.finished.pop() else { return Err(WriteError::NoCells.into()) };
         let (parent, _) = fragment.folder.key.rsplit_once('/').unwrap_or_default();
@@ -93,8 +93,8 @@ impl<'a> Parts<'a> {
         first.or(self.open.as_ref().map(|open| &open.name)).unwrap_or(&self.name).to_string()
     }
 
-    /// Appends a tile of every field, to a fragment of its own where it would make the last one too large. Returns tiles
-    /// that are written.
+    /// Appends a tile of every field, and begins a new fragment if it would make the current one too large. Returns
+    /// tiles that were written.
     pub(super) fn append(
         &mut self,
         row: Vec<EncodedTile>,
@@ -119,8 +119,8 @@ impl<'a> Parts<'a> {
         Ok(row)
     }
 
-    /// Appends all tiles of one place along the slowest dimension: to the fragment that is being written, to a new one, or
-    /// cut into several.
+    /// Appends all tiles at one place along the slowest dimension: to the current fragment, to a new one, or cut into
+    /// several.
     fn append_slab(
         &mut self,
         slab: &[Vec<EncodedTile>],
@@ -153,7 +153,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Appends to the fragment that is being written, or to a new one.
+    /// Appends to the current fragment, or to a new one if there is none.
     fn append_open(&mut self, row: &[EncodedTile], encoders: &[FieldEncoder]) -> Result<()> {
         let mut part = match self.open.take() {
             Some(part) => part,
@@ -170,7 +170,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Ends the fragment that is being written, if there is one.
+    /// Ends the current fragment, if there is one.
     pub(super) fn finish(&mut self, nonces: &Nonces) -> Result<()> {
         let covered = self.boxes.as_ref().map(Boxes::covered);
         self.finish_over(covered, nonces)?;
@@ -180,7 +180,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// As [`Self::finish`]; the fragment covers this box, if it is not the whole one.
+    /// Like [`Self::finish`]; the fragment covers this box, if it does not cover the whole one.
     fn finish_over(&mut self, covered: Option<Vec<Range>>, nonces: &Nonces) -> Result<()> {
         if let Some(mut part) = self.open.take() {
             if covered.is_some() {
@@ -191,7 +191,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Makes all fragments count; returns their names.
+    /// Commits all fragments; returns their names.
     pub(super) fn commit(self) -> Result<Vec<String>> {
         if self.finished.is_empty() {
             return Err(WriteError::NoCells.into());
@@ -200,12 +200,12 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Bytes of a tile of every field, in all files.
+/// The number of bytes of a tile of every field, in all files.
 fn size_of_row(row: &[EncodedTile]) -> u64 {
     row.iter().map(EncodedTile::len).fold(0, u64::saturating_add)
 }
 
-/// A fragment's folder, which is removed again unless it comes to count.
+/// A fragment's folder, which is removed again unless the fragment is committed.
 #[derive(Debug)]
 struct Folder<'a> {
     array: &'a ArrayWriter,
@@ -216,7 +216,7 @@ struct Folder<'a> {
 impl Drop for Folder<'_> {
     fn drop(&mut self) {
         if !self.keep {
-            // What cannot be removed is harmless: it does not count.
+            // If it cannot be removed, it is harmless, because it is not committed.
             let _ = self.array.storage.remove_folder(&self.key);
         }
     }
@@ -226,12 +226,12 @@ impl Drop for Folder<'_> {
 #[derive(Debug)]
 struct Part<'a> {
     name: TimestampedName,
-    // Before the folder, so that files are closed when it is removed.
+    // Declared before the folder, so that files are closed before it is removed.
     outputs: Vec<Output<'a>>,
     folder: Folder<'a>,
     summary: FragmentSummary,
     bytes: u64,
-    /// Folders of the array were made that it did not have: their names must be synced too.
+    /// Folders were created that the array did not have: their names must be synced too.
     made_folders: bool,
 }
 
@@ -243,7 +243,7 @@ struct Output<'a> {
     validity: Option<DataOutput<'a>>,
 }
 
-/// A data file that is appended to.
+/// A data file to which tiles are appended.
 #[derive(Debug)]
 struct DataOutput<'a> {
     path: String,
@@ -251,7 +251,7 @@ struct DataOutput<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Makes the folder and begins the data files.
+    /// Creates the folder and begins the data files.
     fn begin(
         array: &'a ArrayWriter,
         name: TimestampedName,
@@ -302,7 +302,7 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Ends the data files, and writes the metadata behind them.
+    /// Ends the data files, and then writes the metadata.
     fn finish(self, nonces: &Nonces) -> Result<Finished<'a>> {
         let Self { name, mut outputs, folder, summary, made_folders, .. } = self;
         let array = folder.array;
@@ -310,7 +310,7 @@ impl<'a> Part<'a> {
         outputs.iter_mut().for_each(Output::end);
         let schema = array.schema();
         let metadata = summary.to_bytes(schema, array.context.key.as_ref(), &mut nonces.scratch())?;
-        // Where there are no commit files, it is the metadata that makes a fragment count. Elsewhere it is a file like others.
+        // In versions without commit files, the metadata commits the fragment. Otherwise it is a file like the others.
         let (own, metadata) = if schema.version.has(Gate::CommitFiles) {
             (Some(DataOutput::whole(array, &join(&folder.key, FRAGMENT_METADATA), &metadata)?), None)
         } else {
@@ -335,7 +335,7 @@ impl<'a> Output<'a> {
             };
             let name = file.name(schema, schema.version);
             let name = name.filter(|name| tdb_fragment::is_plain_name(name)).ok_or_else(|| {
-                let what = "the name of a field cannot be the name of a file, as this version needs";
+                let what = "the name of a field cannot be used as a file name, which this version requires";
                 Error::unsupported(array.describe(&array.schema_key), what)
             })?;
             let key = join(folder, &name);
@@ -362,7 +362,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Nothing more is appended: all files are on their way before the first is waited for.
+    /// Nothing more is appended: all files are being transferred before the first is waited for.
     fn end(&mut self) {
         let Self { fixed, values, validity } = self;
         [Some(fixed), values.as_mut(), validity.as_mut()]
@@ -379,7 +379,7 @@ impl<'a> Output<'a> {
 }
 
 impl<'a> DataOutput<'a> {
-    /// A file with all of its bytes, which is on its way.
+    /// A file with all of its bytes, whose transfer has begun.
     fn whole(array: &'a ArrayWriter, key: &str, bytes: &[u8]) -> Result<Self> {
         let path = array.describe(key);
         let written = array.storage.create_file(key).and_then(|mut file| {
@@ -391,7 +391,7 @@ impl<'a> DataOutput<'a> {
         Ok(Self { path, file })
     }
 
-    /// Appends a tile and notes where it begins.
+    /// Appends a tile and records where it begins.
     fn append(&mut self, tile: &[u8], tiles: &mut TileList) -> Result<()> {
         self.file.append(tile).map_err(|error| Error::io(&self.path, error))?;
         tiles.push(to_u64(tile.len()));
@@ -403,7 +403,7 @@ impl<'a> DataOutput<'a> {
     }
 }
 
-/// A fragment all of whose files are written, or all but the metadata where that makes it count.
+/// A fragment whose files are all written, except the metadata if that commits the fragment.
 #[derive(Debug)]
 struct Finished<'a> {
     name: TimestampedName,
@@ -413,7 +413,7 @@ struct Finished<'a> {
 }
 
 impl Finished<'_> {
-    /// Puts the metadata, which makes it count.
+    /// Puts the metadata file, which commits the fragment.
     fn put_metadata(&mut self) -> Result<()> {
         let array = self.folder.array;
         if let Some(metadata) = self.metadata.take() {
@@ -424,7 +424,7 @@ impl Finished<'_> {
     }
 }
 
-/// Makes fragments count, all at once where the version can: one by its own marker, several by a list of theirs.
+/// Commits fragments, all at once if the version can: one by its own marker, several by a common list.
 fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Result<Vec<String>> {
     let version = array.schema().version;
     let in_folders = version.has(Gate::FragmentFolders);
@@ -436,9 +436,10 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
     let (commits, kind) = if in_folders { (COMMITS, CommitKind::Write) } else { ("", CommitKind::Ok) };
     let marker = |name: &TimestampedName| join(commits, &format!("{name}{}", kind.suffix()));
     if in_folders && finished.len() > 1 {
-        // Of fragments with the same first timestamp libtiledb takes those for older that such a list has. Those that are
-        // there already are listed too, so that it goes by the names, as it does with markers. None is vacuumed meanwhile.
-        // A new array has none, and is locked.
+        // If fragments have the same first timestamp, libtiledb takes those in such a list for older. So existing ones
+        // with that timestamp are listed too, and libtiledb then compares their names, as it does with markers. The
+        // lock prevents these from being vacuumed in the meantime. A new array has no such fragments, and is locked
+        // already.
         let _lock = if array.is_new { StorageLock::none() } else { lock_if_any(storage)? };
         let there =
             if array.is_new { Vec::new() } else { Directory::load(&*array.context.storage)?.fragments };
@@ -454,7 +455,7 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
             .map_err(|error| WriteError::Schema(Box::new(error.into())))?;
         let name = names::fragment(time, version)?;
         let key = join(commits, &format!("{name}{}", CommitKind::Consolidated.suffix()));
-        // From here on the fragments may count even if a step fails: they must not be removed.
+        // From here on the fragments may be committed even if a step fails, so they must not be removed.
         finished.iter_mut().for_each(|fragment| fragment.folder.keep = true);
         if let Err(error) = put_new(storage, &key, &list, durability) {
             let keep = !never_put(storage, &key, &error);

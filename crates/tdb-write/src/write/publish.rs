@@ -1,18 +1,18 @@
-//! Publishing: the manifest that plain web servers need, and what renews it.
+//! Publishing: the manifest that plain web servers need, and its renewal.
 //!
-//! A manifest names the files that an array or a group has at one moment, so that it can be read where nobody can list. It may
-//! be behind the array, and never names what is not there yet:
+//! A manifest lists the files that an array or a group has at one moment, so that it can be read where listing is not
+//! possible. It may be older than the array, but never lists a file that does not exist yet:
 //!
-//! - *What counts first.* The folder of commits is listed before the fragments, and once more after them. What was there
-//!   the first time has all its files by then. Where something of it is gone the second time, all is listed again, because a
-//!   vacuum takes a commit away before it takes the fragment.
-//! - *Nobody undoes another's.* The version of the manifest is read before anything is listed, and exactly that version is
-//!   replaced. Of two writers the later one lists again, so every manifest has what was committed before the one that it
-//!   replaces was written.
-//! - *Renewed last, or first.* A write renews the manifest when it counts. A vacuum renews it before it removes anything, without
-//!   what it is going to remove.
+//! - *Commits first.* The folder of commits is listed before the fragments, and once more after them. Every fragment
+//!   that was committed the first time has all its files by then. If something is gone the second time, everything is
+//!   listed again, because a vacuum removes a commit before it removes the fragment.
+//! - *No lost updates.* The version of the manifest is read before anything is listed, and exactly that version is
+//!   replaced. Of two writers, the later one lists again, so every manifest contains everything that was committed
+//!   before the manifest it replaces was written.
+//! - *Renewed last, or first.* A write renews the manifest after its commit. A vacuum renews it before it removes
+//!   anything, without the files that it will remove.
 //!
-//! A crash between a commit and its renewal leaves a manifest that is behind: the next write renews it, or `tdb publish`.
+//! A crash between a commit and the renewal leaves an outdated manifest: the next write or `tdb publish` renews it.
 
 use std::collections::HashSet;
 use std::io;
@@ -36,13 +36,14 @@ use crate::{Error, Result, WriteError, clock};
 
 const WHAT: &str = "publishing";
 
-/// How often what changes meanwhile is listed again.
+/// How often the listing is repeated because files change in the meantime.
 const ATTEMPTS: usize = 10;
 
-/// How often a manifest is made anew because others replaced it first. Each time one of them did, so all get through.
+/// How often a manifest is made again because others replaced it first. Each time one of the writers succeeds, so all
+/// finish in the end.
 const TURNS: usize = 100;
 
-/// Folders of folders that are followed: arrays have three.
+/// The maximum depth of nested folders: arrays have three levels.
 const DEPTH: usize = 8;
 
 /// What was published.
@@ -51,23 +52,23 @@ const DEPTH: usize = 8;
 pub struct Publication {
     /// When, in milliseconds since 1970.
     pub time: u64,
-    /// How many files the manifest names.
+    /// Number of files in the manifest.
     pub files: u64,
-    /// Their bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
 impl WriteOptions {
-    /// Publishes the array or group in a local folder: writes the manifest by which it is read from web servers that cannot
-    /// list. From then on whoever writes with tdb renews it.
+    /// Publishes the array or group in a local folder: writes the manifest, from which it is read on web servers that
+    /// cannot list folders. From then on every write with tdb renews it.
     ///
     /// # Errors
-    /// Neither an array nor a group there, or whatever the system says.
+    /// Neither an array nor a group there, or any I/O error of the storage.
     pub fn publish(self, path: impl Into<std::path::PathBuf>) -> Result<Publication> {
         self.publish_storage(&LocalStorage::new(path))
     }
 
-    /// Publishes the array or group in a storage. Of a group this is the group alone: each member has a manifest of its own.
+    /// Publishes the array or group in a storage. For a group, only the group itself: each member has its own manifest.
     ///
     /// ```
     /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, Published, WriteOptions};
@@ -87,12 +88,12 @@ impl WriteOptions {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::publish`].
+    /// As for [`Self::publish`].
     pub fn publish_storage(self, storage: &dyn WriteStorage) -> Result<Publication> {
         let fail = |error| Error::io(storage.describe(MANIFEST), error);
         for _ in 0..TURNS {
             let before = current(storage).map_err(fail)?;
-            // A manifest that is damaged is replaced like any other.
+            // A damaged manifest is replaced like any other.
             let old = before.as_ref().and_then(|(bytes, _)| Manifest::parse(bytes).ok());
             let manifest = collect(storage, self.publishing_time(old.as_ref()), None)?;
             let version = before.as_ref().map(|(_, version)| version.as_ref());
@@ -101,10 +102,10 @@ impl WriteOptions {
                 return Ok(Publication { time: manifest.time(), files, bytes });
             }
         }
-        Err(Error::refused(WHAT, "others replace the manifest all the time"))
+        Err(Error::refused(WHAT, "other writers keep replacing the manifest"))
     }
 
-    /// The time of a manifest: later than that of the one before it, so that no two are the same.
+    /// The time of a manifest: later than that of the previous one, so that no two are the same.
     fn publishing_time(&self, old: Option<&Manifest>) -> u64 {
         let now = clock::present().or(self.given_time()).unwrap_or(0);
         now.max(old.map_or(0, |old| old.time().saturating_add(1)))
@@ -118,14 +119,15 @@ fn total(manifest: &Manifest) -> (u64, u64) {
 }
 
 impl ArrayWriter {
-    /// Renews the manifest of the array, if it is published, after something was written: `without` these files and
-    /// folders, which are about to be removed. Labels lie in the array that has them, and are published with it.
+    /// Renews the manifest of the array after a write, if the array is published. It does not list the files and
+    /// folders in `without`, which are about to be removed. Labels are in the folder of their array, and are published
+    /// with it.
     ///
     /// # Errors
-    /// [`WriteError::NotRenewed`]: what was written counts all the same.
+    /// [`WriteError::NotRenewed`]: the write itself has taken effect.
     #[doc(hidden)]
     pub fn renew_manifest(&self, without: &[&str]) -> Result<()> {
-        // Nobody reads what is no array yet.
+        // Nobody reads what is not an array yet.
         if self.is_new {
             return Ok(());
         }
@@ -138,7 +140,7 @@ impl ArrayWriter {
 }
 
 impl GroupWriter {
-    /// As [`ArrayWriter::renew_manifest`].
+    /// As for [`ArrayWriter::renew_manifest`].
     #[doc(hidden)]
     pub fn renew_manifest(&self, without: &[&str]) -> Result<()> {
         renew(&**self.storage(), self.options(), without)
@@ -160,15 +162,15 @@ fn renew_once(storage: &dyn WriteStorage, options: &WriteOptions, without: &[&st
         let mut manifest = collect(storage, options.publishing_time(old.as_ref()), old.as_ref())?;
         without.iter().for_each(|key| manifest.remove(key));
         match swap(storage, Some(version.as_ref()), &manifest, options.durability)? {
-            // Whoever removed it does not want it any more.
+            // If someone removed it, it is not wanted any more.
             Swap::Done | Swap::Gone => return Ok(()),
             Swap::Lost => {}
         }
     }
-    Err(Error::refused(WHAT, "others replace the manifest all the time"))
+    Err(Error::refused(WHAT, "other writers keep replacing the manifest"))
 }
 
-/// The manifest that is there, and its version where the storage has versions.
+/// The current manifest, and its version if the storage has versions.
 fn current(storage: &dyn WriteStorage) -> io::Result<Option<(bytes::Bytes, Option<FileVersion>)>> {
     let read = match storage.read_versioned(MANIFEST) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
@@ -182,17 +184,17 @@ fn current(storage: &dyn WriteStorage) -> io::Result<Option<(bytes::Bytes, Optio
     }
 }
 
-/// What became of a manifest.
+/// The result of replacing a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Swap {
     Done,
-    /// Another one was put there meanwhile.
+    /// Another manifest was put there in the meantime.
     Lost,
-    /// There is none any more.
+    /// The manifest no longer exists.
     Gone,
 }
 
-/// Puts a manifest in the place of the one that was seen, or where none was (`before` is `None`).
+/// Replaces the manifest that was read, or creates one if there was none (`before` is `None`).
 fn swap(
     storage: &dyn WriteStorage,
     before: Option<Option<&FileVersion>>,
@@ -201,7 +203,7 @@ fn swap(
 ) -> Result<Swap> {
     let bytes = manifest.to_bytes();
     let swapped = match before {
-        // A storage without versions: the last one stays.
+        // A storage without versions: the last writer wins.
         Some(None) => Err(io::ErrorKind::Unsupported.into()),
         before => storage.swap_file(MANIFEST, before.flatten(), &bytes, durability).map(drop),
     };
@@ -218,9 +220,9 @@ fn swap(
     Ok(Swap::Done)
 }
 
-/// What there is now. Fragments that `known` has are not listed again: they never change.
+/// The current files. Fragments contained in `known` are not listed again: they never change.
 fn collect(storage: &dyn Storage, time: u64, known: Option<&Manifest>) -> Result<Manifest> {
-    let mut last = Error::refused(WHAT, "files come and go all the time");
+    let mut last = Error::refused(WHAT, "files keep appearing and disappearing");
     for _ in 0..ATTEMPTS {
         let mut walk = Walk { storage, known, manifest: Manifest::new(time) };
         match walk.object("") {
@@ -237,7 +239,7 @@ fn is_gone(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 
-/// A walk through the files that count.
+/// A walk through the files that belong to an array or a group.
 struct Walk<'w> {
     storage: &'w dyn Storage,
     known: Option<&'w Manifest>,
@@ -245,7 +247,7 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// Adds the array or group at a place; `false` if something of it was removed meanwhile.
+    /// Adds the array or group at a place; `false` if a part of it was removed in the meantime.
     fn object(&mut self, place: &str) -> Result<bool> {
         let own = Below::new(self.storage, place);
         let (root, kind) = list_root(&own, &[ObjectType::Array, ObjectType::Group])?;
@@ -272,7 +274,7 @@ impl Walk<'_> {
         if !self.fragments(fragments.iter().map(|fragment| join(place, &fragment.folder)).collect())? {
             return Ok(false);
         }
-        // Labels have no labels.
+        // Labels have no labels of their own.
         if place.is_empty() && folder(LABELS) {
             self.empty(LABELS)?;
             for label in self.listed(LABELS)?.into_iter().filter(|entry| entry.is_folder) {
@@ -312,7 +314,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Adds a folder and all that is in it, so many folders deep.
+    /// Adds a folder and everything in it, at most `depth` folders deep.
     fn folder(&mut self, folder: &str, depth: usize) -> Result<()> {
         self.empty(folder)?;
         let entries = self.listed(folder)?;
@@ -336,7 +338,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Adds a folder, which stays empty unless something in it follows.
+    /// Adds a folder, which stays empty unless an entry in it follows.
     fn empty(&mut self, folder: &str) -> Result<()> {
         self.manifest.add_folder(folder).map_err(|error| refuse(folder, &error))
     }
@@ -354,12 +356,12 @@ fn refuse(key: &str, error: &ManifestError) -> Error {
     Error::refused(WHAT, format!("{}: {:?}", key.escape_debug(), error.kind))
 }
 
-/// Whether a name in the folder of an array or a group is one that the format gives.
+/// Whether a name in the folder of an array or a group belongs to the format.
 fn is_of_the_format(name: &str) -> bool {
     name.starts_with("__") && !name.ends_with(PARTIAL) && name != UNFINISHED
 }
 
-/// Whether all of these are still there, as they were.
+/// Whether all of these entries still exist, unchanged.
 fn all_in(before: &[Entry], now: &[Entry]) -> bool {
     let now: HashSet<(&str, Option<u64>)> =
         now.iter().map(|entry| (entry.name.as_str(), entry.size)).collect();

@@ -1,18 +1,19 @@
-//! Small files that count as soon as they are there.
+//! Small files that take effect as soon as they exist.
 
 use std::io;
 
 use crate::storage::{Durability, WriteStorage};
 use crate::{Error, Result};
 
-/// Puts a file that counts from here on: all of it is on the medium before its name is, and the name before this returns.
+/// Puts a file that takes effect at once: its contents are on the medium before its name is, and its name before this
+/// returns.
 pub fn put(storage: &dyn WriteStorage, key: &str, bytes: &[u8], durability: Durability) -> Result<()> {
     put_new(storage, key, bytes, durability)?;
     sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
 }
 
-/// Puts a file whole, where there must be none; its folder is still to be synced. Names of files that count are unique but for
-/// a few, so a storage that cannot refuse anybody for certain still gets them, if there is none to be seen.
+/// Puts a whole file where none may exist; its folder must still be synced. Names of such files are unique except for a
+/// few, so on a storage that cannot guarantee that only one writer succeeds, the file is put if none is found.
 pub(super) fn put_new(
     storage: &dyn WriteStorage,
     key: &str,
@@ -32,8 +33,8 @@ pub(super) fn put_new(
     put.map_err(|error| Error::io(storage.describe(key), error))
 }
 
-/// Whether a file was certainly not put by a call that failed: then what it was to make count can be removed again. After
-/// other errors it may still appear, for instance on a network file system.
+/// Whether a call that failed certainly did not create the file: then what the file was to commit can be removed again.
+/// After other errors it may still appear, for instance on a network file system.
 pub(super) fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let Error::Io { source, .. } = error else { return false };
@@ -43,7 +44,7 @@ pub(super) fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) ->
     definite && storage.list(folder).is_ok_and(|listed| listed.iter().all(|entry| entry.name != name))
 }
 
-/// Makes a folder of the array if it is not there, and its name durable.
+/// Creates a folder of the array if it does not exist, and makes its name durable.
 pub fn ensure_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
     if !storage.has_folders() {
         return Ok(());
@@ -59,7 +60,7 @@ pub fn ensure_folder(storage: &dyn WriteStorage, folder: &str, durability: Durab
     sync_folder(storage, parent, durability)
 }
 
-/// Forces the names in a folder to the medium, unless the caller does without.
+/// Forces the names in a folder to the medium, unless the caller does not want durability.
 pub(super) fn sync_folder(storage: &dyn WriteStorage, folder: &str, durability: Durability) -> Result<()> {
     match durability {
         Durability::Synced => {

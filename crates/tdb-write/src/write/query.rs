@@ -10,7 +10,7 @@ use crate::asked::{AskedRange, Ends, Wanted};
 use crate::coordinate::{Coordinate, show_coordinate};
 use crate::{Error, QueryError, Result, WriteError};
 
-/// A write of cells given at once: one fragment.
+/// A write of cells that are all given at once: one fragment.
 ///
 /// ```no_run
 /// use tdb_array::{WriteColumn, WriteOptions};
@@ -34,7 +34,7 @@ impl<'a> Write<'a> {
         Self { array, ranges: Vec::new(), order: None, duplicates: Duplicates::Refuse, columns: Vec::new() }
     }
 
-    /// Writes this range of a dimension of a dense array; without one, the whole dimension.
+    /// Writes this range of a dimension of a dense array; if none is given, the whole dimension is written.
     pub fn range<V: Into<Coordinate> + Clone>(
         mut self,
         dimension: impl Into<String>,
@@ -44,7 +44,7 @@ impl<'a> Write<'a> {
         self
     }
 
-    /// Writes an inclusive range given as the dimension's little-endian bytes; `None` is open.
+    /// Writes an inclusive range given as the dimension's little-endian bytes; `None` means no limit.
     pub fn range_bytes(
         mut self,
         dimension: impl Into<String>,
@@ -55,14 +55,14 @@ impl<'a> Write<'a> {
         self
     }
 
-    /// Says how the columns are ordered: row-major (the default), column-major or global for dense arrays; unordered (the
+    /// Sets the order of the columns: row-major (the default), column-major or global for dense arrays; unordered (the
     /// default: they are sorted) or global (they are checked) for sparse ones.
     pub const fn order(mut self, order: Layout) -> Self {
         self.order = Some(order);
         self
     }
 
-    /// Says what becomes of unordered cells with equal coordinates, where the array does not allow them.
+    /// Sets what happens to unordered cells with equal coordinates, if the array does not allow them.
     pub const fn duplicates(mut self, duplicates: Duplicates) -> Self {
         self.duplicates = duplicates;
         self
@@ -77,8 +77,8 @@ impl<'a> Write<'a> {
     /// Writes, and returns the new fragment's name.
     ///
     /// # Errors
-    /// Columns or ranges that do not fit the array, a filter that refuses values, or whatever the system says. The array
-    /// is then as before.
+    /// Columns or ranges that do not fit the array, a filter that rejects values, or any I/O error of the storage. The
+    /// array is unchanged then.
     pub fn commit(self) -> Result<String> {
         let array = self.array;
         let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
@@ -86,13 +86,14 @@ impl<'a> Write<'a> {
             (ArrayType::Dense, order) => {
                 let order = order.unwrap_or(Layout::RowMajor);
                 if !matches!(order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder) {
-                    return unsupported("dense arrays cannot be written in that order");
+                    return unsupported("dense arrays cannot be written in this order");
                 }
                 dense::write(array, self.domain()?, order, &self.columns)
             }
             (ArrayType::Sparse, order) => {
                 if let Some((dimension, _)) = self.ranges.first() {
-                    let wrong = "is of a sparse array: its cells have coordinates instead of a range";
+                    let wrong =
+                        "is a dimension of a sparse array: its cells have coordinates instead of a range";
                     return Err(WriteError::Column { field: dimension.clone(), wrong }.into());
                 }
                 match order {
@@ -102,33 +103,34 @@ impl<'a> Write<'a> {
                         fragment.commit()
                     }
                     None | Some(Layout::Unordered) => unordered::write(array, self.duplicates, &self.columns),
-                    _ => unsupported("sparse cells are given unordered or in global order"),
+                    _ => unsupported("sparse cells must be given unordered or in global order"),
                 }
             }
         }
     }
 
-    /// Begins a write of a dense array whose cells come in batches, with so many bytes of memory beside the batches. Ranges and
-    /// order are those given here; columns come with the batches.
+    /// Begins a write of a dense array whose cells come in batches, with this many bytes of memory in addition to the
+    /// batches. Ranges and order are set here; columns come with the batches.
     ///
     /// # Errors
-    /// A sparse array, columns given here, ranges that do not fit the array, an order whose cells would all have to wait, or
-    /// less memory than a row of tiles takes.
+    /// A sparse array, columns set here, ranges that do not fit the array, an order in which all cells would have to be
+    /// buffered, or less memory than a row of tiles needs.
     pub fn stream(self, memory: usize) -> Result<DenseStream<'a>> {
         let array = self.array;
         let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
         if array.schema().array_type != ArrayType::Dense {
             return unsupported(
-                "sparse cells come in batches in another way: see sparse_fragment and sparse_stream",
+                "sparse arrays have other functions for batches: see sparse_fragment and sparse_stream",
             );
         }
         if let Some(column) = self.columns.first() {
-            let (field, wrong) = (column.name().to_owned(), "is given to a stream, which takes batches");
+            let (field, wrong) =
+                (column.name().to_owned(), "is given when a stream is begun, but its cells come in batches");
             return Err(WriteError::Column { field, wrong }.into());
         }
         let order = self.order.unwrap_or(Layout::RowMajor);
         if !matches!(order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder) {
-            return unsupported("dense arrays cannot be written in that order");
+            return unsupported("dense arrays cannot be written in this order");
         }
         DenseStream::new(array, self.domain()?, order, memory)
     }

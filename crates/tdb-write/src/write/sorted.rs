@@ -1,4 +1,4 @@
-//! The order that cells of a sparse fragment must have, and what else is asked of their coordinates.
+//! The order that cells of a sparse fragment must have, and other checks of their coordinates.
 
 use core::cmp::Ordering;
 use core::ops::Range as Cells;
@@ -14,7 +14,7 @@ use crate::order::hilbert::Curve;
 use crate::order::{CellOrder, Part, reals};
 use crate::{Result, WriteError, parallel};
 
-/// The global order of an array's cells, and the last cell that was seen.
+/// The global order of an array's cells, and the last cell that was checked.
 #[derive(Debug)]
 pub struct GlobalOrder {
     dimensions: Vec<Dimension>,
@@ -24,7 +24,7 @@ pub struct GlobalOrder {
     hilbert: bool,
     duplicates: bool,
     last: Option<LastCell>,
-    /// Cells seen so far.
+    /// Number of cells checked so far.
     cells: u64,
 }
 
@@ -35,21 +35,21 @@ enum Wrong {
     Duplicate,
 }
 
-/// Cells that do not stand after the one before them, by their numbers, ascending.
+/// Cells that do not sort after the previous one, by their numbers, ascending.
 #[derive(Debug, Default)]
 pub struct Neighbours {
-    /// Those that stand before it.
+    /// Cells that sort before the previous one.
     pub unsorted: Vec<usize>,
-    /// Those that stand equal to it.
+    /// Cells that compare equal to the previous one.
     pub equal: Vec<usize>,
 }
 
 impl GlobalOrder {
-    /// Of an array's cells; none was looked at.
+    /// The order of an array's cells, with no cell checked yet.
     pub fn new(schema: &ArraySchema) -> Self {
         let dimensions = schema.domain.dimensions.clone();
         let mut parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
-        // Tiles that cannot differ, or that follow the only dimension anyway.
+        // Tiles that cannot differ, or that are in the order of the only dimension anyway, are not compared.
         let alone = dimensions.len() == 1 && dimensions.iter().all(reals::tiles_ascend);
         parts.retain(|part| match *part {
             Part::Tile(index) => !alone && dimensions.get(index).is_none_or(has_many_tiles),
@@ -86,7 +86,7 @@ impl GlobalOrder {
             wrong = self.first_wrong(&both, 0..2).map(|(_, wrong)| (0, wrong));
         }
         if wrong.is_none() {
-            // A band's first cell is compared with the last of the band before.
+            // A band's first cell is compared with the last one of the previous band.
             let jobs = bands(cells).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect();
             let found =
                 parallel::run(threads, jobs, || (), |band, ()| Ok(self.first_wrong(&coordinates, band)))?;
@@ -105,8 +105,8 @@ impl GlobalOrder {
         Ok(())
     }
 
-    /// Compares `cells` cells of all dimensions, in the schema's order, with those before them: the first one with the last
-    /// of the cells that were looked at before.
+    /// Compares `cells` cells of all dimensions, in the schema's order, with their predecessors: the first one with the
+    /// last cell of the previous call.
     pub fn look(&mut self, coordinates: &[CheckedColumn<'_>], cells: usize) -> Neighbours {
         let mut found = Neighbours::default();
         if cells == 0 {
@@ -127,7 +127,7 @@ impl GlobalOrder {
         found
     }
 
-    /// The first cell of a run that stands before the one before it, or has the same coordinates as another one.
+    /// The first cell of a run that sorts before the previous one, or has the same coordinates as another one.
     fn first_wrong(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Option<(usize, Wrong)> {
         let Neighbours { unsorted, equal } = self.neighbours(coordinates, run);
         let unsorted = unsorted.first().map(|cell| (*cell, Wrong::NotSorted));
@@ -138,7 +138,7 @@ impl GlobalOrder {
         unsorted.into_iter().chain(repeated.map(|cell| (cell, Wrong::Duplicate))).min()
     }
 
-    /// The cells of a run that do not stand after the one before them.
+    /// The cells of a run that do not sort after the previous one.
     ///
     /// Cells are compared part by part: the first part of all, each further one of those that were equal so far.
     fn neighbours(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Neighbours {
@@ -175,8 +175,8 @@ impl GlobalOrder {
     }
 }
 
-/// The first of the cells that stand equal to the one before them whose coordinates are those of another one, byte by
-/// byte: zeros of both signs stand equal, and are not the same.
+/// The first cell, among those that compare equal to the previous one, whose coordinates are the same as another
+/// cell's, byte by byte: zeros of both signs compare equal, but are not the same.
 fn first_repeated(coordinates: &[CheckedColumn<'_>], equal: &[usize]) -> Option<usize> {
     let cell = |index: usize| -> Vec<&[u8]> {
         coordinates.iter().map(|column| column.cell(index).unwrap_or_default()).collect()
@@ -189,7 +189,7 @@ fn first_repeated(coordinates: &[CheckedColumn<'_>], equal: &[usize]) -> Option<
     })
 }
 
-/// Whether cells along a dimension can lie in different tiles.
+/// Whether cells can be in different tiles along a dimension.
 fn has_many_tiles(dimension: &Dimension) -> bool {
     match (dimension.last_ordinal(), dimension.extent_cells()) {
         (Some(last), Some(extent)) => last >= extent,
@@ -213,10 +213,11 @@ pub(super) fn curve<'a>(
 
 /// Neighbours that are being compared.
 struct Pairs {
-    /// The second cells of those that were equal in all parts so far; `None` for all but the run's first.
+    /// The second cells of the pairs that were equal in all parts so far; `None` means all but the first cell of the
+    /// run.
     undecided: Option<Vec<usize>>,
     run: Cells<usize>,
-    /// The cells that stand before the one before them.
+    /// The cells that sort before the previous one.
     unsorted: Vec<usize>,
 }
 
@@ -253,12 +254,12 @@ impl PhysicalVisitor for ComparePairs<'_, '_> {
             let start = cell.wrapping_mul(T::SIZE);
             values.get(start..start.wrapping_add(T::SIZE)).and_then(T::from_le)
         };
-        // There is no NaN: it is in no domain. Zeros of both signs are equal here, as they are in libtiledb.
+        // There is no NaN: no domain contains it. Zeros of both signs are equal here, as in libtiledb.
         pairs.compare(|before, cell| value(before).partial_cmp(&value(cell)).unwrap_or(Ordering::Equal));
     }
 }
 
-/// The coordinates of the cell that was appended last.
+/// The coordinates of the last appended cell.
 #[derive(Debug)]
 struct LastCell(Vec<Vec<u8>>);
 
@@ -268,7 +269,7 @@ impl LastCell {
         Self(coordinates.iter().map(|column| column.cell(last).unwrap_or_default().to_vec()).collect())
     }
 
-    /// This cell and the first one of columns.
+    /// This cell and the first one of the columns.
     fn with_first_of(&self, coordinates: &[CheckedColumn<'_>]) -> Vec<TwoCells> {
         let two = |(last, column): (&Vec<u8>, &CheckedColumn<'_>)| {
             let mut values = last.clone();
@@ -287,7 +288,7 @@ struct TwoCells {
 }
 
 impl TwoCells {
-    /// These two as a column like another one.
+    /// These two as a column of the same field as another one.
     fn column<'s>(&'s self, like: &CheckedColumn<'_>) -> CheckedColumn<'s> {
         let offsets = if like.cell_size.is_some() { &[][..] } else { &self.offsets };
         let CheckedColumn { kind, cell_size, value_size, is_real, .. } = *like;

@@ -1,8 +1,8 @@
-//! Statistics of tiles and fragments: smallest and largest value, sum, null count (reference, part 2 §9).
+//! Statistics of tiles and fragments: smallest and largest value, sum, null count (docs/format/fragment-metadata.md).
 //!
-//! They are libtiledb's wherever libtiledb's are right. Where they are not, these are: a NaN does not hide the values
-//! before it, strings are compared past a NUL, every null of a var-length field is counted, fragments of `CHAR` have
-//! their sum, and an infinite value is itself the smallest or largest.
+//! They equal libtiledb's where libtiledb's are right. They differ where libtiledb's are wrong: a NaN does not hide the
+//! values before it, strings are compared past a NUL, every null of a var-length field is counted, fragments of `CHAR`
+//! have a sum, and an infinite value can be the smallest or largest.
 
 use core::ops::Range;
 
@@ -12,7 +12,7 @@ use tdb_fragment::FieldStatistics;
 use super::tile::TileCells;
 use crate::facts::{Compared, Rule};
 
-/// Calls a function of a [`Number`] with the machine type.
+/// Calls a function that is generic over a [`Number`] with the machine type.
 macro_rules! with_number {
     ($physical:expr, $function:ident($($argument:expr),*)) => {
         match $physical {
@@ -41,7 +41,7 @@ pub struct TileStatistics {
     pub null_count: u64,
 }
 
-/// Looks at the written cells of a tile. `cell_size` is `None` for var-length fields.
+/// Computes the statistics of the written cells of a tile. `cell_size` is `None` for var-length fields.
 pub fn of_tile(
     rule: Rule,
     datatype: Datatype,
@@ -68,7 +68,7 @@ pub fn of_tile(
             };
             bytes(cells, cell, &mut statistics);
             if rule.sum && datatype == Datatype::Char {
-                // `CHAR` adds up as signed bytes.
+                // `CHAR` values are added as signed bytes.
                 let mut sum = TileStatistics::default();
                 number::<i8>(cells, &mut sum);
                 statistics.sum = sum.sum;
@@ -129,20 +129,20 @@ fn to_bytes<T: Number>(value: T) -> Vec<u8> {
     bytes
 }
 
-/// A machine type with what it adds up to.
+/// A machine type, with the type of its sum.
 pub(crate) trait Number: Native + Default {
     type Sum: Sum;
     const LEAST: Self;
     const MOST: Self;
     fn widen(self) -> Self::Sum;
-    /// Whether `count` values between these two cannot overflow the sum, wherever it stands.
+    /// Whether `count` values between these two cannot overflow the sum, in any order.
     fn sums_fit(sum: Self::Sum, count: usize, low: Self, high: Self) -> bool;
     fn is_number(self) -> bool;
 }
 
-/// A sum that stays at its limit once it would pass it.
+/// A sum that stays at its limit once it would exceed it.
 pub(crate) trait Sum: Copy + Default {
-    /// The sum, or the limit it passed.
+    /// The sum, or the limit that it exceeded.
     fn add(self, value: Self) -> Result<Self, Self>;
     /// The sum of values known to fit.
     fn add_fitting(self, value: Self) -> Self;
@@ -187,7 +187,7 @@ macro_rules! floats {
             fn sums_fit(sum: f64, count: usize, low: Self, high: Self) -> bool {
                 let Ok(count) = u32::try_from(count) else { return false };
                 let most = f64::from(low.abs().max(high.abs()));
-                // With room for what rounding adds.
+                // With room for rounding errors.
                 sum.abs() + most * f64::from(count) < f64::MAX / 4.0
             }
             fn is_number(self) -> bool {
@@ -246,7 +246,7 @@ impl Sum for f64 {
 struct Tally<T: Number> {
     extremes: Option<(T, T)>,
     sum: T::Sum,
-    /// The sum stands at its limit and takes no more.
+    /// The sum has reached its limit and does not change any more.
     stopped: bool,
 }
 
@@ -257,7 +257,7 @@ impl<T: Number> Default for Tally<T> {
 }
 
 impl<T: Number> Tally<T> {
-    /// Values one by one.
+    /// Adds values one by one.
     fn add_each(&mut self, values: impl Iterator<Item = T>) {
         for value in values {
             self.extreme(value, value);
@@ -270,7 +270,7 @@ impl<T: Number> Tally<T> {
         }
     }
 
-    /// Values of a run without nulls: where their sum cannot overflow, in loops without branches.
+    /// Adds the values of a run without nulls: in loops without branches if their sum cannot overflow.
     fn add_run(&mut self, values: impl ExactSizeIterator<Item = T> + Clone) {
         if self.stopped || values.len() == 0 {
             return self.add_each(values);
@@ -279,7 +279,8 @@ impl<T: Number> Tally<T> {
         let mut sum = self.sum;
         let mut numbers = true;
         if T::PHYSICAL.is_float() {
-            // Sums of reals depend on the order, so they are added one after the other: all else is done meanwhile.
+            // Sums of floating-point numbers depend on the order, so they are added one after the other; everything
+            // else is done at the same time.
             for value in values.clone() {
                 low = if low < value { low } else { value };
                 high = if high > value { high } else { value };
@@ -301,7 +302,7 @@ impl<T: Number> Tally<T> {
         self.extreme(low, high);
     }
 
-    /// Of equal values the last one stays, so of 0.0 and −0.0 too. NaN stays only where there is nothing else.
+    /// Of equal values the last one is kept, also of 0.0 and −0.0. NaN is kept only if there is no other value.
     fn extreme(&mut self, low: T, high: T) {
         self.extremes = Some(match self.extremes {
             Some((least, most)) if least.is_number() => {
@@ -352,7 +353,7 @@ impl Fold {
     pub fn finish(&self, rule: Rule) -> FieldStatistics {
         let (min, max) = match (&self.extremes, rule.compared) {
             (Some((min, max)), _) => (min.clone(), max.clone()),
-            // Where all cells are null libtiledb writes the values it began with.
+            // If all cells are null, libtiledb writes the initial values.
             (None, Compared::Number(physical)) if rule.extremes => unset(physical),
             (None, _) => (Vec::new(), Vec::new()),
         };
@@ -360,7 +361,7 @@ impl Fold {
     }
 }
 
-/// What extremes of a numeric type are before a value is seen: the type's largest and smallest.
+/// The extremes of a numeric type before any value is seen: the type's largest and smallest value.
 pub(crate) fn unset(physical: Physical) -> (Vec<u8>, Vec<u8>) {
     fn ends<T: Number>() -> (Vec<u8>, Vec<u8>) {
         (to_bytes(T::MOST), to_bytes(T::LEAST))
@@ -382,7 +383,7 @@ fn add_sums<S: Sum>(sum: [u8; 8], tile: [u8; 8]) -> ([u8; 8], bool) {
     }
 }
 
-/// Adjoining runs joined.
+/// Joins adjoining runs.
 pub(crate) fn join_runs(runs: &mut Vec<Range<usize>>) {
     runs.sort_unstable_by_key(|run| run.start);
     runs.dedup_by(|next, before| {

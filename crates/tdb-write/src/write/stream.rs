@@ -10,20 +10,21 @@ use super::fragment::{Pending, field_kinds};
 use super::{ArrayWriter, Duplicates, FragmentWriter, WriteBatch, WriteColumn, unordered};
 use crate::{Result, WriteError, parallel};
 
-/// What a thread holds beside its tiles: stack and states of codecs.
+/// Bytes that a thread needs in addition to its tiles: stack and states of codecs.
 pub(super) const THREAD: usize = 384 << 10;
 
-/// Bytes that sorting a cell takes beside the cell: its key, numbers, its place in the order, and a look at its neighbours.
+/// Bytes needed to sort a cell, in addition to the cell: its key, numbers, its place in the order, and the comparison
+/// with its neighbours.
 const SORTED: usize = 64;
 
-/// What of a stream's memory is planned with; the rest is what allocators lose between blocks.
+/// The part of a stream's memory that is used for planning; the rest is what allocators lose between blocks.
 pub(super) const fn planned(memory: usize) -> usize {
     memory / 4 * 3
 }
 
-/// A write of sparse cells in any order, in batches. Cells are collected until they fill the memory they may have, then
-/// sorted and written as a fragment. The fragments count all at once, with [`Self::commit`]; dropped before, they are
-/// removed again.
+/// A write of sparse cells in any order, in batches. Cells are collected until they fill the given memory, then sorted
+/// and written as a fragment. [`Self::commit`] makes all fragments part of the array at once; if the stream is dropped
+/// before, they are removed again.
 ///
 /// ```
 /// use tdb_array::{Array, ArraySchema, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
@@ -47,10 +48,10 @@ pub struct SparseStream<'a> {
     fragment: FragmentWriter<'a>,
     bounds: Bounds,
     duplicates: Duplicates,
-    /// Bytes of cells, and of what sorts them, that are collected before a fragment is written.
+    /// The number of bytes of cells, and of what is needed to sort them, to collect before a fragment is written.
     most: usize,
     pending: Pending,
-    /// Cells given before those that are pending.
+    /// Number of cells given before the pending ones.
     written: u64,
     failed: bool,
 }
@@ -70,8 +71,8 @@ impl<'a> SparseStream<'a> {
         })
     }
 
-    /// Says what becomes of cells with equal coordinates, where the array does not allow them. They are looked for among the
-    /// cells of a fragment only; of cells in different fragments of one write, readers see the one given last.
+    /// Sets what happens to cells with equal coordinates, if the array does not allow them. They are only searched for
+    /// among the cells of one fragment; of cells in different fragments of one write, readers see the one given last.
     #[must_use]
     pub const fn duplicates(mut self, duplicates: Duplicates) -> Self {
         self.duplicates = duplicates;
@@ -81,8 +82,8 @@ impl<'a> SparseStream<'a> {
     /// Adds cells: every attribute and every dimension.
     ///
     /// # Errors
-    /// Columns that do not fit or cells outside the domain: nothing of the batch is taken then. Cells with equal
-    /// coordinates, a filter that refuses values, or whatever the system says: the write is of no use then.
+    /// Columns that do not fit or cells outside the domain: nothing of the batch is used then. Cells with equal
+    /// coordinates, a filter that rejects values, or any I/O error of the storage: the write cannot continue then.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         self.refuse_failed()?;
         let array = self.fragment.array();
@@ -109,33 +110,33 @@ impl<'a> SparseStream<'a> {
         Ok(())
     }
 
-    /// Adds cells as an iterator gives them, as [`Self::append`] does. While a batch is taken in, sorted or written, the
-    /// iterator makes the next (unless there is one thread only).
+    /// Adds the cells of an iterator, like [`Self::append`]. While a batch is copied, sorted or written, the iterator
+    /// makes the next one (unless there is only one thread).
     ///
     /// # Errors
-    /// The first error of the iterator; as [`Self::append`].
+    /// The first error of the iterator; as for [`Self::append`].
     pub fn append_all<B: WriteBatch>(&mut self, batches: impl IntoIterator<Item = Result<B>>) -> Result<()> {
         let threads = self.fragment.array().context.threads;
         parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
     }
 
-    /// Makes all cells count; returns the names of the fragments.
+    /// Makes all cells part of the array; returns the names of the fragments.
     ///
     /// # Errors
-    /// No cells, cells with equal coordinates, a filter that refuses values, or whatever the system says. The array is then
-    /// as before, or, where the very last step failed, perhaps has the cells.
+    /// No cells, cells with equal coordinates, a filter that rejects values, or any I/O error of the storage. The array
+    /// is unchanged then, except that it may have the cells if the very last step failed.
     pub fn commit(mut self) -> Result<Vec<String>> {
         self.refuse_failed()?;
         self.flush()?;
         self.fragment.commit_all()
     }
 
-    /// What the cells that wait take, and will take when they are sorted.
+    /// The number of bytes that the buffered cells need, including those for sorting them.
     fn held(&self) -> usize {
         self.pending.bytes().saturating_add(self.pending.cells.saturating_mul(SORTED))
     }
 
-    /// Sorts the cells that wait, and writes them as a fragment.
+    /// Sorts the buffered cells, and writes them as a fragment.
     fn flush(&mut self) -> Result<()> {
         let pending = mem::take(&mut self.pending);
         if pending.cells > 0 {

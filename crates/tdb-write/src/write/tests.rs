@@ -49,7 +49,7 @@ fn attributes(mut schema: ArraySchema) -> ArraySchema {
         .with_attribute(Attribute::new("numbers", Datatype::Int64, CellValNum::Var))
 }
 
-/// Cells of every attribute, each a function of its number.
+/// Cells of every attribute; each value is a function of the cell's number.
 struct Data {
     fixed: Vec<i32>,
     pair: Vec<f64>,
@@ -219,7 +219,7 @@ fn sparse_cells_given_in_pieces_read_back_with_strings_and_reals_as_coordinates(
     let real = Dimension::fixed("f", Datatype::Float32, 0f32.to_le_bytes(), 1000f32.to_le_bytes());
     let schema = sparse_schema(vec![Dimension::string("s"), real.with_extent(50f32.to_le_bytes())]);
     let data = Data::new(60);
-    // Space tiles of the real dimension come first: 50 values each.
+    // Space tiles of the floating-point dimension come first: 50 values each.
     let names = var(60, |i| format!("{:02}", i % 30).into_bytes());
     let reals: Vec<f32> = (0..60u8).map(|i| f32::from(i / 30) * 50.0 + f32::from(i % 30)).collect();
     for pieces in [vec![60], vec![1, 2, 3, 54], vec![7, 7, 46], vec![20, 0, 20, 20]] {

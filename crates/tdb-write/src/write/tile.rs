@@ -1,4 +1,4 @@
-//! One tile of one field: its cells, and the bytes they become.
+//! One tile of one field: its cells, and its encoded bytes.
 
 use core::mem;
 use core::ops::Range as Cells;
@@ -21,9 +21,9 @@ pub struct TileCells<'a> {
     pub count: usize,
     /// The values, one after another.
     pub values: &'a [u8],
-    /// For var-length fields where each cell begins in `values`; the first at 0.
+    /// The start of each cell in `values`, for var-length fields; the first is 0.
     pub offsets: &'a [u64],
-    /// For nullable fields a byte for each cell.
+    /// A byte for each cell, for nullable fields.
     pub validity: &'a [u8],
     /// Runs of cells that are not padding, ascending; `None` if all are.
     pub runs: Option<&'a [Cells<usize>]>,
@@ -47,13 +47,13 @@ impl<'a> TileCells<'a> {
     }
 }
 
-/// Where a writer gets the cells of a tile from.
+/// Provides the cells of tiles to a writer.
 pub(crate) trait TileSource: Sync {
-    /// The cells of tile `tile` of the source in a field, either where they lie or put together in `room`.
+    /// The cells of tile `tile` of the source in a field, either borrowed or assembled in `room`.
     fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>>;
 }
 
-/// What a thread keeps between tiles.
+/// Buffers that a thread keeps between tiles.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     pub values: Vec<u8>,
@@ -62,7 +62,7 @@ pub(crate) struct Room {
     pub runs: Vec<Cells<usize>>,
 }
 
-/// What a thread filters with.
+/// The working memory of a filtering thread.
 #[derive(Debug)]
 pub(crate) struct Worker<'s> {
     pub room: Room,
@@ -95,7 +95,7 @@ impl<'s> Encoding<'s> {
     }
 }
 
-/// Buffers of tiles that are written, for those to come: each in fresh memory would cost as much as copying it does.
+/// Buffers of tiles that were written, for later tiles: fresh memory for each would cost as much as copying it.
 #[derive(Debug, Default)]
 pub(crate) struct Spare(Mutex<Vec<Vec<u8>>>);
 
@@ -108,7 +108,7 @@ impl Spare {
         self.buffers().pop().unwrap_or_default()
     }
 
-    /// Takes the buffers of tiles back.
+    /// Takes back the buffers of tiles.
     pub(crate) fn give(&self, tiles: Vec<EncodedTile>) {
         let mut buffers = self.buffers();
         for tile in tiles {
@@ -137,7 +137,7 @@ pub(crate) struct FieldEncoder {
     zipped: usize,
 }
 
-/// The filtered bytes of a tile and what is known of it.
+/// The filtered bytes of a tile and its statistics.
 #[derive(Debug)]
 pub(crate) struct EncodedTile {
     pub cells: usize,
@@ -146,12 +146,12 @@ pub(crate) struct EncodedTile {
     pub values: Option<(Vec<u8>, u64)>,
     pub validity: Option<Vec<u8>>,
     pub statistics: TileStatistics,
-    /// What the coordinates span, of a dimension or of all of them.
+    /// The intervals spanned by the coordinates of one dimension, or of all of them.
     pub(crate) intervals: Vec<Range>,
 }
 
 impl EncodedTile {
-    /// Bytes in all files.
+    /// The number of bytes in all files.
     pub(crate) fn len(&self) -> u64 {
         let values = self.values.as_ref().map_or(0, |(bytes, _)| bytes.len());
         let validity = self.validity.as_ref().map_or(0, Vec::len);
@@ -159,9 +159,9 @@ impl EncodedTile {
     }
 }
 
-/// The version that the headers of a fragment's metadata have: the array's, because libraries of its age know no later one.
-/// For some versions it would say that validity tiles may be filtered as if they held the attribute's values: what is written
-/// here holds bytes, which those libraries take them for when they read. Theirs is then the version before.
+/// The version in the headers of a fragment's metadata: that of the array, because libraries of that age know no later
+/// one. For some versions it would mean that validity tiles may be filtered as if they had the attribute's type.
+/// Validity written here has bytes, and those libraries read it as bytes; so in these cases the version before is used.
 pub(super) fn writer_version(schema: &ArraySchema) -> FormatVersion {
     let may_be_typed = TileContext::validity(schema.version).typed_validity(Datatype::Uint64).is_some();
     let asks = schema.validity_filters.filters.iter().any(Filter::depends_on_type);
@@ -234,7 +234,7 @@ impl FieldEncoder {
         self.validity.is_some()
     }
 
-    /// Filters a tile of a source, and looks at its cells.
+    /// Filters a tile of a source, and computes its statistics.
     pub(crate) fn encode(
         &self,
         source: &dyn TileSource,
@@ -249,7 +249,7 @@ impl FieldEncoder {
         self.encode_cells(&cells, encoding)
     }
 
-    /// Filters the coordinates of all dimensions, one dimension behind the other.
+    /// Filters the coordinates of all dimensions, one dimension after the other.
     fn encode_zipped(
         &self,
         source: &dyn TileSource,
@@ -281,7 +281,7 @@ impl FieldEncoder {
         let failed = |error| self.failed(error);
         let statistics = statistics::of_tile(self.rule, self.datatype, cells, self.cell_size);
         let intervals = match self.kind {
-            // What has extremes of its own is not in the R-tree: the times of cells.
+            // Fields with extremes of their own are not in the R-tree: the times of cells.
             FieldKind::Dimension(_) if !self.rule.extremes => interval(&statistics).into_iter().collect(),
             _ => Vec::new(),
         };
@@ -309,7 +309,7 @@ impl FieldEncoder {
                         let split = split::Cells::Var { offsets: cells.offsets, value_size };
                         encoding.encode(encoder, cells.values, split)
                     }
-                    // libtiledb up to 2.6 cut values anywhere, and refuses chunks without bytes.
+                    // libtiledb up to 2.6 split values anywhere, and rejects chunks without bytes.
                     false if cells.values.is_empty() => Ok(EMPTY_TILE.to_vec()),
                     false => {
                         let split = split::Cells::Fixed { size: value_size };

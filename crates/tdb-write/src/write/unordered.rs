@@ -1,4 +1,4 @@
-//! Sparse cells given in any order: checked, sorted, and cut into tiles where they lie.
+//! Sparse cells given in any order: checked, sorted, and cut into tiles without being moved.
 
 use core::ops::Range;
 
@@ -52,7 +52,7 @@ pub(super) fn append(
     fragment.append_tiles(order.len().div_ceil(tile_cells.max(1)), &source)
 }
 
-/// The numbers of the cells in the array's global order; equal ones as they were given.
+/// The numbers of the cells in the array's global order; equal ones in the order in which they were given.
 fn sorted(
     context: &Context,
     schema: &ArraySchema,
@@ -76,8 +76,8 @@ fn sorted(
     )
 }
 
-/// Refuses cells with equal coordinates, or leaves one of them, as `duplicates` says. Coordinates are equal if all their
-/// bytes are.
+/// Returns an error if cells have equal coordinates, or keeps one of them, depending on `duplicates`. Coordinates are
+/// equal if all their bytes are.
 fn settle(
     threads: usize,
     order: &mut Vec<u32>,
@@ -88,7 +88,7 @@ fn settle(
     let mut dropped: Vec<usize> = Vec::new();
     for group in stand_equal(threads, order, coordinates)? {
         let Some(cells) = order.get_mut(group.clone()) else { continue };
-        // Zeros of both signs stand equal and are not: those that are the same come together.
+        // Zeros of both signs compare equal but are different: this groups the cells with identical coordinates.
         let key = |cell: &u32| -> Vec<&[u8]> {
             coordinates.iter().map(|column| column.cell(index_of(*cell)).unwrap_or_default()).collect()
         };
@@ -120,16 +120,16 @@ fn settle(
     Ok(())
 }
 
-/// The runs of more than one cell that stand equal in the order.
+/// The runs of more than one cell that compare equal in the order.
 fn stand_equal(
     threads: usize,
     order: &[u32],
     coordinates: &[CheckedColumn<'_>],
 ) -> Result<Vec<Range<usize>>> {
-    // A band's first cell is compared with the last of the band before.
+    // A band's first cell is compared with the last one of the previous band.
     let jobs = bands(order.len()).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect();
     let equal = parallel::run(threads, jobs, Vec::new, |band: Range<usize>, values| {
-        // The places whose cells are equal to the one before, dimension by dimension.
+        // The positions of cells that are equal to the previous one, dimension by dimension.
         let mut equal: Option<Vec<usize>> = None;
         for column in coordinates {
             equal = Some(match equal {
@@ -149,7 +149,7 @@ fn stand_equal(
     Ok(groups.filter_map(ends).collect())
 }
 
-/// The places of a band whose cells have the coordinate of the one before.
+/// The positions in a band whose cells have the same coordinate as the previous one.
 fn equal_in(
     column: &CheckedColumn<'_>,
     order: &[u32],
@@ -158,7 +158,7 @@ fn equal_in(
 ) -> Vec<usize> {
     let cells = order.get(band.clone()).unwrap_or_default();
     let second = band.start.saturating_add(1);
-    // Picked first, so that what lies anywhere in memory is not waited for one by one.
+    // Picked first, so that random memory accesses do not wait for each other.
     fn of_size<const N: usize>(
         column: &CheckedColumn<'_>,
         cells: &[u32],
@@ -184,12 +184,12 @@ fn equal_in(
     }
 }
 
-/// Whether two coordinates stand equal.
+/// Whether two coordinates compare equal (+0.0 == -0.0).
 fn same(column: &CheckedColumn<'_>, a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
     a == b || a.zip(b).is_some_and(|(a, b)| are_zeros(column, a, b))
 }
 
-/// Whether two reals are zeros of any sign.
+/// Whether two floating-point numbers are zeros of any sign.
 fn are_zeros(column: &CheckedColumn<'_>, a: &[u8], b: &[u8]) -> bool {
     let is_zero = |value: &[u8]| match value.split_last() {
         Some((top, rest)) => (*top == 0 || *top == 0x80) && rest.iter().all(|byte| *byte == 0),
@@ -251,7 +251,7 @@ fn pick<const N: usize>(from: &[u8], order: &[u32], into: &mut Vec<u8>) {
     }
 }
 
-/// Strings up to this length are appended in one move, together with what lies behind them.
+/// Strings up to this length are appended with one copy of fixed size, together with the bytes after them.
 const SHORT: usize = 16;
 
 /// Appends a cell of variable length.

@@ -1,8 +1,8 @@
-//! Files that appear whole: written beside, then given their names.
+//! Files that appear whole: written under a temporary name, then given their final name.
 //!
-//! A name is given by a hard link where there must be no file of that name, which the system then sees to, and by renaming
-//! where there may be one. Where one version is to be replaced by another, and on file systems without hard links, whoever
-//! gives the name holds a lock on it, which other processes of tdb respect.
+//! A hard link gives the name where no file of that name may exist yet (the system guarantees that); renaming gives it
+//! where one may exist. Where one version is to be replaced by another, and on file systems without hard links, the
+//! process that gives the name holds a lock on it, which other processes of tdb respect.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -14,11 +14,11 @@ use super::LocalStorage;
 use super::TEMPORARY;
 use crate::storage::{Durability, FileVersion};
 
-/// A file beside that waits for its name. What cannot be removed when this is dropped is harmless.
+/// A temporary file that waits for its final name. If it cannot be removed when this is dropped, it is harmless.
 #[derive(Debug)]
 struct Waiting {
     path: PathBuf,
-    /// It has no name but the other one any more.
+    /// It no longer has its temporary name.
     gone: bool,
 }
 
@@ -31,7 +31,7 @@ impl Drop for Waiting {
 }
 
 impl Waiting {
-    /// Gives the file its name, whatever has it.
+    /// Gives the file its name, replacing any file that has it.
     fn rename(mut self, to: &Path) -> io::Result<()> {
         let renamed = fs::rename(&self.path, to);
         self.gone = renamed.is_ok();
@@ -39,15 +39,15 @@ impl Waiting {
     }
 }
 
-/// Whether a file system may have no hard links, by what it says to somebody who makes one.
+/// Whether the error of creating a hard link means that the file system may not support them.
 fn has_no_links(error: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), PermissionDenied | TooManyLinks | Unsupported)
 }
 
 impl LocalStorage {
-    /// Writes a file beside. Readers of every release look past names with a dot in the array's own folder, but not past strange
-    /// files in the folders of schemas and metadata.
+    /// Writes a temporary file. Readers of every release ignore names that begin with a dot in the array's own folder,
+    /// but not strange files in the folders of schemas and metadata.
     fn write_beside(
         &self,
         key: &str,
@@ -57,7 +57,8 @@ impl LocalStorage {
         let name = key.rsplit('/').next().unwrap_or_default();
         let mut number = 0u32;
         let (mut file, waiting) = loop {
-            // Whoever puts the same file at the same time writes beside, too; and a crash may have left one.
+            // Another caller that writes the same file at the same time has a temporary file, too; and a crash may have
+            // left one.
             let end = if number == 0 { ".tmp".to_owned() } else { format!(".{number}.tmp") };
             let path = self.path(&format!("{TEMPORARY}{name}{end}"));
             match File::create_new(&path) {
@@ -76,18 +77,18 @@ impl LocalStorage {
         Ok((waiting, metadata))
     }
 
-    /// Puts a file in its place, whether or not there is one.
+    /// Puts a file in its place, whether or not there is one already.
     pub(super) fn place(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<Metadata> {
         let (waiting, metadata) = self.write_beside(key, bytes, durability)?;
         waiting.rename(&self.path(key))?;
         Ok(metadata)
     }
 
-    /// Puts a file in its place, if there is none.
+    /// Puts a file in its place, unless there is one already.
     pub(super) fn place_new(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<Metadata> {
         let path = self.path(key);
         if bytes.is_empty() {
-            // Of an empty file nobody sees a part.
+            // Nobody can see a part of an empty file.
             let file = File::create_new(&path)?;
             if durability == Durability::Synced {
                 file.sync_all()?;
@@ -105,7 +106,8 @@ impl LocalStorage {
         Ok(metadata)
     }
 
-    /// Gives a file its name, if nobody has it, where the system cannot see to that: among those who hold the lock of the name.
+    /// Gives a file its name unless that name is in use, where the system cannot guarantee it: only among processes
+    /// that take the lock of the name.
     fn rename_new(&self, key: &str, waiting: Waiting) -> io::Result<()> {
         let _guard = self.guard(key)?;
         let path = self.path(key);
@@ -115,7 +117,7 @@ impl LocalStorage {
         waiting.rename(&path)
     }
 
-    /// Puts a file in the place of a version of it.
+    /// Replaces one version of a file.
     pub(super) fn place_over(
         &self,
         key: &str,
@@ -130,7 +132,7 @@ impl LocalStorage {
         self.place(key, bytes, durability)
     }
 
-    /// A file, and its version.
+    /// The contents of a file, and its version.
     pub(super) fn versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
         let mut file = super::open_file(&self.path(key))?;
         let metadata = file.metadata()?;
@@ -145,7 +147,7 @@ impl LocalStorage {
 #[cfg(unix)]
 pub(super) use unix::version;
 
-/// Which file this is, and what it holds.
+/// The version, made of which file this is and what it holds.
 #[cfg(not(unix))]
 pub(super) fn version(_: &Metadata, _: &[u8]) -> io::Result<FileVersion> {
     Err(no_guard())
@@ -160,7 +162,7 @@ impl LocalStorage {
 
 #[cfg(not(unix))]
 fn no_guard() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "files are not replaced on a condition on this system")
+    io::Error::new(io::ErrorKind::Unsupported, "this system does not support replacing a file conditionally")
 }
 
 #[cfg(unix)]
@@ -173,11 +175,11 @@ mod unix {
     use super::super::opening;
     use super::{FileVersion, LocalStorage, TEMPORARY};
 
-    /// Which file this is, when it was written last, and what it holds.
+    /// The version, made of which file this is, when it was last written, and what it holds.
     ///
-    /// A file is never changed in place, so another file has another number, another time or other bytes. A number is used again
-    /// once its file is gone, and the times of file systems are of limited precision: a file that is replaced and put back with
-    /// the same bytes within some milliseconds may have its old version again.
+    /// A file is never changed in place, so another file has another number, another time or other bytes. A number is
+    /// reused once its file is gone, and the times of file systems have limited precision: a file that is replaced and
+    /// then put back with the same bytes within some milliseconds may have its old version again.
     pub(in super::super) fn version(metadata: &Metadata, bytes: &[u8]) -> io::Result<FileVersion> {
         let (device, number) = (metadata.dev(), metadata.ino());
         let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
@@ -186,7 +188,8 @@ mod unix {
         Ok(FileVersion::new(token))
     }
 
-    /// The lock of a name: a locked file beside, which goes with the lock. What a crash leaves of it is locked by the next.
+    /// The lock of a name: a locked temporary file, which is removed with the lock. The next process that needs the
+    /// lock takes over a file left by a crash.
     #[derive(Debug)]
     pub(super) struct Guard {
         path: PathBuf,
@@ -195,13 +198,14 @@ mod unix {
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            // While it is locked: whoever waits for it finds that the name is another file's by then.
+            // Removed while still locked: a process that waits for the lock then finds that the name belongs to another
+            // file.
             let _ = fs::remove_file(&self.path);
         }
     }
 
     impl LocalStorage {
-        /// Waits until nobody else gives a name to a file. The lock of the whole storage is another.
+        /// Waits until no other process is naming a file. This is not the lock of the whole storage.
         pub(super) fn guard(&self, key: &str) -> io::Result<Guard> {
             let path = self.path(&format!("{TEMPORARY}{}.lock", key.replace('/', "!")));
             loop {
@@ -213,7 +217,7 @@ mod unix {
                     Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => {
                         return Ok(Guard { path, _file: file });
                     }
-                    // It was removed by the one who held it.
+                    // The previous holder removed it.
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),

@@ -11,7 +11,7 @@ fn example() -> Manifest {
     manifest
 }
 
-/// The lines of the example with another text in place of one, and the checksum of that.
+/// The lines of the example with one text replaced by another, and a correct checksum.
 fn changed(from: &str, to: &str) -> Vec<u8> {
     let text = String::from_utf8(example().to_bytes()).unwrap();
     assert!(text.contains(from), "{text}");

@@ -1,11 +1,11 @@
-//! The rules that every storage keeps, as a suite that the test of any storage calls.
+//! The rules for every storage, as a suite that the tests of a storage call.
 //!
-//! [`check_storage`] has the rules of [`Storage`], [`check_write_storage`] those and the ones of [`WriteStorage`], threads that
-//! race each other included; [`check_openings`] has what two openings of one place owe each other. Each runs all its rules, each
-//! on a storage of its own, and says which were broken, and how.
+//! [`check_storage`] checks the rules of [`Storage`]. [`check_write_storage`] checks those and the rules of
+//! [`WriteStorage`], including races between threads. [`check_openings`] checks that two openings of the same place
+//! work together. Each function runs all its rules, each on a fresh storage, and reports which were broken, and how.
 //!
-//! A storage may refuse what it cannot do ([`io::ErrorKind::Unsupported`]): to put on a condition, to replace, to lock. That is told
-//! ([`Checked::not_offered`]), and no broken rule.
+//! A storage may return [`io::ErrorKind::Unsupported`] for conditional puts, replacing and locking. That is reported
+//! ([`Checked::not_offered`]), but is not a broken rule.
 
 mod openings;
 mod racing;
@@ -22,13 +22,13 @@ use bytes::Bytes;
 
 use crate::storage::{Durability, Storage, WriteStorage, write_file};
 
-/// What a storage was found to do.
+/// The result of checking a storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
     /// Rules that it keeps.
     pub kept: Vec<&'static str>,
-    /// Rules of what it refuses to do.
+    /// Rules about operations that it does not support.
     pub not_offered: Vec<&'static str>,
 }
 
@@ -37,7 +37,7 @@ pub struct Checked {
 pub struct BrokenRules(Vec<(&'static str, String)>);
 
 impl BrokenRules {
-    /// Each rule, and what was seen in its place.
+    /// Each broken rule, and what was observed instead.
     #[must_use]
     pub fn rules(&self) -> &[(&'static str, String)] {
         &self.0
@@ -52,7 +52,7 @@ impl Display for BrokenRules {
     }
 }
 
-/// The same text: this is what a test prints that unwraps it.
+/// The same text: a test that unwraps the result prints this.
 impl Debug for BrokenRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)
@@ -65,22 +65,22 @@ impl core::error::Error for BrokenRules {}
 #[derive(Debug)]
 enum Broken {
     Rule(String),
-    /// The storage says that it cannot do this.
+    /// The storage does not support this.
     NotOffered,
 }
 
 type Outcome<T = ()> = Result<T, Broken>;
 
-/// A rule in words, and what looks whether a storage keeps it.
+/// A rule in words, and the function that checks it.
 type Rule<S> = (&'static str, fn(&S) -> Outcome);
 
-/// The same of what several threads, or openings, have.
+/// The same for rules about several threads or openings.
 type SharedRule<T> = (&'static str, fn(T) -> Outcome);
 
 /// The files of a storage that is read.
 type Files = [(&'static str, Bytes)];
 
-/// Checks that a storage reads as [`Storage`] says. `make` makes one that holds these files, and no others.
+/// Checks that a storage reads as [`Storage`] requires. `make` creates a storage that holds these files, and no others.
 ///
 /// # Errors
 /// The rules that are broken.
@@ -92,7 +92,7 @@ pub fn check_storage<S: Storage>(make: impl Fn(&[(&str, Bytes)]) -> S) -> Result
     checking.end()
 }
 
-/// Checks that a storage reads and writes as [`Storage`] and [`WriteStorage`] say. `make` makes one that is empty.
+/// Checks that a storage reads and writes as [`Storage`] and [`WriteStorage`] require. `make` creates an empty storage.
 ///
 /// # Errors
 /// The rules that are broken.
@@ -115,8 +115,8 @@ pub fn check_write_storage<S: WriteStorage + 'static>(make: impl Fn() -> S) -> R
     checking.end()
 }
 
-/// Checks what two openings of one place, as two processes have them, owe each other. `make` makes two of a place that is new
-/// and empty.
+/// Checks that two openings of the same place, as two processes have them, work together. `make` creates two openings
+/// of a new and empty place.
 ///
 /// # Errors
 /// The rules that are broken.
@@ -130,7 +130,7 @@ pub fn check_openings<S: WriteStorage + 'static>(make: impl Fn() -> (S, S)) -> R
     checking.end()
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Default)]
 struct Checking {
     kept: Vec<&'static str>,
@@ -160,7 +160,7 @@ impl Checking {
     }
 }
 
-/// Makes the storage's own folder, as everybody does who writes an array.
+/// Creates the storage's own folder, as every writer of an array does.
 fn start<S: WriteStorage>(storage: &S) -> Outcome<&S> {
     done("making the storage's own folder", storage.create_folder(""))?;
     Ok(storage)
@@ -174,7 +174,7 @@ fn fill<S: WriteStorage>(storage: &S, files: &Files) -> Outcome {
     Ok(())
 }
 
-/// Makes a file and its folder.
+/// Creates a folder and a file in it.
 fn write<S: WriteStorage>(storage: &S, key: &str, bytes: &[u8]) -> Outcome {
     if let Some((folder, _)) = key.rsplit_once('/') {
         done("making a folder", storage.create_folder(folder))?;
@@ -190,12 +190,12 @@ fn holds(is_so: bool, else_seen: impl FnOnce() -> String) -> Outcome {
     if is_so { Ok(()) } else { broken(else_seen()) }
 }
 
-/// What a call gave, which had no reason to fail.
+/// The result of a call that must succeed.
 fn done<T>(what: &str, result: io::Result<T>) -> Outcome<T> {
     result.or_else(|error| broken(format!("{what} failed: {error} ({:?})", error.kind())))
 }
 
-/// The same of a call that a storage may refuse to make at all.
+/// The same for a call that a storage may not support.
 fn offered<T>(what: &str, result: io::Result<T>) -> Outcome<T> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Err(Broken::NotOffered),
@@ -204,10 +204,10 @@ fn offered<T>(what: &str, result: io::Result<T>) -> Outcome<T> {
 }
 
 fn same<T: PartialEq + Debug + ?Sized>(what: &str, found: &T, expected: &T) -> Outcome {
-    holds(found == expected, || format!("{what} gave {}, not {}", shown(found), shown(expected)))
+    holds(found == expected, || format!("{what} returned {}, not {}", shown(found), shown(expected)))
 }
 
-/// A value, or how it begins.
+/// A value, shortened if it is long.
 fn shown<T: Debug + ?Sized>(value: &T) -> String {
     let text = format!("{value:?}");
     match text.char_indices().nth(200) {
@@ -216,16 +216,18 @@ fn shown<T: Debug + ?Sized>(value: &T) -> String {
     }
 }
 
-/// That a call failed, and with which kind of error.
+/// Checks that a call failed, and with which kind of error.
 fn refused<T: Debug>(what: &str, result: io::Result<T>, kind: io::ErrorKind) -> Outcome {
     match result {
         Err(error) if error.kind() == kind => Ok(()),
-        Err(error) => broken(format!("{what} failed as {:?} ({error}), not as {kind:?}", error.kind())),
-        Ok(found) => broken(format!("{what} gave {}, and should have failed as {kind:?}", shown(&found))),
+        Err(error) => broken(format!("{what} failed with {:?} ({error}), not with {kind:?}", error.kind())),
+        Ok(found) => {
+            broken(format!("{what} returned {}, but should have failed with {kind:?}", shown(&found)))
+        }
     }
 }
 
-/// Numbers that depend on a seed alone (`splitmix64`).
+/// Numbers that depend only on a seed (`splitmix64`).
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 

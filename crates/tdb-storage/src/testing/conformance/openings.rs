@@ -1,4 +1,4 @@
-//! Rules of two openings of one place.
+//! Rules for two openings of the same place.
 
 use std::io;
 use std::sync::Arc;
@@ -13,21 +13,26 @@ type Two<S> = [Arc<S>; 2];
 
 pub(super) fn rules<S: WriteStorage + 'static>() -> Vec<SharedRule<Two<S>>> {
     vec![
-        ("what one opening writes, replaces and removes the other sees at once", seen),
-        ("a file that one opening made the other does not make again", not_again),
-        ("a version that one opening replaced the other does not replace", stale),
+        ("the other opening sees at once what one opening writes, replaces and removes", seen),
+        ("one opening does not create a file again that the other has created", not_again),
+        ("one opening does not replace a version that the other has replaced", stale),
         (
-            "of several who put the same file in two openings one does, and the others are refused",
+            "if several callers put the same file through two openings, one succeeds and the others fail",
             |[a, b]| racing::race(&a, &b),
         ),
-        ("of several who replace the same version in two openings one does", |[a, b]| racing::count(&a, &b)),
-        ("of several who make a file where none was expected in two openings one does", |[a, b]| {
-            racing::race_for_none(&a, &b)
+        ("if several callers replace the same version through two openings, one succeeds", |[a, b]| {
+            racing::count(&a, &b)
         }),
-        ("one opening holds the lock, and the other has it when the first lets it go", |[a, b]| {
+        (
+            "if several callers of two openings create a file where none was expected, one succeeds",
+            |[a, b]| racing::race_for_none(&a, &b),
+        ),
+        ("one opening holds the lock, and the other gets it when the first releases it", |[a, b]| {
             racing::locked(&a, &b)
         }),
-        ("the lock keeps apart what is done under it in two openings", |[a, b]| racing::excluded(&a, &b)),
+        ("only one caller at a time holds the lock, of all callers of two openings", |[a, b]| {
+            racing::excluded(&a, &b)
+        }),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Rules of what several threads do to the same files at once.
+//! Rules for several threads that work on the same files at once.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -13,37 +13,41 @@ use crate::storage::{Durability, WriteStorage};
 
 const BUFFERED: Durability = Durability::Buffered;
 
-/// Threads that race each other.
+/// The number of threads that race each other.
 const RACERS: usize = 6;
-/// Files that each race is about.
+/// The number of files, one for each race.
 const RACES: usize = 8;
-/// What each thread adds to a counter.
+/// How often each thread increments a counter.
 const TURNS: usize = 6;
-/// How long somebody must be seen to wait.
+/// How long a thread must be seen to wait.
 const WAITS: Duration = Duration::from_millis(150);
-/// How long anything may take.
+/// The maximum time of anything.
 const LONG: Duration = Duration::from_secs(90);
 
 pub(super) fn rules<S: WriteStorage + 'static>() -> Vec<SharedRule<Arc<S>>> {
     vec![
-        ("of several who put the same file at once one does, and the others are refused", |storage| {
+        ("if several callers put the same file at once, one succeeds and the others fail", |storage| {
             race(&storage, &storage)
         }),
-        ("of several who replace the same version at once one does, and the others are refused", |storage| {
-            count(&storage, &storage)
-        }),
-        ("of several who make a file where none was expected one does", |storage| {
+        (
+            "if several callers replace the same version at once, one succeeds and the others fail",
+            |storage| count(&storage, &storage),
+        ),
+        ("if several callers create a file at once where none was expected, one succeeds", |storage| {
             race_for_none(&storage, &storage)
         }),
-        ("who reads a file while it is put or replaced sees all of it, old or new, or nothing", in_one_piece),
-        ("one holds the lock, and the next has it when the first lets it go", |storage| {
+        (
+            "a reader of a file that is being put or replaced sees all of it, old or new, or nothing",
+            in_one_piece,
+        ),
+        ("one caller holds the lock, and the next gets it when the first releases it", |storage| {
             locked(&storage, &storage)
         }),
-        ("the lock keeps apart what is done under it", |storage| excluded(&storage, &storage)),
+        ("only one caller at a time holds the lock", |storage| excluded(&storage, &storage)),
     ]
 }
 
-/// Runs one function on several threads at once, half of them with either storage; what each gave.
+/// Runs one function on several threads at once, half of them with each storage; returns the result of each.
 fn at_once<S: WriteStorage, T: Send>(
     one: &Arc<S>,
     other: &Arc<S>,
@@ -68,7 +72,7 @@ fn at_once<S: WriteStorage, T: Send>(
     })
 }
 
-/// Whether a call won: it lost if it was refused because there is a file.
+/// Whether a call won: it lost if it failed because the file exists.
 fn won<T>(what: &str, result: io::Result<T>) -> Outcome<bool> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -76,7 +80,7 @@ fn won<T>(what: &str, result: io::Result<T>) -> Outcome<bool> {
     }
 }
 
-/// That one of all won each race, and that the file is its.
+/// Checks that exactly one thread won each race, and that the file has its contents.
 fn one_winner<S: WriteStorage>(
     one: &Arc<S>,
     other: &Arc<S>,
@@ -85,14 +89,14 @@ fn one_winner<S: WriteStorage>(
     done("making a folder", one.create_folder("a"))?;
     for race in 0..RACES {
         let key = format!("a/{race}");
-        // Large enough to be seen half written.
+        // Large enough that a partially written file is noticed.
         let content = |racer: usize| format!("{racer} ").repeat(if race == 0 { 0 } else { 5000 });
         let won =
             at_once(one, other, |storage, racer| make(storage, &key, content(racer).as_bytes(), racer))?;
         let winners: Vec<usize> =
             won.iter().enumerate().filter(|(_, won)| **won).map(|(racer, _)| racer).collect();
         let [winner] = *winners else {
-            return broken(format!("of {RACERS} threads {} were told that they made it", winners.len()));
+            return broken(format!("{} of {RACERS} threads were told that they created it", winners.len()));
         };
         holds_bytes(&**other, &key, content(winner).as_bytes())?;
     }
@@ -107,7 +111,7 @@ pub(super) fn race<S: WriteStorage>(one: &Arc<S>, other: &Arc<S>) -> Outcome {
 
 pub(super) fn race_for_none<S: WriteStorage>(one: &Arc<S>, other: &Arc<S>) -> Outcome {
     one_winner(one, other, |storage, key, bytes, racer| {
-        // Whoever puts the file takes part in it.
+        // Callers of `put_file` take part in the same race.
         let made = storage.swap_file(key, None, bytes, BUFFERED).map(drop);
         match made {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Err(Broken::NotOffered),
@@ -119,13 +123,13 @@ pub(super) fn race_for_none<S: WriteStorage>(one: &Arc<S>, other: &Arc<S>) -> Ou
     })
 }
 
-/// A counter that every thread adds to, as often as it is refused.
+/// A counter that every thread increments, trying again whenever it is refused.
 pub(super) fn count<S: WriteStorage>(one: &Arc<S>, other: &Arc<S>) -> Outcome {
     done("making a folder", one.create_folder("a"))?;
     offered("making a counter", one.swap_file("a/count", None, b"0", BUFFERED))?;
     at_once(one, other, |storage, _| {
         let mut added = 0;
-        // Each refusal is somebody's success.
+        // Each refusal is another thread's success.
         for _ in 0..RACERS * TURNS * 20 {
             if added == TURNS {
                 return Ok(());
@@ -144,7 +148,7 @@ pub(super) fn count<S: WriteStorage>(one: &Arc<S>, other: &Arc<S>) -> Outcome {
 
 fn in_one_piece<S: WriteStorage>(storage: Arc<S>) -> Outcome {
     done("making a folder", storage.create_folder("a"))?;
-    // Pieces of many pages, so that a part is seen to be one.
+    // Contents of many pages, so that a partial read is noticed.
     let content = |round: usize| vec![u8::try_from(round).unwrap_or(0); 100_000 + round * 7919];
     let over = AtomicBool::new(false);
     let (storage, over) = (&*storage, &over);
@@ -175,7 +179,7 @@ fn in_one_piece<S: WriteStorage>(storage: Arc<S>) -> Outcome {
     })
 }
 
-/// The lock, or that there is none.
+/// Takes the lock; or reports that there is none.
 fn lock<S: WriteStorage>(storage: &S) -> Outcome<crate::storage::StorageLock> {
     let lock = offered("taking the lock", storage.lock())?;
     if lock.is_none() { Err(Broken::NotOffered) } else { Ok(lock) }
@@ -186,7 +190,7 @@ pub(super) fn locked<S: WriteStorage + 'static>(one: &Arc<S>, other: &Arc<S>) ->
         let held = lock(&**one)?;
         let (told, heard) = mpsc::channel();
         let waiting = other.clone();
-        // Not a scoped thread: one that waits for ever is left behind.
+        // Not a scoped thread: one that waits forever is left behind.
         let thread = thread::spawn(move || {
             let taken = lock(&*waiting).map(drop);
             let _ = told.send(());
@@ -194,11 +198,11 @@ pub(super) fn locked<S: WriteStorage + 'static>(one: &Arc<S>, other: &Arc<S>) ->
         });
         if heard.recv_timeout(WAITS).is_ok() {
             let taken = thread.join().unwrap_or_else(|_| broken("a thread that took the lock panicked"));
-            return taken.and_then(|()| broken("a second one has the lock while the first holds it"));
+            return taken.and_then(|()| broken("a second caller got the lock while the first held it"));
         }
         drop(held);
         if heard.recv_timeout(LONG).is_err() {
-            return broken("the lock was let go, and who waited for it still does not have it");
+            return broken("the lock was released, but the caller that waited for it still does not have it");
         }
         thread.join().unwrap_or_else(|_| broken("a thread that took the lock panicked"))?;
     }
@@ -214,7 +218,7 @@ pub(super) fn excluded<S: WriteStorage + 'static>(one: &Arc<S>, other: &Arc<S>) 
         thread::sleep(Duration::from_millis(5));
         inside.fetch_sub(1, Ordering::SeqCst);
         drop(held);
-        holds(others == 0, || "two hold the lock at once".to_owned())
+        holds(others == 0, || "two callers hold the lock at once".to_owned())
     })
     .map(drop)
 }

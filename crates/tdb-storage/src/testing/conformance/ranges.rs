@@ -1,4 +1,4 @@
-//! Rules of ranges of files, and of many requests at once.
+//! Rules for ranges of files, and for many requests at once.
 
 use core::ops::Range;
 use std::io;
@@ -13,15 +13,18 @@ use crate::storage::{ByteRange, Reply, Request, Storage};
 pub(super) fn rules<S: Storage>() -> Vec<Rule<S>> {
     vec![
         ("a buffer is filled from any place of a file, up to its last byte", buffers),
-        ("a buffer that goes beyond the end of a file fails as UnexpectedEof", beyond),
-        ("many ranges come in the order in which they were asked for, however they lie", many_ranges),
-        ("of many ranges one that cannot be read fails all", failing_ranges),
+        ("filling a buffer beyond the end of a file fails with UnexpectedEof", beyond),
         (
-            "many requests are answered in the order in which they were made, each by its own kind of reply",
+            "many ranges are returned in the order in which they were requested, wherever they are",
+            many_ranges,
+        ),
+        ("if one of many ranges cannot be read, the whole call fails", failing_ranges),
+        (
+            "many requests are answered in the order in which they were made, each with its own kind of reply",
             replies,
         ),
-        ("a request that fails does not keep the others from being answered", failing_requests),
-        ("a file that was opened reads as others do, and ends where they do", opened),
+        ("if one request fails, the others are still answered", failing_requests),
+        ("an open file returns the same bytes as other reads, and ends at the same place", opened),
     ]
 }
 
@@ -32,7 +35,7 @@ fn part(key: &str, range: &Range<u64>) -> Bytes {
     bytes.slice(at(range.start)..at(range.end))
 }
 
-/// Ranges of a file of so many bytes: at its ends, in the middle, over pages, and all of it.
+/// Ranges of a file of this size in bytes: at its ends, in the middle, over pages, and all of it.
 fn ranges_of(size: u64) -> Vec<Range<u64>> {
     let middle = size / 2;
     let ends = [0..1, 0..size, size.saturating_sub(1)..size, middle..size, 0..middle, 4095..4097, 5..70_001];
@@ -52,7 +55,7 @@ fn buffers<S: Storage>(storage: &S) -> Outcome {
     done("filling an empty buffer at the end of a file", storage.read_into("twelve", 12, &mut []))
 }
 
-/// Places from which so many bytes go beyond the end of a file of twelve.
+/// Offsets and lengths that go beyond the end of a file of twelve bytes.
 const BEYOND: [(u64, usize); 5] = [(0, 13), (11, 2), (12, 1), (5000, 1), (u64::MAX, 3)];
 
 fn beyond<S: Storage>(storage: &S) -> Outcome {
@@ -69,7 +72,7 @@ fn range(key: &str, range: Range<u64>) -> ByteRange {
     ByteRange { key: key.to_owned(), range }
 }
 
-/// Ranges that overlap, repeat, touch, lie apart, go back, are empty, and are of several files.
+/// Ranges that overlap, repeat, touch, have gaps, go backwards, are empty, and belong to several files.
 fn mixed() -> Vec<ByteRange> {
     let large = "folder/large";
     let mut ranges = vec![
@@ -111,13 +114,13 @@ fn failing_ranges<S: Storage>(storage: &S) -> Outcome {
     }
     let asked = [range("folder/a", 0..1), range("folder/none", 0..1)];
     refused(
-        "reading a range of a file that is not there",
+        "reading a range of a file that does not exist",
         storage.read_ranges(&asked),
         io::ErrorKind::NotFound,
     )
 }
 
-/// Requests of every kind, of which all can be answered.
+/// Requests of every kind that can all be answered.
 fn requests() -> Vec<Request> {
     let mut requests = vec![
         Request::List("folder".to_owned()),
@@ -132,7 +135,7 @@ fn requests() -> Vec<Request> {
     requests
 }
 
-/// Whether a reply is the one to a request that can be answered.
+/// Whether a reply is the right one for a request that can be answered.
 fn answers(request: &Request, reply: io::Result<Reply>) -> Outcome {
     let what = format!("the reply to {request:?}");
     match (request, done(&what, reply)?) {
@@ -154,7 +157,7 @@ fn answers(request: &Request, reply: io::Result<Reply>) -> Outcome {
 }
 
 fn replies<S: Storage>(storage: &S) -> Outcome {
-    holds(storage.fetch(&[]).is_empty(), || "there is a reply to no requests".to_owned())?;
+    holds(storage.fetch(&[]).is_empty(), || "there is a reply although nothing was requested".to_owned())?;
     let asked = requests();
     let replies = storage.fetch(&asked);
     same("the number of replies", &replies.len(), &asked.len())?;
@@ -188,7 +191,7 @@ fn failing_requests<S: Storage>(storage: &S) -> Outcome {
 
 fn opened<S: Storage>(storage: &S) -> Outcome {
     for (key, bytes) in files() {
-        // Where every read is a request of its own there is nothing to open.
+        // Where every read is a separate request, nothing can be opened.
         let Some(file) = offered("opening a file", storage.open(key))? else { return Ok(()) };
         for range in ranges_of(to_u64(bytes.len())) {
             let expected = part(key, &range);
@@ -198,7 +201,7 @@ fn opened<S: Storage>(storage: &S) -> Outcome {
             same(&what, &out[..], &expected[..])?;
         }
         let filled = file.read_into(to_u64(bytes.len()), &mut [0]);
-        refused("filling a byte behind the end of an open file", filled, io::ErrorKind::UnexpectedEof)?;
+        refused("filling a byte beyond the end of an open file", filled, io::ErrorKind::UnexpectedEof)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Rules of listings, of whole files and of their ends.
+//! Rules for listings, for whole files and for their ends.
 
 use std::io;
 use std::thread;
@@ -9,12 +9,12 @@ use tdb_codec::to_u64;
 use super::{Files, Outcome, Rule, broken, done, holds, refused, same};
 use crate::storage::{Entry, Storage};
 
-/// A file of some pieces of a page, no two bytes of which can be taken for each other's neighbours.
+/// A file of several pages in which no two neighbouring bytes can be confused.
 pub(super) fn large() -> Bytes {
     (0u32..30_000).flat_map(u32::to_le_bytes).collect::<Vec<u8>>().into()
 }
 
-/// The files of a storage that is read. The name of one folder begins with that of another.
+/// The files of a storage that is read. The name of one folder is a prefix of another's.
 pub(super) fn files() -> Vec<(&'static str, Bytes)> {
     vec![
         ("twelve", Bytes::from_static(b"twelve bytes")),
@@ -29,16 +29,22 @@ pub(super) fn files() -> Vec<(&'static str, Bytes)> {
 
 pub(super) fn rules<S: Storage>() -> Vec<Rule<S>> {
     vec![
-        ("a listing has every file and folder of its folder once, and nothing that lies deeper", listings),
-        ("a listing says the right sizes, or none", sizes_in_listings),
-        ("the listing of a folder that is not there fails as NotFound", no_such_folder),
+        (
+            "a listing contains every file and folder of its folder once, and nothing from deeper folders",
+            listings,
+        ),
+        ("a listing has the right sizes, or none", sizes_in_listings),
+        ("listing a folder that does not exist fails with NotFound", no_such_folder),
         ("a size is that of the whole file", sizes),
         ("a file is read whole", whole),
         ("the last bytes of a file come with its size, and all of it if it is shorter", tails),
-        ("a file that is not there fails as NotFound, and so does a part of a name", no_such_file),
-        ("names with spaces, plus and percent signs are taken as they are", strange_names),
-        ("a key is shown to people by a text of its own", descriptions),
-        ("hints ask for one byte at least, and stay the same", hints),
+        (
+            "reading a file that does not exist fails with NotFound, and so does a part of a name",
+            no_such_file,
+        ),
+        ("names with spaces, plus and percent signs are used unchanged", strange_names),
+        ("each key is displayed as a different text", descriptions),
+        ("the largest request of the hints is at least one byte, and hints stay the same", hints),
         ("several threads read at once", threads),
     ]
 }
@@ -79,7 +85,7 @@ fn sizes_in_listings<S: Storage>(storage: &S) -> Outcome {
 }
 
 fn no_such_folder<S: Storage>(storage: &S) -> Outcome {
-    // Keys begin with the second and the third, but no folder is called so.
+    // Keys begin with the second and the third, but no folder has such a name.
     for folder in ["none", "fold", "folder/nest", "folder/nested/deep/x/y"] {
         let listed = storage.list(folder);
         let is_file_below = folder.ends_with("/y") && listed.is_err();
@@ -97,7 +103,7 @@ fn sizes<S: Storage>(storage: &S) -> Outcome {
         same(&format!("the size of {key}"), &size, &to_u64(bytes.len()))?;
     }
     let folder = storage.size("folder");
-    holds(folder.is_err(), || "a folder has a size as files do".to_owned())
+    holds(folder.is_err(), || "a folder has a size like a file".to_owned())
 }
 
 fn whole<S: Storage>(storage: &S) -> Outcome {
@@ -133,7 +139,7 @@ fn no_such_file<S: Storage>(storage: &S) -> Outcome {
         let filled = storage.read_into(key, 0, &mut out);
         refused(&is("filling a buffer"), filled, io::ErrorKind::NotFound)?;
         match storage.open(key) {
-            // Where nothing can be opened, nobody has looked whether there is a file.
+            // Where nothing can be opened, the existence of the file was not checked.
             Ok(None) => {}
             opened => refused(&is("opening"), opened.map(drop), io::ErrorKind::NotFound)?,
         }
@@ -158,7 +164,9 @@ fn descriptions<S: Storage>(storage: &S) -> Outcome {
 fn hints<S: Storage>(storage: &S) -> Outcome {
     let hints = storage.hints();
     holds(hints == storage.hints(), || "hints differ from one call to the next".to_owned())?;
-    holds(hints.is_none_or(|hints| hints.largest > 0), || "a request may have no byte at all".to_owned())
+    holds(hints.is_none_or(|hints| hints.largest > 0), || {
+        "the hints allow requests of no byte only".to_owned()
+    })
 }
 
 fn threads<S: Storage>(storage: &S) -> Outcome {

@@ -1,4 +1,4 @@
-//! The storages of this crate keep the rules, and storages that do not are found out.
+//! The storages of this crate keep the rules, and storages that break them are detected.
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::storage::{
 };
 use crate::testing::{FarStorage, FaultyStorage};
 
-/// Folders that go with the test.
+/// Folders that are removed at the end of the test.
 #[derive(Debug)]
 struct Folders {
     path: PathBuf,
@@ -39,7 +39,7 @@ fn memory(files: &[(&str, Bytes)]) -> MemoryStorage {
     MemoryStorage::new(files.iter().cloned())
 }
 
-/// All that the two suites check, none of it refused.
+/// All rules of the two suites are checked; none is unsupported.
 fn all_offered(checked: Result<Checked, BrokenRules>) {
     assert_eq!(checked.unwrap().not_offered, [""; 0]);
 }
@@ -89,24 +89,24 @@ fn what_is_read_ahead_keeps_the_rules_of_storages() {
     all_offered(check_storage(|files| crate::stats::Counted::new(Box::new(memory(files)), Arc::default())));
 }
 
-/// What a storage gets wrong.
+/// What a storage does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
-    /// A file beyond the end of which somebody reads gives what there is.
+    /// A read beyond the end of a file returns the bytes that exist.
     Eof,
-    /// A request that fails ends all.
+    /// A request that fails stops all others.
     Fetch,
-    /// A file that is put replaces another.
+    /// Putting a file replaces an existing one.
     Put,
-    /// A version is not looked at.
+    /// Versions are not compared.
     Swap,
-    /// Looks first and writes then.
+    /// Checks first and writes later.
     Race,
-    /// Everybody has the lock.
+    /// Everybody gets the lock.
     Lock,
-    /// What begins with a folder's name goes with it.
+    /// Everything whose key begins with the folder's name is removed with it.
     Remove,
-    /// Nothing: it cannot put on a condition, nor lock.
+    /// Nothing: it supports neither conditional puts nor locks.
     Unable,
 }
 
@@ -224,13 +224,16 @@ impl WriteStorage for Flawed {
 #[test]
 fn each_rule_that_is_broken_is_named() {
     for (wrong, named) in [
-        (Wrong::Eof, "a buffer that goes beyond the end of a file fails as UnexpectedEof"),
-        (Wrong::Fetch, "a request that fails does not keep the others from being answered"),
-        (Wrong::Put, "a file is put whole, and is not put again"),
-        (Wrong::Swap, "a file is not replaced by who knows an old version, and stays as it is"),
-        (Wrong::Race, "of several who put the same file at once one does, and the others are refused"),
-        (Wrong::Lock, "the lock keeps apart what is done under it"),
-        (Wrong::Remove, "a folder is removed with all that is in it, alone, and cannot be removed again"),
+        (Wrong::Eof, "filling a buffer beyond the end of a file fails with UnexpectedEof"),
+        (Wrong::Fetch, "if one request fails, the others are still answered"),
+        (Wrong::Put, "a file is put whole, and cannot be put again"),
+        (Wrong::Swap, "a caller with an old version does not replace the file, which stays as it is"),
+        (Wrong::Race, "if several callers put the same file at once, one succeeds and the others fail"),
+        (Wrong::Lock, "only one caller at a time holds the lock"),
+        (
+            Wrong::Remove,
+            "removing a folder removes everything in it and nothing else, and cannot be repeated",
+        ),
     ] {
         let broken = check_write_storage(|| Flawed(MemoryStorage::default(), wrong)).unwrap_err();
         assert!(broken.rules().iter().any(|(rule, _)| *rule == named), "{wrong:?}: {broken}");
@@ -242,6 +245,8 @@ fn each_rule_that_is_broken_is_named() {
 fn what_a_storage_refuses_to_do_is_told_and_breaks_no_rule() {
     let checked = check_write_storage(|| Flawed(MemoryStorage::default(), Wrong::Unable)).unwrap();
     assert!(checked.not_offered.len() >= 8, "{checked:?}");
-    assert!(checked.not_offered.contains(&"a file is put whole, and is not put again"));
-    assert!(checked.kept.contains(&"a file is replaced, whatever lengths the old and the new one have"));
+    assert!(checked.not_offered.contains(&"a file is put whole, and cannot be put again"));
+    assert!(
+        checked.kept.contains(&"a file can be replaced, whatever the lengths of the old and the new one")
+    );
 }

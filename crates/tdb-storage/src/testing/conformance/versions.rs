@@ -1,4 +1,4 @@
-//! Rules of versions of files.
+//! Rules for versions of files.
 
 use std::io;
 
@@ -10,10 +10,13 @@ const SYNCED: Durability = Durability::Synced;
 
 pub(super) fn rules<S: WriteStorage>() -> Vec<Rule<S>> {
     vec![
-        ("a file comes with a version, the same as long as nobody replaces it", read_with_version),
-        ("a file whose version is known is replaced, and the new version is told", swapped),
-        ("a file is not replaced by who knows an old version, and stays as it is", stale),
-        ("a file is made where none was expected, and only there", expected_none),
+        (
+            "a file is read with its version, which stays the same as long as nobody replaces the file",
+            read_with_version,
+        ),
+        ("a file whose version is known is replaced, and the new version is returned", swapped),
+        ("a caller with an old version does not replace the file, which stays as it is", stale),
+        ("a file is created where none was expected, but only if there is none", expected_none),
         ("a file that is gone is not replaced", gone),
     ]
 }
@@ -28,7 +31,7 @@ fn read_with_version<S: WriteStorage>(storage: &S) -> Outcome {
     let (bytes, version) = versioned(storage, "a/b")?;
     same("reading a file with its version", &bytes[..], b"first")?;
     let (_, again) = versioned(storage, "a/b")?;
-    holds(again == version, || "nobody replaced it, and its version is another".to_owned())?;
+    holds(again == version, || "nobody replaced the file, but its version is different".to_owned())?;
     write(storage, "a/empty", b"")?;
     same("reading an empty file with its version", &versioned(storage, "a/empty")?.0[..], b"")?;
     done("removing a file", storage.remove_file("a/b"))?;
@@ -36,7 +39,7 @@ fn read_with_version<S: WriteStorage>(storage: &S) -> Outcome {
     let (bytes, other) = versioned(storage, "a/b")?;
     same("reading a file with its version", &bytes[..], b"other")?;
     holds(other != version, || "a file with other bytes has the same version".to_owned())?;
-    refused("reading a file that is not there", storage.read_versioned("a/none"), io::ErrorKind::NotFound)
+    refused("reading a file that does not exist", storage.read_versioned("a/none"), io::ErrorKind::NotFound)
 }
 
 fn swapped<S: WriteStorage>(storage: &S) -> Outcome {
@@ -44,11 +47,11 @@ fn swapped<S: WriteStorage>(storage: &S) -> Outcome {
     let (_, mut version) = versioned(storage, "a/b")?;
     for bytes in [&b"1"[..], b"a longer one", b"", b"2"] {
         for durability in [SYNCED, Durability::Buffered] {
-            let what = "replacing the version that is there";
+            let what = "replacing the current version";
             let new = offered(what, storage.swap_file("a/b", Some(&version), bytes, durability))?;
             holds_bytes(storage, "a/b", bytes)?;
             let (_, read) = versioned(storage, "a/b")?;
-            holds(new == read, || "the version that was told is not the one that is there".to_owned())?;
+            holds(new == read, || "the version that was returned is not that of the file".to_owned())?;
             version = new;
         }
     }
@@ -58,7 +61,7 @@ fn swapped<S: WriteStorage>(storage: &S) -> Outcome {
 fn stale<S: WriteStorage>(storage: &S) -> Outcome {
     write(storage, "a/b", b"0")?;
     let (_, first) = versioned(storage, "a/b")?;
-    let what = "replacing the version that is there";
+    let what = "replacing the current version";
     let second = offered(what, storage.swap_file("a/b", Some(&first), b"1", SYNCED))?;
     let again = storage.swap_file("a/b", Some(&first), b"2", SYNCED);
     exists("replacing a version that was replaced", again)?;
@@ -67,14 +70,14 @@ fn stale<S: WriteStorage>(storage: &S) -> Outcome {
     let again = storage.swap_file("a/b", Some(&second), b"4", SYNCED);
     exists("replacing a version that was replaced", again)?;
     holds_bytes(storage, "a/b", b"3")?;
-    // Whoever asks nobody makes a new version all the same.
+    // Replacing without a version check also creates a new version.
     let (_, third) = versioned(storage, "a/b")?;
     match storage.replace_file("a/b", b"5", SYNCED) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         replaced => {
             done("replacing a file", replaced)?;
             let again = storage.swap_file("a/b", Some(&third), b"6", SYNCED);
-            exists("replacing a version that was replaced without asking", again)?;
+            exists("replacing a version that was replaced without a version check", again)?;
             holds_bytes(storage, "a/b", b"5")
         }
     }

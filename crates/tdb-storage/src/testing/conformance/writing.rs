@@ -1,4 +1,4 @@
-//! Rules of files and folders that are made, replaced and removed.
+//! Rules for files and folders that are created, replaced and removed.
 
 use core::fmt::Debug;
 use std::io;
@@ -9,40 +9,43 @@ use crate::storage::{Durability, Storage, WriteStorage};
 
 pub(super) fn rules<S: WriteStorage>() -> Vec<Rule<S>> {
     vec![
-        ("a folder can be made again, with those above it, and has nothing in it", folders),
-        ("a file holds what was appended to it, once it is finished", appended),
-        ("a file that is begun and given up is not there, or holds what was appended so far", given_up),
-        ("a file that is there is not begun again, and keeps what it holds", begun_twice),
-        ("what was written is read and listed at once", seen_at_once),
-        ("a file is put whole, and is not put again", put),
-        ("a file is replaced, whatever lengths the old and the new one have", replaced),
-        ("a file that is removed is gone, alone, and cannot be removed again", removed),
-        ("a folder is removed with all that is in it, alone, and cannot be removed again", removed_folders),
-        ("folders are synced, with or without files in them", synced),
+        ("a folder can be created again, with those above it, and is empty", folders),
+        ("a file contains what was appended to it, once it is finished", appended),
+        ("a file that is begun and dropped does not exist, or contains what was appended so far", given_up),
+        ("a file that exists cannot be begun again, and keeps its contents", begun_twice),
+        ("what was written can be read and listed at once", seen_at_once),
+        ("a file is put whole, and cannot be put again", put),
+        ("a file can be replaced, whatever the lengths of the old and the new one", replaced),
+        ("removing a file removes it and nothing else, and cannot be repeated", removed),
+        (
+            "removing a folder removes everything in it and nothing else, and cannot be repeated",
+            removed_folders,
+        ),
+        ("folders can be synced, with or without files in them", synced),
     ]
 }
 
-/// That a file is there, with these bytes.
+/// Checks that a file exists, with these bytes.
 pub(super) fn holds_bytes<S: Storage>(storage: &S, key: &str, bytes: &[u8]) -> Outcome {
     let read = done("reading a file that was made", storage.read(key))?;
     same(&format!("reading {key}"), &read[..], bytes)
 }
 
-/// That there is no such file.
+/// Checks that there is no such file.
 pub(super) fn is_absent<S: Storage>(storage: &S, key: &str) -> Outcome {
     refused(
-        &format!("the size of {key}, which should not be there,"),
+        &format!("the size of {key}, which should not exist,"),
         storage.size(key),
         io::ErrorKind::NotFound,
     )
 }
 
-/// That a call failed because there is a file.
+/// Checks that a call failed because the file exists.
 pub(super) fn exists<T: Debug>(what: &str, result: io::Result<T>) -> Outcome {
     refused(what, result, io::ErrorKind::AlreadyExists)
 }
 
-/// The names in a folder; none if it is not there, as where folders are what keys say.
+/// The names in a folder; none if it does not exist, as on storages where folders only follow from keys.
 fn listed<S: Storage>(storage: &S, folder: &str) -> Outcome<Vec<String>> {
     match storage.list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -104,10 +107,10 @@ fn given_up<S: WriteStorage>(storage: &S) -> Outcome {
     match storage.read("a/b") {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         left => {
-            let left = done("reading a file that was given up", left)?;
-            let what = || format!("it holds {}", super::shown(&left));
+            let left = done("reading a file that was dropped", left)?;
+            let what = || format!("it contains {}", super::shown(&left));
             holds(b"twelve bytes".starts_with(&left[..]), what)?;
-            done("removing a file that was given up", storage.remove_file("a/b"))?;
+            done("removing a file that was dropped", storage.remove_file("a/b"))?;
         }
     }
     write(storage, "a/b", b"new")?;
@@ -116,7 +119,7 @@ fn given_up<S: WriteStorage>(storage: &S) -> Outcome {
 
 fn begun_twice<S: WriteStorage>(storage: &S) -> Outcome {
     write(storage, "a/b", b"first")?;
-    // It may be found out when it is finished.
+    // The conflict may be detected only when the file is finished.
     let again = storage.create_file("a/b").and_then(|mut file| {
         file.append(b"second")?;
         file.finish(Durability::Synced)
@@ -185,9 +188,9 @@ fn removed<S: WriteStorage>(storage: &S) -> Outcome {
     done("removing a file", storage.remove_file("a/b"))?;
     is_absent(storage, "a/b")?;
     refused("removing a file again", storage.remove_file("a/b"), io::ErrorKind::NotFound)?;
-    refused("removing a file that never was", storage.remove_file("a/d"), io::ErrorKind::NotFound)?;
+    refused("removing a file that never existed", storage.remove_file("a/d"), io::ErrorKind::NotFound)?;
     holds_bytes(storage, "a/b2", b"a/b2")?;
-    // Its name is free again.
+    // Its name can be used again.
     write(storage, "a/b", b"new")?;
     holds_bytes(storage, "a/b", b"new")
 }
@@ -201,7 +204,7 @@ fn removed_folders<S: WriteStorage>(storage: &S) -> Outcome {
     is_absent(storage, "a/b/d/e")?;
     refused("listing a folder that was removed", storage.list("a/b"), io::ErrorKind::NotFound)?;
     refused("removing a folder again", storage.remove_folder("a/b"), io::ErrorKind::NotFound)?;
-    refused("removing a folder that never was", storage.remove_folder("none"), io::ErrorKind::NotFound)?;
+    refused("removing a folder that never existed", storage.remove_folder("none"), io::ErrorKind::NotFound)?;
     holds_bytes(storage, "a/b2/c", b"a/b2/c")?;
     let names: Vec<String> = ["b2", "f"].map(str::to_owned).to_vec();
     same("the listing of the folder above", &listed(storage, "a")?, &names)

@@ -1,4 +1,4 @@
-//! Creating arrays, and what a write is not.
+//! Creating arrays, and writes that are rejected.
 
 use tdb_schema::Enumeration;
 

@@ -39,7 +39,7 @@ impl Data {
     }
 }
 
-/// The files of the only fragment, without what is unique.
+/// The files of the only fragment, without what is unique to it.
 fn files(storage: &MemoryStorage) -> BTreeMap<String, Vec<u8>> {
     let array = open(storage);
     let folder = array.fragments()[0].folder().to_owned();

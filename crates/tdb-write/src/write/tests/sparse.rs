@@ -3,7 +3,7 @@
 use super::*;
 use crate::Duplicates;
 
-/// A sparse array of a 32-bit and a 64-bit real dimension, three cells a tile.
+/// A sparse array with a 32-bit integer and a 64-bit floating-point dimension, three cells per tile.
 fn plane() -> ArraySchema {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("i", 0i32..=99).with_tile(10i32))
@@ -24,7 +24,7 @@ fn write<'a>(writer: &'a ArrayWriter, i: &'a [i32], x: &'a [f64], a: &'a [i32]) 
     columns.into_iter().fold(writer.write(), Write::column)
 }
 
-/// What the array holds in global order.
+/// The contents of the array in global order.
 fn read(storage: &MemoryStorage) -> (Vec<i32>, Vec<i32>) {
     let cells = OpenOptions::new().open_storage(storage.clone()).unwrap();
     let cells = cells.read().order(Layout::GlobalOrder).collect().unwrap();
@@ -73,7 +73,7 @@ fn zeros_of_both_signs_stand_equal_and_are_different_coordinates() {
     let (storage, writer) = made(&schema);
     let x = [-0.0, 0.0, -0.0, 0.0];
     write(&writer, &[5, 3, 1, 5], &x, &[0, 1, 2, 3]).commit().unwrap();
-    // The next dimension decides, as in libtiledb; a stream in this order is fine, too.
+    // The next dimension decides, as in libtiledb; a stream in this order works, too.
     assert_eq!(read(&storage).0, [1, 3, 5, 5]);
     write(&writer, &[1, 3, 5, 5], &[-0.0, 0.0, 0.0, -0.0], &[0; 4])
         .order(Layout::GlobalOrder)
