@@ -116,9 +116,8 @@ fn needs(
     let mut needs = Needs::default();
     let mut worker = Worker::default();
     for (index, part) in parts {
-        let mut add = |own: &MatchField<'_>| {
-            own.sources.need(context, (part, None), (index, &part.bounds), &mut needs)
-        };
+        let mut add =
+            |own: &MatchField<'_>| own.sources.need(context, (part, None), (index, &part.bounds), &mut needs);
         let mut verdict = Verdict::All;
         if let Some(condition) = condition {
             let columns = condition.columns(index, part, &mut worker);
@@ -129,8 +128,7 @@ fn needs(
             }
         }
         for ((own, field), open) in matcher.fields.iter().zip(wanted).zip(open) {
-            let known =
-                || verdict == Verdict::All && of_statistics(space, own, field, index, part).is_some();
+            let known = || verdict == Verdict::All && of_statistics(space, own, field, index, part).is_some();
             if *open && verdict != Verdict::None && !known() {
                 add(own)?;
             }

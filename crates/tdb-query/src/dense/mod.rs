@@ -124,11 +124,7 @@ pub(crate) fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>
         plan.fetch_if_it_fits(ahead, &needs);
     }
     let load = |fragment: &Arc<Fragment>| {
-        if fragment.is_dense() {
-            Ok(None)
-        } else {
-            Overlay::load(context, fragment, space).map(Some)
-        }
+        if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, space).map(Some) }
     };
     plan.array.fragments().iter().map(load).collect()
 }

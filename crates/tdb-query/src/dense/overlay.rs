@@ -77,9 +77,8 @@ impl Overlay {
 
     /// Numbers of the tiles with cells in `bounds`.
     pub(super) fn tiles_in<'o>(&'o self, bounds: &'o Box) -> impl Iterator<Item = usize> + use<'o> {
-        let with_cells = self.tiles.iter().filter(|tile| {
-            tile.cells.iter().any(|(_, ordinals)| lies_in(ordinals, bounds))
-        });
+        let with_cells =
+            self.tiles.iter().filter(|tile| tile.cells.iter().any(|(_, ordinals)| lies_in(ordinals, bounds)));
         with_cells.map(|tile| tile.tile)
     }
 

@@ -115,12 +115,7 @@ fn conditions(
 }
 
 /// What deletes look at, field by field, and when consolidation found cells deleted.
-fn deletes(
-    plan: &Plan,
-    tiles: &[Candidate],
-    looked: &mut Looked,
-    fetched: bool,
-) -> Result<Vec<FieldPlan>> {
+fn deletes(plan: &Plan, tiles: &[Candidate], looked: &mut Looked, fetched: bool) -> Result<Vec<FieldPlan>> {
     if !applies(plan) {
         return Ok(Vec::new());
     }

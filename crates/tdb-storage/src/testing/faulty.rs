@@ -344,9 +344,13 @@ impl<S: WriteStorage> WriteStorage for FaultyStorage<S> {
 
     fn lock(&self) -> io::Result<StorageLock> {
         let has_locks = self.has_locks;
-        self.run(CallKind::Lock, "", |storage| {
-            if has_locks { storage.lock() } else { Ok(StorageLock::none()) }
-        })
+        self.run(
+            CallKind::Lock,
+            "",
+            |storage| {
+                if has_locks { storage.lock() } else { Ok(StorageLock::none()) }
+            },
+        )
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {
