@@ -327,7 +327,7 @@ fn without_locks_arrays_are_written_but_neither_evolved_nor_maintained_unless_th
     };
     let vacuum = |options: WriteOptions| {
         let writer = options.open_storage(storage.clone()).unwrap();
-        let plan = Vacuum::new(Stored::Fragments).plan(&writer).unwrap();
+        let plan = Vacuum::new(Stored::Fragments).drop_history(true).plan(&writer).unwrap();
         assert!(!plan.is_empty());
         plan.run(&writer, &mut |_| ControlFlow::Continue(()))
     };
