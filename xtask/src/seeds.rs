@@ -68,12 +68,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     texts::written(&mut seeds);
     let mut total = 0usize;
     for (target, candidates) in &seeds.0 {
-        let most = if target == "whole_array" { ARRAY_BYTES } else { TARGET_BYTES };
+        let max = if target == "whole_array" { ARRAY_BYTES } else { TARGET_BYTES };
         let (always, others): (Vec<Seed>, Vec<Seed>) = candidates
             .iter()
             .cloned()
             .partition(|seed| target == "whole_array" && ALWAYS.iter().any(|name| seed.from.ends_with(name)));
-        let mut chosen = choose(&others, most);
+        let mut chosen = choose(&others, max);
         chosen.extend(always);
         let bytes: usize = chosen.iter().map(|seed| seed.bytes.len()).sum();
         println!("{target:28} {:3} of {:5} candidates, {bytes:6} bytes", chosen.len(), candidates.len());
@@ -89,11 +89,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 }
 
 /// A selection of different candidates that together are small enough.
-fn choose(candidates: &[Seed], most: usize) -> Vec<Seed> {
+fn choose(candidates: &[Seed], max: usize) -> Vec<Seed> {
     let mut known = BTreeSet::new();
     let different: Vec<&Seed> = candidates.iter().filter(|seed| known.insert(&seed.bytes)).collect();
     let count = different.len().min(MOST_SEEDS);
-    let mut left = most;
+    let mut left = max;
     let mut chosen = Vec::new();
     for index in 0..count {
         let at = index.saturating_mul(different.len()).checked_div(count).unwrap_or(0);

@@ -20,7 +20,7 @@ fn bytes(bytes: u64) -> MemoryBudget {
 /// The least budget that is named in the error for a tiny one.
 fn least<T>(ask: impl Fn(MemoryBudget) -> tdb_array::Result<T>) -> MemoryBudget {
     match ask(bytes(1)) {
-        Err(Error::Query(QueryError::BudgetTooSmall { budget, least })) => {
+        Err(Error::Query(QueryError::BudgetTooSmall { budget, min: least })) => {
             assert_eq!(budget, bytes(1));
             assert!(least > budget);
             least
@@ -136,7 +136,7 @@ fn a_result_that_does_not_fit_names_what_it_needs_and_fits_then() {
             match array.read().order(Layout::RowMajor).memory(budget).collect() {
                 Ok(cells) => break cells.len(),
                 Err(Error::Query(
-                    QueryError::OverBudget { needed, .. } | QueryError::BudgetTooSmall { least: needed, .. },
+                    QueryError::OverBudget { needed, .. } | QueryError::BudgetTooSmall { min: needed, .. },
                 )) => {
                     assert!(needed > budget, "{name}: {needed} after {budget}");
                     (budget, refused) = (needed, refused + 1);
@@ -291,7 +291,7 @@ fn a_tiny_room_takes_as_many_parts_as_there_are_cells_not_as_there_are_reals() {
         let parts = parts.load(Ordering::Relaxed);
         assert!(parts < 1000, "{parts} parts of {} cells in {room} bytes", expected.len());
         match refused {
-            Some(Error::Query(QueryError::BudgetTooSmall { budget, least })) => {
+            Some(Error::Query(QueryError::BudgetTooSmall { budget, min: least })) => {
                 assert!(budget == bytes(room) && least > budget, "{least} of {budget}");
             }
             Some(error) => panic!("{error}"),
@@ -314,7 +314,7 @@ fn a_stream_in_a_tiny_room_ends_with_all_cells_or_with_what_is_missing() {
                         assert_eq!(found, cells, "{name} in {room} bytes");
                         read_all += 1;
                     }
-                    Err(Error::Query(QueryError::BudgetTooSmall { budget, least })) => {
+                    Err(Error::Query(QueryError::BudgetTooSmall { budget, min: least })) => {
                         assert!(budget == bytes(room) && least > budget, "{name}: {least} of {budget}");
                         refused += 1;
                     }

@@ -114,7 +114,7 @@ fn in_batches(texts: &[bool], array: &Array, order: Layout) -> (Vec<(Cell, i32)>
         let batches = array.read().order(order).batch_memory(room).batches().unwrap();
         match batches.map(|batch| Ok(cells_of(texts, &batch?))).collect::<Result<Vec<_>, Error>>() {
             Ok(batches) => return (batches.concat(), batches.len()),
-            Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) => room = least,
+            Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => room = min,
             Err(error) => panic!("{error}"),
         }
     }

@@ -161,7 +161,7 @@ impl<'a> Numbers<'a> {
         let size = datatype.size();
         let rows = indexes.len();
         let bits = u32::try_from(size.saturating_mul(8)).unwrap_or(64);
-        let most =
+        let max =
             u64::MAX >> 64u32.saturating_sub(bits) >> u32::from(datatype.physical().is_signed_integer());
         let mut values = Vec::with_capacity(rows.saturating_mul(size));
         for (row, index) in indexes.enumerate() {
@@ -172,7 +172,7 @@ impl<'a> Numbers<'a> {
                 0
             } else {
                 let number = index.and_then(|index| self.numbers.get(index).copied().flatten());
-                number.filter(|number| *number <= most).ok_or_else(|| Error::NotInEnumeration {
+                number.filter(|number| *number <= max).ok_or_else(|| Error::NotInEnumeration {
                     column: name.to_owned(),
                     row,
                     enumeration: self.enumeration.name.clone(),

@@ -27,7 +27,7 @@ impl Wanted {
     /// which only the storage knows.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         match request {
-            Request::Tail(_, most) => (*most > 0).then_some(Self::Tail(*most)),
+            Request::Tail(_, max) => (*max > 0).then_some(Self::Tail(*max)),
             Request::Range(own) => (!own.range.is_empty()).then(|| Self::Range(own.range.clone())),
             _ => None,
         }
@@ -58,9 +58,9 @@ impl Segment {
     /// The position of the wanted part in this segment, if it contains all of it.
     pub(crate) fn place(&self, wanted: &Wanted) -> Option<Range<usize>> {
         let range = match wanted {
-            Wanted::Tail(most) => {
+            Wanted::Tail(max) => {
                 let size = self.size.filter(|size| *size == self.range.end)?;
-                size.saturating_sub(*most)..size
+                size.saturating_sub(*max)..size
             }
             Wanted::Range(range) => range.clone(),
         };

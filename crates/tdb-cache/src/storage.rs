@@ -50,12 +50,12 @@ impl<S: Storage + 'static> Storage for CachedStorage<S> {
         self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        let request = Request::Tail(key.to_owned(), most);
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+        let request = Request::Tail(key.to_owned(), max);
         if let Some(reply) = self.front.ask_one(&request) {
             return reply.into_tail();
         }
-        let (size, bytes) = self.storage.read_tail(key, most)?;
+        let (size, bytes) = self.storage.read_tail(key, max)?;
         self.front.keep(&request, &Reply::Tail(size, bytes.clone()));
         Ok((size, bytes))
     }

@@ -70,7 +70,7 @@ fn request() -> impl Strategy<Value = Request> {
     prop_oneof![
         1 => Just(Request::List(String::new())),
         4 => (key.clone(), prop_oneof![0u64..1100, Just(u64::MAX)])
-            .prop_map(|(key, most)| Request::Tail(key.into(), most)),
+            .prop_map(|(key, max)| Request::Tail(key.into(), max)),
         6 => (key, 0u64..1050, 0u64..300)
             .prop_map(|(key, start, len)| Request::range(key, start..start + len)),
     ]

@@ -128,9 +128,9 @@ fn resolve_end(
             };
             // An end outside the type's range is outside every domain of that type: clamp it to the type.
             let size = dimension.datatype.size();
-            let (least, most) = integer_limits(dimension.datatype);
-            let clamped = value.clamp(least, most);
-            if clamped != value && (side == Side::Low) == (value > most) {
+            let (min, max) = integer_limits(dimension.datatype);
+            let clamped = value.clamp(min, max);
+            if clamped != value && (side == Side::Low) == (value > max) {
                 return Err(wrong());
             }
             Ok(Some(clamped.to_le_bytes().get(..size).unwrap_or_default().to_vec()))

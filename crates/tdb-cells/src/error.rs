@@ -167,8 +167,8 @@ pub enum QueryError {
         "the result needs {needed} of memory, and its budget is {budget}: read it in batches, or allow more"
     )]
     OverBudget { budget: MemoryBudget, needed: MemoryBudget },
-    #[error("a memory budget of {budget} is too small for this query, which needs at least {least}")]
-    BudgetTooSmall { budget: MemoryBudget, least: MemoryBudget },
+    #[error("a memory budget of {budget} is too small for this query, which needs at least {min}")]
+    BudgetTooSmall { budget: MemoryBudget, min: MemoryBudget },
     #[error("field \"{field}\" holds {datatype} values, not {asked}")]
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error("the result has no field \"{0}\"")]

@@ -124,9 +124,9 @@ pub fn indices(
         }
     };
     // No cell can have an index that is too large for the attribute's type.
-    let (_, most) = integer_limits(field.datatype);
+    let (_, max) = integer_limits(field.datatype);
     let bytes = |index: usize| {
-        let index = i128::try_from(index).ok().filter(|index| *index <= most)?;
+        let index = i128::try_from(index).ok().filter(|index| *index <= max)?;
         index.to_le_bytes().get(..field.datatype.size()).map(<[u8]>::to_vec)
     };
     Ok(indices.into_iter().map(|index| bytes(index?)).collect())
@@ -209,8 +209,8 @@ impl<'f> Compared<'f> {
             Operand::Float(value) if value.fract() == 0.0 && value.abs() < 1e30 => *value as i128,
             _ => return Err(wrong(field)),
         };
-        let (least, most) = integer_limits(self.datatype);
-        if value < least || value > most {
+        let (min, max) = integer_limits(self.datatype);
+        if value < min || value > max {
             return Err(too_far(field));
         }
         Ok(value.to_le_bytes().get(..self.datatype.size()).unwrap_or_default().to_vec())

@@ -145,8 +145,8 @@ fn sorted_by<K: Key>(
     // Without keys, all cells are compared.
     let nothing = || Keyed {
         keys: vec![K::default(); table.cells()],
-        least: K::default(),
-        most: K::default(),
+        min: K::default(),
+        max: K::default(),
         exact: false,
     };
     let keyed = packing.all::<K>(threads, table)?.unwrap_or_else(nothing);
@@ -177,7 +177,7 @@ impl Finish for Ties<'_> {
                 _ => {
                     cells.clear();
                     cells.extend(group.iter().map(|entry| cell(*entry)));
-                    self.settle(exact, &mut cells, sink);
+                    self.resolve_duplicates(exact, &mut cells, sink);
                 }
             }
         }
@@ -186,7 +186,7 @@ impl Finish for Ties<'_> {
 
 impl Ties<'_> {
     /// Passes on cells with equal keys, which are in cell order.
-    fn settle(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
+    fn resolve_duplicates(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
         if exact {
             return self.equal(true, cells, sink);
         }
@@ -257,7 +257,7 @@ pub fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
     if dimension.is_var() {
         return None;
     }
-    let bits_of = |most: u64| u64::BITS.saturating_sub(most.leading_zeros());
+    let bits_of = |max: u64| u64::BITS.saturating_sub(max.leading_zeros());
     match (part, dimension.last_ordinal()) {
         (Part::Tile(_), Some(last)) => Some(bits_of(last.checked_div(dimension.extent_cells()?)?)),
         (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bits_of(last)),

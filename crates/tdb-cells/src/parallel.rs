@@ -116,7 +116,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
         let mut scratch = scratch();
         return jobs.into_iter().try_for_each(|job| sink(run(job, &mut scratch)?));
     }
-    let most = workers.saturating_mul(AHEAD);
+    let max = workers.saturating_mul(AHEAD);
     let queue = Mutex::new(Queue {
         jobs,
         next_job: 0,
@@ -137,7 +137,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
         let mut scratch = scratch();
         let mut state = lock();
         loop {
-            while state.next_job.saturating_sub(state.next_result) > most
+            while state.next_job.saturating_sub(state.next_result) > max
                 && state.failure.is_none()
                 && !state.abandoned
             {

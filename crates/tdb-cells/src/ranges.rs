@@ -270,12 +270,12 @@ impl PhysicalVisitor for Keep<'_> {
         }
         // Only the intervals between the least and the greatest value must be searched.
         let Some(first) = values.first() else { return };
-        let (mut least, mut greatest) = (*first, *first);
+        let (mut min, mut greatest) = (*first, *first);
         for value in values {
-            least = if *value < least { *value } else { least };
+            min = if *value < min { *value } else { min };
             greatest = if *value > greatest { *value } else { greatest };
         }
-        let start = highs.partition_point(|high| *high < least);
+        let start = highs.partition_point(|high| *high < min);
         let end = lows.partition_point(|low| *low <= greatest).max(start);
         let lows = lows.get(start..end).unwrap_or_default();
         let highs = highs.get(start..end).unwrap_or_default();

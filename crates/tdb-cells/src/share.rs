@@ -10,7 +10,7 @@ use crate::order::window::Window;
 
 /// The part of a query that a read covers; by default all of it, without a memory limit.
 #[derive(Clone, Debug, Default)]
-pub struct Share {
+pub struct BatchScope {
     /// The only tiles to look at, by fragment, ascending.
     pub tiles: Option<Arc<BTreeMap<usize, Vec<usize>>>>,
     /// The only cells to take: those in an interval of keys of the order.
@@ -21,7 +21,7 @@ pub struct Share {
     pub beside: u64,
 }
 
-impl Share {
+impl BatchScope {
     /// Whether any tile of a fragment must be looked at.
     pub fn has_fragment(&self, fragment: usize) -> bool {
         self.tiles.as_ref().is_none_or(|tiles| tiles.contains_key(&fragment))
@@ -93,7 +93,7 @@ const LEAST: u64 = 64 << 10;
 
 impl Room {
     /// The least bytes for a read that holds `fixed` bytes in addition: room for some cells.
-    pub const fn least(fixed: u64) -> u64 {
+    pub const fn min(fixed: u64) -> u64 {
         LEAST.saturating_add(fixed)
     }
 
@@ -102,19 +102,19 @@ impl Room {
         let planned = (budget.bytes() / PLANNED.1).saturating_mul(PLANNED.0);
         let bytes = planned.saturating_sub(fixed);
         let room = Self::empty(budget, fixed, bytes, per_cell);
-        if bytes < LEAST { Err(too_small(budget, Self::least(fixed))) } else { Ok(room) }
+        if bytes < LEAST { Err(too_small(budget, Self::min(fixed))) } else { Ok(room) }
     }
 
     const fn empty(budget: MemoryBudget, fixed: u64, bytes: u64, per_cell: u64) -> Self {
         Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0), cells: AtomicU64::new(0) }
     }
 
-    /// The room, limited to `most`. Errors then name that limit.
-    pub const fn at_most(self, most: MemoryBudget) -> Self {
-        if self.bytes <= most.bytes() {
+    /// The room, limited to `max`. Errors then name that limit.
+    pub const fn at_most(self, max: MemoryBudget) -> Self {
+        if self.bytes <= max.bytes() {
             return self;
         }
-        Self::empty(most, 0, most.bytes(), self.per_cell)
+        Self::empty(max, 0, max.bytes(), self.per_cell)
     }
 
     /// The room that is left after this many bytes are subtracted, empty.
@@ -177,8 +177,8 @@ impl Room {
 }
 
 /// The error of a query whose smallest batch takes this much, including what the query holds in addition.
-pub fn too_small(budget: MemoryBudget, least: u64) -> QueryError {
-    QueryError::BudgetTooSmall { budget, least: budget_for(least) }
+pub fn too_small(budget: MemoryBudget, min: u64) -> QueryError {
+    QueryError::BudgetTooSmall { budget, min: budget_for(min) }
 }
 
 /// The error of a batch that cannot be made any smaller. It failed before it had taken everything it needs. The
@@ -187,8 +187,8 @@ pub fn smallest(error: QueryError) -> QueryError {
     match error {
         QueryError::OverBudget { budget, needed } => {
             let bytes = needed.bytes();
-            let least = MemoryBudget::rounded_up(bytes.saturating_add(bytes / 4));
-            QueryError::BudgetTooSmall { budget, least }
+            let min = MemoryBudget::rounded_up(bytes.saturating_add(bytes / 4));
+            QueryError::BudgetTooSmall { budget, min }
         }
         other => other,
     }
@@ -206,17 +206,17 @@ mod tests {
     #[test]
     fn what_can_be_done_without_takes_no_more_than_half_of_what_is_left() {
         let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         assert!(!share.spare(160_000) && share.spare(150_000) && !share.spare(80_000) && share.spare(75_000));
         assert_eq!(share.charge(75_000), Ok(()), "what was refused is not counted");
         assert!(share.charge(1).is_err());
-        assert!(Share::default().spare(u64::MAX));
+        assert!(BatchScope::default().spare(u64::MAX));
     }
 
     #[test]
     fn memory_that_can_be_done_without_makes_way_for_what_is_needed() {
         let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         assert!(share.spare(150_000));
         assert_eq!(share.charge_freeing(150_000, |_| false), Ok(()));
         let mut missing = Vec::new();
@@ -233,8 +233,8 @@ mod tests {
     #[test]
     fn the_least_budget_that_an_error_names_is_enough() {
         let error = Room::new(MemoryBudget::from_bytes(1000), 5_000_000, 1).unwrap_err();
-        let QueryError::BudgetTooSmall { least, .. } = error else { panic!("{error}") };
-        let room = Room::new(least, 5_000_000, 1).unwrap();
+        let QueryError::BudgetTooSmall { min, .. } = error else { panic!("{error}") };
+        let room = Room::new(min, 5_000_000, 1).unwrap();
         let error = room.charge(900_000_000).unwrap_err();
         let QueryError::OverBudget { needed, .. } = error else { panic!("{error}") };
         let room = Room::new(needed, 5_000_000, 1).unwrap();

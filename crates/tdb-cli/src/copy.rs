@@ -108,8 +108,8 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
         }
     };
     let cells = copied().map_err(|error| match error {
-        Error::Query(QueryError::BudgetTooSmall { budget, least }) => {
-            usage(format!("--memory: {budget} is not enough for this copy, which needs at least {least}"))
+        Error::Query(QueryError::BudgetTooSmall { budget, min }) => {
+            usage(format!("--memory: {budget} is not enough for this copy, which needs at least {min}"))
         }
         Error::Query(error) => usage(error.to_string()),
         other => failed_there(other),
@@ -219,17 +219,17 @@ fn copy_sparse(
         copy_cells(array, Sink::Any(Box::new(stream)), asked, half)
     };
     copied().map_err(|error| match error {
-        Error::Query(QueryError::BudgetTooSmall { least, .. }) => {
-            too_small(memory, least.bytes().saturating_mul(2))
+        Error::Query(QueryError::BudgetTooSmall { min, .. }) => {
+            too_small(memory, min.bytes().saturating_mul(2))
         }
         other => other,
     })
 }
 
 /// The error of a copy that needs more than its memory.
-fn too_small(memory: MemoryBudget, least: u64) -> Error {
-    let least = MemoryBudget::from_bytes(least.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX));
-    QueryError::BudgetTooSmall { budget: memory, least }.into()
+fn too_small(memory: MemoryBudget, min: u64) -> Error {
+    let min = MemoryBudget::from_bytes(min.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX));
+    QueryError::BudgetTooSmall { budget: memory, min }.into()
 }
 
 /// Copies sparse cells batch by batch; returns how many.
@@ -309,20 +309,20 @@ fn copy_dense(
 
 /// An amount of memory with which each of these boxes can be copied after being cut as small as possible.
 fn enough(array: &Array, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
-    let mut most = 0u64;
+    let mut max = 0u64;
     while let Some(part) = boxes.pop() {
         if let Some((first, second)) = part.split() {
             boxes.extend([second, first]);
             continue;
         }
         // The minimum memory of a read, whatever its cells: this is reported before anything is read.
-        let least = match part.read(array).memory(MemoryBudget::from_bytes(1)).collect() {
-            Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) => least.bytes(),
+        let min = match part.read(array).memory(MemoryBudget::from_bytes(1)).collect() {
+            Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => min.bytes(),
             other => other.map(|_| 0)?,
         };
         // Its columns, plus the widest of them again, values of variable length twice; and a quarter in reserve.
         let cells = part.read(array).explain()?.result_bytes.saturating_mul(4);
-        most = most.max(least.saturating_add(cells));
+        max = max.max(min.saturating_add(cells));
     }
-    Ok(most)
+    Ok(max)
 }

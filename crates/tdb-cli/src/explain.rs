@@ -93,15 +93,15 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
     )?;
     let conditioned =
         explain.ruled_out() > 0 || explain.fields.iter().any(|f| f.purpose == Purpose::Condition);
-    let most = if conditioned { "at most " } else { "" };
+    let max = if conditioned { "at most " } else { "" };
     let (tiles, requests, bytes) = (explain.tiles(), explain.requests(), explain.bytes());
-    writeln!(out, "reads: {most}{tiles} tiles in {requests} requests, {bytes} bytes")?;
+    writeln!(out, "reads: {max}{tiles} tiles in {requests} requests, {bytes} bytes")?;
     let (chunks, decoded) = (explain.chunks(), explain.decoded());
-    writeln!(out, "decodes: {most}{decoded} bytes in about {chunks} chunks")?;
+    writeln!(out, "decodes: {max}{decoded} bytes in about {chunks} chunks")?;
     if explain.again() > 0 {
         writeln!(
             out,
-            "decodes again: {most}{} tiles, which memory cannot hold until they are needed",
+            "decodes again: {max}{} tiles, which memory cannot hold until they are needed",
             explain.again()
         )?;
     }
@@ -120,10 +120,10 @@ fn write(explain: &Explain, out: &mut dyn Write) -> Result {
         let Some(field) = rows.get(row) else { return String::new() };
         field_text(field, column)
     })?;
-    let most = if explain.exact { "" } else { "at most " };
+    let max = if explain.exact { "" } else { "at most " };
     writeln!(
         out,
-        "result: {most}{} cells, {most}{} bytes, {}",
+        "result: {max}{} cells, {max}{} bytes, {}",
         explain.cells, explain.result_bytes, explain.order
     )?;
     writeln!(out, "memory: about {} bytes", explain.memory_bytes)?;

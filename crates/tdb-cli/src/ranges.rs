@@ -280,12 +280,12 @@ fn parse_integer(datatype: Datatype, text: &str) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let bits = u32::try_from(physical.size().saturating_mul(8)).unwrap_or(64);
-    let (least, most) = if physical.is_signed_integer() {
+    let (min, max) = if physical.is_signed_integer() {
         (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
     } else {
         (0, (1i128 << bits) - 1)
     };
-    if value < least || value > most {
+    if value < min || value > max {
         return Err(format!("{text} does not fit {datatype}"));
     }
     Ok(value.to_le_bytes().get(..physical.size()).map(<[u8]>::to_vec))

@@ -85,12 +85,12 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text of at most `most` characters; a longer one is shortened and ends with an ellipsis.
-pub(crate) fn shortened(text: String, most: usize) -> String {
-    if width(&text) <= most {
+/// A text of at most `max` characters; a longer one is shortened and ends with an ellipsis.
+pub(crate) fn shortened(text: String, max: usize) -> String {
+    if width(&text) <= max {
         return text;
     }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

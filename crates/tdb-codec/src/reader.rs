@@ -252,9 +252,9 @@ impl<'a> Reader<'a> {
     }
 
     fn bounded(&self, start: Self, count: u64, min_item_size: usize, what: &'static str) -> Result<usize> {
-        let most = self.remaining().checked_div(min_item_size).unwrap_or(usize::MAX);
+        let max = self.remaining().checked_div(min_item_size).unwrap_or(usize::MAX);
         match to_usize(count) {
-            Some(count) if count <= most => Ok(count),
+            Some(count) if count <= max => Ok(count),
             _ => Err(start.error(what, ErrorKind::CountTooLarge { count })),
         }
     }

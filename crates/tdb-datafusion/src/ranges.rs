@@ -97,8 +97,8 @@ impl Coordinates {
     /// Whether this can be expressed as ranges: no range contains NaN.
     pub(crate) fn can_be_ranges(&self) -> bool {
         let Self::Reals { keys, single } = self else { return true };
-        let (least, most) = (key(f64::NEG_INFINITY, *single), key(f64::INFINITY, *single));
-        keys.iter().all(|(low, high)| *low >= least && high.is_some_and(|high| high <= most))
+        let (min, max) = (key(f64::NEG_INFINITY, *single), key(f64::INFINITY, *single));
+        keys.iter().all(|(low, high)| *low >= min && high.is_some_and(|high| high <= max))
     }
 
     /// Whether the set is empty.
@@ -134,7 +134,7 @@ impl Coordinates {
                 let low = |low: &Vec<u8>| (!low.is_empty()).then(|| ends(low));
                 texts
                     .iter()
-                    .map(|(least, most)| (included(low(least)), included(most.as_ref().map(ends))))
+                    .map(|(min, max)| (included(low(min)), included(max.as_ref().map(ends))))
                     .collect()
             }
         }

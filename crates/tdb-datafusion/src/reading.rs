@@ -108,9 +108,9 @@ fn open(part: &Part, reservation: &MemoryReservation) -> Result<Batches> {
         let read = part.read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
         match read.batches() {
             Ok(batches) => return Ok(batches),
-            Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) => {
-                let least = usize::try_from(least.bytes()).unwrap_or(usize::MAX);
-                let enough = least.saturating_mul(OF_QUERY);
+            Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => {
+                let min = usize::try_from(min.bytes()).unwrap_or(usize::MAX);
+                let enough = min.saturating_mul(OF_QUERY);
                 if enough <= memory {
                     let what = format!("a batch needs more than {} of memory", budget(batch));
                     return Err(DataFusionError::ResourcesExhausted(what));

@@ -134,7 +134,7 @@ pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
     scan.parts = match asked.partitions {
         0 | 1 => vec![read],
         _ if few => vec![read],
-        most => read.partitions(most).map_err(of_array)?,
+        max => read.partitions(max).map_err(of_array)?,
     };
     if scan.parts.is_empty() {
         return exec_err!("a query has no partitions");

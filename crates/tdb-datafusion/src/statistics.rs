@@ -57,11 +57,11 @@ pub(crate) fn of_scan(
         }
         let dimension = state.table.dimension(*column).filter(|_| state.table.dense);
         let set = dimension.and_then(|dimension| coordinates.get(dimension)?.as_ref());
-        if let Some((least, most)) = set.and_then(Coordinates::ends) {
+        if let Some((min, max)) = set.and_then(Coordinates::ends) {
             // Dense rows have every coordinate of their ranges.
             let data_type = state.table.data_type(*column);
             let known = |value| scalar(value, data_type).map_or(Precision::Absent, Precision::Exact);
-            (statistics.min_value, statistics.max_value) = (known(least), known(most));
+            (statistics.min_value, statistics.max_value) = (known(min), known(max));
         }
         statistics
     });

@@ -74,8 +74,8 @@ struct Entry {
 
 fn entries(dictionary: &[u8], string_width: usize, charge: &Charge<'_>) -> Kind<Vec<Entry>> {
     // The list is larger than the dictionary by a constant factor, so it is charged before it grows.
-    let most = dictionary.len().checked_div(string_width).unwrap_or(0);
-    charge.charge(most.saturating_mul(size_of::<Entry>()))?;
+    let max = dictionary.len().checked_div(string_width).unwrap_or(0);
+    charge.charge(max.saturating_mul(size_of::<Entry>()))?;
     let mut entries = Vec::new();
     let mut reader = Reader::new(dictionary);
     while !reader.is_empty() {
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn strings_around_the_length_of_a_wide_copy_come_back() {
         let long: String = ('a'..='z').cycle().take(70).collect();
-        for most in 1..40 {
-            let strings: Vec<&str> = (0..300).map(|i| &long[i % 30..i % 30 + i * 7 % most]).collect();
+        for max in 1..40 {
+            let strings: Vec<&str> = (0..300).map(|i| &long[i % 30..i % 30 + i * 7 % max]).collect();
             encoded(&strings);
         }
     }

@@ -71,9 +71,9 @@ pub(crate) fn width(block: &mut Reader<'_>, what: &'static str) -> Kind<usize> {
     Ok(block.code(what, |width| matches!(width, 1 | 2 | 4 | 8).then_some(usize::from(width)))?)
 }
 
-/// The smallest width in which `most` fits.
-pub(crate) const fn width_for(most: u64) -> usize {
-    match most {
+/// The smallest width in which `max` fits.
+pub(crate) const fn width_for(max: u64) -> usize {
+    match max {
         0..=0xff => 1,
         0x100..=0xffff => 2,
         0x1_0000..=0xffff_ffff => 4,

@@ -101,8 +101,8 @@ impl Level {
                 Ok(Self { bytes, starts: Vec::new(), count })
             }
             None => {
-                let least = sizes.iter().map(|size| size.map_or(16, |size| size.saturating_mul(2))).sum();
-                let count = reader.count_u64(least, "MBR count")?;
+                let min = sizes.iter().map(|size| size.map_or(16, |size| size.saturating_mul(2))).sum();
+                let count = reader.count_u64(min, "MBR count")?;
                 // A trace records all MBRs of a level as one field, as for dimensions of fixed size.
                 let mut walk = reader.untraced();
                 let mut starts = Vec::with_capacity(count.saturating_mul(sizes.len()));

@@ -208,8 +208,8 @@ impl Inner {
         let _permit = self.permit().await?;
         match request {
             Request::List(folder) => self.list(folder).await.map(Reply::Entries),
-            Request::Tail(key, most) => {
-                self.tail(key, *most).await.map(|(size, bytes)| Reply::Tail(size, bytes))
+            Request::Tail(key, max) => {
+                self.tail(key, *max).await.map(|(size, bytes)| Reply::Tail(size, bytes))
             }
             Request::Range(range) => self.range(range).await.map(Reply::Bytes),
             _ => Err(io::ErrorKind::Unsupported.into()),
@@ -223,21 +223,21 @@ impl Inner {
         Ok(self.store.head(&self.path(key)?).await.map_err(io_error)?.size)
     }
 
-    async fn tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+    async fn tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
         if let Some(manifest) = self.published().await? {
             let size = manifest.known(key)?;
-            let range = size.saturating_sub(most)..size;
+            let range = size.saturating_sub(max)..size;
             return Ok((size, self.range(&ByteRange { key: key.to_owned(), range }).await?));
         }
-        if most == u64::MAX {
+        if max == u64::MAX {
             let (bytes, meta) = self.get(key).await?;
             return Ok((meta.size, bytes));
         }
         // A size from a listing may be out of date, but the response contains the size, too. If no size is known, most
         // files of which so little is requested are not longer than that.
         let first = match self.known_size(key) {
-            Some(size) => size.saturating_sub(most)..size,
-            None if most <= SMALL => 0..most,
+            Some(size) => size.saturating_sub(max)..size,
+            None if max <= SMALL => 0..max,
             None => 0..0,
         };
         let found = if first.is_empty() { None } else { Some(self.part(key, first.clone()).await) };
@@ -247,7 +247,7 @@ impl Inner {
             // Empty files, and files that have become shorter, have no bytes in the range.
             None | Some(Err(_)) => (self.size(key).await?, Bytes::new()),
         };
-        let wanted = size.saturating_sub(most)..size;
+        let wanted = size.saturating_sub(max)..size;
         if first.start == wanted.start && length(&bytes) == wanted.end.saturating_sub(wanted.start) {
             return Ok((size, bytes));
         }
@@ -372,8 +372,8 @@ impl Storage for ObjectStorage {
         self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        self.answer(Request::Tail(key.to_owned(), most))?.into_tail()
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+        self.answer(Request::Tail(key.to_owned(), max))?.into_tail()
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {

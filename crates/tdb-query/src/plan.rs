@@ -7,7 +7,7 @@ use crate::asked::{Ends, Wanted};
 use crate::condition::Program;
 use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
-use crate::share::Share;
+use crate::share::BatchScope;
 use crate::storage::{Ahead, Needs};
 use crate::{QueryError, Result, Snapshot};
 
@@ -31,7 +31,7 @@ pub(crate) struct Plan {
     /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
     pub(crate) labels: Vec<(usize, usize)>,
     /// The part of the query that a read covers; all of it by default.
-    pub(crate) share: Share,
+    pub(crate) share: BatchScope,
 }
 
 impl Plan {
@@ -84,7 +84,7 @@ impl Plan {
             scanned: Vec::new(),
             timestamps: None,
             labels: Vec::new(),
-            share: Share::default(),
+            share: BatchScope::default(),
         })
     }
 

@@ -240,8 +240,8 @@ impl Read {
     /// Limits what the cells of one batch take while it is made, even if the budget leaves more for them:
     /// [`Self::batches`] are then smaller and arrive sooner. For [`Self::aggregate`] it limits the cells that are
     /// looked at together. The working memory of threads is not part of it.
-    pub const fn batch_memory(mut self, most: MemoryBudget) -> Self {
-        self.batch_memory = Some(most);
+    pub const fn batch_memory(mut self, max: MemoryBudget) -> Self {
+        self.batch_memory = Some(max);
         self
     }
 

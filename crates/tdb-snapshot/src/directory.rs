@@ -110,12 +110,12 @@ pub struct Directory {
 impl Directory {
     /// Lists the array's folders and reads its commit files, as they are at one moment.
     pub fn load(storage: &dyn Storage) -> Result<Self> {
-        again_if_gone(|| Self::load_once(storage, None))
+        retry_if_vacuumed(|| Self::load_once(storage, None))
     }
 
     /// The same through a storage that is told what is going to be read, if it wants to know it.
     pub(crate) fn load_ahead(context: &Context) -> Result<Self> {
-        again_if_gone(|| Self::load_once(&*context.storage, context.ahead.as_deref()))
+        retry_if_vacuumed(|| Self::load_once(&*context.storage, context.ahead.as_deref()))
     }
 
     fn load_once(storage: &dyn Storage, ahead: Option<&Ahead>) -> Result<Self> {
@@ -265,7 +265,7 @@ const ATTEMPTS: usize = 5;
 
 /// Repeats a read that failed because a file no longer exists: a vacuum may have removed what was listed a moment
 /// ago.
-pub(crate) fn again_if_gone<R>(read: impl Fn() -> Result<R>) -> Result<R> {
+pub(crate) fn retry_if_vacuumed<R>(read: impl Fn() -> Result<R>) -> Result<R> {
     let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
     let mut result = read();
     for _ in 1..ATTEMPTS {

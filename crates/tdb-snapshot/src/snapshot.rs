@@ -13,7 +13,7 @@ use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
 use crate::deferred::{AsyncStorage, Deferred, Spawn, drive};
 use crate::deletes::Delete;
-use crate::directory::{Directory, ExactFiles, FragmentEntry, again_if_gone};
+use crate::directory::{Directory, ExactFiles, FragmentEntry, retry_if_vacuumed};
 use crate::fragment::Fragment;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
@@ -148,7 +148,7 @@ impl SnapshotOptions {
     /// As [`Self::open`].
     pub fn open_storage(self, storage: impl Storage + 'static) -> Result<Snapshot> {
         let storage = Arc::new(storage);
-        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), None))
+        retry_if_vacuumed(|| self.open_once(self.context(Box::new(storage.clone())), None))
     }
 
     /// Opens the array in an asynchronous storage.
@@ -172,7 +172,7 @@ impl SnapshotOptions {
         let deferred = Arc::new(Deferred::new(storage, counters.clone()));
         let (base, place) = (deferred.clone(), deferred.describe(""));
         let step = |(options, files, deferred, counters): &mut Opening| {
-            again_if_gone(|| {
+            retry_if_vacuumed(|| {
                 let context = options.context(Box::new(deferred.clone()));
                 let context = Context { counters: counters.clone(), ..context };
                 options.open_once(context.behind(deferred.clone()), files.as_ref())
@@ -190,7 +190,7 @@ impl SnapshotOptions {
     #[doc(hidden)]
     pub fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Snapshot> {
         let storage = Arc::new(storage);
-        again_if_gone(|| self.open_once(self.context(Box::new(storage.clone())), Some(files)))
+        retry_if_vacuumed(|| self.open_once(self.context(Box::new(storage.clone())), Some(files)))
     }
 
     /// [`Self::open_exactly`] in an asynchronous storage.

@@ -259,12 +259,12 @@ impl Storage for Counted {
         self.storage.list(folder)
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        let read = self.storage.read_tail(key, most);
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+        let read = self.storage.read_tail(key, max);
         self.counters.round();
         self.counters.request(read.as_ref().map_or(0, |(_, bytes)| bytes.len()));
         let (size, bytes) = read?;
-        Request::Tail(String::new(), most).checked(Reply::Tail(size, bytes))?.into_tail()
+        Request::Tail(String::new(), max).checked(Reply::Tail(size, bytes))?.into_tail()
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {

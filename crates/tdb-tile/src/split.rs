@@ -71,8 +71,8 @@ pub fn chunk_lengths(tile_len: usize, cells: Cells<'_>) -> Result<Vec<usize>> {
 
 /// The target rounded down to whole `unit`s, and at least one.
 fn chunk_len(tile_len: usize, unit: u64) -> u64 {
-    let most = TARGET_CHUNK_LEN.min(to_u64(tile_len));
-    let whole = most.saturating_sub(most.checked_rem(unit).unwrap_or(0));
+    let max = TARGET_CHUNK_LEN.min(to_u64(tile_len));
+    let whole = max.saturating_sub(max.checked_rem(unit).unwrap_or(0));
     whole.max(unit).max(1)
 }
 

@@ -319,8 +319,8 @@ fn read(query: &Query, storage: &Arc<dyn WriteStorage>) -> Result<(Array, Cells)
     for (name, (low, high)) in ["x", "y"].into_iter().zip(query.ranges) {
         read = read.range(name, *low..=*high);
     }
-    if let Some((name, least)) = query.above {
-        read = read.condition(tdb_array::field(name).gt(least));
+    if let Some((name, min)) = query.above {
+        read = read.condition(tdb_array::field(name).gt(min));
     }
     let cells = read.collect().map_err(said)?;
     Ok((array, cells))
@@ -339,8 +339,8 @@ fn describe(query: &Query, cells: &Cells, request: &mut Value) -> Result<(), Str
     let ranges: Vec<Value> = query.ranges.iter().map(|(low, high)| json!([low, high])).collect();
     let more = json!({"op": "read", "fresh": true, "order": "row-major", "fields": names, "widths": widths, "ranges": ranges, "sizes": sizes});
     request.extend(more.as_object().cloned().unwrap_or_default());
-    if let Some((name, least)) = query.above {
-        let bytes: String = least.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    if let Some((name, min)) = query.above {
+        let bytes: String = min.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         request.insert("condition".to_owned(), json!([name, ">", bytes]));
     }
     Ok(())

@@ -96,12 +96,12 @@ pub(super) fn sort(request: &Value, input: &Input, threads: usize) -> Fallible<V
     });
     let mut parts: Vec<&[(u128, u32)]> = sorted.chunks(share).collect();
     let mut order: Vec<u32> = Vec::with_capacity(cells);
-    while let Some((_, least)) =
+    while let Some((_, min)) =
         parts.iter().enumerate().filter_map(|(index, part)| Some((part.first()?, index))).min()
     {
-        let Some((first, rest)) = parts.get(least).and_then(|part| part.split_first()) else { break };
+        let Some((first, rest)) = parts.get(min).and_then(|part| part.split_first()) else { break };
         order.push(first.1);
-        if let Some(part) = parts.get_mut(least) {
+        if let Some(part) = parts.get_mut(min) {
             *part = rest;
         }
     }

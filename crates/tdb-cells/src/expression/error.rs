@@ -26,10 +26,10 @@ pub enum ConditionErrorKind {
     Number { text: String },
     #[error("the name is not valid UTF-8")]
     Name,
-    #[error("parentheses are nested more than {most} deep")]
-    TooDeep { most: usize },
-    #[error("the condition has {len} bytes, more than {most}")]
-    TooLong { len: usize, most: usize },
+    #[error("parentheses are nested more than {max} deep")]
+    TooDeep { max: usize },
+    #[error("the condition has {len} bytes, more than {max}")]
+    TooLong { len: usize, max: usize },
     #[error("the array has no field \"{name}\" (it has {known})")]
     UnknownField { name: String, known: String },
     #[error("field \"{field}\" is of type {datatype}, but {operand} is not")]

@@ -52,7 +52,7 @@ fn what_is_wrong_with_a_text_is_said_where_it_stands() {
 #[test]
 fn hostile_texts_exhaust_neither_stack_nor_patience() {
     let deep = format!("{}k = 1{}", "(".repeat(100_000), ")".repeat(100_000));
-    assert_eq!(*QueryCondition::parse(&deep).unwrap_err().kind(), ConditionErrorKind::TooDeep { most: 64 });
+    assert_eq!(*QueryCondition::parse(&deep).unwrap_err().kind(), ConditionErrorKind::TooDeep { max: 64 });
     let nots = format!("{}k = 1", "not ".repeat(100_001));
     assert_eq!(parsed(&nots), !field("k").eq(1));
     let long = vec!["k = 1"; 50_000].join(" and ");

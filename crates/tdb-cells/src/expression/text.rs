@@ -71,12 +71,8 @@ pub(super) fn parse_calls(text: &str) -> Result<Vec<Call>> {
 }
 
 fn check_len(text: &str) -> Result<()> {
-    let (len, most) = (text.len(), MOST_BYTES);
-    if len > most {
-        Err(ConditionError::at(Place(Some((0, 1))), Kind::TooLong { len, most }))
-    } else {
-        Ok(())
-    }
+    let (len, max) = (text.len(), MOST_BYTES);
+    if len > max { Err(ConditionError::at(Place(Some((0, 1))), Kind::TooLong { len, max })) } else { Ok(()) }
 }
 
 /// Whether a name can be written without quotes.
@@ -280,7 +276,7 @@ impl<'t> Parser<'t> {
         let tree = match self.token {
             Token::Open => {
                 if self.depth >= MOST_DEPTH {
-                    return Err(ConditionError::at(self.place, Kind::TooDeep { most: MOST_DEPTH }));
+                    return Err(ConditionError::at(self.place, Kind::TooDeep { max: MOST_DEPTH }));
                 }
                 self.depth = self.depth.saturating_add(1);
                 self.advance()?;

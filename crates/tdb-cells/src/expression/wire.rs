@@ -53,7 +53,7 @@ impl QueryCondition {
 
 fn write(tree: &Tree, writer: &mut Writer, depth: usize) -> core::result::Result<(), ConditionError> {
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(ConditionError::at(Place::default(), ConditionErrorKind::TooDeep { most: MOST_DEPTH }));
+        return Err(ConditionError::at(Place::default(), ConditionErrorKind::TooDeep { max: MOST_DEPTH }));
     };
     match tree {
         Tree::And(list) | Tree::Or(list) => {
@@ -191,7 +191,7 @@ mod tests {
             deep = if level % 2 == 0 { deep.and(field("a").eq(2)) } else { deep.or(field("a").eq(3)) };
         }
         let error = deep.write_to(&mut Writer::new()).unwrap_err();
-        assert!(matches!(error.kind(), ConditionErrorKind::TooDeep { most: 256 }), "{error}");
+        assert!(matches!(error.kind(), ConditionErrorKind::TooDeep { max: 256 }), "{error}");
     }
 
     #[test]

@@ -48,11 +48,11 @@ fn bucket(dimension: &Dimension, value: &[u8], bits: u32) -> u64 {
     }
     let number = |bytes: &[u8]| dimension.datatype.physical().visit(ToF64(bytes));
     let (low, high, value) = (number(low), number(high), number(value));
-    reals::truncated((value - low) / (high - low) * most(bits) as f64)
+    reals::truncated((value - low) / (high - low) * max(bits) as f64)
 }
 
 /// The largest number with this many bits.
-const fn most(bits: u32) -> u64 {
+const fn max(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
@@ -79,7 +79,7 @@ fn value(point: &mut [u64], bits: u32) -> u64 {
     // applies to a NaN, which occurs in a domain of one point, or in one that is wider than the largest number.
     match point {
         [] => return 0,
-        [only] => return (*only).min(most(bits)),
+        [only] => return (*only).min(max(bits)),
         _ => {}
     }
     let mut q = 1u64 << bits.saturating_sub(1);

@@ -56,12 +56,12 @@ pub(super) struct Packing<'a> {
 /// The range of the values of a dimension.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
 }
 
-const fn bits_of(most: u64) -> u32 {
-    u64::BITS - most.leading_zeros()
+const fn bits_of(max: u64) -> u32 {
+    u64::BITS - max.leading_zeros()
 }
 
 impl<'a> Packing<'a> {
@@ -79,7 +79,7 @@ impl<'a> Packing<'a> {
         }
         let declared: Vec<Spread> = dimensions
             .iter()
-            .map(|dimension| Spread { least: 0, most: dimension.last_ordinal().unwrap_or(u64::MAX) })
+            .map(|dimension| Spread { min: 0, max: dimension.last_ordinal().unwrap_or(u64::MAX) })
             .collect();
         let narrow = Self::fit(dimensions, &wanted, &declared, &[]);
         if narrow.exact && narrow.bits <= u64::BITS {
@@ -91,7 +91,7 @@ impl<'a> Packing<'a> {
         for (index, dimension) in dimensions.iter().enumerate() {
             if dimension.is_var() {
                 texts.push(text(threads, table, index)?);
-                spreads.push(Spread { least: 0, most: 0 });
+                spreads.push(Spread { min: 0, max: 0 });
             } else {
                 texts.push(None);
                 spreads.push(spread(threads, table, dimension, index)?);
@@ -138,19 +138,19 @@ impl<'a> Packing<'a> {
                 // The index of a real tile is computed in rounded steps: it may be one more at its ends.
                 Part::Tile(_) if real => {
                     let (first, last) =
-                        (tile(spread.least).saturating_sub(1), tile(spread.most).saturating_add(1));
+                        (tile(spread.min).saturating_sub(1), tile(spread.max).saturating_add(1));
                     (Source::Tile, first, bits_of(last.saturating_sub(first)))
                 }
                 Part::Tile(_) => {
-                    let first = tile(spread.least);
-                    (Source::Tile, first, bits_of(tile(spread.most).saturating_sub(first)))
+                    let first = tile(spread.min);
+                    (Source::Tile, first, bits_of(tile(spread.max).saturating_sub(first)))
                 }
                 Part::Cell(_) | Part::Bytes(_) if has_tile && !real => {
                     let extent = dimension.extent_cells().unwrap_or(1).max(1);
-                    (Source::Within, 0, bits_of(extent.saturating_sub(1).min(spread.most)))
+                    (Source::Within, 0, bits_of(extent.saturating_sub(1).min(spread.max)))
                 }
                 Part::Cell(_) | Part::Bytes(_) => {
-                    (Source::Cell, spread.least, bits_of(spread.most.saturating_sub(spread.least)))
+                    (Source::Cell, spread.min, bits_of(spread.max.saturating_sub(spread.min)))
                 }
             };
             if width > left {
@@ -187,18 +187,18 @@ impl<'a> Packing<'a> {
             |(piece, out): (&Piece, &mut [K]), ()| {
                 let Some(exact) = self.fill(table, piece, out) else { return Ok(None) };
                 let first = out.first().copied().unwrap_or_default();
-                let (mut least, mut most) = (first, first);
+                let (mut min, mut max) = (first, first);
                 for key in out.iter() {
-                    (least, most) = (least.min(*key), most.max(*key));
+                    (min, max) = (min.min(*key), max.max(*key));
                 }
-                Ok(Some((least, most, exact)))
+                Ok(Some((min, max, exact)))
             },
         )?;
         let Some(seen) = seen.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
         Ok(Some(Keyed {
             keys,
-            least: seen.iter().map(|(least, ..)| *least).min().unwrap_or_default(),
-            most: seen.iter().map(|(_, most, _)| *most).max().unwrap_or_default(),
+            min: seen.iter().map(|(min, ..)| *min).min().unwrap_or_default(),
+            max: seen.iter().map(|(_, max, _)| *max).max().unwrap_or_default(),
             exact: seen.iter().all(|(.., exact)| *exact),
         }))
     }
@@ -371,9 +371,9 @@ fn spread(threads: usize, table: &CellTable<'_>, dimension: &Dimension, index: u
                 .visit(Measure { values: values.get(start..end).unwrap_or_default(), dimension }))
         },
     )?;
-    let least = found.iter().map(|spread| spread.least).min().unwrap_or(0);
-    let most = found.iter().map(|spread| spread.most).max().unwrap_or(0);
-    Ok(Spread { least: least.min(most), most })
+    let min = found.iter().map(|spread| spread.min).min().unwrap_or(0);
+    let max = found.iter().map(|spread| spread.max).max().unwrap_or(0);
+    Ok(Spread { min: min.min(max), max })
 }
 
 /// Finds the least and the greatest value.
@@ -387,15 +387,15 @@ impl PhysicalVisitor for Measure<'_> {
 
     fn visit<T: Native>(self) -> Spread {
         let low = domain_low::<T>(self.dimension);
-        let mut spread = Spread { least: u64::MAX, most: 0 };
+        let mut spread = Spread { min: u64::MAX, max: 0 };
         for value in self.values.chunks_exact(T::SIZE) {
             let word = if T::PHYSICAL.is_float() {
                 float_bits(value)
             } else {
                 integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low)
             };
-            spread.least = spread.least.min(word);
-            spread.most = spread.most.max(word);
+            spread.min = spread.min.min(word);
+            spread.max = spread.max.max(word);
         }
         spread
     }
@@ -424,7 +424,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
         let Self { values, dimension, slot, within, out } = self;
         let cells = out.iter_mut().zip(values.chunks_exact(T::SIZE));
         let most_of = |slot: &Slot| u64::MAX.checked_shr(u64::BITS.saturating_sub(slot.bits)).unwrap_or(0);
-        let most = most_of(slot);
+        let max = most_of(slot);
         let mut fits = true;
         if T::PHYSICAL.is_float() {
             let mut negative_zero = false;
@@ -435,7 +435,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                 };
                 negative_zero |= is_negative_zero(value);
                 let word = word.wrapping_sub(slot.base);
-                fits &= word <= most;
+                fits &= word <= max;
                 *key = key.with(K::place(word, slot.shift));
             }
             return (fits, negative_zero);
@@ -446,7 +446,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
             for (key, value) in cells {
                 let ordinal = ordinal(value);
                 let word = ordinal.wrapping_sub(slot.base);
-                fits &= word <= most;
+                fits &= word <= max;
                 *key = key.with(K::place(word, slot.shift));
             }
             return (fits, false);
@@ -462,7 +462,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                 start = tile.wrapping_mul(extent);
             }
             let (word, rest) = (tile.wrapping_sub(slot.base), ordinal.wrapping_sub(start));
-            fits &= word <= most && rest <= most_within;
+            fits &= word <= max && rest <= most_within;
             let mut part = K::place(word, slot.shift);
             if let Some(within) = within {
                 part = part.with(K::place(rest, within.shift));

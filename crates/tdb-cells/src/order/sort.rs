@@ -23,8 +23,8 @@ pub(super) trait Key: Copy + Ord + Send + Sync + Default {
     /// The bits of both keys.
     fn with(self, other: Self) -> Self;
 
-    /// The distance of the key from `least`.
-    fn above(self, least: Self) -> Self;
+    /// The distance of the key from `min`.
+    fn above(self, min: Self) -> Self;
 
     /// The lowest 64 bits after a shift to the right.
     fn shifted(self, shift: u32) -> u64;
@@ -47,8 +47,8 @@ macro_rules! key {
             }
 
             #[inline]
-            fn above(self, least: Self) -> Self {
-                self.wrapping_sub(least)
+            fn above(self, min: Self) -> Self {
+                self.wrapping_sub(min)
             }
 
             #[inline]
@@ -86,8 +86,8 @@ pub(super) trait Source<K>: Sync {
 /// Keys in cell order, and what is known about them.
 pub(super) struct Keyed<K> {
     pub(super) keys: Vec<K>,
-    pub(super) least: K,
-    pub(super) most: K,
+    pub(super) min: K,
+    pub(super) max: K,
     /// Whether equal keys mean equal coordinates.
     pub(super) exact: bool,
 }
@@ -204,12 +204,12 @@ fn distribute<K: Key, F: Finish>(
     order: &mut [u32],
 ) -> Result<Vec<Part>> {
     let cells = keyed.keys.len();
-    let key_bits = keyed.most.above(keyed.least).length();
+    let key_bits = keyed.max.above(keyed.min).length();
     let number_bits = u64::BITS.saturating_sub(to_u64(cells.saturating_sub(1)).leading_zeros());
     let wanted = number_bits.saturating_sub(BUCKET_CELLS).min(MOST_BUCKET_BITS);
     let bucket_bits = wanted.min(key_bits);
     let shift = key_bits.saturating_sub(bucket_bits);
-    let buckets = Buckets { least: keyed.least, shift, count: 1usize << bucket_bits };
+    let buckets = Buckets { min: keyed.min, shift, count: 1usize << bucket_bits };
     // The bucket determines the leading bits of its keys. If the other bits and a cell's number fit in a word, only
     // that word is sorted.
     if shift.saturating_add(number_bits) <= u64::BITS {
@@ -229,7 +229,7 @@ fn distribute<K: Key, F: Finish>(
 
 /// How keys are distributed.
 struct Buckets<K> {
-    least: K,
+    min: K,
     shift: u32,
     count: usize,
 }
@@ -263,7 +263,7 @@ impl<K: Key> Buckets<K> {
             |keys: &[K], ()| {
                 let mut counts = vec![0usize; self.count];
                 for key in keys {
-                    if let Some(count) = counts.get_mut(self.bucket(key.above(self.least))) {
+                    if let Some(count) = counts.get_mut(self.bucket(key.above(self.min))) {
                         *count = count.wrapping_add(1);
                     }
                 }
@@ -294,7 +294,7 @@ impl<K: Key> Buckets<K> {
             || (),
             |((keys, start), mut places): ((&[K], u32), Vec<_>), ()| {
                 for (key, cell) in keys.iter().zip(start..) {
-                    let above = key.above(self.least);
+                    let above = key.above(self.min);
                     let place = places.get_mut(self.bucket(above)).and_then(Iterator::next);
                     if let Some(place) = place {
                         *place = entry(above, cell);
@@ -318,11 +318,11 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
     ) -> Result<Vec<Part>> {
         self.sort_lopsided(threads)?;
         // Several neighbouring buckets are one job.
-        let least = self.entries.len().div_ceil(threads.saturating_mul(16)).max(BAND);
+        let min = self.entries.len().div_ceil(threads.saturating_mul(16)).max(BAND);
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
         for size in self.sizes.iter().filter(|size| **size > 0) {
             match groups.last_mut() {
-                Some((total, group)) if *total < least => {
+                Some((total, group)) if *total < min => {
                     *total = total.saturating_add(*size);
                     group.push(*size);
                 }

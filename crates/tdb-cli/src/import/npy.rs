@@ -107,7 +107,7 @@ impl Npy {
         let mut write = writer.write().order(self.order).column(WriteColumn::bytes(&attribute.name, cells));
         for (dimension, size) in dimensions.iter().zip(&self.shape) {
             let last = size.saturating_sub(1);
-            let fits = dimension.last_ordinal().is_some_and(|most| last <= most);
+            let fits = dimension.last_ordinal().is_some_and(|max| last <= max);
             let ends = dimension.coordinate(0).zip(dimension.coordinate(last)).filter(|_| fits);
             let (low, high) =
                 ends.ok_or_else(|| format!("{size} cells do not fit in dimension {:?}", dimension.name))?;

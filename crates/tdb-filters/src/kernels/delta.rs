@@ -345,11 +345,11 @@ mod tests {
             let size = physical.size();
             // The smallest value of the type, then increasing ones; they only increase if the bytes are read in the
             // right order.
-            let least = if physical.is_signed_integer() { 0x80 } else { 0 };
+            let min = if physical.is_signed_integer() { 0x80 } else { 0 };
             for count in 1..130usize {
                 let mut src: Vec<u8> = vec![0; count * size];
                 for (i, value) in src.chunks_exact_mut(size).enumerate() {
-                    value[size - 1] = least;
+                    value[size - 1] = min;
                     value[size - 1] = value[size - 1].wrapping_add(u8::try_from(i).unwrap());
                 }
                 for level in Level::ALL {
@@ -360,7 +360,7 @@ mod tests {
                 }
                 if count > 2 {
                     let last = src.len() - 1;
-                    src[last] = least;
+                    src[last] = min;
                     for level in Level::ALL {
                         let mut out = vec![0; src.len()];
                         assert!(

@@ -54,13 +54,13 @@ fn scale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) ->
     macro_rules! each {
         ($float:ty, $scaled:expr, $integer:expr, $int:ty, $outside:ty) => {{
             // −2^(bits−1) ≤ value < 2^(bits−1): both ends are exact, and a NaN is inside neither.
-            let least = <$int>::MIN as $float;
+            let min = <$int>::MIN as $float;
             let mut outside: $outside = 0;
             let floats = src.as_chunks::<{ size_of::<$float>() }>().0;
             let integers = dst.as_chunks_mut::<{ size_of::<$int>() }>().0;
             for (slot, &bytes) in integers.iter_mut().zip(floats) {
                 let value = $scaled(bytes, options);
-                outside |= <$outside>::from(!(value >= least && value < -least));
+                outside |= <$outside>::from(!(value >= min && value < -min));
                 *slot = ($integer(value) as $int).to_le_bytes();
             }
             outside == 0

@@ -153,18 +153,18 @@ impl Window {
     /// The number of equal bytes from `a` and `b` on, counted until the position from `a` reaches `end`.
     #[inline]
     fn common(&self, a: usize, b: usize, end: usize) -> usize {
-        let most = end.saturating_sub(a);
+        let max = end.saturating_sub(a);
         let mut count = 0usize;
-        while count < most {
+        while count < max {
             let (x, y) = (self.read(a.wrapping_add(count)), self.read(b.wrapping_add(count)));
             let different = u64::from_le_bytes(x) ^ u64::from_le_bytes(y);
             if different != 0 {
                 let bytes = usize::try_from(different.trailing_zeros() / u8::BITS).unwrap_or(0);
-                return count.wrapping_add(bytes).min(most);
+                return count.wrapping_add(bytes).min(max);
             }
             count = count.wrapping_add(8);
         }
-        most
+        max
     }
 
     #[inline]

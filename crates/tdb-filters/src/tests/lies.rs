@@ -202,9 +202,9 @@ fn no_filter_believes_a_field_that_lies() {
         let honest = sample.decode().unwrap();
         for field in &fields {
             let truth = sample.get(field);
-            let most = u64::MAX >> (64 - 8 * field.width);
-            let wrong = [0, 1, 2, truth.wrapping_add(1), truth.wrapping_sub(1), most / 2 + 1, most - 7, most];
-            for value in wrong.into_iter().map(|value| value & most).filter(|value| *value != truth) {
+            let max = u64::MAX >> (64 - 8 * field.width);
+            let wrong = [0, 1, 2, truth.wrapping_add(1), truth.wrapping_sub(1), max / 2 + 1, max - 7, max];
+            for value in wrong.into_iter().map(|value| value & max).filter(|value| *value != truth) {
                 sample.set(field, value);
                 let error = sample.decode().expect_err(&format!("{}: {} = {value}", row.name, field.what));
                 assert!(error.filter == row.name || error.position == 0, "{error}");

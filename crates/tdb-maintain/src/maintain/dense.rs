@@ -122,7 +122,7 @@ fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_ce
         sum.saturating_add(to_u64(field.unwrap_or(VAR_CELL)).saturating_add(1))
     });
     let room = job.settings.memory.checked_div(tile_cells.saturating_mul(cell).saturating_mul(2).max(1));
-    let most = room.unwrap_or(1).max(1);
+    let max = room.unwrap_or(1).max(1);
     let mut boxes = vec![part.to_vec()];
     // From the slowest dimension on, until each box has few enough tiles.
     for (at, index) in order.iter().enumerate() {
@@ -133,10 +133,10 @@ fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_ce
             last.saturating_sub(first).saturating_add(1)
         };
         let inner = inner.map(count).fold(1u64, u64::saturating_mul);
-        let step = most.checked_div(inner).unwrap_or(0).max(1);
+        let step = max.checked_div(inner).unwrap_or(0).max(1);
         let (Some(side), Some(extent)) = (part.get(*index), extents.get(*index)) else { continue };
         boxes = boxes.iter().flat_map(|sides| split(sides, *index, *side, *extent, step)).collect();
-        if inner <= most {
+        if inner <= max {
             break;
         }
     }

@@ -211,7 +211,7 @@ impl Chooser<'_> {
             let window = self.array.fragments().get(low..low.saturating_add(len)).unwrap_or_default();
             window.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.size()))
         };
-        for len in (self.options.fewest..=longest.min(self.options.most)).rev() {
+        for len in (self.options.fewest..=longest.min(self.options.max)).rev() {
             let mut windows: Vec<(u64, usize, usize)> = Vec::new();
             for (at, (low, high)) in free.iter().enumerate() {
                 let starts = *low..high.saturating_sub(len).saturating_add(1).max(*low);

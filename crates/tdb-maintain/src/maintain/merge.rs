@@ -77,9 +77,9 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         self.heap = heads.filter_map(|(index, source)| head(source, source.place(), index)).collect();
     }
 
-    /// The next cells, about `most` of them; if `whole`, all cells with the same coordinates. The batch is empty if
+    /// The next cells, about `max` of them; if `whole`, all cells with the same coordinates. The batch is empty if
     /// there are no more cells.
-    pub(super) fn next(&mut self, most: usize, whole: bool) -> Result<Batch> {
+    pub(super) fn next(&mut self, max: usize, whole: bool) -> Result<Batch> {
         let mut batch = Batch::default();
         // The slot of each source's tile in this batch.
         let mut slots: Slots = vec![Vec::new(); self.sources.len()];
@@ -88,14 +88,14 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let mut singles = 0usize;
         loop {
             if singles == 0 {
-                let room = most.saturating_sub(batch.cells.len());
+                let room = max.saturating_sub(batch.cells.len());
                 last = self.take_many(&mut batch, &mut slots, room, last)?;
                 singles = self.sources.len().saturating_mul(4);
             }
             singles = singles.saturating_sub(1);
             let Some(mut top) = self.heap.peek_mut() else { break };
             let same = last.as_ref() == Some(&top.key.0);
-            if batch.cells.len() >= most && !(whole && same) {
+            if batch.cells.len() >= max && !(whole && same) {
                 break;
             }
             let index = top.source;
@@ -125,7 +125,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         Ok(batch)
     }
 
-    /// Takes up to about `most` cells at once, sorted by all threads, or none if there are too few to be worth it.
+    /// Takes up to about `max` cells at once, sorted by all threads, or none if there are too few to be worth it.
     /// Takes and returns the key of the last cell of the batch.
     ///
     /// Only cells before a certain key are known so far: the smallest last key of those tiles that are followed by
@@ -134,7 +134,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         &mut self,
         batch: &mut Batch,
         slots: &mut Slots,
-        most: usize,
+        max: usize,
         before: Option<K>,
     ) -> Result<Option<K>> {
         let Some(runs) = self.sources.iter().map(Source::run).collect::<Option<Vec<_>>>() else {
@@ -148,13 +148,13 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let known: Vec<&[K]> =
             runs.iter().map(|run| run.keys.get(..known(run)).unwrap_or_default()).collect();
         let count = known.iter().map(|keys| keys.len()).fold(0, usize::saturating_add);
-        if count.min(most) < FEWEST.max(runs.len()) {
+        if count.min(max) < FEWEST.max(runs.len()) {
             return Ok(before);
         }
-        let bounds = bounds(&known, count, most);
+        let bounds = bounds(&known, count, max);
         let counts = bounds.last().cloned().unwrap_or_default();
         let taken = counts.iter().copied().fold(0, usize::saturating_add);
-        if taken == 0 || taken > most.saturating_mul(2) {
+        if taken == 0 || taken > max.saturating_mul(2) {
             // Very many cells have equal coordinates; the other way can split them.
             return Ok(before);
         }
@@ -202,21 +202,21 @@ const BAND: usize = 1 << 16;
 type Slots = Vec<Vec<(usize, u32)>>;
 
 /// Positions in each of several sorted runs that divide the cells into jobs of about the same size; at most about
-/// `most` cells are before the last position. The first position is the beginning of each run; equal keys are never
+/// `max` cells are before the last position. The first position is the beginning of each run; equal keys are never
 /// separated.
-fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, most: usize) -> Vec<Vec<usize>> {
+fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, max: usize) -> Vec<Vec<usize>> {
     // A sample of the keys; each represents `each` cells.
     let each = (count / 4096).clamp(1, BAND / 8);
     let mut sample: Vec<&K> = runs.iter().flat_map(|keys| keys.iter().skip(each / 2).step_by(each)).collect();
     sample.sort_unstable();
-    let taken = (most / each).min(sample.len());
+    let taken = (max / each).min(sample.len());
     let step = (BAND / each).max(1);
     let place =
         |key: &K| -> Vec<usize> { runs.iter().map(|keys| keys.partition_point(|own| own < key)).collect() };
     let mut bounds = vec![vec![0; runs.len()]];
     bounds.extend((step..taken).step_by(step).filter_map(|at| sample.get(at)).map(|key| place(key)));
     bounds.push(match sample.get(taken) {
-        Some(key) if count > most => place(key),
+        Some(key) if count > max => place(key),
         _ => runs.iter().map(|keys| keys.len()).collect(),
     });
     bounds

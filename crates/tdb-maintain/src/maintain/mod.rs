@@ -150,7 +150,7 @@ pub struct Consolidation {
     what: Stored,
     chosen: Option<Vec<String>>,
     fewest: usize,
-    most: usize,
+    max: usize,
     ratio: f64,
     input_bytes: u64,
     steps: usize,
@@ -184,7 +184,7 @@ impl Consolidation {
             what,
             chosen: None,
             fewest: 2,
-            most: usize::MAX,
+            max: usize::MAX,
             ratio: 0.0,
             input_bytes: u64::MAX,
             steps: 1,
@@ -199,9 +199,9 @@ impl Consolidation {
     }
 
     /// Sets the minimum and maximum number of fragments that become one.
-    pub const fn counts(mut self, fewest: usize, most: usize) -> Self {
+    pub const fn counts(mut self, fewest: usize, max: usize) -> Self {
         self.fewest = if fewest < 2 { 2 } else { fewest };
-        self.most = most;
+        self.max = max;
         self
     }
 
@@ -232,8 +232,8 @@ impl Consolidation {
     }
 
     /// Does not consolidate dense fragments if their common box has more than this many times their cells.
-    pub const fn amplification(mut self, most: f64) -> Self {
-        self.settings.amplification = most;
+    pub const fn amplification(mut self, max: f64) -> Self {
+        self.settings.amplification = max;
         self
     }
 

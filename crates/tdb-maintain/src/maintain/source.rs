@@ -259,10 +259,10 @@ impl<'a, K: MergeKey> Source<'a, K> {
             kinds.map(|kind| FieldTiles::open(context, fragment, kind)).collect::<Result<Vec<_>>>()?;
         let times = FieldTiles::timestamps(context, fragment)?;
         // The list of offsets limits the count to a number backed by real bytes.
-        let most = dimensions.first().map_or(0, FieldTiles::tile_count);
+        let max = dimensions.first().map_or(0, FieldTiles::tile_count);
         let count = fragment.footer().sparse_tile_num;
-        let tiles = to_usize(count).filter(|tiles| *tiles <= most).ok_or_else(|| {
-            let detail = format!("{count} tiles, but only {most} offsets");
+        let tiles = to_usize(count).filter(|tiles| *tiles <= max).ok_or_else(|| {
+            let detail = format!("{count} tiles, but only {max} offsets");
             let path = context.describe(fragment.metadata_key());
             Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
         })?;

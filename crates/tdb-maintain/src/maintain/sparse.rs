@@ -69,7 +69,7 @@ fn merge<K: MergeKey>(
         let Some(field) = schema.field_of(FieldKind::Attribute(index)) else { continue };
         fields.push(MergedField::open(context, schema, &field, &job.inputs)?);
     }
-    let most = batch_cells(job)?;
+    let max = batch_cells(job)?;
     let total = job.inputs.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
     let (mut done, mut left) = (0u64, 0u64);
     let sizes: Vec<Option<usize>> = schema.domain.dimensions.iter().map(size_of).collect();
@@ -77,7 +77,7 @@ fn merge<K: MergeKey>(
     let mut largest = 0u64;
     loop {
         // All versions of a cell stay in one fragment, in their order.
-        let taken = merge.next(most, !schema.allows_duplicates);
+        let taken = merge.next(max, !schema.allows_duplicates);
         let mut batch = match taken {
             Ok(batch) => batch,
             Err(_) if merge.unsorted.is_some() => return Ok(merge.unsorted),
@@ -166,8 +166,8 @@ fn batch_cells(job: &Job<'_>) -> Result<usize> {
     }
     let room = memory.saturating_sub(waiting).checked_div(cell.saturating_mul(3)).unwrap_or(0);
     // If the size of fragments is limited, it is checked tile by tile.
-    let most = if job.settings.fragment_bytes == u64::MAX { MOST_CELLS } else { schema.capacity };
-    Ok(to_usize(room.clamp(1, most.max(1))).unwrap_or(1))
+    let max = if job.settings.fragment_bytes == u64::MAX { MOST_CELLS } else { schema.capacity };
+    Ok(to_usize(room.clamp(1, max.max(1))).unwrap_or(1))
 }
 
 /// Larger batches are not faster.

@@ -21,7 +21,7 @@ use crate::write::{BoxPlan, CheckedColumn, TileCells, TileGrid, TileStatistics};
 
 /// The cells of a decoded tile.
 #[derive(Debug, Default)]
-pub(super) struct Decoded {
+pub(super) struct DecodedField {
     pub(super) fixed: Vec<u8>,
     pub(super) var: VarTile,
     validity: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Decoded {
 pub(super) struct Column<'f> {
     pub(super) subject: Subject<'f>,
     pub(super) tiles: FieldTiles,
-    pub(super) decoded: Decoded,
+    pub(super) decoded: DecodedField,
     pub(super) claims: Option<Claims>,
     /// Whether it makes sense to read further tiles.
     readable: bool,
@@ -41,7 +41,7 @@ pub(super) struct Column<'f> {
 impl Column<'_> {
     /// The cells of the decoded tile; `runs` are those that belong to the fragment.
     pub(super) fn cells<'s>(&'s self, count: usize, runs: Option<&'s [Cells<usize>]>) -> TileCells<'s> {
-        let Decoded { fixed, var, validity } = &self.decoded;
+        let DecodedField { fixed, var, validity } = &self.decoded;
         let validity = if self.tiles.is_nullable() { validity.as_slice() } else { &[] };
         let (values, offsets) = match self.subject.cell_size {
             Some(_) => (fixed.as_slice(), &[][..]),
@@ -57,7 +57,7 @@ impl Column<'_> {
 
     /// The decoded tile of a dimension as a column.
     pub(super) fn coordinates(&self, dimension: usize, cells: usize) -> CheckedColumn<'_> {
-        let Decoded { fixed, var, .. } = &self.decoded;
+        let DecodedField { fixed, var, .. } = &self.decoded;
         let (values, offsets) = match self.subject.cell_size {
             Some(_) => (fixed.as_slice(), &[][..]),
             None => (var.values.as_slice(), var.offsets.as_slice()),
@@ -138,7 +138,7 @@ impl Verifier {
             field: Some(field),
         };
         let claims = Claims::load(&self.context, fragment, &subject);
-        Some(Column { subject, tiles, decoded: Decoded::default(), claims, readable: true })
+        Some(Column { subject, tiles, decoded: DecodedField::default(), claims, readable: true })
     }
 
     /// The field with the times of cells.
@@ -160,7 +160,7 @@ impl Verifier {
             slot,
         };
         let claims = Claims::load(&self.context, fragment, &subject);
-        Column { subject, tiles, decoded: Decoded::default(), claims, readable: true }
+        Column { subject, tiles, decoded: DecodedField::default(), claims, readable: true }
     }
 
     fn files_of(&mut self, fragment: &Fragment, field: &Field<'_>, tiles: u64, names: &mut HashSet<String>) {
@@ -309,7 +309,7 @@ impl Verifier {
         if !column.readable {
             return false;
         }
-        let Column { tiles, decoded: Decoded { fixed, var, validity }, .. } = column;
+        let Column { tiles, decoded: DecodedField { fixed, var, validity }, .. } = column;
         let wanted = to_u64(cells).checked_mul(to_u64(tiles.cell_size()));
         let len = wanted.filter(|len| *len <= self.context.limits.tile_bytes).and_then(to_usize);
         let Some(len) = len else {

@@ -301,9 +301,9 @@ fn begins_below_zero(dimension: &Dimension) -> bool {
 
 /// Whether the domain of a dimension of signed integers is wider than the largest of them.
 fn is_wide(dimension: &Dimension) -> bool {
-    let (_, most) = integer_limits(dimension.datatype);
+    let (_, max) = integer_limits(dimension.datatype);
     dimension.datatype.physical().is_signed_integer()
-        && dimension.last_ordinal().is_some_and(|last| i128::from(last) > most)
+        && dimension.last_ordinal().is_some_and(|last| i128::from(last) > max)
 }
 
 /// Whether reading a field may return other values than were written: its filters keep fewer digits, or make lossy

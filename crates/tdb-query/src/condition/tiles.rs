@@ -15,7 +15,7 @@ use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
-use crate::share::Share;
+use crate::share::BatchScope;
 use crate::statistics::{Exact, Statistics, Whole};
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
@@ -26,13 +26,13 @@ pub(crate) struct Sources<'a> {
     pub(crate) context: &'a Context,
     pub(crate) program: &'a Program,
     fragments: &'a [Arc<Fragment>],
-    opened: Vec<OnceLock<Vec<Source>>>,
+    opened: Vec<OnceLock<Vec<FieldSource>>>,
     /// The memory that opening a field is charged to.
-    share: Share,
+    share: BatchScope,
 }
 
 /// A program's field in one fragment.
-struct Source {
+struct FieldSource {
     /// The field in the fragment's schema; `None` if the fragment does not have it.
     own: Option<FieldKind>,
     /// Whether nulls are possible: the array's schema may be stricter than the fragment's.
@@ -41,7 +41,7 @@ struct Source {
     known: Known,
 }
 
-impl Source {
+impl FieldSource {
     /// Its tiles, which are opened when they are first asked for.
     fn tiles(&self, context: &Context, fragment: &Fragment, own: FieldKind) -> Result<&FieldTiles> {
         if let Some(tiles) = self.tiles.get() {
@@ -61,11 +61,11 @@ enum Known {
 impl<'a> Sources<'a> {
     pub(crate) fn new(context: &'a Context, program: &'a Program, fragments: &'a [Arc<Fragment>]) -> Self {
         let opened = fragments.iter().map(|_| OnceLock::new()).collect();
-        Self { context, program, fragments, opened, share: Share::default() }
+        Self { context, program, fragments, opened, share: BatchScope::default() }
     }
 
     /// Charges what it holds of fragments to a read's memory.
-    pub(crate) fn within(mut self, share: &Share) -> Self {
+    pub(crate) fn within(mut self, share: &BatchScope) -> Self {
         self.share = share.clone();
         self
     }
@@ -206,17 +206,21 @@ impl<'a> Sources<'a> {
         Ok(TileColumns { context, fields, fragment, sources, tile, cells, whole, worker, decoded })
     }
 
-    fn open(&self, fragment: usize) -> Result<&[Source]> {
+    fn open(&self, fragment: usize) -> Result<&[FieldSource]> {
         let (Some(slot), Some(fragment)) = (self.opened.get(fragment), self.fragments.get(fragment)) else {
             return Ok(&[]);
         };
         if let Some(sources) = slot.get() {
             return Ok(sources);
         }
-        let open = |field: &ProgramField| -> Result<Source> {
+        let open = |field: &ProgramField| -> Result<FieldSource> {
             let own = field.spec.own_field(fragment.schema(), field.kind);
-            let mut source =
-                Source { own, nullable: field.spec.nullable, tiles: OnceLock::new(), known: Known::Nothing };
+            let mut source = FieldSource {
+                own,
+                nullable: field.spec.nullable,
+                tiles: OnceLock::new(),
+                known: Known::Nothing,
+            };
             match own.and_then(|own| fragment.schema().field_of(own)) {
                 // Extremes ignore nulls; if the cells cannot be null for the array, the extremes are wrong.
                 Some(own)
@@ -242,7 +246,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-fn facts(sources: &[Source], field: usize, tile: usize, cells: usize) -> FieldFacts<'_> {
+fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> FieldFacts<'_> {
     let Some(source) = sources.get(field).filter(|source| source.own.is_some()) else {
         return FieldFacts::Missing;
     };
@@ -267,7 +271,7 @@ pub(crate) struct TileColumns<'s> {
     context: &'s Context,
     fields: &'s [ProgramField],
     fragment: Option<&'s Fragment>,
-    sources: &'s [Source],
+    sources: &'s [FieldSource],
     tile: usize,
     cells: usize,
     /// Whether coordinates are decoded in all chunks, because cells that no test needs will be looked at.

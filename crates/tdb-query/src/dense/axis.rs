@@ -6,14 +6,14 @@ use tdb_codec::{to_u64, to_usize};
 
 /// Consecutive ordinals, and the position of the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct OrdinalRun {
     pub(crate) low: u64,
     pub(crate) high: u64,
     /// Position of `low` among the ordinals of its axis.
     pub(crate) at: usize,
 }
 
-impl Run {
+impl OrdinalRun {
     /// Number of ordinals.
     pub(crate) fn count(self) -> usize {
         to_usize(self.high.saturating_sub(self.low)).unwrap_or(usize::MAX).saturating_add(1)
@@ -24,7 +24,7 @@ impl Run {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Axis {
     /// Shared by the regions of a query, which differ in one dimension only.
-    runs: Arc<Vec<Run>>,
+    runs: Arc<Vec<OrdinalRun>>,
     count: usize,
 }
 
@@ -55,7 +55,7 @@ impl Axis {
         let runs = Arc::make_mut(&mut self.runs);
         match runs.last_mut() {
             Some(last) if last.high.checked_add(1) == Some(low) => last.high = high,
-            _ => runs.push(Run { low, high, at }),
+            _ => runs.push(OrdinalRun { low, high, at }),
         }
         Some(())
     }
@@ -66,7 +66,7 @@ impl Axis {
     }
 
     /// The runs.
-    pub(crate) fn runs(&self) -> &[Run] {
+    pub(crate) fn runs(&self) -> &[OrdinalRun] {
         &self.runs
     }
 
@@ -92,13 +92,13 @@ impl Axis {
     }
 
     /// The parts of the runs in `low..=high`.
-    pub(crate) fn within(&self, low: u64, high: u64) -> impl Iterator<Item = Run> {
+    pub(crate) fn within(&self, low: u64, high: u64) -> impl Iterator<Item = OrdinalRun> {
         let first = self.runs.partition_point(|run| run.high < low);
         let runs = self.runs.get(first..).unwrap_or_default().iter();
         runs.take_while(move |run| run.low <= high).map(move |run| {
             let from = run.low.max(low);
             let skipped = to_usize(from.saturating_sub(run.low)).unwrap_or(usize::MAX);
-            Run { low: from, high: run.high.min(high), at: run.at.saturating_add(skipped) }
+            OrdinalRun { low: from, high: run.high.min(high), at: run.at.saturating_add(skipped) }
         })
     }
 

@@ -67,7 +67,7 @@ impl TilePart {
         }
         if let Some(runs) = self.runs_in_tile_order(size) {
             let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
-            let mut runs = Runs { runs: &runs, size };
+            let mut runs = CopyRuns { runs: &runs, size };
             let show = |bytes: core::ops::Range<usize>, cells: &[u8]| runs.copy(&bytes, cells, target);
             context.tile_len(space.tile_cells, size)?;
             if tiles.visit_fixed(context, tile, len, wanted, show, worker)? {
@@ -193,12 +193,12 @@ impl TilePart {
 const LONG_RUN: usize = 64;
 
 /// Runs of cells that are still to be copied: where each begins in the tile and in the region, and its number of cells.
-struct Runs<'r> {
+struct CopyRuns<'r> {
     runs: &'r [(usize, usize, usize)],
     size: usize,
 }
 
-impl Runs<'_> {
+impl CopyRuns<'_> {
     /// Copies the cells of the runs that are in a piece of the tile; pieces come in order.
     fn copy(&mut self, piece: &core::ops::Range<usize>, cells: &[u8], target: &mut [u8]) {
         while let Some(((from, to, count), rest)) = self.runs.split_first() {
@@ -239,7 +239,7 @@ mod tests {
         }
         for step in [1, 2, 3, 7, 16, 60] {
             let mut target = vec![99; 80];
-            let mut left = Runs { runs: &runs, size: 3 };
+            let mut left = CopyRuns { runs: &runs, size: 3 };
             for start in (0..60).step_by(step) {
                 let piece = start..60.min(start + step);
                 left.copy(&piece, &tile[piece.clone()], &mut target);

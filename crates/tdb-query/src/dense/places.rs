@@ -18,10 +18,10 @@ impl Places {
             numbered.map(|(number, (low, high))| (low, high, number)).collect();
         by_low.sort_unstable();
         let mut highest = Vec::with_capacity(by_low.len());
-        let mut most = 0u64;
+        let mut max = 0u64;
         for (_, high, _) in &by_low {
-            most = most.max(*high);
-            highest.push(most);
+            max = max.max(*high);
+            highest.push(max);
         }
         Self { by_low, highest }
     }

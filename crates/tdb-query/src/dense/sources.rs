@@ -17,7 +17,7 @@ use crate::{Error, Result, parallel};
 
 /// One fragment, as a source of the field that is being read.
 #[derive(Debug)]
-struct Source<'a> {
+struct Covering<'a> {
     /// The number of the fragment in the array.
     fragment: usize,
     /// What the fragment covers.
@@ -29,7 +29,7 @@ struct Source<'a> {
     values: Option<Values>,
 }
 
-impl Source<'_> {
+impl Covering<'_> {
     const fn is_dense(&self) -> bool {
         self.overlay.is_none()
     }
@@ -87,14 +87,14 @@ impl Values {
 /// All fragments that have the field, oldest first, and those without the field that are newer than one of these.
 #[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
-    sources: Vec<Source<'a>>,
+    sources: Vec<Covering<'a>>,
     /// Their positions along the first dimension.
     places: Places,
 }
 
 /// A source's part of one space tile.
 pub(super) struct Layer<'s, 'a> {
-    source: &'s Source<'a>,
+    source: &'s Covering<'a>,
     pub(super) bounds: Box,
 }
 
@@ -148,9 +148,9 @@ impl<'a> FieldSources<'a> {
             }
             let values = FieldTiles::of_column(context, fragment, spec, kind)?;
             let values = values.map(|tiles| Values::of(context, fragment, tiles)).transpose()?;
-            Ok(Some(Source { fragment: *index, domain, overlay: overlay.as_ref(), values }))
+            Ok(Some(Covering { fragment: *index, domain, overlay: overlay.as_ref(), values }))
         };
-        let mut sources: Vec<Source<'a>> = parallel::filter_map(context.threads, &all, open)?;
+        let mut sources: Vec<Covering<'a>> = parallel::filter_map(context.threads, &all, open)?;
         // Fragments without the field hide nothing if no older fragment has it.
         let first = sources.iter().position(|source| source.values.is_some()).unwrap_or(sources.len());
         sources.drain(..first);

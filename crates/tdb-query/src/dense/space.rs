@@ -401,21 +401,21 @@ impl Space {
             last.saturating_sub(first).saturating_add(1)
         };
         let all = axis.runs().iter().map(|run| rows((run.low, run.high))).fold(0, u64::saturating_add);
-        let most = (all / MOST_REGIONS).saturating_add(1);
+        let max = (all / MOST_REGIONS).saturating_add(1);
         let mut parts = Vec::new();
         let (mut part, mut taken, mut last) = (Axis::default(), 0u64, None);
         for run in axis.runs() {
             let mut low = run.low;
             loop {
                 let row = self.tile_index(dimension, low);
-                if last != Some(row) && taken >= most {
+                if last != Some(row) && taken >= max {
                     parts.push(core::mem::take(&mut part));
                     taken = 0;
                 }
                 if last != Some(row) || taken == 0 {
                     taken = taken.saturating_add(1);
                 }
-                let end = row.saturating_add(most.saturating_sub(taken));
+                let end = row.saturating_add(max.saturating_sub(taken));
                 let high = self.tile_span(dimension, end).1.min(run.high);
                 taken = taken.saturating_add(rows((low, high)).saturating_sub(1));
                 last = Some(self.tile_index(dimension, high));

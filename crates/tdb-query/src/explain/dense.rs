@@ -14,7 +14,7 @@ use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 
 /// A field and its tiles in all fragments.
-struct Source<'a> {
+struct PlannedField<'a> {
     kind: FieldKind,
     spec: ColumnSpec,
     sources: FieldSources<'a>,
@@ -42,7 +42,14 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
             FieldKind::Dimension(_) => FieldSources::default(),
         };
         let plan = FieldPlan::new(&spec.name, Purpose::Result, fetched);
-        fields.push(Source { kind, spec, sources, plan, values: 0, read: vec![0; array_fragments.len()] });
+        fields.push(PlannedField {
+            kind,
+            spec,
+            sources,
+            plan,
+            values: 0,
+            read: vec![0; array_fragments.len()],
+        });
     }
     let matcher = match &plan.condition {
         Some(program) => Some(Matcher::open(plan, program, &space, &overlays, false)?),
@@ -79,7 +86,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
             }
             let mut hidden = vec![0u64; array_fragments.len()];
             for field in &mut fields {
-                let Source { kind, spec, sources, plan: planned, values, read } = field;
+                let PlannedField { kind, spec, sources, plan: planned, values, read } = field;
                 let of = (*kind, &*spec, &*sources);
                 if verdict == Verdict::None {
                     layers(plan, &space, &part, of, None, |fragment, _| {
@@ -112,8 +119,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     let mut read = vec![0u64; array_fragments.len()];
     let mut plans = Vec::with_capacity(fields.len());
     for field in fields {
-        for (most, count) in read.iter_mut().zip(&field.read) {
-            *most = (*most).max(*count);
+        for (max, count) in read.iter_mut().zip(&field.read) {
+            *max = (*max).max(*count);
         }
         exact &= field.spec.cell_size.is_some();
         let bytes = column_bytes(&field.spec, to_u64(cells), field.values);

@@ -90,8 +90,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     let ordering = if sorting.sorts { cells.saturating_mul(KEY_BYTES).saturating_add(largest) } else { 0 };
     let memory_bytes = result_bytes.saturating_add(ordering);
     // The part of a budget that is not needed for the result is used to keep decoded tiles.
-    let most = memory.map(|memory| (memory.bytes() / 4).saturating_mul(3).saturating_sub(memory_bytes));
-    let mut fields = decoded_again(plan, columns, most.unwrap_or(MOST))?;
+    let max = memory.map(|memory| (memory.bytes() / 4).saturating_mul(3).saturating_sub(memory_bytes));
+    let mut fields = decoded_again(plan, columns, max.unwrap_or(MOST))?;
     fields.append(&mut conditioned);
     fields.append(&mut searched);
     fields.append(&mut deleted);
@@ -200,10 +200,10 @@ fn own_field<'p>(
     move |fragment| spec.own_field(plan.array.fragments().get(fragment)?.schema(), kind)
 }
 
-/// The plans of columns, including the tiles that must be decoded again because `most` bytes are not enough to keep
+/// The plans of columns, including the tiles that must be decoded again because `max` bytes are not enough to keep
 /// them after they are first looked at.
-fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, most: u64) -> Result<Vec<FieldPlan>> {
-    let mut left = most;
+fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, max: u64) -> Result<Vec<FieldPlan>> {
+    let mut left = max;
     let fields = columns.into_iter().map(|Column { kind, spec, mut field, looked_at }| {
         let of = own_field(plan, &spec, kind);
         let mut again = Vec::new();

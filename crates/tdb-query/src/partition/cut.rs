@@ -165,8 +165,8 @@ impl Strips<'_> {
         let before = first > low && self.weights.has_some(low, first.saturating_sub(1));
         let behind = last < high && self.weights.has_some(last.saturating_add(1), high);
         let others = usize::from(before).saturating_add(usize::from(behind));
-        let most = left.checked_sub(others).filter(|most| *most > 1)?;
-        let shares = to_usize(whole(weight / share - 0.5)).unwrap_or(most).clamp(2, most);
+        let max = left.checked_sub(others).filter(|max| *max > 1)?;
+        let shares = to_usize(whole(weight / share - 0.5)).unwrap_or(max).clamp(2, max);
         let (low, high) = (if before { first } else { low }, if behind { last } else { high });
         Some(Strip { low, high, boxes: shares })
     }

@@ -34,10 +34,10 @@ pub(crate) fn ranges(plan: &Plan) -> Ranges {
     sets.map(|(set, dimension)| (!set.is_all()).then(|| set.iter(dimension).collect())).collect()
 }
 
-/// The ranges of at most `most` parts of a query, in the order of its result if it has one; empty if the query is not
+/// The ranges of at most `max` parts of a query, in the order of its result if it has one; empty if the query is not
 /// cut.
-pub(crate) fn partitions(plan: &Plan, most: usize) -> Result<Vec<Ranges>> {
-    if most < 2 {
+pub(crate) fn partitions(plan: &Plan, max: usize) -> Result<Vec<Ranges>> {
+    if max < 2 {
         return Ok(Vec::new());
     }
     if let Some(ahead) = &plan.array.context().ahead
@@ -46,8 +46,8 @@ pub(crate) fn partitions(plan: &Plan, most: usize) -> Result<Vec<Ranges>> {
         fetch_sections(plan, ahead);
     }
     let found = match plan.array.schema().array_type {
-        ArrayType::Dense => dense(plan, most),
-        ArrayType::Sparse => sparse(plan, most)?,
+        ArrayType::Dense => dense(plan, max),
+        ArrayType::Sparse => sparse(plan, max)?,
     };
     let mut found = found.unwrap_or_default();
     // There may be no string between two others.
@@ -57,7 +57,7 @@ pub(crate) fn partitions(plan: &Plan, most: usize) -> Result<Vec<Ranges>> {
 
 /// Parts of a dense query. Its cells weigh what they take in the result, and in addition the bytes that fragments
 /// store of them, spread evenly.
-fn dense(plan: &Plan, most: usize) -> Option<Vec<Ranges>> {
+fn dense(plan: &Plan, max: usize) -> Option<Vec<Ranges>> {
     let lines = lines_of(plan)?;
     let all = bounds_of(plan, &lines)?;
     let weight = volume(&all).saturating_mul(tiles::bytes_of_cell(plan)) as f64;
@@ -71,7 +71,7 @@ fn dense(plan: &Plan, most: usize) -> Option<Vec<Ranges>> {
         lines.iter().zip(&all).map(|(line, (low, high))| Axis::dense(line.clone(), *low, *high)).collect();
     let parts = parts(plan.array.schema(), order_of(plan));
     let mut cutting = Cutting { axes: &axes, parts: &parts, dense: true, done: Vec::new() };
-    cutting.cut(&all, &items, most, 0);
+    cutting.cut(&all, &items, max, 0);
     let boxes = cutting.done.iter();
     if places {
         return boxes.map(|bounds| at_places(plan, &lines, bounds, &all)).collect();
@@ -94,7 +94,7 @@ fn in_query(domain: &[Range], lines: &[Line], all: &Bounds, stored: f64) -> Opti
 }
 
 /// Parts of a sparse query.
-fn sparse(plan: &Plan, most: usize) -> Result<Option<Vec<Ranges>>> {
+fn sparse(plan: &Plan, max: usize) -> Result<Option<Vec<Ranges>>> {
     let Touched { tiles, unordered } = tiles::touched(plan)?;
     let dimensions = &plan.array.schema().domain.dimensions;
     let mut axes = Vec::with_capacity(dimensions.len());
@@ -116,7 +116,7 @@ fn sparse(plan: &Plan, most: usize) -> Result<Option<Vec<Ranges>>> {
     let items: Vec<Item> = items.collect();
     let parts = cut_along(plan, &unordered);
     let mut cutting = Cutting { axes: &axes, parts: &parts, dense: false, done: Vec::new() };
-    cutting.cut(&all, &items, most, 0);
+    cutting.cut(&all, &items, max, 0);
     Ok(cutting.done.iter().map(|bounds| within(plan, &axes, bounds, &all)).collect())
 }
 

@@ -97,12 +97,12 @@ impl Weights {
         sum_to(&self.begins, high).1 > ended
     }
 
-    /// Numbers of `low..=high` at which tiles end; if there are many, at most `most` evenly spaced ones.
-    pub(super) fn ends(&self, low: u64, high: u64, most: usize) -> impl Iterator<Item = u64> {
+    /// Numbers of `low..=high` at which tiles end; if there are many, at most `max` evenly spaced ones.
+    pub(super) fn ends(&self, low: u64, high: u64, max: usize) -> impl Iterator<Item = u64> {
         let from = self.ends.partition_point(|end| end.number < low);
         let to = self.ends.partition_point(|end| end.number <= high).max(from);
         let ends = self.ends.get(from..to).unwrap_or_default();
-        ends.iter().step_by(ends.len().div_ceil(most.max(1)).max(1)).map(|end| end.number)
+        ends.iter().step_by(ends.len().div_ceil(max.max(1)).max(1)).map(|end| end.number)
     }
 }
 

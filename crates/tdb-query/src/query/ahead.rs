@@ -249,11 +249,11 @@ mod tests {
 
     fn small(read: Read) -> Read {
         // The smallest possible budget gives the most batches.
-        let least = match read.clone().memory("1 B".parse().unwrap()).batches().map(drop) {
-            Err(Error::Query(crate::QueryError::BudgetTooSmall { least, .. })) => least,
+        let min = match read.clone().memory("1 B".parse().unwrap()).batches().map(drop) {
+            Err(Error::Query(crate::QueryError::BudgetTooSmall { min, .. })) => min,
             other => panic!("{other:?}"),
         };
-        read.memory(least)
+        read.memory(min)
     }
 
     #[test]

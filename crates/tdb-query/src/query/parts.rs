@@ -7,7 +7,7 @@ use crate::Result;
 use crate::partition::{self, Ranges};
 
 impl Read {
-    /// Cuts the query into at most `most` parts of about equal cost. Each is a query that can be collected, streamed,
+    /// Cuts the query into at most `max` parts of about equal cost. Each is a query that can be collected, streamed,
     /// explained or aggregated, in another thread or, [described](Self::describe), in another process. Together they
     /// have the cells of the whole query, each once, with the same condition, fields, order, deletes and memory
     /// budget.
@@ -49,16 +49,16 @@ impl Read {
     /// rows of tiles are then cut along the next dimension first.
     ///
     /// There are fewer parts if there is nothing to cut, such as many cells at one coordinate. There is always at
-    /// least one part, the whole query, even if `most` is 0. Ranges of labels become ranges of positions.
+    /// least one part, the whole query, even if `max` is 0. Ranges of labels become ranges of positions.
     ///
     /// No range contains cells at NaN. A dimension is not cut if metadata shows that it has such cells; metadata
     /// shows only those that come first in their tiles.
     ///
     /// # Errors
     /// A field, range or condition that does not fit the array, or damaged metadata.
-    pub fn partitions(self, most: usize) -> Result<Vec<Self>> {
+    pub fn partitions(self, max: usize) -> Result<Vec<Self>> {
         let plan = self.clone().plan()?;
-        let found = partition::partitions(&plan, most)?;
+        let found = partition::partitions(&plan, max)?;
         if self.memory.is_some() {
             // Metadata that was read is not kept when there is a budget.
             plan.array.fragments().iter().for_each(|fragment| fragment.forget());

@@ -17,7 +17,7 @@ use crate::Result;
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Decoded};
 use crate::plan::Plan;
-use crate::share::Share;
+use crate::share::BatchScope;
 use crate::worker::Worker;
 
 /// A read without a memory budget keeps at most this much.
@@ -54,7 +54,7 @@ pub(crate) struct Piece {
 /// The pieces that are kept of a read's fields.
 #[derive(Debug)]
 pub(crate) struct Keep<'p> {
-    share: &'p Share,
+    share: &'p BatchScope,
     /// The fields that are collected in the end.
     fields: &'p [FieldKind],
     held: Mutex<Held>,
@@ -373,7 +373,7 @@ mod tests {
         Piece { values: Buffer::zeroed(bytes), ..Piece::none() }
     }
 
-    fn keep(share: &Share) -> Keep<'_> {
+    fn keep(share: &BatchScope) -> Keep<'_> {
         Keep { share, fields: &[], held: Mutex::default(), made: Condvar::new() }
     }
 
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn what_is_needed_waits_for_a_piece_that_is_being_made_and_takes_its_memory() {
         let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         let (keep, charged) = (keep(&share), AtomicBool::new(false));
         std::thread::scope(|scope| {
             keep.put(place(1), PIECE + 140_000, || {
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn pieces_of_the_last_tiles_make_way_first() {
         let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         let keep = keep(&share);
         for tile in [2, 0, 1] {
             keep.put(place(tile), PIECE + 30_000, || piece(30_000));

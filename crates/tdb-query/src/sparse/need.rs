@@ -4,7 +4,7 @@ use tdb_schema::FieldKind;
 
 use super::filter::Filter;
 use super::keep::Keep;
-use super::select::{Candidate, Source, TileSelection, Wanted};
+use super::select::{Candidate, Searched, TileSelection, Wanted};
 use crate::Result;
 use crate::context::Context;
 use crate::plan::Plan;
@@ -16,7 +16,7 @@ use crate::tiles::FieldTiles;
 pub(super) fn search(
     context: &Context,
     candidates: &[Candidate],
-    sources: &[Source],
+    sources: &[Searched],
     (coordinates, filter): (Wanted, Filter<'_>),
 ) -> Result<Needs> {
     let mut needs = Needs::default();

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::share::Share;
+use crate::share::BatchScope;
 use crate::stats::Stage;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
@@ -86,7 +86,7 @@ pub(crate) enum Wanted {
 }
 
 /// A fragment's dimensions.
-pub(super) struct Source {
+pub(super) struct Searched {
     /// Which of the plan's fragments.
     pub(super) fragment: usize,
     pub(super) dimensions: Vec<FieldTiles>,
@@ -156,7 +156,7 @@ pub(crate) fn select_in(
         let Some(fragment) = array.fragments().get(*index) else { return Ok(None) };
         let fields = if *looks { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        Ok(Some(Source {
+        Ok(Some(Searched {
             fragment: *index,
             dimensions: fields.collect::<Result<_>>()?,
             timestamps: FieldTiles::timestamps(context, fragment)?.map(Box::new),
@@ -203,9 +203,9 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
     if unbounded {
         let tiles = fragment.footer().sparse_tile_num;
         // The list of offsets limits the count by real bytes before anything is pushed.
-        let most = FieldTiles::open(context, fragment, FieldKind::Dimension(0))?.tile_count();
-        let tiles = to_usize(tiles).filter(|tiles| *tiles <= most).ok_or_else(|| {
-            let detail = format!("{tiles} tiles, but only {most} offsets");
+        let max = FieldTiles::open(context, fragment, FieldKind::Dimension(0))?.tile_count();
+        let tiles = to_usize(tiles).filter(|tiles| *tiles <= max).ok_or_else(|| {
+            let detail = format!("{tiles} tiles, but only {max} offsets");
             let path = context.describe(fragment.metadata_key());
             Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
         })?;
@@ -262,7 +262,7 @@ struct Selector<'a> {
     window: TimeWindow,
     coordinates: Wanted,
     filter: Filter<'a>,
-    share: &'a Share,
+    share: &'a BatchScope,
     keep: &'a Keep<'a>,
 }
 
@@ -286,7 +286,7 @@ impl Selector<'_> {
     fn run(
         &self,
         candidate: Candidate,
-        source: &Source,
+        source: &Searched,
         worker: &mut Worker,
     ) -> Result<Option<TileSelection>> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
@@ -393,7 +393,7 @@ impl Selector<'_> {
     fn timestamps(
         &self,
         (fragment, tile): (usize, usize),
-        source: &Source,
+        source: &Searched,
         cells: usize,
         worker: &mut Worker,
     ) -> Result<Option<Vec<u64>>> {
@@ -422,7 +422,7 @@ impl Selector<'_> {
     }
 
     /// Clears `wanted` for cells that the filter, the time window or the window of keys excludes.
-    fn judge(&self, source: &Source, decoded: &[Decoded], timestamps: Option<&[u64]>, wanted: &mut [u8]) {
+    fn judge(&self, source: &Searched, decoded: &[Decoded], timestamps: Option<&[u64]>, wanted: &mut [u8]) {
         if let Filter::Among(fingerprints) = self.filter {
             let views = decoded.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref()));
             fingerprints.keep(views, wanted);

@@ -22,7 +22,7 @@ use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, parts};
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::share::{Room, Share, smallest};
+use crate::share::{BatchScope, Room, smallest};
 
 /// The boxes of a query that are still to be read.
 #[derive(Clone, Debug)]
@@ -122,8 +122,8 @@ impl Boxes {
     }
 
     /// Approximate bytes of the most expensive of the smallest boxes.
-    pub(super) fn least(&self) -> u64 {
-        self.spread.least()
+    pub(super) fn min(&self) -> u64 {
+        self.spread.min()
     }
 
     /// The next box, or a window of one, in a share of the room. `scale` computes the share, and `times` is its
@@ -136,8 +136,8 @@ impl Boxes {
         scale: impl Fn(u64) -> u64,
         times: f64,
     ) -> Result<Option<Part>> {
-        let most = if plan.condition.is_some() { MOST_BARREN_OF_CONDITION } else { MOST_BARREN };
-        while self.keyed.is_some() || self.barren >= most {
+        let max = if plan.condition.is_some() { MOST_BARREN_OF_CONDITION } else { MOST_BARREN };
+        while self.keyed.is_some() || self.barren >= max {
             if let Some(keyed) = &mut self.keyed {
                 keyed.check_pace(&room, MOST_LOOKS_AT_BOX)?;
                 if let Some(part) = keyed.next(plan, cost, &room, &scale)? {
@@ -145,7 +145,7 @@ impl Boxes {
                 }
                 self.keyed = None;
             }
-            if self.barren >= most {
+            if self.barren >= max {
                 let Some(bounds) = self.cutter.take() else { return Ok(None) };
                 let narrowed = self.narrowed(plan, &bounds)?;
                 let order = KeyOrder::new(plan.array.schema(), self.order);
@@ -165,7 +165,7 @@ impl Boxes {
         };
         self.cells = super::whole(spread.cells);
         let narrowed = self.narrowed(plan, &piece.bounds)?;
-        let share = Share { room: Some(Arc::new(room)), ..Share::default() };
+        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         let over = share.charge(fixed);
         let Some(room) = share.room else { return Ok(None) };
         if let Err(error) = over {

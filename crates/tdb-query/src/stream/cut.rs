@@ -94,31 +94,31 @@ impl Cutter {
             self.left.push((within(low, unit), part.saturating_add(1)));
             return ControlFlow::Continue(());
         }
-        let most = last_where(unit, high, |end| fits(&within(low, end)));
-        let end = self.align(part, low, most, high);
+        let max = last_where(unit, high, |end| fits(&within(low, end)));
+        let end = self.align(part, low, max, high);
         if end < high {
             self.left.push((within(end.saturating_add(1), high), part));
         }
         ControlFlow::Break(Piece { bounds: within(low, end), part })
     }
 
-    /// The end of a piece that may extend to `most`: the end of a tile, if the piece contains one.
-    fn align(&self, part: usize, low: u64, most: u64, high: u64) -> u64 {
-        let Some(part) = self.parts.get(part) else { return most };
-        let Some(line) = self.line(part) else { return most };
+    /// The end of a piece that may extend to `max`: the end of a tile, if the piece contains one.
+    fn align(&self, part: usize, low: u64, max: u64, high: u64) -> u64 {
+        let Some(part) = self.parts.get(part) else { return max };
+        let Some(line) = self.line(part) else { return max };
         let whole = matches!(part, Part::Tile(_));
-        if most >= high || !(whole || line.has_tiles()) {
-            return most;
+        if max >= high || !(whole || line.has_tiles()) {
+            return max;
         }
-        if let Some(end) = line.tile_end(low, most, high) {
+        if let Some(end) = line.tile_end(low, max, high) {
             return end;
         }
         if !self.even {
-            return most;
+            return max;
         }
         let cells = line.tile_last(low, high).saturating_sub(low).saturating_add(1);
-        let pieces = cells.div_ceil(most.saturating_sub(low).saturating_add(1));
-        low.saturating_add(cells.div_ceil(pieces.max(1)).saturating_sub(1)).min(most)
+        let pieces = cells.div_ceil(max.saturating_sub(low).saturating_add(1));
+        low.saturating_add(cells.div_ceil(pieces.max(1)).saturating_sub(1)).min(max)
     }
 
     fn line(&self, part: &Part) -> Option<&Line> {

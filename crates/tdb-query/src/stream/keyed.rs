@@ -12,7 +12,7 @@ use super::runs::{Limit, Runs};
 use crate::Result;
 use crate::order::window::KeyOrder;
 use crate::plan::Plan;
-use crate::share::{Room, Share, smallest};
+use crate::share::{BatchScope, Room, smallest};
 use crate::sparse::filter::Filter;
 use crate::sparse::keep::Keep;
 use crate::sparse::select::{Wanted, select};
@@ -29,9 +29,9 @@ pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
 /// The most stretches that a tile's cells are listed in.
 pub(super) const MOST_STRETCHES: u64 = 16;
 
-/// Lists the keys of a query's cells, those of each tile in at most `most` stretches. Returns how many cells were
+/// Lists the keys of a query's cells, those of each tile in at most `max` stretches. Returns how many cells were
 /// decoded for this.
-fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize, room: u64) -> Result<u64> {
+fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, max: usize, room: u64) -> Result<u64> {
     let mut looked = 0u64;
     let mut runs = Runs::default();
     let target = room.saturating_mul(3) / 4;
@@ -39,7 +39,11 @@ fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize,
     let window = plan.share.window.clone();
     while let Some(run) = runs.next(plan, cost, limit, 0)? {
         let mut part = plan.clone();
-        part.share = Share { tiles: Some(Arc::new(run.tiles())), window: window.clone(), ..Share::default() };
+        part.share = BatchScope {
+            tiles: Some(Arc::new(run.tiles())),
+            window: window.clone(),
+            ..BatchScope::default()
+        };
         for selection in select(&part, Wanted::Yes, Filter::All, &Keep::nothing(&part))? {
             let cells = to_u64(selection.len());
             looked = looked.saturating_add(to_u64(selection.tile_cells));
@@ -47,7 +51,7 @@ fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, most: usize,
             let values =
                 whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
             let bytes = cells.saturating_mul(cost.per_cell()).saturating_add(values);
-            stretches.add(&selection, most, bytes);
+            stretches.add(&selection, max, bytes);
         }
         runs.forget(plan, run.tiles().keys().copied());
     }
@@ -61,7 +65,7 @@ pub(super) struct Keyed {
     stretches: Stretches,
     narrowed: Arc<Vec<Narrowed>>,
     /// Most stretches of a tile.
-    most: usize,
+    max: usize,
     /// A window that must be listed in more stretches, because it has too many cells for one batch.
     finer: Option<Taken>,
     /// The number of cells that were decoded to list keys: in all, and the first time.
@@ -79,7 +83,7 @@ impl Keyed {
         narrowed: Arc<Vec<Narrowed>>,
     ) -> Result<Self> {
         let stretches = Stretches::new(order).within(room / 4);
-        let mut this = Self { stretches, narrowed, most: 1, finer: None, looked: 0, first: 0 };
+        let mut this = Self { stretches, narrowed, max: 1, finer: None, looked: 0, first: 0 };
         this.note_on(plan, cost, room)?;
         this.first = this.looked;
         Ok(this)
@@ -87,26 +91,26 @@ impl Keyed {
 
     fn note_on(&mut self, plan: &Plan, cost: &CellCost, room: u64) -> Result<()> {
         let mut plan = narrow(plan, &self.narrowed);
-        self.most = match &self.finer {
+        self.max = match &self.finer {
             Some(taken) => {
                 plan.share.tiles = Some(Arc::new(taken.tiles.clone()));
-                self.most.saturating_mul(FINER)
+                self.max.saturating_mul(FINER)
             }
             None => {
-                let most = (room / 8).checked_div(notes(&plan)).unwrap_or(1).clamp(1, MOST_STRETCHES);
-                to_usize(most).unwrap_or(1)
+                let max = (room / 8).checked_div(notes(&plan)).unwrap_or(1).clamp(1, MOST_STRETCHES);
+                to_usize(max).unwrap_or(1)
             }
         };
         self.stretches = self.stretches.anew(self.finer.take().as_ref());
         plan.share.window = Some(Arc::new(self.stretches.left()));
-        let looked = note_in(&plan, cost, &mut self.stretches, self.most, room)?;
+        let looked = note_in(&plan, cost, &mut self.stretches, self.max, room)?;
         self.looked = self.looked.saturating_add(looked);
         Ok(())
     }
 
-    /// Fails if cells were decoded more than `most` times for their keys: with more room the query is much faster.
-    pub(super) fn check_pace(&self, room: &Room, most: u64) -> Result<()> {
-        if self.looked / most <= self.first {
+    /// Fails if cells were decoded more than `max` times for their keys: with more room the query is much faster.
+    pub(super) fn check_pace(&self, room: &Room, max: u64) -> Result<()> {
+        if self.looked / max <= self.first {
             return Ok(());
         }
         Err(smallest(room.over(room.bytes().saturating_mul(2))).into())
@@ -168,10 +172,10 @@ pub(super) fn next_window(
     let touched: Vec<usize> = tiles.keys().copied().collect();
     let count: usize = tiles.values().map(Vec::len).sum();
     let window = Some(Arc::new(taken.window.clone()));
-    let share = Share { tiles: Some(tiles), window, ..Share::default() };
+    let share = BatchScope { tiles: Some(tiles), window, ..BatchScope::default() };
     // If this is too much, reading the part will show it.
     let room = Arc::new(room);
-    let counted = Share { room: Some(room.clone()), ..Share::default() };
+    let counted = BatchScope { room: Some(room.clone()), ..BatchScope::default() };
     let _ = counted.charge(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
     let (narrowed, tiles) = (narrowed.clone(), to_u64(count) as f64);
     Some(Part { what: What::Window(Box::new(taken), share), narrowed, room, tiles, touched })

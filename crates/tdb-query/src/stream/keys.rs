@@ -101,8 +101,8 @@ impl Stretches {
         Window { order: self.order.clone(), from: self.from.clone(), to: self.horizon.clone() }
     }
 
-    /// Lists a tile's cells in `most` stretches; `bytes` is the cost of all its cells.
-    pub(crate) fn add(&mut self, selection: &TileSelection, most: usize, bytes: u64) {
+    /// Lists a tile's cells in `max` stretches; `bytes` is the cost of all its cells.
+    pub(crate) fn add(&mut self, selection: &TileSelection, max: usize, bytes: u64) {
         let cells = selection.len();
         let order = self.order.clone();
         let value = |dimension: usize, at: usize| {
@@ -128,7 +128,7 @@ impl Stretches {
             curve: curve(at),
             cell: (0..order.dimensions.len()).map(|index| value(index, at).to_vec()).collect(),
         };
-        let len = cells.div_ceil(most.max(1)).max(1);
+        let len = cells.div_ceil(max.max(1)).max(1);
         self.finest &= len == 1;
         for stretch in sorted.chunks(len) {
             let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };

@@ -143,20 +143,20 @@ impl Line {
         !self.real && self.dimension.extent_cells().is_some() && self.ascends()
     }
 
-    /// The last number at or below `most` in the same space tile as `number`.
-    pub(crate) fn tile_last(&self, number: u64, most: u64) -> u64 {
+    /// The last number at or below `max` in the same space tile as `number`.
+    pub(crate) fn tile_last(&self, number: u64, max: u64) -> u64 {
         if !self.asked.is_empty() {
             let integer = |place: u64| self.at(place, place).first().map_or(0, |(low, _)| *low);
             let first = integer(number);
             let tile =
                 |integer: u64| self.dimension.extent_cells().and_then(|extent| integer.checked_div(extent));
-            return last_where(number, most, |place| tile(integer(place)) == tile(first));
+            return last_where(number, max, |place| tile(integer(place)) == tile(first));
         }
         if !self.real {
-            let Some(extent) = self.dimension.extent_cells() else { return most };
+            let Some(extent) = self.dimension.extent_cells() else { return max };
             let index = number.checked_div(extent).unwrap_or(0);
             let next = index.saturating_add(1).saturating_mul(extent);
-            return next.saturating_sub(1).clamp(number, most);
+            return next.saturating_sub(1).clamp(number, max);
         }
         // Tiles of reals depend on rounding, so the comparison itself is used.
         let value = self.value(number).unwrap_or_default();
@@ -164,20 +164,20 @@ impl Line {
             let other = self.value(other).unwrap_or_default();
             compare_part(Part::Tile(0), &self.dimension, &value, &other) == Ordering::Equal
         };
-        last_where(number, most, same)
+        last_where(number, max, same)
     }
 
     /// The last number from `low` on, at or below `number`, that ends a space tile; `None` if none does.
-    pub(crate) fn tile_end(&self, low: u64, number: u64, most: u64) -> Option<u64> {
-        let first = self.tile_last(low, most);
+    pub(crate) fn tile_end(&self, low: u64, number: u64, max: u64) -> Option<u64> {
+        let first = self.tile_last(low, max);
         if first > number {
             return None;
         }
-        if self.tile_last(number, most) == number {
+        if self.tile_last(number, max) == number {
             return Some(number);
         }
         // The last one whose tile ends at or before `number`.
-        Some(last_where(first, number, |at| at == first || self.tile_last(at, most) <= number))
+        Some(last_where(first, number, |at| at == first || self.tile_last(at, max) <= number))
     }
 }
 
@@ -273,14 +273,14 @@ mod tests {
             let dimension = real();
             let line = Line::new(&dimension).unwrap();
             let number = |value: f64| line.number(&value.to_le_bytes()).unwrap();
-            let most = number(10.0);
-            let last = line.tile_last(number(at), most);
+            let max = number(10.0);
+            let last = line.tile_last(number(at), max);
             let tile = |number: u64| {
                 let value = line.high(number).unwrap();
                 compare_part(Part::Tile(0), &dimension, &at.to_le_bytes(), &value)
             };
             prop_assert_eq!(tile(last), Ordering::Equal);
-            prop_assert!(last == most || tile(last + 1) != Ordering::Equal);
+            prop_assert!(last == max || tile(last + 1) != Ordering::Equal);
         }
     }
 }

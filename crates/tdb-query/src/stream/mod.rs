@@ -266,12 +266,12 @@ pub(crate) fn for_each_part(
 
 /// The error of a budget that was too small: this one, or the one of a plan whose parts need more.
 pub(crate) fn dearer(error: Error, plan: &Plan, Allowance { budget, batch }: Allowance) -> Error {
-    let least = |error: &Error| match error {
-        Error::Query(QueryError::BudgetTooSmall { least, .. }) => Some(*least),
+    let min = |error: &Error| match error {
+        Error::Query(QueryError::BudgetTooSmall { min, .. }) => Some(*min),
         _ => None,
     };
-    match (least(&error), Parts::new(plan, budget, batch)) {
-        (Some(own), Err(other)) if least(&other).is_some_and(|other| other > own) => other,
+    match (min(&error), Parts::new(plan, budget, batch)) {
+        (Some(own), Err(other)) if min(&other).is_some_and(|other| other > own) => other,
         _ => error,
     }
 }
@@ -284,8 +284,8 @@ pub(crate) fn for_each_group(
     mut run: impl FnMut(&Plan, Vec<Candidate>) -> Result<()>,
 ) -> Result<()> {
     let mut room = plan::room_of_all(plan, budget)?;
-    if let Some(most) = batch {
-        room = room.at_most(most);
+    if let Some(max) = batch {
+        room = room.at_most(max);
     }
     // A number, a timestamp and a flag per cell, what deletes look at, and the header of a list.
     let cost = |tile: &Candidate| {

@@ -18,7 +18,7 @@ use crate::fragment::Fragment;
 use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, Part as OrderPart, parts, reals};
 use crate::plan::Plan;
-use crate::share::{Room, Share, too_small};
+use crate::share::{BatchScope, Room, too_small};
 use crate::sparse::Sorting;
 use crate::{Error, Result};
 
@@ -63,7 +63,7 @@ pub(super) enum What {
     Box(Piece),
     Run(Run, Arc<TileSet>),
     Whole(KeyOrder),
-    Window(Box<Taken>, Share),
+    Window(Box<Taken>, BatchScope),
 }
 
 /// The state of [`Parts`] that changes from part to part.
@@ -112,8 +112,8 @@ impl Parts {
             // Room for the least box, and for some cells.
             (Kind::Boxes(boxes), Err(_)) => {
                 let fixed = this.threads(plan).saturating_add(this.beside(plan));
-                let least = Room::least(fixed).saturating_add(boxes.held()).saturating_add(boxes.least());
-                Err(too_small(budget, least).into())
+                let min = Room::min(fixed).saturating_add(boxes.held()).saturating_add(boxes.min());
+                Err(too_small(budget, min).into())
             }
             (_, Err(error)) => Err(error),
         }
@@ -142,7 +142,7 @@ impl Parts {
     fn room_beside(&self, plan: &Plan, fixed: u64) -> Result<Room> {
         let room = self.room_of_budget(plan, fixed)?;
         Ok(match self.batch {
-            Some(most) => room.at_most(most),
+            Some(max) => room.at_most(max),
             None => room,
         })
     }
@@ -199,8 +199,8 @@ impl Parts {
                 else {
                     return Ok(None);
                 };
-                let least = run.bytes.max(Room::least(run.threads));
-                if least > all.bytes() {
+                let min = run.bytes.max(Room::min(run.threads));
+                if min > all.bytes() {
                     return Err(self.too_small_for_runs(plan));
                 }
                 let room = self.room_beside(plan, run.threads)?;
@@ -240,11 +240,11 @@ impl Parts {
             let notes = keyed::notes(plan).saturating_mul(stretches);
             // Even with many stretches per tile, each has at least one cell.
             let cells = cells.div_ceil(stretches.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
-            cells.max(Room::least(0)).max(notes.saturating_mul(3)).saturating_add(notes)
+            cells.max(Room::min(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
-        let least = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(a_cell);
-        let least = least.saturating_add(least / 3).saturating_add(threads).saturating_add(beside);
-        too_small(self.budget, least).into()
+        let min = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(a_cell);
+        let min = min.saturating_add(min / 3).saturating_add(threads).saturating_add(beside);
+        too_small(self.budget, min).into()
     }
 
     /// The error of a budget that is too small for some tile: it contains what the most expensive tile takes.
@@ -252,7 +252,7 @@ impl Parts {
         let threads = to_u64(plan.array.context().threads);
         let beside = self.beside(plan);
         match Runs::default().dearest(plan, &self.cost, threads) {
-            Ok(least) => too_small(self.budget, least.max(Room::least(0)).saturating_add(beside)).into(),
+            Ok(min) => too_small(self.budget, min.max(Room::min(0)).saturating_add(beside)).into(),
             Err(error) => error,
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct Runs {
     /// Tiles of opened fragments that were not taken yet.
     waiting: VecDeque<Tile>,
     /// Most tiles of the next run, if the last one was too long.
-    most: Option<usize>,
+    max: Option<usize>,
 }
 
 /// A tile, and what it costs.
@@ -86,7 +86,7 @@ impl Runs {
         limit: Limit,
         threads: u64,
     ) -> Result<Option<Run>> {
-        let most = self.most.take().unwrap_or(usize::MAX);
+        let max = self.max.take().unwrap_or(usize::MAX);
         let mut run = Run::default();
         let (mut bytes, mut largest, mut values) = (0u64, 0u64, 0u64);
         while let Some(tile) = self.peek(plan, cost)? {
@@ -98,7 +98,7 @@ impl Runs {
             let (wider, longer) = (largest.max(tile.cells), values.max(tile.values));
             let working = cost.thread(wider, longer).saturating_mul(threads);
             let all = more.saturating_add(working);
-            let fits = more <= limit.cells && all <= limit.all && run.tiles.len() < most;
+            let fits = more <= limit.cells && all <= limit.all && run.tiles.len() < max;
             if !fits && !run.tiles.is_empty() {
                 break;
             }
@@ -112,16 +112,16 @@ impl Runs {
 
     /// The bytes that the most expensive of the remaining tiles needs as a run.
     pub(crate) fn dearest(&mut self, plan: &Plan, cost: &CellCost, threads: u64) -> Result<u64> {
-        let mut least = 0;
+        let mut min = 0;
         while let Some(run) = self.next(plan, cost, Limit { cells: 0, all: 0 }, threads)? {
-            least = least.max(run.bytes).max(Room::least(run.threads));
+            min = min.max(run.bytes).max(Room::min(run.threads));
         }
-        Ok(least)
+        Ok(min)
     }
 
     /// Takes a run back that was too long. Fails if it is a single tile.
     pub(crate) fn put_back(&mut self, run: Run) -> bool {
-        self.most = Some((run.tiles.len() / 2).max(1));
+        self.max = Some((run.tiles.len() / 2).max(1));
         let divisible = run.tiles.len() > 1;
         for tile in run.tiles.into_iter().rev() {
             self.waiting.push_front(tile);

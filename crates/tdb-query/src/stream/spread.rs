@@ -279,7 +279,7 @@ impl Spread {
 
     /// Approximate maximum of the bytes of a box of one cell. Along each dimension there is a place where most spans
     /// overlap; no cell is in more spans than the smallest of these numbers.
-    pub(crate) fn least(&self) -> u64 {
+    pub(crate) fn min(&self) -> u64 {
         let along = |(dimension, line): (usize, &Line)| {
             let mut ends = Vec::with_capacity(self.spans.len().saturating_mul(2));
             for span in &self.spans {
@@ -292,12 +292,12 @@ impl Spread {
                 ends.extend([(low, false, bytes), (high, true, -bytes)]);
             }
             ends.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            let (mut now, mut most) = (0.0, 0.0f64);
+            let (mut now, mut max) = (0.0, 0.0f64);
             for (.., bytes) in ends {
                 now += bytes;
-                most = most.max(now);
+                max = max.max(now);
             }
-            most
+            max
         };
         let dimensions = self.lines.iter().enumerate().map(along);
         super::whole(dimensions.reduce(f64::min).unwrap_or(0.0) + self.longest).saturating_add(self.volume)

@@ -80,7 +80,7 @@ fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
     let read = read.clone().order(order);
     let whole = read.clone().collect().unwrap();
     let mut expected = rows(&whole);
-    let mut most = 0;
+    let mut max = 0;
     let rooms = [150, 300 + random % 20_000];
     for bytes in rooms.into_iter().take(if random.is_multiple_of(3) { 2 } else { 1 }) {
         let (mut found, batches) = stream_in_some(&read, bytes);
@@ -94,9 +94,9 @@ fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
             found.len(),
             expected.len()
         );
-        most = most.max(batches);
+        max = max.max(batches);
     }
-    most
+    max
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn progress_goes_up_to_the_end() {
         ("deletes", Layout::RowMajor, 100_000, 2),
         ("deletes", Layout::Unordered, 100_000, 2),
     ];
-    for (name, order, room, least) in cases {
+    for (name, order, room, min) in cases {
         let array = Array::open(folder.join(name)).unwrap();
         let reports = Arc::new(Mutex::new(Vec::new()));
         let sink = reports.clone();
@@ -176,7 +176,7 @@ fn progress_goes_up_to_the_end() {
         let mut batches = batches_in(read, room).unwrap();
         let cells: usize = batches.by_ref().map(|batch| batch.unwrap().len()).sum();
         let reports = reports.lock().unwrap();
-        assert!(reports.len() >= least, "{name}: {} reports", reports.len());
+        assert!(reports.len() >= min, "{name}: {} reports", reports.len());
         assert!(reports.windows(2).all(|pair| pair[0].fraction() <= pair[1].fraction()));
         assert!(
             reports.windows(2).all(|pair| pair[0].tiles <= pair[1].tiles && pair[0].bytes <= pair[1].bytes)
@@ -194,8 +194,8 @@ fn a_whole_result_that_does_not_fit_its_budget_is_refused_and_says_how_large_it_
     for name in ["quickstart", "deletes", "base_nullable_sparse"] {
         let array = open(&folder.join(name), None).unwrap();
         let error = array.read().memory(MemoryBudget::from_bytes(1 << 12)).collect().unwrap_err();
-        let Error::Query(QueryError::BudgetTooSmall { least, .. }) = error else { panic!("{name}: {error}") };
-        assert!(array.read().memory(least).collect().is_ok(), "{name} in {least}");
+        let Error::Query(QueryError::BudgetTooSmall { min, .. }) = error else { panic!("{name}: {error}") };
+        assert!(array.read().memory(min).collect().is_ok(), "{name} in {min}");
         let error = array.read().memory(MemoryBudget::from_bytes(1 << 12)).batches().unwrap_err();
         assert!(matches!(error, Error::Query(QueryError::BudgetTooSmall { .. })), "{name}: {error}");
     }

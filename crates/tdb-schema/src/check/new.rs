@@ -43,8 +43,8 @@ impl ArraySchema {
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
         for attribute in self.attributes.iter().filter(uses) {
             // One value is reserved, so an enumeration with as many values as the type is too large.
-            let most = largest(attribute.datatype.physical());
-            if most.is_none_or(|most| u128::from(to_u64(enumeration.len())) >= most) {
+            let max = largest(attribute.datatype.physical());
+            if max.is_none_or(|max| u128::from(to_u64(enumeration.len())) >= max) {
                 return Err(SchemaProblem::EnumerationSize {
                     attribute: attribute.name.clone(),
                     enumeration: enumeration.name.clone(),
@@ -160,13 +160,13 @@ fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
         return Err(wrong_extent(dimension));
     }
     // The last tile may extend past the domain, and past the type as far as 64 bits allow.
-    let most = (1i128 << u64::BITS.saturating_sub(u32::from(signed))).saturating_sub(1);
+    let max = (1i128 << u64::BITS.saturating_sub(u32::from(signed))).saturating_sub(1);
     let low = match &dimension.domain {
         Some((low, _)) if signed => self::signed(low),
         Some((low, _)) => unsigned(low),
         None => None,
     };
-    let room = low.map(|low| most.saturating_sub(low));
+    let room = low.map(|low| max.saturating_sub(low));
     let end = last.checked_div(extent).map(|tiles| {
         (i128::from(tiles).saturating_add(1)).saturating_mul(i128::from(extent)).saturating_sub(1)
     });
@@ -200,7 +200,7 @@ fn check_real_extent(dimension: &Dimension) -> Result<(), SchemaProblem> {
         return Ok(());
     };
     let number = |bytes: &[u8]| super::to_f64(dimension.datatype, bytes).unwrap_or(f64::NAN);
-    let most = match (f32::from_le(&length), f64::from_le(&length)) {
+    let max = match (f32::from_le(&length), f64::from_le(&length)) {
         (Some(length), _) => f64::from(length + 1.0),
         (None, Some(length)) => length + 1.0,
         (None, None) => return Ok(()),
@@ -208,7 +208,7 @@ fn check_real_extent(dimension: &Dimension) -> Result<(), SchemaProblem> {
     // libtiledb accepts NaN as an extent: all cells are then in one tile. The same is true for an extent of 0 and a
     // single point.
     let (length, extent) = (number(&length), number(extent));
-    let fits = extent.is_nan() || (extent <= most && (extent > 0.0 || length == 0.0));
+    let fits = extent.is_nan() || (extent <= max && (extent > 0.0 || length == 0.0));
     if fits { Ok(()) } else { Err(wrong_extent(dimension)) }
 }
 

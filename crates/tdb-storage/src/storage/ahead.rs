@@ -121,10 +121,10 @@ impl Ahead {
             for request in &needs.files {
                 let known = match request {
                     Request::List(folder) => held.listings.contains_key(folder),
-                    Request::Tail(key, most) => held
+                    Request::Tail(key, max) => held
                         .tails
                         .get(key)
-                        .is_some_and(|own| own.as_ref().is_none_or(|own| reaches(own, *most))),
+                        .is_some_and(|own| own.as_ref().is_none_or(|own| reaches(own, *max))),
                     Request::Range(own) => held.has(&own.key, &own.range),
                 };
                 if !known && asked.insert(request) {
@@ -239,9 +239,9 @@ impl Ahead {
     }
 }
 
-/// Whether the held last bytes of a file are at least its last `most` bytes, or all of it.
-fn reaches((size, bytes): &(u64, Bytes), most: u64) -> bool {
-    to_u64(bytes.len()) >= most.min(*size)
+/// Whether the held last bytes of a file are at least its last `max` bytes, or all of it.
+fn reaches((size, bytes): &(u64, Bytes), max: u64) -> bool {
+    to_u64(bytes.len()) >= max.min(*size)
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -266,13 +266,13 @@ impl Storage for Ahead {
         self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
         let fetched = self.held().tails.get(key).cloned();
-        let Some(fetched) = fetched.filter(|own| own.as_ref().is_none_or(|own| reaches(own, most))) else {
-            return self.storage.read_tail(key, most);
+        let Some(fetched) = fetched.filter(|own| own.as_ref().is_none_or(|own| reaches(own, max))) else {
+            return self.storage.read_tail(key, max);
         };
         let Some((size, bytes)) = fetched else { return Err(io::ErrorKind::NotFound.into()) };
-        let wanted = to_usize(most.min(size)).unwrap_or(usize::MAX);
+        let wanted = to_usize(max.min(size)).unwrap_or(usize::MAX);
         Ok((size, bytes.slice(bytes.len().saturating_sub(wanted)..)))
     }
 
@@ -340,8 +340,8 @@ mod tests {
         fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
             self.called().list(folder)
         }
-        fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-            self.called().read_tail(key, most)
+        fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+            self.called().read_tail(key, max)
         }
         fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
             self.called().read_into(key, offset, out)

@@ -55,8 +55,8 @@ impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
         self.storage.list(&self.key(folder))
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        self.storage.read_tail(&self.key(key), most)
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+        self.storage.read_tail(&self.key(key), max)
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {

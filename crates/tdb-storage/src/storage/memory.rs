@@ -144,11 +144,11 @@ impl Storage for MemoryStorage {
         Ok(entries.into_iter().collect())
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
         let content = self.read();
         let file = content.file(key)?;
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        Ok((tdb_codec::to_u64(file.len()), file.slice(file.len().saturating_sub(most)..)))
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        Ok((tdb_codec::to_u64(file.len()), file.slice(file.len().saturating_sub(max)..)))
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {

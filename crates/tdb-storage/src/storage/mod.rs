@@ -96,11 +96,11 @@ pub trait Storage: Debug + Send + Sync {
         self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
-    /// The last `most` bytes of a file (or all of it, if it is shorter), and its size.
+    /// The last `max` bytes of a file (or all of it, if it is shorter), and its size.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)>;
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)>;
 
     /// Fills `out` with the bytes from `offset` on.
     ///
@@ -177,8 +177,8 @@ impl<S: Storage + ?Sized> Storage for Arc<S> {
         (**self).list(folder)
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        (**self).read_tail(key, most)
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+        (**self).read_tail(key, max)
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {

@@ -153,12 +153,12 @@ impl<S: Storage> Storage for Published<S> {
         self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
         let size = self.manifest.known(key)?;
-        if most == 0 || size == 0 {
+        if max == 0 || size == 0 {
             return Ok((size, Bytes::new()));
         }
-        let read = self.storage.read_tail(key, most).map_err(|error| self.explained(key, error))?;
+        let read = self.storage.read_tail(key, max).map_err(|error| self.explained(key, error))?;
         self.manifest.check_size(key, read.0)?;
         Ok(read)
     }

@@ -57,7 +57,7 @@ impl Request {
     pub fn with_key(&self, key: String) -> Self {
         match self {
             Self::List(_) => Self::List(key),
-            Self::Tail(_, most) => Self::Tail(key, *most),
+            Self::Tail(_, max) => Self::Tail(key, *max),
             Self::Range(own) => Self::range(key, own.range.clone()),
         }
     }
@@ -69,8 +69,8 @@ impl Request {
     pub fn answer<S: Storage + ?Sized>(&self, storage: &S) -> io::Result<Reply> {
         match self {
             Self::List(folder) => storage.list(folder).map(Reply::Entries),
-            Self::Tail(key, most) => {
-                storage.read_tail(key, *most).map(|(size, bytes)| Reply::Tail(size, bytes))
+            Self::Tail(key, max) => {
+                storage.read_tail(key, *max).map(|(size, bytes)| Reply::Tail(size, bytes))
             }
             Self::Range(range) => {
                 let bytes = storage.read_ranges(core::slice::from_ref(range))?.pop();
@@ -87,7 +87,7 @@ impl Request {
     pub fn checked(&self, reply: Reply) -> io::Result<Reply> {
         let expected = match (self, &reply) {
             (Self::List(_), Reply::Entries(_)) => 0,
-            (Self::Tail(_, most), Reply::Tail(size, _)) => (*most).min(*size),
+            (Self::Tail(_, max), Reply::Tail(size, _)) => (*max).min(*size),
             (Self::Range(own), Reply::Bytes(_)) => own.range.end.saturating_sub(own.range.start),
             _ => return Err(other_answer()),
         };

@@ -113,8 +113,8 @@ impl<S: Storage> Storage for FarStorage<S> {
         self.read_tail(key, u64::MAX).map(|(_, bytes)| bytes)
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        self.ask_one(Request::Tail(key.to_owned(), most))?.into_tail()
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+        self.ask_one(Request::Tail(key.to_owned(), max))?.into_tail()
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {

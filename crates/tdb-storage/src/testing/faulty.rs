@@ -222,9 +222,9 @@ impl<S: Storage> Storage for FaultyStorage<S> {
         self.cut(CallKind::Read, key, |storage| storage.read(key), |bytes, by| short(&bytes, by))
     }
 
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
         let cut = |(size, bytes): (u64, Bytes), by| (size, short(&bytes, by));
-        self.cut(CallKind::ReadTail, key, |storage| storage.read_tail(key, most), cut)
+        self.cut(CallKind::ReadTail, key, |storage| storage.read_tail(key, max), cut)
     }
 
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {

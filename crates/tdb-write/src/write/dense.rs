@@ -217,7 +217,7 @@ pub(super) fn sides(schema: &ArraySchema, domain: &[Range]) -> Result<Vec<Side>>
 }
 
 /// The part of the box in a tile.
-struct Part {
+struct TilePart {
     /// First cell in the columns, and in the tile.
     source: usize,
     target: usize,
@@ -240,9 +240,9 @@ impl TileGrid {
     }
 
     /// The part of tile `tile` that is in the box, whose cells are `strides` apart in the source.
-    fn part(&self, tile: usize, strides: &[usize]) -> Part {
+    fn part(&self, tile: usize, strides: &[usize]) -> TilePart {
         let mut rest = tile;
-        let mut part = Part { source: 0, target: 0, counts: vec![1; self.sides.len()] };
+        let mut part = TilePart { source: 0, target: 0, counts: vec![1; self.sides.len()] };
         let dimensions = 0..self.sides.len();
         let ordered: Vec<usize> = match self.tile_order {
             Layout::ColMajor => dimensions.collect(),

@@ -112,11 +112,11 @@ impl<'a> DenseStream<'a> {
         // Where the size of fragments is limited, all tiles of a slab are made before the first is stored.
         let copies = if array.options.fragment_bytes.is_some() { 2 } else { 1 };
         let unit = to_usize(unit).unwrap_or(usize::MAX).saturating_mul(cell).saturating_mul(copies);
-        let least = working.saturating_add(unit);
-        if planned(memory) < least {
-            let least = least.saturating_add(least / 3).saturating_add(3);
+        let min = working.saturating_add(unit);
+        if planned(memory) < min {
+            let min = min.saturating_add(min / 3).saturating_add(3);
             let why = format!(
-                "cells are buffered until {} is complete: that needs at least {least} bytes of memory, but {memory} are given",
+                "cells are buffered until {} is complete: that needs at least {min} bytes of memory, but {memory} are given",
                 if order == Layout::GlobalOrder { "a tile" } else { "a row of tiles" }
             );
             return Err(Error::refused("streaming", why));

@@ -49,7 +49,7 @@ pub struct SparseStream<'a> {
     bounds: Bounds,
     duplicates: Duplicates,
     /// The number of bytes of cells, and of what is needed to sort them, to collect before a fragment is written.
-    most: usize,
+    max: usize,
     pending: Pending,
     /// Number of cells given before the pending ones.
     written: u64,
@@ -59,12 +59,12 @@ pub struct SparseStream<'a> {
 impl<'a> SparseStream<'a> {
     pub(super) fn new(array: &'a ArrayWriter, memory: usize) -> Result<Self> {
         let working = array.context.threads.saturating_mul(THREAD);
-        let most = planned(memory).saturating_sub(working).max(memory / 4);
+        let max = planned(memory).saturating_sub(working).max(memory / 4);
         Ok(Self {
             fragment: FragmentWriter::sparse(array)?,
             bounds: Bounds::new(array.schema()),
             duplicates: Duplicates::Refuse,
-            most,
+            max,
             pending: Pending::default(),
             written: 0,
             failed: false,
@@ -97,12 +97,12 @@ impl<'a> SparseStream<'a> {
         let each = bytes.checked_div(cells).unwrap_or(0).saturating_add(SORTED);
         let mut start = 0;
         while start < cells {
-            let room = self.most.saturating_sub(self.held());
+            let room = self.max.saturating_sub(self.held());
             let count = room.checked_div(each).unwrap_or(1).max(1);
             let end = start.saturating_add(count).min(cells);
             self.pending.push(&columns, start..end);
             start = end;
-            if self.held().saturating_add(each) > self.most {
+            if self.held().saturating_add(each) > self.max {
                 self.flush()?;
             }
         }

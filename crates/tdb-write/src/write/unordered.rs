@@ -41,7 +41,7 @@ pub(super) fn append(
     Bounds::new(schema).check(context.threads, &coordinates, cells, first)?;
     let mut order = sorted(context, schema, &coordinates, cells)?;
     if !schema.allows_duplicates {
-        settle(context.threads, &mut order, &coordinates, duplicates, first)?;
+        resolve_duplicates(context.threads, &mut order, &coordinates, duplicates, first)?;
     }
     let tile_cells = to_usize(schema.capacity).unwrap_or(usize::MAX);
     if order.len() == cells && order.is_sorted() {
@@ -78,7 +78,7 @@ fn sorted(
 
 /// Returns an error if cells have equal coordinates, or keeps one of them, depending on `duplicates`. Coordinates are
 /// equal if all their bytes are.
-fn settle(
+fn resolve_duplicates(
     threads: usize,
     order: &mut Vec<u32>,
     coordinates: &[CheckedColumn<'_>],

@@ -147,9 +147,9 @@ fn add(cases: &mut Vec<Case>, chain: &Chain, datatype: Datatype, form: Form, eve
         }
     }
     if form == Form::Dimension {
-        let most = if datatype.size() == 1 { 100 } else { usize::MAX };
+        let max = if datatype.size() == 1 { 100 } else { usize::MAX };
         tried =
-            vec![(Pattern::Sorted, 1), (Pattern::Sorted, 100), (Pattern::Sorted, (chunk / 2 + 1).min(most))];
+            vec![(Pattern::Sorted, 1), (Pattern::Sorted, 100), (Pattern::Sorted, (chunk / 2 + 1).min(max))];
     }
     let of = |(pattern, count)| Case { chain: chain.clone(), datatype, form, pattern, count };
     cases.extend(tried.into_iter().map(of));

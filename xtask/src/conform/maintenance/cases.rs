@@ -51,7 +51,7 @@ pub(super) enum Step {
     },
     Delete {
         time: u64,
-        most: i32,
+        max: i32,
     },
     Consolidate(Stored),
     /// Consolidates fragments, without the deleted cells.
@@ -146,8 +146,8 @@ impl Kind {
 }
 
 /// "a > most".
-pub(super) fn greater(most: i32) -> Condition {
-    let operands = vec![most.to_le_bytes().to_vec()];
+pub(super) fn greater(max: i32) -> Condition {
+    let operands = vec![max.to_le_bytes().to_vec()];
     Condition::Value { field: "a".into(), comparison: Comparison::Greater, operands }
 }
 
@@ -194,7 +194,7 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
             0..=6 => Step::Write { time: clock.any(random), cells: cells(random, kind, b) },
             7 | 8 if !kind.is_dense() => {
                 // Deletes all cells, some, or none.
-                Step::Delete { time: clock.any(random), most: drawn(random, -50, 50) }
+                Step::Delete { time: clock.any(random), max: drawn(random, -50, 50) }
             }
             9 if !kind.is_dense() && random.one_in(3) => Step::Purge,
             7..=10 => {

@@ -96,8 +96,8 @@ pub(super) fn real(value: i32, high: i32) -> f64 {
 /// The value of attribute "s" for a value of "a". In dense arrays it is never empty: libtiledb sometimes crashes when
 /// it writes empty values.
 pub(super) fn text(kind: Kind, a: i32) -> Vec<u8> {
-    let least = usize::from(kind.is_dense());
-    vec![b'x'; usize::try_from(a.rem_euclid(5)).unwrap_or(0).max(least)]
+    let min = usize::from(kind.is_dense());
+    vec![b'x'; usize::try_from(a.rem_euclid(5)).unwrap_or(0).max(min)]
 }
 
 /// Whether "s" is valid for a value of "a".

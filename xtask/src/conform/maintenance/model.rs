@@ -58,11 +58,11 @@ impl Case {
         }
         let deletes = || {
             self.steps.iter().filter_map(|step| match step {
-                Step::Delete { time, most } => Some((*time, *most)),
+                Step::Delete { time, max } => Some((*time, *max)),
                 _ => None,
             })
         };
-        cells.retain(|(_, written, a, _)| !deletes().any(|(time, most)| time >= *written && *a > most));
+        cells.retain(|(_, written, a, _)| !deletes().any(|(time, max)| time >= *written && *a > max));
         let row = |(x, y): (i32, i32), a: Option<(i32, Option<Added>)>| self.row((x, y), a, newest);
         if self.kind.is_dense() {
             let all = (0..10).flat_map(|x| (0..4).map(move |y| (x, y)));

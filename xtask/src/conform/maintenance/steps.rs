@@ -62,7 +62,7 @@ pub(super) fn take(case: &Case, step: &Step, path: &Path) -> Result<(), tdb_arra
         }
         Step::Create => at(START).create(path, &case.kind.schema()),
         Step::Write { time, cells } => write(case, &at(*time).open(path)?, cells),
-        Step::Delete { time, most } => at(*time).open(path)?.delete(&greater(*most)).map(drop),
+        Step::Delete { time, max } => at(*time).open(path)?.delete(&greater(*max)).map(drop),
         Step::Consolidate(what) => {
             let writer = at(0).open(path)?;
             Consolidation::new(*what).amplification(1e9).plan(&writer)?.run(&writer, go)

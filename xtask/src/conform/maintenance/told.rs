@@ -96,8 +96,8 @@ impl Case {
                 "sm.consolidation.mode": "fragments", "sm.consolidation.purge_deleted_cells": "true",
             }}),
             Step::Write { time, cells } => self.write_json(*time, cells),
-            Step::Delete { time, most } => {
-                let hex: String = most.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            Step::Delete { time, max } => {
+                let hex: String = max.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
                 json!({ "op": "delete", "t": time, "condition": ["a", ">", hex] })
             }
             Step::Consolidate(what) => json!({ "op": "consolidate", "config": {

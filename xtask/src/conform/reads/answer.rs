@@ -287,11 +287,11 @@ fn allowed<T>(
     loop {
         match ask(budget) {
             Ok(found) => return Ok(found),
-            Err(Stop::Error(Error::Query(QueryError::BudgetTooSmall { least, .. }))) if least > budget => {
+            Err(Stop::Error(Error::Query(QueryError::BudgetTooSmall { min, .. }))) if min > budget => {
                 if matches!(how, How::Least) && named && !repeats {
-                    return Err(format!("{budget} was named as the least that works, and then {least}"));
+                    return Err(format!("{budget} was named as the least that works, and then {min}"));
                 }
-                (budget, named) = (least, true);
+                (budget, named) = (min, true);
             }
             Err(Stop::Error(error)) => return Err(format!("within {budget}, tdb fails: {error}")),
             Err(Stop::Text(text)) => return Err(format!("within {budget}, {text}")),

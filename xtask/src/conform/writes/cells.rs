@@ -146,7 +146,7 @@ fn dense(random: &mut Random, schema: &ArraySchema, time: u64, anchors: &[u64]) 
         layout = Layout::RowMajor;
     }
     let dimensions = &schema.domain.dimensions;
-    let most = match dimensions.len() {
+    let max = match dimensions.len() {
         1 => 120,
         2 => 16,
         _ => 6,
@@ -155,15 +155,13 @@ fn dense(random: &mut Random, schema: &ArraySchema, time: u64, anchors: &[u64]) 
     for (index, dimension) in dimensions.iter().enumerate() {
         let (low, high) = writable(schema, index)?;
         // Sometimes the whole range.
-        if (ordered || random.one_in(3)) && high - low < most {
+        if (ordered || random.one_in(3)) && high - low < max {
             sides.push((low, high));
         } else {
             let base = anchors.get(index).copied().unwrap_or(low);
-            let first = base.saturating_add(random.below((high - base).min(most).saturating_add(1)));
-            sides.push((
-                first,
-                first.saturating_add(random.below((high - first).min(most).saturating_add(1))),
-            ));
+            let first = base.saturating_add(random.below((high - base).min(max).saturating_add(1)));
+            sides
+                .push((first, first.saturating_add(random.below((high - first).min(max).saturating_add(1)))));
         }
         if layout == Layout::GlobalOrder {
             let extent = dimension.extent_cells()?;
@@ -171,7 +169,7 @@ fn dense(random: &mut Random, schema: &ArraySchema, time: u64, anchors: &[u64]) 
             // Whole tiles.
             let (first, last) =
                 (first / extent * extent, (last / extent).checked_add(1)?.checked_mul(extent)? - 1);
-            if first < low || last > high || last - first > most.saturating_mul(4) {
+            if first < low || last > high || last - first > max.saturating_mul(4) {
                 layout = if random.one_in(2) { Layout::RowMajor } else { Layout::ColMajor };
                 return dense_in(random, schema, time, layout, anchors, sides);
             }
@@ -246,8 +244,8 @@ fn sort(random: &mut Random, attribute: &Attribute, values: &mut [Value]) {
 }
 
 fn sparse(random: &mut Random, schema: &ArraySchema, time: u64) -> Option<Step> {
-    let most = *random.pick(&[3, 40, 300])?;
-    let count = random.length(1, most);
+    let max = *random.pick(&[3, 40, 300])?;
+    let count = random.length(1, max);
     let duplicates = *random.pick(&[Duplicates::Refuse, Duplicates::KeepFirst, Duplicates::KeepLast])?;
     let how = match random.below(4) {
         0 => How::Global(random.length(1, 4)),
@@ -284,8 +282,8 @@ fn coordinate(
     dimension: &Dimension,
 ) -> Option<Vec<u8>> {
     if dimension.is_var() {
-        let most = *random.pick(&[1, 3, 12])?;
-        let len = random.length(usize::from(schema.version.number() < EMPTY_CELLS_SINCE), most);
+        let max = *random.pick(&[1, 3, 12])?;
+        let len = random.length(usize::from(schema.version.number() < EMPTY_CELLS_SINCE), max);
         let (first, letters) = *random.pick(&[(b'a', 26), (0x7e, 4), (0, 256)])?;
         let mut word: Vec<u8> =
             (0..len).map(|_| first.wrapping_add(u8::try_from(random.below(letters)).unwrap_or(0))).collect();
@@ -339,10 +337,10 @@ fn beside(datatype: Datatype, value: f64, above: bool) -> f64 {
 }
 
 fn value(random: &mut Random, schema: &ArraySchema, attribute: &Attribute) -> Value {
-    let least = usize::from(schema.version.number() < EMPTY_CELLS_SINCE);
+    let min = usize::from(schema.version.number() < EMPTY_CELLS_SINCE);
     let datatype = attribute.datatype;
     let values = match attribute.cell_val_num {
-        count if count.is_var() => random.length(least, 5),
+        count if count.is_var() => random.length(min, 5),
         _ => attribute.fill_value.len() / datatype.size(),
     };
     let strings = attribute

@@ -48,15 +48,15 @@ pub(super) fn real_bytes(datatype: Datatype, value: f64) -> Vec<u8> {
 }
 
 fn real(random: &mut Random, name: String, datatype: Datatype) -> Option<Dimension> {
-    let most = if datatype == Datatype::Float32 { f64::from(f32::MAX) } else { f64::MAX };
+    let max = if datatype == Datatype::Float32 { f64::from(f32::MAX) } else { f64::MAX };
     let ends = [
         (-10.0, 10.0),
         (-100.0, 100.0),
         (0.0, 1.0),
         (-1e30, 1e30),
-        (-most, most),
-        (0.0, most),
-        (-most, 0.0),
+        (-max, max),
+        (0.0, max),
+        (-max, 0.0),
         (1.0, 1.000_001),
         (-1e-30, 1e-30),
     ];
@@ -65,7 +65,7 @@ fn real(random: &mut Random, name: String, datatype: Datatype) -> Option<Dimensi
     // Computed with halves, because the whole may overflow.
     let half = high / 2.0 - low / 2.0;
     let share = *random.pick(&[None, None, Some(0.2), Some(0.6), Some(1.5), Some(2.0)])?;
-    let extent = share.map(|share: f64| half * share).filter(|extent| *extent <= most);
+    let extent = share.map(|share: f64| half * share).filter(|extent| *extent <= max);
     Some(match extent {
         Some(extent) => dimension.with_extent(real_bytes(datatype, extent)),
         None => dimension,
@@ -100,9 +100,9 @@ fn integral(
     let cells = high - low + 1;
     let small = i128::try_from(random.length(1, 30)).ok()?.min(cells);
     let extents = [small, small, small, 1, cells, cells / 2 + 1, cells / 3 + 1, 4_000_000];
-    let most = if dense { DENSE_TILE } else { top };
+    let max = if dense { DENSE_TILE } else { top };
     let drawn = (*random.pick(&extents)?).min(cells);
-    let extent = if drawn > most { small } else { drawn };
+    let extent = if drawn > max { small } else { drawn };
     let bytes = |value: i128| value.to_le_bytes().get(..size).map(<[u8]>::to_vec);
     let dimension = Dimension::fixed(name, datatype, bytes(low)?, bytes(high)?);
     let none = random.one_in(5) && (!dense || cells <= i128::try_from(longest).ok()?);

@@ -217,10 +217,10 @@ impl Model {
     pub(super) fn sides(&self, schema: &ArraySchema) -> Option<Vec<(u64, u64)>> {
         let Self::Dense(cells) = self else { return None };
         let sides = schema.domain.dimensions.iter().enumerate().map(|(index, _)| {
-            let (least, most) = writable(schema, index)?;
+            let (min, max) = writable(schema, index)?;
             let along = || cells.keys().filter_map(|cell| cell.get(index).copied());
             let (low, high) = (along().min()?, along().max()?);
-            Some((low.saturating_sub(2).max(least), high.saturating_add(2).min(most)))
+            Some((low.saturating_sub(2).max(min), high.saturating_add(2).min(max)))
         });
         sides.collect()
     }

@@ -90,7 +90,7 @@ fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
 
 /// The cells whose keys are between two splitters.
 struct Band<K> {
-    least: Option<K>,
+    min: Option<K>,
     /// The first key after it.
     end: Option<K>,
     pieces: Vec<Range<usize>>,
@@ -105,7 +105,7 @@ fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Opti
     splitters.dedup();
     let mut from: Vec<usize> = runs.iter().map(|run| run.cells.start).collect();
     let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
-    let (mut least, mut probe) = (None, Vec::new());
+    let (mut min, mut probe) = (None, Vec::new());
     for splitter in splitters.into_iter().map(Some).chain([None]) {
         let mut pieces = Vec::new();
         for (from, run) in from.iter_mut().zip(&runs) {
@@ -136,9 +136,9 @@ fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Opti
             }
         }
         if !pieces.is_empty() {
-            bands.push(Band { least, end: splitter, pieces });
+            bands.push(Band { min, end: splitter, pieces });
         }
-        least = splitter;
+        min = splitter;
     }
     Some(bands)
 }
@@ -175,23 +175,23 @@ impl<K: Key> Room<K> {
             cells.extend(to_u32(piece.start)?..to_u32(piece.end)?);
         }
         let first = keys.first().copied().unwrap_or_default();
-        let (mut least, mut most) = (first, first);
+        let (mut min, mut max) = (first, first);
         for key in keys.iter() {
-            (least, most) = (least.min(*key), most.max(*key));
+            (min, max) = (min.min(*key), max.max(*key));
         }
         // The cells were found by a binary search in runs that may not be sorted.
-        let inside = band.least.is_none_or(|start| start <= least) && band.end.is_none_or(|end| most < end);
+        let inside = band.min.is_none_or(|start| start <= min) && band.end.is_none_or(|end| max < end);
         if !inside || keys.len() != cells.len() {
             return None;
         }
         let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
-        if most.above(least).length().saturating_add(places) <= u64::BITS {
+        if max.above(min).length().saturating_add(places) <= u64::BITS {
             // Distances from the band's least key, with positions in the band: half as many bytes to move.
             words.clear();
             words.extend(
                 keys.iter()
                     .zip(0u64..)
-                    .map(|(key, place)| key.above(least).shifted(0).checked_shl(places).unwrap_or(0) | place),
+                    .map(|(key, place)| key.above(min).shifted(0).checked_shl(places).unwrap_or(0) | place),
             );
             words.sort();
             let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(places)).unwrap_or(0);

@@ -143,10 +143,10 @@ fn answers(request: &Request, reply: io::Result<Reply>) -> Outcome {
             let count = if folder == "folder" { 3 } else { 1 };
             same(&format!("{what}: the number of entries"), &entries.len(), &count)
         }
-        (Request::Tail(key, most), Reply::Tail(size, bytes)) => {
+        (Request::Tail(key, max), Reply::Tail(size, bytes)) => {
             let all = part(key, &(0..u64::MAX));
             same(&format!("{what}: the size"), &size, &to_u64(all.len()))?;
-            let start = all.len().saturating_sub(to_usize(*most).unwrap_or(usize::MAX));
+            let start = all.len().saturating_sub(to_usize(*max).unwrap_or(usize::MAX));
             same(&what, &bytes, &all.slice(start..))
         }
         (Request::Range(ByteRange { key, range }), Reply::Bytes(bytes)) => {

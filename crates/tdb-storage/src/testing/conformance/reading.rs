@@ -117,12 +117,12 @@ fn whole<S: Storage>(storage: &S) -> Outcome {
 fn tails<S: Storage>(storage: &S) -> Outcome {
     for (key, bytes) in files() {
         let size = to_u64(bytes.len());
-        for most in [0, 1, 3, size.saturating_sub(1), size, size.saturating_add(1), 70_000, u64::MAX] {
-            let (told, tail) = done("reading the end of a file", storage.read_tail(key, most))?;
-            same(&format!("the size that came with the last {most} bytes of {key}"), &told, &size)?;
-            let left_out = bytes.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+        for max in [0, 1, 3, size.saturating_sub(1), size, size.saturating_add(1), 70_000, u64::MAX] {
+            let (told, tail) = done("reading the end of a file", storage.read_tail(key, max))?;
+            same(&format!("the size that came with the last {max} bytes of {key}"), &told, &size)?;
+            let left_out = bytes.len().saturating_sub(usize::try_from(max).unwrap_or(usize::MAX));
             let expected = bytes.slice(left_out..);
-            same(&format!("reading the last {most} bytes of {key}"), &tail, &expected)?;
+            same(&format!("reading the last {max} bytes of {key}"), &tail, &expected)?;
         }
     }
     Ok(())

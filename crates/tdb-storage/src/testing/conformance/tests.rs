@@ -117,8 +117,8 @@ impl Storage for Flawed {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         self.0.list(folder)
     }
-    fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        self.0.read_tail(key, most)
+    fn read_tail(&self, key: &str, max: u64) -> io::Result<(u64, Bytes)> {
+        self.0.read_tail(key, max)
     }
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match self.0.read_into(key, offset, out) {
