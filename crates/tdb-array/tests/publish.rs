@@ -210,7 +210,7 @@ fn a_write_whose_renewal_fails_counts_and_says_so() {
     })));
     let error = write(&faulty, 30, 3).unwrap_err();
     assert!(matches!(error, Error::Write(WriteError::NotRenewed { .. })), "{error}");
-    assert!(error.to_string().contains("counts") && error.to_string().contains(MANIFEST), "{error}");
+    assert!(error.to_string().contains("is committed") && error.to_string().contains(MANIFEST), "{error}");
     assert_eq!(manifest(&storage), before);
     let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
     assert_eq!(array.fragments().len(), 3);

@@ -50,7 +50,7 @@ fn an_array_is_consolidated_and_vacuumed_as_the_dry_run_says() {
     assert!(!leftover.exists());
     let fragments = ["consolidate", array, "--fragments", "a,b"];
     refused(&fragments, 1, "there is no visible fragment");
-    refused(&["consolidate", array, "--memory", "much"], 2, "no amount of memory");
+    refused(&["consolidate", array, "--memory", "much"], 2, "not an amount of memory");
 }
 
 #[test]

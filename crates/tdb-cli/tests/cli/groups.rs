@@ -78,7 +78,7 @@ member     type   URI              there          at
 ---------  -----  ---------------  -------------  ---------------
 air        array  weather          array          DIR/weather
 (no name)  group  inner            group          DIR/inner
-sea        array  hdfs://cluster/sea  not looked at  hdfs://cluster/sea
+sea        array  hdfs://cluster/sea  not looked up  hdfs://cluster/sea
 
 metadata key  type   value
 ------------  -----  -------

@@ -89,5 +89,5 @@ fn memory_that_is_not_enough_says_what_is() {
     let table = tdb(&["read", text(&path), "--memory", "2MiB"]);
     assert!(table.code == 2 && table.err.contains("its budget is 2 MiB"), "{}", table.err);
     let table = tdb(&["read", text(&path), "--memory", "2 miles"]);
-    assert!(table.code == 2 && table.err.contains("no unit of memory"), "{}", table.err);
+    assert!(table.code == 2 && table.err.contains("not a unit of memory"), "{}", table.err);
 }
