@@ -16,7 +16,7 @@
 //! let open = || OpenOptions::new().open_storage(cache.over(far.clone(), Origin::of(["the quickstart"])));
 //! open()?;
 //! assert_eq!(far.rounds(), 2);
-//! Listings determine what is committed: they are read each time. The schema and the footer are not.
+//! // Listings determine what is committed: they are read each time. The schema and the footer are not.
 //! let array = open()?;
 //! assert_eq!((far.rounds(), array.stats().cache_hits), (3, 2));
 //! # Ok::<(), tdb_array::Error>(())

@@ -75,7 +75,7 @@ fn files_of_both_versions_in_one_group_are_an_error_and_partly_written_ones_are_
     assert!(open(&files, TimeWindow::ALL).is_ok());
     files.insert(key("", 5, ""), details(GroupVersion::V1, &[]));
     let error = open(&files, TimeWindow::ALL).unwrap_err();
-    assert!(error.to_string().contains("mix version 1"), "{error}");
+    assert!(error.to_string().contains("files of version 1"), "{error}");
     assert!(error.to_string().contains("__5_5_"), "{error}");
 }
 

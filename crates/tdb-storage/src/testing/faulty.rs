@@ -28,7 +28,7 @@ use crate::storage::{
 /// let array = OpenOptions::new().open_storage(storage.clone())?;
 /// storage.set(Faults::read(0, Fault::Fail(ErrorKind::TimedOut)));
 /// assert!(array.read().collect().is_err());
-/// The fault is over, and the array works as before.
+/// // The fault is over, and the array works as before.
 /// assert_eq!(array.read().collect()?.len(), 16);
 /// # Ok::<(), tdb_array::Error>(())
 /// ```

@@ -12,7 +12,7 @@
 //! // Storages that are empty, and can be written to.
 //! let checked = conformance::check_write_storage(MemoryStorage::default)?;
 //! assert!(checked.not_offered.is_empty());
-//! The same place opened twice, as by two processes.
+//! // The same place opened twice, as by two processes.
 //! conformance::check_openings(|| {
 //!     let storage = MemoryStorage::default();
 //!     (storage.clone(), storage)
