@@ -190,9 +190,12 @@ fn many_fragments(count: i32) -> MemoryStorage {
 
 #[test]
 fn many_fragments_with_gathered_footers_take_few_rounds_and_those_outside_the_ranges_no_requests() {
-    let storage = Arc::new(FarStorage::new(many_fragments(300), Duration::ZERO));
+    // docs/performance.md has the numbers for 5,000.
+    let count = std::env::var("TDB_FRAGMENTS").map_or(300, |count| count.parse().unwrap());
+    let storage = Arc::new(FarStorage::new(many_fragments(count), Duration::ZERO));
     let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
-    assert_eq!(array.fragments().len(), 300);
+    let count = usize::try_from(count).unwrap();
+    assert_eq!(array.fragments().len(), count);
     let (opening, asked) = (storage.rounds(), storage.asked());
     assert!(opening <= 4 && asked.len() <= 12, "{opening} rounds: {asked:?}");
     let cells = array.read().range("x", 1000..=1040).condition(field("a").ge(102)).collect().unwrap();
@@ -203,6 +206,38 @@ fn many_fragments_with_gathered_footers_take_few_rounds_and_those_outside_the_ra
     // Five fragments have cells there: their metadata and three files of each are read.
     assert!(asked.len() <= 20, "{} requests", asked.len());
     let all = array.read().collect().unwrap();
-    assert_eq!(all.len(), 300);
+    assert_eq!(all.len(), count);
     assert!(storage.rounds() - opening - query <= 3, "{} rounds", storage.rounds() - opening - query);
+}
+
+#[test]
+fn batches_from_afar_fetch_their_tiles_together_and_each_tile_once() {
+    let side = 1024i32;
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0..=side - 1).with_tile(32i32))
+        .dimension(Dimension::new("y", 0..=side - 1).with_tile(32i32))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let values: Vec<i32> = (0..side * side).map(|value| value.wrapping_mul(2_654_435)).collect();
+    let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    writer.write().column(WriteColumn::fixed("a", &values)).commit().unwrap();
+
+    let storage = Arc::new(FarStorage::new(storage, Duration::ZERO));
+    let array = OpenOptions::new().threads(1).open_storage(storage.clone()).unwrap();
+    let (rounds, bytes) = (storage.rounds(), storage.bytes());
+    let stream = array.read().memory(MemoryBudget::from_bytes(5 << 20)).batches().unwrap();
+    let batches: Vec<Cells> = stream.map(Result::unwrap).collect();
+    let found: Vec<i32> = batches
+        .iter()
+        .flat_map(|batch| batch.field("a").unwrap().values::<i32>().unwrap().to_vec())
+        .collect();
+    assert!(found == values, "other cells");
+    let (rounds, bytes) = (storage.rounds() - rounds, storage.bytes() - bytes);
+    let batches = u64::try_from(batches.len()).unwrap();
+    assert!(batches > 2, "{batches} batches: nothing was cut");
+    assert!(rounds <= batches + 2, "{rounds} rounds for {batches} batches");
+    assert!(bytes < 5 << 20, "{bytes} bytes of an array of 4 MiB");
 }

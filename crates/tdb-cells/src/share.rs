@@ -57,6 +57,18 @@ impl BatchScope {
         room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
+    /// Counts memory for bytes that are fetched before they are decoded: what was set aside for them, then as
+    /// [`Self::spare`] does. Returns whether it was counted.
+    pub fn fetch(&self, bytes: u64) -> bool {
+        let Some(room) = &self.room else { return true };
+        let aside = room.aside.load(Ordering::Relaxed);
+        let fits = bytes <= aside || self.spare(bytes.saturating_sub(aside));
+        if fits {
+            room.aside.store(aside.saturating_sub(bytes), Ordering::Relaxed);
+        }
+        fits
+    }
+
     /// Stops counting memory that [`Self::spare`] counted.
     pub fn release(&self, bytes: u64) {
         if let Some(room) = &self.room {
@@ -82,6 +94,8 @@ pub struct Room {
     /// Bytes per cell after it was selected.
     per_cell: u64,
     used: AtomicU64,
+    /// The part of `used` that is set aside for bytes that are fetched before they are decoded.
+    aside: AtomicU64,
     /// Cells that were admitted.
     cells: AtomicU64,
 }
@@ -106,7 +120,15 @@ impl Room {
     }
 
     const fn empty(budget: MemoryBudget, fixed: u64, bytes: u64, per_cell: u64) -> Self {
-        Self { budget, fixed, bytes, per_cell, used: AtomicU64::new(0), cells: AtomicU64::new(0) }
+        Self {
+            budget,
+            fixed,
+            bytes,
+            per_cell,
+            used: AtomicU64::new(0),
+            aside: AtomicU64::new(0),
+            cells: AtomicU64::new(0),
+        }
     }
 
     /// The room, limited to `max`. Errors then name that limit.
@@ -146,6 +168,16 @@ impl Room {
     /// Counts memory that is about to be taken.
     pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
         self.charge_freeing(bytes, |_| false)
+    }
+
+    /// Counts memory for bytes that are going to be fetched ([`BatchScope::fetch`]).
+    ///
+    /// # Errors
+    /// There is not as much left.
+    pub fn set_aside(&self, bytes: u64) -> Result<(), QueryError> {
+        self.charge(bytes)?;
+        self.aside.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Several threads may do this at once: what counts is the memory in use after `free` has returned.
@@ -211,6 +243,18 @@ mod tests {
         assert_eq!(share.charge(75_000), Ok(()), "what was refused is not counted");
         assert!(share.charge(1).is_err());
         assert!(BatchScope::default().spare(u64::MAX));
+    }
+
+    #[test]
+    fn fetched_bytes_take_what_was_set_aside_for_them_before_they_take_more() {
+        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        room.set_aside(200_000).unwrap();
+        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
+        assert!(share.fetch(150_000), "of what was set aside");
+        assert!(!share.fetch(110_001), "60,000 more than that is over half of what is left");
+        assert!(share.fetch(100_000), "50,000 of it, and half of what is left");
+        assert_eq!(share.charge(50_000), Ok(()));
+        assert!(share.charge(1).is_err());
     }
 
     #[test]

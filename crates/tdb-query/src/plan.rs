@@ -41,7 +41,7 @@ impl Plan {
     /// run again for each answer that was missing, and holds all answers until it is done. Reading tile by tile would
     /// therefore take as much memory, and would decode all earlier tiles again for each further one.
     pub(crate) fn fetch_if_it_fits(&self, ahead: &Ahead, needs: &Needs) -> bool {
-        let fits = self.share.spare(ahead.missing(needs)) || self.array.context().deferred.is_some();
+        let fits = self.share.fetch(ahead.missing(needs)) || self.array.context().deferred.is_some();
         if fits {
             ahead.prepare(needs);
         }

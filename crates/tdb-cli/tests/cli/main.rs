@@ -20,6 +20,7 @@ mod groups;
 mod import;
 mod log;
 mod places;
+mod publish;
 mod queries;
 mod raw_writes;
 mod rebuild;

@@ -22,7 +22,7 @@ use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, parts};
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::share::{BatchScope, Room, smallest};
+use crate::share::{Room, smallest};
 
 /// The boxes of a query that are still to be read.
 #[derive(Clone, Debug)]
@@ -156,18 +156,17 @@ impl Boxes {
         let Some(piece) = self.cutter.next(fit) else { return Ok(None) };
         let spread = self.spread.touched(&piece.bounds);
         let (touched, mut tiles) = (spread.fragments, spread.tiles);
-        let fixed = if let Some(all) = self.dense_tiles {
+        let (fixed, fetched) = if let Some(all) = self.dense_tiles {
             let cells = volume(&piece.bounds);
             tiles = all * cells as f64 / volume(&self.all).max(1) as f64;
-            cells.saturating_mul(cost.per_cell())
+            (cells.saturating_mul(cost.per_decoded_cell()), cells.saturating_mul(cost.per_fetched_cell()))
         } else {
-            super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len()))
+            (super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())), 0)
         };
         self.cells = super::whole(spread.cells);
         let narrowed = self.narrowed(plan, &piece.bounds)?;
-        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        let over = share.charge(fixed);
-        let Some(room) = share.room else { return Ok(None) };
+        let room = Arc::new(room);
+        let over = room.charge(fixed).and_then(|()| room.set_aside(fetched));
         if let Err(error) = over {
             if self.cutter.put_back(piece) {
                 return self.next(plan, cost, room.again(), scale, times * 2.0);

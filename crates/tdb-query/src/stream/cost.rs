@@ -41,6 +41,9 @@ pub(crate) struct CellCost {
     selected: u64,
     /// Bytes per cell of a result's columns, without values of variable length.
     columns: u64,
+    /// Stored bytes per cell that are fetched before cells are selected, if the storage wants to know beforehand what is
+    /// read; as many as decoded ones, which compression makes fewer.
+    fetched: u64,
     /// Fields of variable length, and the number of times that each of their bytes is held.
     var: Vec<(FieldKind, ColumnSpec, u64)>,
     /// The number of fields that a batch opens in each fragment.
@@ -78,6 +81,7 @@ impl CellCost {
             result += 32 + 16 + 4;
         }
         let fragments = plan.array.fragments();
+        let is_told = plan.array.context().ahead.is_some();
         if fragments.iter().any(|fragment| fragment.footer().has_timestamps) {
             selected += 8;
             result += 8;
@@ -93,7 +97,7 @@ impl CellCost {
             columns = columns.saturating_add(cell);
             widest = widest.max(cell + passing);
             if spec.cell_size.is_none() {
-                var.push((field.kind, spec, 2));
+                var.push((field.kind, spec, if is_told { 3 } else { 2 }));
             }
         }
         if sorts {
@@ -135,6 +139,8 @@ impl CellCost {
         let deletes = !plan.array.deletes().is_empty();
         let deletes =
             if deletes { schema.fields().map(|f| f.cell_size().map_or(24, to_u64)).sum() } else { 0 };
+        let looked_at = if dense { scanned.0 } else { scanned.0.saturating_add(coordinates) };
+        let fetched = if is_told { columns.saturating_add(looked_at).saturating_add(deletes) } else { 0 };
         result += columns + widest + deletes;
         let mut tile = SELECTION;
         if dense {
@@ -156,6 +162,7 @@ impl CellCost {
             result,
             selected,
             columns,
+            fetched,
             var,
             open,
             scanned,
@@ -169,6 +176,16 @@ impl CellCost {
 
     /// Bytes per cell, without values of variable length.
     pub(crate) const fn per_cell(&self) -> u64 {
+        self.per_decoded_cell().saturating_add(self.fetched)
+    }
+
+    /// The part of [`Self::per_cell`] that is fetched before it is decoded.
+    pub(crate) const fn per_fetched_cell(&self) -> u64 {
+        self.fetched
+    }
+
+    /// The other part of [`Self::per_cell`].
+    pub(crate) const fn per_decoded_cell(&self) -> u64 {
         self.selected.saturating_add(self.result)
     }
 

@@ -360,7 +360,7 @@ pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
     let room = Room::new(budget, fixed, cost.per_selected_cell())?;
     let lines = lines_of(plan);
     if dense && let Some(all) = lines.and_then(|lines| bounds_of(plan, &lines)) {
-        room.charge(volume(&all).saturating_mul(cost.per_cell()))?;
+        room.charge(volume(&all).saturating_mul(cost.per_decoded_cell()))?;
     }
     Ok(room)
 }
