@@ -214,23 +214,26 @@ impl SnapshotOptions {
             None => directory.latest_schema(&*context.storage, window.end)?.to_owned(),
         };
         let schemas = Schemas::new(&context);
-        let consolidated = ConsolidatedFooters::keys(&context, &directory);
+        // It is not known yet whether the array is dense: all fragments that overlap the window may be visible. The footer of
+        // a single one is read from its own file.
+        let overlapping = directory.visible(window, false);
+        let consolidated = match overlapping.len() {
+            0 | 1 => Vec::new(),
+            _ => ConsolidatedFooters::keys(&context, &directory),
+        };
         context.need(|needs| {
             needs.files.extend(schemas_needed(&directory, &schema_key).map(Request::whole));
             needs.files.extend(consolidated.iter().map(Request::whole));
             let deletes = directory.visible_deletes(window).filter(|delete| delete.inside.is_none());
             needs.files.extend(deletes.map(|delete| Request::whole(&*delete.key)));
             if consolidated.is_empty() {
-                // It is not known yet whether the array is dense: all fragments that overlap the window may be
-                // visible.
-                let entries = directory.visible(window, false);
-                needs.files.extend(entries.iter().flat_map(Fragment::requests));
+                needs.files.extend(overlapping.iter().flat_map(Fragment::requests));
             }
             Ok(())
         })?;
         let schema = schemas.at(&schema_key)?;
         let dense = schema.array_type == ArrayType::Dense;
-        let entries = directory.visible(window, dense);
+        let entries = if dense { directory.visible(window, true) } else { overlapping };
         let footers = if entries.len() > 1 {
             ConsolidatedFooters::load(&context, &consolidated)
         } else {
