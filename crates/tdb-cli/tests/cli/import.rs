@@ -17,13 +17,13 @@ OSLO,2020-01-01,2,false,
 ROMA,2020-01-01,,true,\"\"
 ";
 
-fn file(scratch: &Scratch, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+pub(crate) fn file(scratch: &Scratch, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = scratch.path().join(name);
     fs::write(&path, content).unwrap();
     path
 }
 
-fn csv(array: &str) -> String {
+pub(crate) fn csv(array: &str) -> String {
     said(&["read", array, "--format", "csv", "--order", "row"])
 }
 
@@ -92,7 +92,11 @@ fn what_a_table_does_not_fit_is_named_with_its_line() {
         2,
         "line 3: column \"x\" is empty",
     );
-    refused(&["import", text(&scratch.path().join("y")), text(scratch.path())], 2, "--format csv or npy");
+    refused(
+        &["import", text(&scratch.path().join("y")), text(scratch.path())],
+        2,
+        "--format csv, tsv, ndjson or npy",
+    );
     refused(&["import", text(&fixture("2.30.0/quickstart")), text(&table)], 1, "sparse array");
 }
 

@@ -18,6 +18,7 @@ mod fixtures;
 mod future;
 mod groups;
 mod import;
+mod import_formats;
 mod log;
 mod places;
 mod queries;
