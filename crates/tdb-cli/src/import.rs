@@ -1,6 +1,7 @@
 //! `tdb import`: imports cells from files of other formats.
 
 mod csv;
+mod grow;
 mod infer;
 mod ndjson;
 mod npy;
@@ -12,12 +13,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
-use tdb_array::{ArraySchema, ArrayWriter, is_free};
+use tdb_array::{ArraySchema, ArrayWriter, SchemaEvolution, is_free};
+use tdb_schema::Range;
 
 use self::infer::{Inferred, Wanted};
 use self::npy::Npy;
 use self::table::Table;
-use crate::args::ChangeArgs;
+use crate::args::{ChangeArgs, LockArgs};
+use crate::buffers::Buffers;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
@@ -35,12 +38,14 @@ An empty cell of a CSV file is null, \"\" is an empty string. A column contains 
 (also nan and inf) or dates if all of its cells do, otherwise text. Integers with leading zeros (01234) are text in a new array, and \
 a note says so. NDJSON files have one object on each line; its keys are the columns, and a key that is missing is null. An existing \
 array determines the types: a sparse one takes CSV, TSV and NDJSON files, a dense one NPY files of its shape, from the low end of its \
-domain on. All cells of the file are held in memory. A new array exists only once it is complete: if an import fails, there is no \
-array, and what a killed one leaves is replaced by the next one.
+domain on. All cells of the file are held in memory. The domain of a sparse array is wide, so that later files find room, and its \
+current domain is that of its cells: it grows before cells outside of it are written. A new array exists only once it is complete: if \
+an import fails, there is no array, and what a killed one leaves is replaced by the next one.
 
 Examples:
   tdb import weather weather.csv --dims station,time --dry-run
   tdb import weather weather.csv --dims station,time
+  tdb import weather weather.csv --dims station,time --domain 'time=2000-01-01..2099-12-31'
   tdb import weather more.csv.gz --delimiter ';'
   tdb import events events.ndjson --dims id
   curl https://example.com/table.tsv | tdb import table - --format tsv
@@ -53,6 +58,9 @@ pub(crate) struct ImportArgs {
     /// Columns to use as coordinates of a new array, separated by commas.
     #[arg(long, value_name = "A,B")]
     dims: Option<String>,
+    /// The domain of a dimension of a new array, outside which no cell can ever be written. Default: wide.
+    #[arg(long, value_name = "DIM=LO..HI", allow_hyphen_values = true)]
+    domain: Vec<String>,
     /// Allow several cells of a new array to have the same coordinates.
     #[arg(long)]
     allow_duplicates: bool,
@@ -65,6 +73,8 @@ pub(crate) struct ImportArgs {
     /// Print the schema of the new array, or how many cells would be written; write nothing.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    lock: LockArgs,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -120,9 +130,26 @@ pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
     let source = Source::read(args)?;
     let storage = stores.storage(&args.array)?;
     if !is_free(&storage).unwrap_or(false) {
-        let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
+        let mut writer = args.change.options()?.open_storage(storage.clone()).map_err(failed)?;
         args.refuse_what_is_for_new_arrays(writer.schema())?;
-        let cells = source.write(args, &writer)?;
+        let columns = source.columns(args, writer.schema())?;
+        if let Some(ranges) = source.growth(args, writer.schema(), &columns)? {
+            let shown = grow::shown(writer.schema(), &ranges).join(", ");
+            // It grows before the cells are written: if the process is killed in between, the array has room for them.
+            if !args.dry_run {
+                let evolution = SchemaEvolution::new().expand_current_domain(ranges);
+                let options = args.lock.apply(args.change.options()?);
+                options.evolve_storage(storage.clone(), &evolution).map_err(failed)?;
+                writer = args.change.options()?.open_storage(storage).map_err(failed)?;
+            }
+            writeln!(
+                out,
+                "the current domain {}: {}",
+                if args.dry_run { "would grow" } else { "grew" },
+                one_line(&shown)
+            )?;
+        }
+        let cells = source.write(args, &writer, &columns)?;
         writeln!(out, "{cells} cells {}", if args.dry_run { "would be written" } else { "written" })?;
         return Ok(());
     }
@@ -137,7 +164,8 @@ pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
         return Ok(());
     }
     let array = args.change.options()?.begin_storage(storage, &described.schema).map_err(failed)?;
-    let cells = source.write(args, array.writer())?;
+    let columns = source.columns(args, array.writer().schema())?;
+    let cells = source.write(args, array.writer(), &columns)?;
     array.finish().map_err(failed)?;
     writeln!(out, "{cells} cells written")?;
     Ok(())
@@ -172,6 +200,9 @@ impl ImportArgs {
         let names: Vec<&str> = schema.domain.dimensions.iter().map(|own| own.name.as_str()).collect();
         if self.dims.as_deref().map(parse_names).is_some_and(|dims| dims != names) {
             return refuse("--dims", format!("this one has the dimensions {}", names.join(", ")));
+        }
+        if !self.domain.is_empty() {
+            return refuse("--domain", "the domain of this one cannot change".to_owned());
         }
         match (self.allow_duplicates, schema.allows_duplicates) {
             (false, _) => Ok(()),
@@ -209,37 +240,52 @@ impl Source {
         match self {
             Self::Table(table) => {
                 let dims = args.dims.as_deref().map(parse_names).unwrap_or_default();
-                let wanted = Wanted { dims, allow_duplicates: args.allow_duplicates };
+                let wanted = Wanted { dims, domains: &args.domain, allow_duplicates: args.allow_duplicates };
                 infer::schema(table, &wanted).map_err(|error| args.usage(error))
             }
-            Self::Npy(_) if args.dims.is_some() || args.allow_duplicates => {
-                let option = if args.dims.is_some() { "--dims" } else { "--allow-duplicates" };
-                Err(args.usage(format!("{option} is not for NPY files")))
+            Self::Npy(_) if args.dims.is_some() => Err(args.usage("--dims is not for NPY files")),
+            Self::Npy(_) if !args.domain.is_empty() => Err(args.usage("--domain is not for NPY files")),
+            Self::Npy(_) if args.allow_duplicates => {
+                Err(args.usage("--allow-duplicates is not for NPY files"))
             }
             Self::Npy(npy) => Ok(Inferred { schema: npy.schema(), notes: Vec::new() }),
         }
     }
 
-    /// Writes the cells, except in a dry run; returns how many there are.
-    fn write(&self, args: &ImportArgs, writer: &ArrayWriter) -> Result<u64> {
-        let wrong = |error: String| args.wrong(error);
+    /// The cells of a table, converted for an array with this schema.
+    fn columns(&self, args: &ImportArgs, schema: &ArraySchema) -> Result<Vec<Buffers>> {
         match self {
-            Self::Table(table) => {
-                let columns = table.columns(writer.schema()).map_err(wrong)?;
-                if !args.dry_run {
-                    let write =
-                        columns.iter().fold(writer.write(), |write, column| write.column(column.column()));
-                    write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
-                }
-                Ok(table.len())
-            }
-            Self::Npy(npy) => {
-                let write = npy.write(writer).map_err(wrong)?;
-                if !args.dry_run {
-                    write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
-                }
-                Ok(npy.len())
-            }
+            Self::Table(table) => table.columns(schema).map_err(|error| args.wrong(error)),
+            Self::Npy(_) => Ok(Vec::new()),
         }
+    }
+
+    /// The current domain that the array needs, if it must grow.
+    fn growth(
+        &self,
+        args: &ImportArgs,
+        schema: &ArraySchema,
+        columns: &[Buffers],
+    ) -> Result<Option<Vec<Range>>> {
+        match self {
+            Self::Table(table) => grow::growth(schema, table, columns).map_err(|error| args.wrong(error)),
+            Self::Npy(_) => Ok(None),
+        }
+    }
+
+    /// Writes the cells, except in a dry run; returns how many there are.
+    fn write(&self, args: &ImportArgs, writer: &ArrayWriter, columns: &[Buffers]) -> Result<u64> {
+        let (write, cells) = match self {
+            Self::Table(table) => {
+                let write =
+                    columns.iter().fold(writer.write(), |write, column| write.column(column.column()));
+                (write, table.len())
+            }
+            Self::Npy(npy) => (npy.write(writer).map_err(|error| args.wrong(error))?, npy.len()),
+        };
+        if !args.dry_run {
+            write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
+        }
+        Ok(cells)
     }
 }

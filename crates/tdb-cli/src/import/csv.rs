@@ -100,7 +100,7 @@ mod tests {
         let table = parse(text.as_bytes(), delimiter).unwrap();
         let shown = |row: usize| {
             let cells = table.row(row).map(|cell| if cell.mark == Mark::Null { "-" } else { cell.text });
-            (table.line(row), cells.collect::<Vec<_>>().join("|"))
+            (table.line(row).unwrap(), cells.collect::<Vec<_>>().join("|"))
         };
         let rows = usize::try_from(table.len()).unwrap();
         (table.names().join("|"), (0..rows).map(shown).collect())

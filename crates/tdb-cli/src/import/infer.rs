@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 use tdb_array::ArrayType;
 use tdb_codec::{CellValNum, Datatype};
-use tdb_schema::Range;
+use tdb_schema::{Dimension, Range};
 
+use super::grow;
 use super::table::{Cell, Mark, Table, is_boolean, one};
 use crate::ranges::date_ticks;
-use crate::value::cell_json;
+use crate::value::coordinate_json;
 
 /// Types that a column may have, other than text: the first one that fits all of its cells is used.
 const TYPES: [Datatype; 6] = [
@@ -19,11 +20,17 @@ const TYPES: [Datatype; 6] = [
     Datatype::DatetimeMs,
 ];
 
+/// The high end of the current domain of text, as JSON: a byte that is not in any text. With an open end, libtiledb 2.30 refuses
+/// ranges of the dimension, and finds no cells in global order.
+const AFTER_TEXT: &str = "\\xff";
+
 /// What the caller wants of a new array.
-#[derive(Debug, Default)]
-pub(super) struct Wanted {
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
     /// The columns that are dimensions.
     pub(super) dims: Vec<String>,
+    /// Domains of dimensions, as `DIM=LO..HI`.
+    pub(super) domains: &'a [String],
     pub(super) allow_duplicates: bool,
 }
 
@@ -35,17 +42,21 @@ pub(super) struct Inferred {
 }
 
 /// The schema of an array for a table.
-pub(super) fn schema(table: &Table, wanted: &Wanted) -> Result<Inferred, String> {
-    let Wanted { dims, allow_duplicates } = wanted;
+pub(super) fn schema(table: &Table, wanted: &Wanted<'_>) -> Result<Inferred, String> {
+    let Wanted { dims, domains, allow_duplicates } = wanted;
     let mut notes = Vec::new();
-    let mut dimensions = Vec::new();
+    let mut found = Vec::new();
     for name in dims {
         let column = table.column(name).ok_or_else(|| {
             format!("--dims: there is no column {name:?} (there are {})", table.names().join(", "))
         })?;
         let datatype = datatype(table, column, &mut notes);
-        dimensions.push(dimension(table, column, name, datatype)?);
+        found.push(dimension(table, column, name, datatype)?);
     }
+    let (mut new, spans): (Vec<Dimension>, Vec<Option<Range>>) = found.into_iter().unzip();
+    grow::limit(&mut new, domains)?;
+    check_coordinates(table, &new)?;
+    let mut dimensions: Vec<Value> = new.iter().map(dimension_json).collect();
     let mut attributes = Vec::new();
     for (column, name) in table.names().iter().enumerate().filter(|(_, name)| !dims.contains(name)) {
         let datatype = datatype(table, column, &mut notes);
@@ -58,8 +69,15 @@ pub(super) fn schema(table: &Table, wanted: &Wanted) -> Result<Inferred, String>
         dimensions.push(json!({"name": "row", "datatype": "INT64", "domain": [0, last], "extent": extent}));
     }
     let mut schema = json!({"type": kind.name(), "dimensions": dimensions, "attributes": attributes});
-    if let Some(schema) = schema.as_object_mut().filter(|_| *allow_duplicates) {
-        schema.insert("allows_duplicates".to_owned(), json!(true));
+    if let Some(schema) = schema.as_object_mut() {
+        if *allow_duplicates {
+            schema.insert("allows_duplicates".to_owned(), json!(true));
+        }
+        if spans.iter().any(Option::is_some) {
+            let current =
+                new.iter().zip(&spans).map(|(dimension, span)| current_json(dimension, span.as_ref()));
+            schema.insert("current_domain".to_owned(), current.collect());
+        }
     }
     Ok(Inferred { schema, notes })
 }
@@ -102,13 +120,19 @@ fn is_padded(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.contains('.'))
 }
 
-/// A dimension whose domain is the range of the coordinates.
-fn dimension(table: &Table, column: usize, name: &str, datatype: Option<Datatype>) -> Result<Value, String> {
+/// A dimension with a wide domain, and the range of the coordinates; `None` for text.
+fn dimension(
+    table: &Table,
+    column: usize,
+    name: &str,
+    datatype: Option<Datatype>,
+) -> Result<(Dimension, Option<Range>), String> {
     if let Some((line, _)) = table.cells(column).find(|(_, cell)| cell.mark == Mark::Null) {
         return Err(format!("line {line}: column {name:?} is empty, but coordinates cannot be null"));
     }
+    let mut dimension = Dimension::string(name);
     let Some(datatype) = datatype.filter(|datatype| *datatype != Datatype::Bool) else {
-        return Ok(json!({"name": name, "datatype": Datatype::StringAscii.name()}));
+        return Ok((dimension, None));
     };
     let mut span: Option<Range> = None;
     for (line, cell) in table.cells(column) {
@@ -123,9 +147,42 @@ fn dimension(table: &Table, column: usize, name: &str, datatype: Option<Datatype
         }
     }
     let span = span.ok_or("there are no cells")?;
-    let end = |value: &[u8]| cell_json(datatype, CellValNum::ONE, value);
-    let domain = [end(&span.low), end(&span.high)];
-    Ok(json!({"name": name, "datatype": datatype.name(), "domain": domain, "extent": null}))
+    let wide = grow::wide(datatype, &span)?;
+    (dimension.datatype, dimension.cell_val_num) = (datatype, CellValNum::ONE);
+    dimension.domain = Some((wide.low, wide.high));
+    Ok((dimension, Some(span)))
+}
+
+/// Returns an error for the first coordinate outside a domain that was given.
+fn check_coordinates(table: &Table, dimensions: &[Dimension]) -> Result<(), String> {
+    for dimension in dimensions.iter().filter(|dimension| dimension.domain.is_some()) {
+        for (line, cell) in table.column(&dimension.name).into_iter().flat_map(|column| table.cells(column)) {
+            let value = one(dimension.datatype, cell.text)?;
+            if !grow::is_inside(dimension, &value) {
+                return Err(grow::outside(dimension, &format!("line {line}"), &value));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn dimension_json(dimension: &Dimension) -> Value {
+    let (name, datatype) = (&dimension.name, dimension.datatype.name());
+    match &dimension.domain {
+        None => json!({"name": name, "datatype": datatype}),
+        Some((low, high)) => {
+            let domain = [low, high].map(|end| coordinate_json(dimension, end));
+            json!({"name": name, "datatype": datatype, "domain": domain, "extent": null})
+        }
+    }
+}
+
+/// The current domain of a dimension: the range of the coordinates, and for text everything.
+fn current_json(dimension: &Dimension, span: Option<&Range>) -> Value {
+    span.map_or_else(
+        || json!(["", AFTER_TEXT]),
+        |span| json!([&span.low, &span.high].map(|end| coordinate_json(dimension, end))),
+    )
 }
 
 fn attribute(table: &Table, column: usize, name: &str, datatype: Option<Datatype>) -> Value {

@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(table.names(), ["a", "b", "c"]);
         assert_eq!(shown(&table, 0), [("1", Mark::Open), ("x", Mark::Text), ("", Mark::Null)]);
         assert_eq!(shown(&table, 1), [("", Mark::Null), ("", Mark::Null), ("[1,2]", Mark::Text)]);
-        assert_eq!((table.len(), table.line(1)), (2, 3));
+        assert_eq!((table.len(), table.line(1)), (2, Some(3)));
     }
 
     #[test]

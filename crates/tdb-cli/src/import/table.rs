@@ -105,6 +105,11 @@ impl Table {
         &self.names
     }
 
+    /// The line where a row begins.
+    pub(super) fn line(&self, row: usize) -> Option<usize> {
+        self.rows.get(row).map(|row| row.line)
+    }
+
     pub(super) fn len(&self) -> u64 {
         to_u64(self.rows.len())
     }
@@ -210,9 +215,5 @@ impl Table {
     /// The cells of a row.
     pub(super) fn row(&self, row: usize) -> impl Iterator<Item = Cell<'_>> {
         (0..self.names.len()).map(move |column| self.cells(column).nth(row).unwrap().1)
-    }
-
-    pub(super) fn line(&self, row: usize) -> usize {
-        self.rows[row].line
     }
 }

@@ -19,6 +19,7 @@ mod future;
 mod groups;
 mod import;
 mod import_formats;
+mod import_growth;
 mod log;
 mod places;
 mod queries;
