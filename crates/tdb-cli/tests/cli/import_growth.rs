@@ -49,6 +49,22 @@ ROMA,2020-01-01T11:00:00.000,2
 }
 
 #[test]
+fn an_import_that_fails_after_the_array_grew_leaves_only_room() {
+    let scratch = Scratch::new();
+    let array = scratch.path().join("array");
+    let (table, twice) =
+        (file(&scratch, "t.csv", "x,a\n5,1\n"), file(&scratch, "twice.csv", "x,a\n9,2\n9,3\n"));
+    said(&["import", text(&array), text(&table), "--dims", "x"]);
+    let outcome = tdb(&["import", text(&array), text(&twice)]);
+    assert_eq!((outcome.code, outcome.out.as_str()), (1, "the current domain grew: x=5..9\n"));
+    assert!(outcome.err.contains("same coordinates"), "{}", outcome.err);
+    assert_eq!(csv(text(&array)), "x,a\n5,1\n");
+    fs::write(&twice, "x,a\n9,2\n").unwrap();
+    assert_eq!(said(&["import", text(&array), text(&twice)]), "1 cells written\n");
+    assert_eq!(csv(text(&array)), "x,a\n5,1\n9,2\n");
+}
+
+#[test]
 fn numbers_of_each_kind_have_room() {
     let scratch = Scratch::new();
     let first = "i,u,f,d,a\n5,18446744073709551614,0.5,2020-01-01,1\n";
