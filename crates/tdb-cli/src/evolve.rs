@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution, TimeWindow};
-use tdb_schema::{Attribute, Range};
+use tdb_schema::{Attribute, Dimension, Range};
 
 use crate::args::{ChangeArgs, LockArgs};
 use crate::failure::{Failure, Result};
 use crate::meta::change::parse_type;
 use crate::place::Stores;
 use crate::ranges::{parse_named, parse_names, parse_value};
+use crate::value::coordinate_text;
 
 /// Change an array's schema: attributes, enumerations, current domain, version.
 ///
@@ -124,7 +125,7 @@ fn expanded(array: &Array, texts: &[String]) -> Result<Vec<Range>, String> {
     let mut ranges: Vec<Range> = match &schema.current_domain {
         Some(current) => current.ranges.clone(),
         None => {
-            let domain = |dimension: &tdb_schema::Dimension| {
+            let domain = |dimension: &Dimension| {
                 let (low, high) = dimension.domain.clone().unwrap_or_default();
                 Range::new(low, high)
             };
@@ -132,13 +133,30 @@ fn expanded(array: &Array, texts: &[String]) -> Result<Vec<Range>, String> {
         }
     };
     for text in texts {
-        let (index, ends) = parse_named(schema, text)?;
+        let (index, ends) = parse_named(schema, "--expand", text)?;
         if let Some(range) = ranges.get_mut(index) {
             range.low = ends.low.unwrap_or_else(|| range.low.clone());
             range.high = ends.high.unwrap_or_else(|| range.high.clone());
+            if let Some(dimension) = schema.domain.dimensions.get(index) {
+                check_inside(dimension, range)?;
+            }
         }
     }
     Ok(ranges)
+}
+
+/// Returns an error that says what to do if a current domain would reach out of the domain.
+fn check_inside(dimension: &Dimension, range: &Range) -> Result<(), String> {
+    let Some((low, high)) = &dimension.domain else { return Ok(()) };
+    if Range::new(low.as_slice(), high.as_slice()).covers(dimension.datatype, range) {
+        return Ok(());
+    }
+    let [low, high] = [low, high].map(|end| coordinate_text(dimension, end));
+    Err(format!(
+        "--expand: dimension {:?} has the domain {low}..{high}, and a domain cannot grow: a current domain grows inside of it \
+         (tdb import --domain makes a new array with another one)",
+        dimension.name
+    ))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! tdb log ARRAY       history of an array
 //! tdb create ARRAY    creates an array from a schema in JSON
 //! tdb write ARRAY     writes cells from plain little-endian buffers
-//! tdb import ARRAY    writes cells from CSV or NPY files
+//! tdb import ARRAY    writes cells from CSV, TSV, NDJSON or NPY files
 //! tdb copy SRC DST    copies with other filters, another version, or a part
 //! tdb delete ARRAY    deletes cells that satisfy a condition
 //! tdb evolve ARRAY    changes attributes, enumerations, current domain and version
@@ -96,7 +96,7 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Log(args) => log::run(&args, &stores, out),
             Command::Create(args) => create::run(&args, &stores),
             Command::Write(args) => write::run(&args, &stores, out),
-            Command::Import(args) => import::run(&args, &stores, out),
+            Command::Import(args) => import::run(&args, &stores, out, err),
             Command::Copy(args) => copy::run(&args, &stores, out),
             Command::Delete(args) => delete::run(&args, &stores, out),
             Command::Evolve(args) => evolve::run(&args, &stores, out),

@@ -59,7 +59,7 @@ pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> fai
             asked.labels.push(found);
             continue;
         }
-        let (index, ends) = parse_named(schema, text).map_err(usage)?;
+        let (index, ends) = parse_named(schema, "--range", text).map_err(usage)?;
         asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
     }
     for text in &args.points {
@@ -100,9 +100,9 @@ pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<End
     parts.iter().zip(dimensions).map(parse).collect()
 }
 
-/// Parses one `--range DIM=LO:HI`: the dimension's index and its range.
-pub(crate) fn parse_named(schema: &ArraySchema, text: &str) -> Result<(usize, Ends)> {
-    let (index, dimension, range) = named(schema, "--range", text)?;
+/// Parses one `DIM=LO:HI` after an option such as `--range`: the dimension's index and its range.
+pub(crate) fn parse_named(schema: &ArraySchema, option: &str, text: &str) -> Result<(usize, Ends)> {
+    let (index, dimension, range) = named(schema, option, text)?;
     Ok((index, parse_range(dimension, range)?))
 }
 
@@ -433,9 +433,9 @@ mod tests {
         let mut odd = Dimension::string("a=b");
         odd.name = "x=y".to_owned();
         let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![dimension(Datatype::Uint8), odd]));
-        assert_eq!(parse_named(&schema, "x=y=z").unwrap(), (1, ends(Some(b"z"), Some(b"z"))));
-        assert_eq!(parse_named(&schema, "x=1:2").unwrap(), (0, ends(Some(&[1]), Some(&[2]))));
-        assert!(parse_named(&schema, "z=1").unwrap_err().contains("x, x=y"));
+        assert_eq!(parse_named(&schema, "--range", "x=y=z").unwrap(), (1, ends(Some(b"z"), Some(b"z"))));
+        assert_eq!(parse_named(&schema, "--range", "x=1:2").unwrap(), (0, ends(Some(&[1]), Some(&[2]))));
+        assert!(parse_named(&schema, "--range", "z=1").unwrap_err().contains("x, x=y"));
         let points =
             |values: &[u8]| values.iter().map(|v| ends(Some(&[*v]), Some(&[*v]))).collect::<Vec<_>>();
         assert_eq!(parse_points(&schema, "x=7,1,7").unwrap(), (0, points(&[7, 1, 7])));

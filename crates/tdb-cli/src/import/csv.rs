@@ -1,72 +1,92 @@
-//! Values separated by commas (RFC 4180).
+//! Values separated by commas or another character (RFC 4180).
+//!
+//! The crate `csv` does not say whether a cell was in quotes, and here an empty cell without quotes is null.
 
-/// A line of a file: its number, and its cells.
-#[derive(Debug)]
-pub(super) struct Record {
-    pub(super) line: usize,
-    pub(super) cells: Vec<Cell>,
-}
+use std::io::BufRead;
 
-/// A cell, and whether it was in quotes: an empty cell without quotes is null.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    pub(super) quoted: bool,
-}
+use super::table::{Mark, Table};
+use super::text::Lines;
 
-/// Splits a file into cells. Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
-pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Record>, String> {
-    let text = str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (mut records, mut line) = (Vec::new(), 1usize);
-    let mut rest = text;
-    while !rest.is_empty() {
-        let mut record = Record { line, cells: Vec::new() };
-        loop {
-            let (cell, behind) = cell(rest, &mut line)?;
-            record.cells.push(cell);
-            rest = behind;
-            if let Some(behind) = rest.strip_prefix(',') {
-                rest = behind;
-                continue;
-            }
-            rest = rest.strip_prefix('\r').unwrap_or(rest);
-            rest = rest.strip_prefix('\n').unwrap_or(rest);
-            line = line.saturating_add(1);
-            break;
-        }
-        records.push(record);
+/// The table of a file. Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
+pub(super) fn parse(file: impl BufRead, delimiter: char) -> Result<Table, String> {
+    let mut lines = Lines::new(file);
+    let mut parser = Parser { delimiter, open: None, table: Table::with_header() };
+    while let Some((number, line)) = lines.next()? {
+        parser.line(number, line)?;
     }
-    Ok(records)
+    match parser.open {
+        Some(first) => Err(format!("line {first}: a closing quote is missing")),
+        None => parser.table.finish(),
+    }
 }
 
-/// The first cell of a text, and the rest after it: a comma, the end of a line, or nothing.
-fn cell<'t>(text: &'t str, line: &mut usize) -> Result<(Cell, &'t str), String> {
-    let Some(mut rest) = text.strip_prefix('"') else {
-        let end = text.find([',', '\n']).unwrap_or(text.len());
+struct Parser {
+    delimiter: char,
+    /// The line where a cell in quotes began whose closing quote is still to come.
+    open: Option<usize>,
+    table: Table,
+}
+
+impl Parser {
+    /// Adds the cells of a line, which may begin or end inside quotes.
+    fn line(&mut self, number: usize, mut rest: &str) -> Result<(), String> {
+        if self.open.is_none() {
+            self.table.begin_row(number);
+        }
+        loop {
+            if self.open.is_none() {
+                match rest.strip_prefix('"') {
+                    Some(behind) => {
+                        rest = behind;
+                        self.open = Some(number);
+                    }
+                    None => rest = self.bare(rest),
+                }
+            }
+            if self.open.is_some() {
+                match self.quoted(number, rest)? {
+                    Some(behind) => rest = behind,
+                    None => return Ok(()),
+                }
+            }
+            match rest.strip_prefix(self.delimiter) {
+                Some(behind) => rest = behind,
+                None => return self.table.end_row(),
+            }
+        }
+    }
+
+    /// Adds a cell without quotes; returns the rest of the line, from the delimiter or the end of the line on.
+    fn bare<'t>(&mut self, text: &'t str) -> &'t str {
+        let end = text.find([self.delimiter, '\n']).unwrap_or(text.len());
         let (cell, behind) = text.split_at_checked(end).unwrap_or((text, ""));
         let ended = behind.starts_with('\n').then(|| cell.strip_suffix('\r')).flatten();
         let cell = ended.unwrap_or(cell);
-        return Ok((Cell { text: cell.to_owned(), quoted: false }, behind));
-    };
-    let first = *line;
-    let mut content = String::new();
-    loop {
-        let Some((part, behind)) = rest.split_once('"') else {
-            return Err(format!("line {first}: a closing quote is missing"));
-        };
-        content.push_str(part);
-        *line = line.saturating_add(part.matches('\n').count());
-        rest = behind;
-        match rest.strip_prefix('"') {
-            Some(behind) => {
-                content.push('"');
+        self.table.extend(cell);
+        self.table.end_cell(if cell.is_empty() { Mark::Null } else { Mark::Open });
+        behind
+    }
+
+    /// Adds to a cell in quotes; returns the rest of the line if the cell ends here.
+    fn quoted<'t>(&mut self, number: usize, mut rest: &'t str) -> Result<Option<&'t str>, String> {
+        loop {
+            let Some((part, behind)) = rest.split_once('"') else {
+                self.table.extend(rest);
+                return Ok(None);
+            };
+            self.table.extend(part);
+            rest = behind;
+            if let Some(behind) = rest.strip_prefix('"') {
+                self.table.extend("\"");
                 rest = behind;
+            } else if rest.is_empty() || rest.starts_with([self.delimiter, '\n']) || rest.starts_with("\r\n")
+            {
+                self.table.end_cell(Mark::Open);
+                self.open = None;
+                return Ok(Some(rest));
+            } else {
+                return Err(format!("line {number}: there is text after a closing quote"));
             }
-            None if rest.is_empty() || rest.starts_with([',', '\n']) || rest.starts_with("\r\n") => {
-                return Ok((Cell { text: content, quoted: true }, rest));
-            }
-            None => return Err(format!("line {line}: there is text after a closing quote")),
         }
     }
 }
@@ -75,30 +95,40 @@ fn cell<'t>(text: &'t str, line: &mut usize) -> Result<(Cell, &'t str), String> 
 mod tests {
     use super::*;
 
-    fn cells(text: &str) -> Vec<(usize, Vec<String>)> {
-        let shown = |cell: Cell| if cell.quoted { format!("<{}>", cell.text) } else { cell.text };
-        let record = |record: Record| (record.line, record.cells.into_iter().map(shown).collect());
-        parse(text.as_bytes()).unwrap().into_iter().map(record).collect()
+    /// The names of the columns, and the lines with their cells; null is `-`.
+    fn cells(text: &str, delimiter: char) -> (String, Vec<(usize, String)>) {
+        let table = parse(text.as_bytes(), delimiter).unwrap();
+        let shown = |row: usize| {
+            let cells = table.row(row).map(|cell| if cell.mark == Mark::Null { "-" } else { cell.text });
+            (table.line(row).unwrap(), cells.collect::<Vec<_>>().join("|"))
+        };
+        let rows = usize::try_from(table.len()).unwrap();
+        (table.names().join("|"), (0..rows).map(shown).collect())
     }
 
-    fn line(number: usize, cells: &[&str]) -> (usize, Vec<String>) {
-        (number, cells.iter().map(|cell| (*cell).to_owned()).collect())
-    }
-
-    #[test]
-    fn cells_are_told_apart_by_commas_lines_and_quotes() {
-        assert_eq!(cells("a,b\n1,\n"), [line(1, &["a", "b"]), line(2, &["1", ""])]);
-        assert_eq!(cells("a,b\r\n\"x\",\"\"\r\n"), [line(1, &["a", "b"]), line(2, &["<x>", "<>"])]);
-        assert_eq!(cells("\"a\"\"\n,\"\n2"), [line(1, &["<a\"\n,>"]), line(3, &["2"])]);
-        assert_eq!(cells("a,\r\nb"), [line(1, &["a", ""]), line(2, &["b"])]);
-        assert_eq!(cells("\u{feff}a"), [line(1, &["a"])]);
-        assert!(cells("").is_empty());
+    fn line(number: usize, cells: &str) -> (usize, String) {
+        (number, cells.to_owned())
     }
 
     #[test]
-    fn quotes_that_do_not_close_are_named_with_their_line() {
-        assert_eq!(parse(b"a\n\"b").unwrap_err(), "line 2: a closing quote is missing");
-        assert_eq!(parse(b"a\n\"b\"c").unwrap_err(), "line 2: there is text after a closing quote");
-        assert!(parse(&[0xff]).is_err());
+    fn cells_are_told_apart_by_delimiters_lines_and_quotes() {
+        let csv = |text| cells(text, ',');
+        assert_eq!(csv("a,b\n1,\n"), ("a|b".to_owned(), vec![line(2, "1|-")]));
+        assert_eq!(csv("a,b\r\n\"x\",\"\"\r\n"), ("a|b".to_owned(), vec![line(2, "x|")]));
+        assert_eq!(csv("\"a\"\"\n,\"\n2"), ("a\"\n,".to_owned(), vec![line(3, "2")]));
+        assert_eq!(csv("a,\r\nb,"), ("a|".to_owned(), vec![line(2, "b|-")]));
+        assert_eq!(csv("\u{feff}a\n\"\n\"\n\n"), ("a".to_owned(), vec![line(2, "\n"), line(4, "-")]));
+        assert_eq!(cells("a\tb,\n1\t\"2\t\"\n", '\t'), ("a|b,".to_owned(), vec![line(2, "1|2\t")]));
+    }
+
+    #[test]
+    fn what_is_no_table_is_named_with_its_line() {
+        let wrong = |text: &[u8]| parse(text, ',').unwrap_err();
+        assert_eq!(wrong(b"a\n\"b"), "line 2: a closing quote is missing");
+        assert_eq!(wrong(b"a\n\"b\n\"c"), "line 3: there is text after a closing quote");
+        assert_eq!(wrong(b"a\n1,2"), "line 2: there are 2 cells for 1 columns");
+        assert_eq!(wrong(b"a\n1\n\xff\n"), "line 3: the text is not valid UTF-8 at byte 1 of the line");
+        assert_eq!(wrong(b"a\n"), "there are no cells");
+        assert_eq!(wrong(b""), "there is no header");
     }
 }

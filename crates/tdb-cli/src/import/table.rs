@@ -1,129 +1,137 @@
-//! A table of text: detects the types of its columns, and converts its cells to bytes.
+//! A table of text, and its cells as bytes.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype, to_u64};
-use tdb_schema::{Field, Range};
+use tdb_schema::Field;
 
-use super::csv::{Cell, Record};
 use crate::buffers::Buffers;
-use crate::value::{cell_json, is_text, json_cell};
+use crate::value::{is_text, json_cell};
 
-/// Types that a column may have, other than text: the first one that fits all of its cells is used.
-const TYPES: [Datatype; 6] = [
-    Datatype::Int64,
-    Datatype::Uint64,
-    Datatype::Bool,
-    Datatype::Float64,
-    Datatype::DatetimeDay,
-    Datatype::DatetimeMs,
-];
+/// What is known about the type of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// It is null.
+    Null,
+    /// The text may be of any type.
+    Open,
+    /// It is text, which may be a date.
+    Text,
+}
 
-/// Columns with names, and rows.
-#[derive(Debug)]
+/// A cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell<'t> {
+    pub(super) text: &'t str,
+    pub(super) mark: Mark,
+}
+
+/// What a row lacks.
+const MISSING: Cell<'_> = Cell { text: "", mark: Mark::Null };
+
+/// Columns with names, and rows. All cells are in one buffer, one after the other.
+#[derive(Debug, Default)]
 pub(super) struct Table {
     names: Vec<String>,
-    rows: Vec<Record>,
+    rows: Vec<Row>,
+    text: String,
+    /// Where the text of each cell ends.
+    ends: Vec<usize>,
+    marks: Vec<Mark>,
+    /// Whether the next row contains the names.
+    wants_header: bool,
+}
+
+/// The line where a row begins, and its first cell.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    line: usize,
+    first: usize,
 }
 
 impl Table {
-    /// The first record contains the names; all others must have as many cells.
-    pub(super) fn new(records: Vec<Record>) -> Result<Self, String> {
-        let mut rows = records.into_iter();
-        let header = rows.next().ok_or("there is no header")?;
-        let names: Vec<String> = header.cells.into_iter().map(|cell| cell.text).collect();
-        let rows: Vec<Record> = rows.collect();
-        if let Some(row) = rows.iter().find(|row| row.cells.len() != names.len()) {
-            let (line, cells) = (row.line, row.cells.len());
-            return Err(format!("line {line}: there are {cells} cells for {} columns", names.len()));
+    /// A table whose first row will contain the names of the columns.
+    pub(super) fn with_header() -> Self {
+        Self { wants_header: true, ..Self::default() }
+    }
+
+    pub(super) fn add_column(&mut self, name: String) {
+        self.names.push(name);
+    }
+
+    pub(super) fn begin_row(&mut self, line: usize) {
+        self.rows.push(Row { line, first: self.ends.len() });
+    }
+
+    /// Adds to the text of the cell that has not ended yet.
+    pub(super) fn extend(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    pub(super) fn end_cell(&mut self, mark: Mark) {
+        self.ends.push(self.text.len());
+        self.marks.push(mark);
+    }
+
+    /// Ends a row, which must have a cell for each column.
+    pub(super) fn end_row(&mut self) -> Result<(), String> {
+        let Some(Row { line, first }) = self.rows.last().copied() else { return Ok(()) };
+        if self.wants_header {
+            self.names = (0..self.ends.len()).map(|cell| self.cell(cell).text.to_owned()).collect();
+            self.wants_header = false;
+            self.rows.clear();
+            self.text.clear();
+            self.ends.clear();
+            self.marks.clear();
+            return Ok(());
         }
-        if rows.is_empty() {
-            return Err("there are no cells".to_owned());
+        let cells = self.ends.len().saturating_sub(first);
+        if cells != self.names.len() {
+            return Err(format!("line {line}: there are {cells} cells for {} columns", self.names.len()));
         }
-        Ok(Self { names, rows })
+        Ok(())
+    }
+
+    /// The table, after its last row.
+    pub(super) fn finish(self) -> Result<Self, String> {
+        match (self.wants_header, self.rows.is_empty()) {
+            (true, _) => Err("there is no header".to_owned()),
+            (_, true) => Err("there are no cells".to_owned()),
+            _ => Ok(self),
+        }
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The line where a row begins.
+    pub(super) fn line(&self, row: usize) -> Option<usize> {
+        self.rows.get(row).map(|row| row.line)
     }
 
     pub(super) fn len(&self) -> u64 {
         to_u64(self.rows.len())
     }
 
-    fn cells(&self, column: usize) -> impl Iterator<Item = (usize, &Cell)> {
-        self.rows.iter().filter_map(move |row| Some((row.line, row.cells.get(column)?)))
+    fn cell(&self, index: usize) -> Cell<'_> {
+        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end);
+        let text = self.ends.get(index).and_then(|end| self.text.get(start..*end));
+        text.zip(self.marks.get(index)).map_or(MISSING, |(text, mark)| Cell { text, mark: *mark })
     }
 
-    /// The schema of an array for the table, with these columns as dimensions.
-    pub(super) fn schema(&self, dims: &[String], allow_duplicates: bool) -> Result<Value, String> {
-        if let Some(stray) = dims.iter().find(|name| !self.names.contains(name)) {
-            return Err(format!(
-                "--dims: there is no column {stray:?} (there are {})",
-                self.names.join(", ")
-            ));
-        }
-        let mut dimensions = Vec::new();
-        for name in dims {
-            let column = self.names.iter().position(|known| known == name).unwrap_or(0);
-            dimensions.push(self.dimension(name, column)?);
-        }
-        let attributes = self.names.iter().enumerate().filter(|(_, name)| !dims.contains(name));
-        let attributes: Vec<Value> = attributes.map(|(column, name)| self.attribute(name, column)).collect();
-        let kind = if dims.is_empty() { ArrayType::Dense } else { ArrayType::Sparse };
-        if dims.is_empty() {
-            let last = self.rows.len().saturating_sub(1);
-            let extent = self.rows.len().min(10_000);
-            let row = json!({"name": "row", "datatype": "INT64", "domain": [0, last], "extent": extent});
-            dimensions.push(row);
-        }
-        let mut schema = json!({"type": kind.name(), "dimensions": dimensions, "attributes": attributes});
-        if let Some(schema) = schema.as_object_mut().filter(|_| allow_duplicates) {
-            schema.insert("allows_duplicates".to_owned(), json!(true));
-        }
-        Ok(schema)
+    /// The cells of a column with their lines. Rows may be shorter than the table is now.
+    pub(super) fn cells(&self, column: usize) -> impl Iterator<Item = (usize, Cell<'_>)> {
+        let ends = self.rows.iter().skip(1).map(|row| row.first).chain([self.ends.len()]);
+        self.rows.iter().zip(ends).map(move |(row, end)| {
+            let index = row.first.saturating_add(column);
+            (row.line, if index < end { self.cell(index) } else { MISSING })
+        })
     }
 
-    /// The type of a column; `None` for text.
-    fn datatype(&self, column: usize) -> Option<Datatype> {
-        let given: Vec<&Cell> =
-            self.cells(column).map(|(_, cell)| cell).filter(|cell| !is_null(cell)).collect();
-        let fits = |datatype: &Datatype| given.iter().all(|cell| one(*datatype, cell).is_ok());
-        TYPES.into_iter().find(fits).filter(|_| !given.is_empty())
-    }
-
-    /// A dimension whose domain is the range of the coordinates.
-    fn dimension(&self, name: &str, column: usize) -> Result<Value, String> {
-        if let Some((line, _)) = self.cells(column).find(|(_, cell)| is_null(cell)) {
-            return Err(format!("line {line}: column {name:?} is empty, but coordinates cannot be null"));
-        }
-        let datatype = self.datatype(column).filter(|datatype| *datatype != Datatype::Bool);
-        let Some(datatype) = datatype else {
-            return Ok(json!({"name": name, "datatype": Datatype::StringAscii.name()}));
-        };
-        let mut span: Option<Range> = None;
-        for (_, cell) in self.cells(column) {
-            let value = one(datatype, cell)?;
-            let value = Range::new(value.clone(), value);
-            match &mut span {
-                Some(span) => span.unite(datatype, &value),
-                None => span = Some(value),
-            }
-        }
-        let span = span.ok_or("there are no cells")?;
-        let end = |value: &[u8]| cell_json(datatype, CellValNum::ONE, value);
-        let domain = [end(&span.low), end(&span.high)];
-        Ok(json!({"name": name, "datatype": datatype.name(), "domain": domain, "extent": null}))
-    }
-
-    fn attribute(&self, name: &str, column: usize) -> Value {
-        let datatype = self.datatype(column);
-        let mut attribute = Map::new();
-        let mut tell = |key: &str, value: Value| drop(attribute.insert(key.to_owned(), value));
-        tell("name", json!(name));
-        tell("datatype", json!(datatype.unwrap_or(Datatype::StringUtf8).name()));
-        if datatype.is_none() {
-            tell("cell_val_num", json!("var"));
-        }
-        tell("nullable", json!(self.cells(column).any(|(_, cell)| is_null(cell))));
-        tell("filters", json!([{"name": "zstd", "level": 3}]));
-        Value::Object(attribute)
+    /// The column of a name.
+    pub(super) fn column(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known == name)
     }
 
     /// The cells, converted for an array with this schema.
@@ -134,19 +142,19 @@ impl Table {
         }
         let column = |(index, name): (usize, &String)| {
             let field = schema.field(name).ok_or_else(|| format!("the array has no field {name:?}"))?;
-            self.column(index, &field)
+            self.buffers(index, &field)
         };
         self.names.iter().enumerate().map(column).collect()
     }
 
-    fn column(&self, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
+    fn buffers(&self, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
         let size = field.cell_size();
         let (mut data, mut offsets, mut validity) = (Vec::new(), vec![0u64], Vec::new());
         for (line, cell) in self.cells(index) {
             let wrong = |error: String| format!("line {line}, column {:?}: {error}", field.name);
-            let null = is_null(cell);
+            let null = cell.mark == Mark::Null;
             let bytes = match size {
-                _ if !null => value(field, cell).map_err(wrong)?,
+                _ if !null => value(field, cell.text).map_err(wrong)?,
                 Some(size) if field.nullable => vec![0; size],
                 Some(_) => return Err(wrong("is empty, but cells cannot be null".to_owned())),
                 None => Vec::new(),
@@ -155,8 +163,12 @@ impl Table {
                 return Err(wrong(format!("has {} bytes, but cells have {size}", bytes.len())));
             }
             data.extend_from_slice(&bytes);
-            offsets.push(to_u64(data.len()));
-            validity.push(u8::from(!null));
+            if size.is_none() {
+                offsets.push(to_u64(data.len()));
+            }
+            if field.nullable {
+                validity.push(u8::from(!null));
+            }
         }
         let name = field.name.to_owned();
         Ok(Buffers {
@@ -168,22 +180,40 @@ impl Table {
     }
 }
 
-const fn is_null(cell: &Cell) -> bool {
-    cell.text.is_empty() && !cell.quoted
+/// One value that is not text, as other programs write it, too: booleans and NaN in any case.
+pub(super) fn one(datatype: Datatype, text: &str) -> Result<Vec<u8>, String> {
+    let is_nan = || text.parse().is_ok_and(f64::is_nan);
+    let text = if datatype == Datatype::Bool && is_boolean(text) {
+        text.to_ascii_lowercase()
+    } else if datatype.physical().is_float() && is_nan() {
+        "NaN".to_owned()
+    } else {
+        text.to_owned()
+    };
+    json_cell(datatype, CellValNum::ONE, &Value::String(text))
 }
 
-/// A cell with a single value.
-fn one(datatype: Datatype, cell: &Cell) -> Result<Vec<u8>, String> {
-    json_cell(datatype, CellValNum::ONE, &Value::String(cell.text.clone()))
+/// Whether a text is `true` or `false`, in any case.
+pub(super) const fn is_boolean(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
 }
 
 /// A cell of a field, in the notation of `tdb read --format csv`.
-fn value(field: &Field<'_>, cell: &Cell) -> Result<Vec<u8>, String> {
-    let is_list = !is_text(field.datatype) && field.cell_val_num != CellValNum::ONE;
-    let value = if is_list {
-        serde_json::from_str(&cell.text).map_err(|error| error.to_string())?
+fn value(field: &Field<'_>, text: &str) -> Result<Vec<u8>, String> {
+    if is_text(field.datatype) {
+        json_cell(field.datatype, field.cell_val_num, &Value::String(text.to_owned()))
+    } else if field.cell_val_num == CellValNum::ONE {
+        one(field.datatype, text)
     } else {
-        Value::String(cell.text.clone())
-    };
-    json_cell(field.datatype, field.cell_val_num, &value)
+        let list = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        json_cell(field.datatype, field.cell_val_num, &list)
+    }
+}
+
+#[cfg(test)]
+impl Table {
+    /// The cells of a row.
+    pub(super) fn row(&self, row: usize) -> impl Iterator<Item = Cell<'_>> {
+        (0..self.names.len()).map(move |column| self.cells(column).nth(row).unwrap().1)
+    }
 }

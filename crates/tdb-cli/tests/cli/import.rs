@@ -17,13 +17,13 @@ OSLO,2020-01-01,2,false,
 ROMA,2020-01-01,,true,\"\"
 ";
 
-fn file(scratch: &Scratch, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+pub(crate) fn file(scratch: &Scratch, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = scratch.path().join(name);
     fs::write(&path, content).unwrap();
     path
 }
 
-fn csv(array: &str) -> String {
+pub(crate) fn csv(array: &str) -> String {
     said(&["read", array, "--format", "csv", "--order", "row"])
 }
 
@@ -38,7 +38,8 @@ fn a_table_becomes_a_sparse_array_of_which_the_dry_run_shows_the_schema() {
     let types: Vec<&str> =
         schema["attributes"].as_array().unwrap().iter().map(|a| a["datatype"].as_str().unwrap()).collect();
     assert_eq!(types, ["FLOAT64", "BOOL", "STRING_UTF8"]);
-    assert_eq!(schema["dimensions"][1]["domain"], json!(["2020-01-01", "2020-01-02"]));
+    assert_eq!(schema["dimensions"][1]["domain"], json!(["0001-01-01", "9999-12-31"]));
+    assert_eq!(schema["current_domain"], json!([["", "\\xff"], ["2020-01-01", "2020-01-02"]]));
     assert_eq!(said(&import), "3 cells written\n");
     let expected = "\
 station,day,t,rain,note
@@ -78,7 +79,10 @@ fn what_a_table_does_not_fit_is_named_with_its_line() {
         ("station,day,t,rain,note\nA,2020-01-01,1\n", "line 2: there are 3 cells for 5 columns"),
         ("station,day,t,rain,snow\nA,2020-01-01,1,true,x\n", "no field \"snow\""),
         ("station,day,t,rain\nA,2020-01-01,1,true\n", "field \"note\" is missing"),
-        ("station,day,t,rain,note\nA,2021-01-01,1,true,x\n", "outside its domain"),
+        (
+            "station,day,t,rain,note\nA,2021-01-01,1,true,x\nA,+10000-01-01,1,true,x\n",
+            "line 3, column \"day\": +10000-01-01 is outside its domain, 0001-01-01..9999-12-31; a domain cannot grow",
+        ),
         ("station,day,t,rain,note\nA,2020-01-01,1,true,\"x\n", "line 2: a closing quote is missing"),
         ("", "there is no header"),
     ] {
@@ -92,7 +96,11 @@ fn what_a_table_does_not_fit_is_named_with_its_line() {
         2,
         "line 3: column \"x\" is empty",
     );
-    refused(&["import", text(&scratch.path().join("y")), text(scratch.path())], 2, "--format csv or npy");
+    refused(
+        &["import", text(&scratch.path().join("y")), text(scratch.path())],
+        2,
+        "--format csv, tsv, ndjson or npy",
+    );
     refused(&["import", text(&fixture("2.30.0/quickstart")), text(&table)], 1, "sparse array");
 }
 

@@ -18,6 +18,8 @@ mod fixtures;
 mod future;
 mod groups;
 mod import;
+mod import_formats;
+mod import_growth;
 mod log;
 mod places;
 mod publish;

@@ -1,0 +1,85 @@
+//! Objects in JSON, one on each line.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use serde_json::{Map, Value};
+
+use super::table::{Mark, Table};
+use super::text::Lines;
+
+/// The table of a file: a column for each key, in the order in which the keys first occur. What an object lacks is null.
+/// Lists and objects in an object become text, in JSON.
+pub(super) fn parse(file: impl BufRead) -> Result<Table, String> {
+    let mut lines = Lines::new(file);
+    let mut table = Table::default();
+    let mut columns: HashMap<String, usize> = HashMap::new();
+    while let Some((number, line)) = lines.next()? {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let object: Map<String, Value> =
+            serde_json::from_str(line).map_err(|error| format!("line {number}: {}", reason(&error)))?;
+        let mut row = vec![Value::Null; columns.len()];
+        for (name, value) in object {
+            match columns.get(&name).and_then(|column| row.get_mut(*column)) {
+                Some(cell) => *cell = value,
+                None => {
+                    columns.insert(name.clone(), row.len());
+                    table.add_column(name);
+                    row.push(value);
+                }
+            }
+        }
+        table.begin_row(number);
+        for value in row {
+            let mark = match &value {
+                Value::Null => Mark::Null,
+                Value::Bool(_) | Value::Number(_) => Mark::Open,
+                Value::String(_) | Value::Array(_) | Value::Object(_) => Mark::Text,
+            };
+            match value {
+                Value::Null => {}
+                Value::String(text) => table.extend(&text),
+                other => table.extend(&other.to_string()),
+            }
+            table.end_cell(mark);
+        }
+        table.end_row()?;
+    }
+    table.finish()
+}
+
+/// What is wrong, with the column instead of the line, which would always be 1.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    format!("an object in JSON is expected: {what} at column {}", error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(table: &Table, row: usize) -> Vec<(&str, Mark)> {
+        table.row(row).map(|cell| (cell.text, cell.mark)).collect()
+    }
+
+    #[test]
+    fn objects_become_rows_and_what_one_lacks_is_null() {
+        let table = parse(&b"{\"a\":1,\"b\":\"x\"}\n\n{\"c\":[1,2],\"a\":null}\r\n"[..]).unwrap();
+        assert_eq!(table.names(), ["a", "b", "c"]);
+        assert_eq!(shown(&table, 0), [("1", Mark::Open), ("x", Mark::Text), ("", Mark::Null)]);
+        assert_eq!(shown(&table, 1), [("", Mark::Null), ("", Mark::Null), ("[1,2]", Mark::Text)]);
+        assert_eq!((table.len(), table.line(1)), (2, Some(3)));
+    }
+
+    #[test]
+    fn a_line_that_is_no_object_is_named() {
+        let wrong = |text: &[u8]| parse(text).unwrap_err();
+        assert!(wrong(b"{\"a\":1}\n{\"a\":}\n").starts_with("line 2: an object in JSON is expected: "));
+        assert!(wrong(b"[1]\n").starts_with("line 1: an object in JSON is expected: "));
+        assert!(wrong(b"{\"a\":1}{\"a\":2}\n").starts_with("line 1: "));
+        assert_eq!(wrong(b"\n"), "there are no cells");
+    }
+}
