@@ -18,6 +18,8 @@
 //! tdb consolidate     combines many files into few
 //! tdb vacuum          removes replaced files
 //! tdb publish OBJECT  writes the manifest that plain web servers need
+//! tdb completions     prints a script that completes commands in a shell
+//! tdb man DIR         writes manual pages
 //! ```
 //!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the command
@@ -58,6 +60,8 @@ mod publish;
 mod ranges;
 mod read;
 mod schema;
+mod shell;
+mod suggest;
 mod table;
 mod value;
 mod verify;
@@ -103,6 +107,8 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Consolidate(args) => maintain::consolidate(&args, &stores, out, err),
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out, err),
             Command::Publish(args) => publish::run(&args, &stores, out),
+            Command::Completions(args) => shell::completions(&args, out),
+            Command::Man(args) => shell::man(&args),
         }),
         Err(error) => Failure::from_clap(&error, out),
     };
