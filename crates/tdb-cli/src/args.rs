@@ -189,6 +189,10 @@ pub(crate) struct ReadArgs {
     /// Print only the first N cells.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// On a terminal, print all rows and columns of a table. Default: the first and the last rows, and the columns that
+    /// fit.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,

@@ -60,6 +60,7 @@ mod publish;
 mod ranges;
 mod read;
 mod schema;
+mod screen;
 mod shell;
 mod suggest;
 mod table;
@@ -76,6 +77,8 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::place::Stores;
 
+pub use crate::screen::Screen;
+
 /// The storages that a command line can refer to, with a cache if the command may use one.
 fn stores(args: &Args) -> Result<Stores, Failure> {
     let stores = Stores::new(&args.stores)?;
@@ -88,10 +91,20 @@ pub fn run<A: Into<OsString> + Clone>(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
+    run_on(None, args, out, err)
+}
+
+/// Runs the command as [`run`] does. If `out` is a terminal, `tdb read` prints what fits it.
+pub fn run_on<A: Into<OsString> + Clone>(
+    screen: Option<Screen>,
+    args: impl IntoIterator<Item = A>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
     let result = match Args::try_parse_from(args) {
         Ok(args) => stores(&args).and_then(|stores| match args.command {
             Command::Info(args) => info::run(&args, &stores, out),
-            Command::Read(args) => read::run(&args, &stores, out, err),
+            Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out),
             Command::Dump(args) => dump::run(&args, &stores, out),
             Command::Verify(args) => verify::run(&args, &stores, out),

@@ -4,6 +4,7 @@ mod aggregates;
 mod csv;
 mod grid;
 mod json;
+mod preview;
 mod progress;
 mod raw;
 mod rows;
@@ -17,7 +18,9 @@ use tdb_array::{Array, ArraySchema, ArrayType, Batches, Column, Layout, MemoryBu
 use tdb_codec::to_u64;
 
 use self::csv::Csv;
+use self::grid::Grid;
 use self::json::Json;
+use self::preview::Preview;
 use self::raw::Raw;
 use crate::args::{Format, ReadArgs};
 use crate::condition;
@@ -25,6 +28,7 @@ use crate::explain;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::{self, Ends};
+use crate::screen::Screen;
 
 /// The query defined by the arguments.
 struct Query<'a> {
@@ -41,6 +45,9 @@ struct Query<'a> {
 
 /// What the first batch may take if only the first cells are shown: batches grow until there are enough.
 const FIRST_BATCH: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
+
+/// Results with more cells than this are not tried as a grid on a terminal.
+const MOST_GRID_CELLS: usize = 10_000;
 
 /// The result, for formats that need all of it at once.
 struct Answer<'a> {
@@ -59,7 +66,13 @@ struct Answer<'a> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ReadArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+pub(crate) fn run(
+    args: &ReadArgs,
+    stores: &Stores,
+    screen: Option<Screen>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     if let Some(list) = &args.aggregate {
         return aggregates::run(args, stores, list, out);
     }
@@ -76,7 +89,10 @@ pub(crate) fn run(args: &ReadArgs, stores: &Stores, out: &mut dyn Write, err: &m
             query.print(&mut out)?;
             out.write(|out| out.flush())?;
         }
-        None => query.print(&mut Out { out, path: None })?,
+        None => match screen.filter(|_| args.format == Format::Table && !args.all) {
+            Some(screen) => query.preview(screen, &mut Out { out, path: None })?,
+            None => query.print(&mut Out { out, path: None })?,
+        },
     }
     if args.stats {
         explain::write_stats(&array.stats(), err)?;
@@ -122,12 +138,32 @@ impl<'a> Query<'a> {
             Format::Json => self.stream(&mut Json::new(out)),
             Format::Table | Format::Raw => {
                 let answer = self.collect()?;
-                out.write(|out| match grid::Grid::of(&answer) {
+                out.write(|out| match Grid::of(&answer) {
                     Some(grid) => grid.write(out),
                     None => rows::write(&answer, out),
                 })
             }
         }
+    }
+
+    /// Prints what fits a terminal: a grid, or the first and the last rows.
+    fn preview(self, screen: Screen, out: &mut Out<'_>) -> Result {
+        let args = self.args;
+        let batches = self.read.clone().batches().map_err(|error| failed(args, error))?;
+        let cells = batches.shape().map(|shape| shape.iter().product::<usize>());
+        if args.limit.is_some() || cells.is_none_or(|cells| cells > MOST_GRID_CELLS) {
+            return self.stream(&mut Preview::new(out, screen, args.limit.is_some()));
+        }
+        let answer = self.collect()?;
+        let mut text = Vec::new();
+        let grid = Grid::of(&answer);
+        grid.as_ref().map_or(Ok(()), |grid| grid.write(&mut text))?;
+        if grid.is_some() && screen.fits(&text) {
+            return out.write(|out| out.write_all(&text));
+        }
+        let mut preview = Preview::new(out, screen, false);
+        preview.take(&answer.columns, answer.cells)?;
+        preview.write()
     }
 
     /// Reads all cells at once; or, if only the first ones are shown, as many batches as have these.

@@ -24,6 +24,7 @@ mod places;
 mod queries;
 mod raw_writes;
 mod rebuild;
+mod screens;
 mod shells;
 mod streams;
 mod words;
