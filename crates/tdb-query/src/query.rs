@@ -250,7 +250,8 @@ impl Read {
     /// For a caller that may need the first cells only: the cells of the first batch of [`Self::batches`] take no more
     /// than this while it is made, if that is enough for any cell, and those of each further batch up to four times as
     /// much as the batch before, until they reach [`Self::batch_memory`] or the budget. A caller that drops the
-    /// iterator early has then read little more than it has used, and one that does not loses little.
+    /// iterator early has then read little more than it has used, and one that does not loses little. It has no effect
+    /// on sorted reads of arrays with real dimensions.
     ///
     /// ```
     /// use tdb_array::{Array, MemoryBudget};

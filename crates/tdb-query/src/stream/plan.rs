@@ -133,9 +133,12 @@ impl Parts {
         (self.scale, self.kind, self.growing) = (scale, kind, growing);
     }
 
-    /// Begins with a batch whose cells take no more than this, and lets batches grow from there.
-    pub(super) const fn grow_from(&mut self, first: Option<MemoryBudget>) {
-        self.growing = first;
+    /// Begins with a batch whose cells take no more than this, and lets batches grow from there. A cell at NaN, which
+    /// libtiledb stores, lies in no interval: to find it, sorted reads along real dimensions are cut only if they must be.
+    pub(super) fn grow_from(&mut self, plan: &Plan, first: Option<MemoryBudget>) {
+        let mut dimensions = plan.array.schema().domain.dimensions.iter();
+        let real = dimensions.any(|dimension| dimension.datatype.physical().is_float());
+        self.growing = first.filter(|_| !real || matches!(self.kind, Kind::Runs(_)));
     }
 
     /// Whether the next batch may be smaller than those after it.

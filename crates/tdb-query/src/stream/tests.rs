@@ -102,7 +102,7 @@ fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
     if order == Layout::Unordered {
         found.sort();
     }
-    assert!(found == expected, "{place}, {order:?}, growing");
+    assert!(found == expected, "{place}, {order:?}, growing: {} of {}", found.len(), expected.len());
     max
 }
 
