@@ -63,7 +63,6 @@ pub(crate) fn version() -> &'static str {
 }
 
 fn describe() -> String {
-    let version = |version: FormatVersion| version.number();
     let missing: Vec<&str> =
         registry::all().iter().filter(|row| !row.available).map(|row| row.name).collect();
     let filters =
@@ -74,9 +73,9 @@ fn describe() -> String {
     format!(
         "{}\nformat versions: reads {} to {}, writes {}\nfilters: {filters}\narrays in: {places}\nfeatures: {}",
         env!("CARGO_PKG_VERSION"),
-        version(FormatVersion::OLDEST),
-        version(FormatVersion::NEWEST),
-        version(FormatVersion::CURRENT),
+        FormatVersion::OLDEST,
+        FormatVersion::NEWEST,
+        FormatVersion::CURRENT,
         features.join(", "),
     )
 }
