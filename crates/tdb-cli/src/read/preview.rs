@@ -142,7 +142,7 @@ fn fit(headings: &[Heading], rows: &mut [Row], most: usize) -> Vec<Option<usize>
                     *column = None;
                 }
             }
-            Some(gap) if chosen.len() > gap.saturating_mul(2).saturating_add(1) || gap == 0 => {
+            Some(gap) if chosen.len() > gap.saturating_mul(2) => {
                 chosen.remove(gap.saturating_add(1));
             }
             Some(gap) => drop(chosen.remove(gap.saturating_sub(1))),
