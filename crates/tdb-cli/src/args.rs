@@ -1,5 +1,6 @@
 //! The command line.
 
+mod kind;
 mod window;
 
 use std::path::PathBuf;
@@ -19,13 +20,15 @@ use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
 use crate::place::StoreArgs;
 use crate::publish::PublishArgs;
+use crate::shell::{self, CompletionsArgs, ManArgs};
 use crate::write::WriteArgs;
 
+pub(crate) use self::kind::Kind;
 pub(crate) use self::window::WindowArgs;
 
 /// Look at, read, write and maintain TileDB arrays.
 #[derive(Debug, Parser)]
-#[command(name = "tdb", version, arg_required_else_help = true)]
+#[command(name = "tdb", version, long_version = shell::version(), arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -52,6 +55,8 @@ pub(crate) enum Command {
     Consolidate(ConsolidateArgs),
     Vacuum(VacuumArgs),
     Publish(PublishArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 impl Command {
@@ -141,13 +146,14 @@ pub(crate) struct ExplainArgs {
 /// Print the cells of an array, or of a part of it.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Range ends are written in the dimension's type: numbers; dates such as 2020-02-29 or 2020-02-29T12:30 (or an \
-integer in the dimension's unit); strings, with \\xNN for any byte and \\\\ \\: \\, \\. for characters with a special \
-meaning. Both ends are included, an empty end is open, a single value is a range of one, and the separator may be .. \
-or : between the ends.
+Values are written alike in ranges, points and conditions: numbers; dates such as '2020-02-29' or '2020-02-29T12:30' (or an \
+integer in the field's unit), which mean their first instant; strings such as 'OSLO', with \\xNN for any byte and \\\\ \\' \\n for \
+characters with a special meaning. In ranges and points quotes may be left out; then \\: \\, \\. are characters that do not separate. \
+Both ends of a range are included, an empty end is open, a single value is a range of one, and the separator may be .. \
+or : between the ends. Ranges and points that reach out of the domain are cut to it.
 
 A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) is null, is not null, joined by \
-and, or, not and parentheses. Strings and dates must be in quotes, and so must names that are not plain words. Aggregates are \
+and, or, not and parentheses. Here strings and dates must be in quotes, and so must names that are not plain words. Aggregates are \
 read from statistics instead of data wherever these are exact.
 
 Examples:
@@ -183,6 +189,10 @@ pub(crate) struct ReadArgs {
     /// Print only the first N cells.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// On a terminal, print all rows and columns of a table. Default: the first and the last rows, and the columns that
+    /// fit.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
@@ -437,37 +447,6 @@ pub(crate) enum Format {
     /// One object of columns.
     Json,
     /// Little-endian buffers, and a manifest that describes them.
-    Raw,
-}
-
-/// The kinds of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// An array schema.
-    Schema,
-    /// An enumeration.
-    Enumeration,
-    /// A fragment's metadata.
-    FragmentMetadata,
-    /// Cells of a field.
-    Data,
-    /// Key-value metadata.
-    Metadata,
-    /// Consolidated commits (.con).
-    Commits,
-    /// A list of paths (.ign, .vac).
-    Paths,
-    /// A delete condition (.del).
-    Condition,
-    /// An update (.upd).
-    Update,
-    /// Consolidated fragment metadata (.meta).
-    ConsolidatedMetadata,
-    /// A group's members.
-    Group,
-    /// Any structure in a generic tile.
-    GenericTile,
-    /// Bytes without further meaning.
     Raw,
 }
 

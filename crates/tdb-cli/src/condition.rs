@@ -7,7 +7,7 @@ use tdb_codec::CellValNum;
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Field};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, hint_of_condition};
 use crate::ranges::date_ticks;
 use crate::value::{cell_text, escape_bytes, hex_text};
 
@@ -32,7 +32,18 @@ pub(crate) fn failed(array: &Path, text: Option<&str>, error: tdb_array::Error) 
 
 /// An error in the text of `--where`.
 pub(crate) fn bad(array: &Path, text: &str, error: &ConditionError) -> Failure {
-    Failure::at_column(array, "--where", text, error.column(), error)
+    let dates = if is_in_date(text, error.offset()) { "; dates must be in quotes" } else { "" };
+    let what = format!("{error}{}{dates}", hint_of_condition(error));
+    Failure::at_column(array, "--where", text, error.column(), what)
+}
+
+/// Whether an error is about the part `-01-01` of a date such as `2020-01-01` that is not in quotes.
+fn is_in_date(text: &str, offset: Option<usize>) -> bool {
+    let Some((before, rest)) = offset.and_then(|offset| text.split_at_checked(offset)) else { return false };
+    let digits =
+        |text: &str, count: usize| text.bytes().take(count).filter(u8::is_ascii_digit).count() == count;
+    let year = before.len().checked_sub(4).and_then(|start| before.get(start..));
+    year.is_some_and(|year| digits(year, 4)) && rest.strip_prefix('-').is_some_and(|month| digits(month, 2))
 }
 
 /// A condition as stored in a file: `a <= 20 and (b = 3 or b = 4)`. The file does not contain the types of the

@@ -21,19 +21,14 @@ use crate::create::parse_version;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::{self, Asked};
-use crate::schema::pipeline_of_text;
+use crate::schema::{filters_help, pipeline_of_text};
 
 /// The default memory of a copy.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 
-/// Copy an array: with other filters, in another format version, its state at a time, or a part of it.
-///
-/// The copy has the schema, the cells, the dimension labels and the metadata of the array at that time; its history
-/// starts from scratch. Fragments, deletes and overlaps become plain cells. Memory is bounded whatever the size of the
-/// array.
-#[derive(Debug, Group)]
-#[command(after_help = "\
-Filters are written as tdb info shows them: 'byteshuffle, zstd(level 9)', or none. With FIELD= before them they apply to one \
+/// What follows the options in the help.
+const HELP: &str = "\
+Filters are written as tdb info shows them: 'byteshuffle, zstd(level 9)', or none; tdb copy --help lists all of them. With FIELD= before them they apply to one \
 attribute or dimension (or to offsets or validity), without to all attributes and dimensions. Ranges are written as for tdb read.
 
 A dense array that does not fit the memory becomes several fragments. The new array exists only once it is complete: if a copy \
@@ -42,7 +37,15 @@ fails, there is no array, and what a killed one leaves is replaced by the next o
 Examples:
   tdb copy weather small --filters 'zstd(level 19)' --filters 'temperature=byteshuffle, zstd(level 19)'
   tdb copy weather june --at 2020-07-01 --range 'time=2020-06-01..2020-06-30'
-  tdb copy weather open --source-key-file key")]
+  tdb copy weather open --source-key-file key";
+
+/// Copy an array: with other filters, in another format version, its state at a time, or a part of it.
+///
+/// The copy has the schema, the cells, the dimension labels and the metadata of the array at that time; its history
+/// starts from scratch. Fragments, deletes and overlaps become plain cells. Memory is bounded whatever the size of the
+/// array.
+#[derive(Debug, Group)]
+#[command(after_help = HELP, after_long_help = format!("{}\n\n{HELP}", filters_help()))]
 pub(crate) struct CopyArgs {
     /// Folder of the array.
     source: PathBuf,
@@ -93,8 +96,12 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     }
     let metadata = metadata(&array).map_err(|error| Failure::of_array(source, error))?;
     metadata.check_version(schema.version).map_err(failed_there)?;
-    let made =
-        begin(&array, &schema, stores.storage(target)?, args.change.options()?).map_err(failed_there)?;
+    let made = begin(&array, &schema, stores.storage(target)?, args.change.options()?);
+    let made = made.map_err(|error| match error {
+        // The array's own filters were accepted once; those of the command line were not.
+        Error::Write(WriteError::Schema(error)) if !args.filters.is_empty() => usage(error.to_string()),
+        other => failed_there(other),
+    })?;
     let writer = made.writer();
     let memory = args.memory.unwrap_or(MEMORY);
     let copied = || -> tdb_array::Result<u64> {

@@ -11,15 +11,10 @@ use tdb_codec::FormatVersion;
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
-use crate::schema::{self, At};
+use crate::schema::{self, At, datatypes_help, filters_help};
 
-/// Create an array from a schema in JSON.
-///
-/// The schema has the format that tdb info --json prints, so the schema of one array can be used to create another one.
-/// What is omitted has the same default as in libtiledb. Only type and dimensions are required, and a name and datatype
-/// for each dimension and attribute.
-#[derive(Debug, Group)]
-#[command(after_help = "\
+/// What follows the options in the help.
+const HELP: &str = "\
 The fragments and metadata in the output of tdb info --json are ignored.
 
 Examples:
@@ -30,7 +25,17 @@ A schema:
   {\"type\": \"dense\",
    \"dimensions\": [{\"name\": \"day\", \"datatype\": \"DATETIME_DAY\", \"domain\": [\"2020-01-01\", \"2029-12-31\"], \"extent\": 365}],
    \"attributes\": [{\"name\": \"t\", \"datatype\": \"FLOAT32\", \"nullable\": true,
-                   \"filters\": [\"byteshuffle\", {\"name\": \"zstd\", \"level\": 5}]}]}")]
+                   \"filters\": [\"byteshuffle\", {\"name\": \"zstd\", \"level\": 5}]},
+                  {\"name\": \"station\", \"datatype\": \"STRING_UTF8\"}]}";
+
+/// Create an array from a schema in JSON.
+///
+/// The schema has the format that tdb info --json prints, so the schema of one array can be used to create another one.
+/// What is omitted has the same default as in libtiledb, except that texts and bytes are of variable length
+/// ("cell_val_num": "var"). Only type and dimensions are required, and a name and datatype
+/// for each dimension and attribute.
+#[derive(Debug, Group)]
+#[command(after_help = HELP, after_long_help = format!("{}\n\n{}\n\n{HELP}", datatypes_help(), filters_help()))]
 pub(crate) struct CreateArgs {
     /// Folder of the array, which is created.
     pub(crate) array: PathBuf,

@@ -9,29 +9,32 @@ use tdb_schema::{Attribute, Dimension, Range};
 
 use crate::args::{ChangeArgs, LockArgs};
 use crate::failure::{Failure, Result};
-use crate::meta::change::parse_type;
 use crate::place::Stores;
 use crate::ranges::{parse_named, parse_names, parse_value};
+use crate::schema;
 use crate::value::coordinate_text;
+
+/// What follows the options in the help.
+const HELP: &str = "\
+An attribute is NAME:TYPE. After the type, [] means cells of variable length, [N] means N values per cell, and ? means that cells \
+may be null. Texts and bytes are of variable length, other cells have one value. tdb create --help lists the datatypes.
+
+Examples:
+  tdb evolve weather --add 'wind:float32?' --add 'note:string_utf8' --drop pressure
+  tdb evolve weather --extend-enum 'colours=pink,teal'
+  tdb evolve weather --expand 'time=2020-01-01..2031-01-01'
+  tdb evolve weather --upgrade";
 
 /// Change an array's schema: attributes, enumerations, current domain, version.
 ///
 /// All changes take effect at once. Existing data is not changed: it reads as fill values where it lacks an attribute,
 /// and reads at earlier times still see what is dropped.
 #[derive(Debug, Group)]
-#[command(after_help = "\
-An attribute is NAME:TYPE. After the type, [] means cells of variable length, [N] means N values per cell, and ? means that cells \
-may be null.
-
-Examples:
-  tdb evolve weather --add 'wind:float32?' --add 'note:string_utf8[]' --drop pressure
-  tdb evolve weather --extend-enum 'colours=pink,teal'
-  tdb evolve weather --expand 'time=2020-01-01..2031-01-01'
-  tdb evolve weather --upgrade")]
+#[command(after_help = HELP, after_long_help = format!("{}\n\n{HELP}", schema::datatypes_help()))]
 pub(crate) struct EvolveArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
-    /// Add an attribute.
+    /// Add an attribute: its name, and a datatype.
     #[arg(long, value_name = "NAME:TYPE")]
     add: Vec<String>,
     /// Drop an attribute.
@@ -96,14 +99,16 @@ fn parse_attribute(text: &str) -> Result<Attribute, String> {
     let (name, rest) = text.rsplit_once(':').ok_or_else(|| format!("{text:?} is not NAME:TYPE"))?;
     let (rest, nullable) = rest.strip_suffix('?').map_or((rest, false), |rest| (rest, true));
     let (kind, cells) = match rest.strip_suffix(']').and_then(|rest| rest.split_once('[')) {
-        None => (rest, CellValNum::ONE),
-        Some((kind, "")) => (kind, CellValNum::Var),
+        None => (rest, None),
+        Some((kind, "")) => (kind, Some(CellValNum::Var)),
         Some((kind, count)) => {
             let count = count.parse().ok().and_then(CellValNum::from_code);
-            (kind, count.ok_or_else(|| format!("{text:?}: [N] needs a number of values"))?)
+            (kind, Some(count.ok_or_else(|| format!("{text:?}: [N] needs a number of values"))?))
         }
     };
-    let attribute = Attribute::new(name, parse_type(kind)?, cells);
+    let datatype = schema::datatype(kind)?;
+    let cells = cells.unwrap_or_else(|| schema::usual_cells(datatype));
+    let attribute = Attribute::new(name, datatype, cells);
     Ok(if nullable { attribute.with_nulls() } else { attribute })
 }
 
@@ -172,6 +177,8 @@ mod tests {
         assert_eq!(of("a:int32"), ("a".into(), "INT32", 1, false));
         assert_eq!(of("a:b:string_utf8[]?"), ("a:b".into(), "STRING_UTF8", u32::MAX, true));
         assert_eq!(of("p:float64[2]"), ("p".into(), "FLOAT64", 2, false));
+        assert_eq!(of("t:string"), ("t".into(), "STRING_UTF8", u32::MAX, false), "texts are of any length");
+        assert_eq!(of("t:string[1]"), ("t".into(), "STRING_UTF8", 1, false));
         for bad in ["a", "a:int33", "a:int32[x]", "a:int32[0]"] {
             assert!(parse_attribute(bad).is_err(), "{bad}");
         }

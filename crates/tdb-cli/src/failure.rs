@@ -3,6 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use tdb_array::{AggregateError, ConditionError, ConditionErrorKind, QueryError};
+
+use crate::suggest::hint;
+
 /// The command line is wrong, in general or for this array.
 const USAGE: u8 = 2;
 /// The command could not be carried out.
@@ -51,7 +55,9 @@ impl Failure {
     /// An error of reading an array. Errors in the query are usage errors.
     pub(crate) fn of_array(path: &Path, error: tdb_array::Error) -> Self {
         match error {
-            tdb_array::Error::Query(error) => Self::Usage(format!("{}: {error}", path.display())),
+            tdb_array::Error::Query(error) => {
+                Self::Usage(format!("{}: {error}{}", path.display(), hint_of(&error)))
+            }
             other => Self::Failed(other.to_string()),
         }
     }
@@ -104,6 +110,28 @@ impl Failure {
             Self::Problems => FAILED,
             Self::Closed => 0,
         }
+    }
+}
+
+/// The field, dimension or label that was probably meant, as the end of the message.
+fn hint_of(error: &QueryError) -> String {
+    match error {
+        QueryError::UnknownField { name, known }
+        | QueryError::UnknownDimension { name, known }
+        | QueryError::UnknownLabel { name, known }
+        | QueryError::Aggregate(AggregateError::UnknownField { name, known }) => {
+            hint(name, known.split(", "))
+        }
+        QueryError::Condition(error) => hint_of_condition(error),
+        _ => String::new(),
+    }
+}
+
+/// The field that was probably meant in a condition, as the end of the message.
+pub(crate) fn hint_of_condition(error: &ConditionError) -> String {
+    match error.kind() {
+        ConditionErrorKind::UnknownField { name, known } => hint(name, known.split(", ")),
+        _ => String::new(),
     }
 }
 

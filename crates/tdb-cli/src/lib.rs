@@ -18,6 +18,8 @@
 //! tdb consolidate     combines many files into few
 //! tdb vacuum          removes replaced files
 //! tdb publish OBJECT  writes the manifest that plain web servers need
+//! tdb completions     prints a script that completes commands in a shell
+//! tdb man DIR         writes manual pages
 //! ```
 //!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the command
@@ -58,6 +60,9 @@ mod publish;
 mod ranges;
 mod read;
 mod schema;
+mod screen;
+mod shell;
+mod suggest;
 mod table;
 mod value;
 mod verify;
@@ -72,6 +77,8 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::place::Stores;
 
+pub use crate::screen::Screen;
+
 /// The storages that a command line can refer to, with a cache if the command may use one.
 fn stores(args: &Args) -> Result<Stores, Failure> {
     let stores = Stores::new(&args.stores)?;
@@ -84,10 +91,20 @@ pub fn run<A: Into<OsString> + Clone>(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
+    run_on(None, args, out, err)
+}
+
+/// Runs the command as [`run`] does. If `out` is a terminal, `tdb read` prints what fits it.
+pub fn run_on<A: Into<OsString> + Clone>(
+    screen: Option<Screen>,
+    args: impl IntoIterator<Item = A>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
     let result = match Args::try_parse_from(args) {
         Ok(args) => stores(&args).and_then(|stores| match args.command {
             Command::Info(args) => info::run(&args, &stores, out),
-            Command::Read(args) => read::run(&args, &stores, out, err),
+            Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out),
             Command::Dump(args) => dump::run(&args, &stores, out),
             Command::Verify(args) => verify::run(&args, &stores, out),
@@ -103,6 +120,8 @@ pub fn run<A: Into<OsString> + Clone>(
             Command::Consolidate(args) => maintain::consolidate(&args, &stores, out, err),
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out, err),
             Command::Publish(args) => publish::run(&args, &stores, out),
+            Command::Completions(args) => shell::completions(&args, out),
+            Command::Man(args) => shell::man(&args),
         }),
         Err(error) => Failure::from_clap(&error, out),
     };

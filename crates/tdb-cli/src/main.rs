@@ -5,6 +5,7 @@ use std::io::{self, BufWriter};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let screen = tdb_cli::Screen::of_output();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    ExitCode::from(tdb_cli::run(std::env::args_os(), &mut out, &mut io::stderr().lock()))
+    ExitCode::from(tdb_cli::run_on(screen, std::env::args_os(), &mut out, &mut io::stderr().lock()))
 }

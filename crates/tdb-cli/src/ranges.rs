@@ -1,15 +1,19 @@
 //! Ranges on the command line, in the notation of each dimension.
 
+mod quotes;
+
 use std::fs;
 use std::path::Path;
 
 use tdb_array::Read;
 use tdb_codec::Datatype;
-use tdb_schema::{ArraySchema, Dimension};
+use tdb_schema::{ArraySchema, Dimension, Range};
 
+use self::quotes::Colons;
 use crate::args::RangeArgs;
 use crate::calendar::{self, BadDate};
 use crate::failure::{self, Failure};
+use crate::suggest::hint;
 
 /// An inclusive range of a dimension as little-endian bytes; `None` means that an end is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,14 +114,27 @@ pub(crate) fn parse_named(schema: &ArraySchema, option: &str, text: &str) -> Res
 pub(crate) fn parse_points(schema: &ArraySchema, text: &str) -> Result<(usize, Vec<Ends>)> {
     let (index, dimension, points) = named(schema, "--points", text)?;
     let points = split_escaped(points, ',').into_iter().map(|point| parse_point(dimension, point));
-    Ok((index, points.collect::<Result<_>>()?))
+    Ok((index, in_domain(dimension, points.collect::<Result<_>>()?)))
 }
 
 /// Parses the coordinates in a file, one per line.
 pub(crate) fn parse_listed(schema: &ArraySchema, name: &str, list: &str) -> Result<(usize, Vec<Ends>)> {
     let (index, dimension, _) = named(schema, "--points", &format!("{name}="))?;
     let points = list.lines().map(|point| parse_point(dimension, point));
-    Ok((index, points.collect::<Result<_>>()?))
+    Ok((index, in_domain(dimension, points.collect::<Result<_>>()?)))
+}
+
+/// Points outside the domain have no cells. Like a range that reaches out of it, a list of points is cut to the domain;
+/// if none of them is inside, all stay, and the query refuses them as it refuses a range that is outside.
+fn in_domain(dimension: &Dimension, points: Vec<Ends>) -> Vec<Ends> {
+    let Some((first, last)) = &dimension.domain else { return points };
+    let domain = Range::new(first.as_slice(), last.as_slice());
+    let is_inside =
+        |point: &Ends| point.low.as_deref().is_some_and(|value| domain.contains(dimension.datatype, value));
+    if !points.iter().any(is_inside) {
+        return points;
+    }
+    points.into_iter().filter(is_inside).collect()
 }
 
 fn parse_point(dimension: &Dimension, text: &str) -> Result<Ends> {
@@ -147,13 +164,26 @@ fn named<'s, 't>(
         Some((index, dimension, rest))
     });
     let longest = named.max_by_key(|(_, dimension, _)| dimension.name.len());
-    longest.ok_or_else(|| {
-        let names: Vec<_> = dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
-        format!(
-            "{option} {text:?} does not begin with a dimension and '=' (the array has {})",
-            names.join(", ")
-        )
-    })
+    longest.ok_or_else(|| unnamed(schema, option, text))
+}
+
+/// What is wrong with a range or a list of points that does not begin with a dimension.
+fn unnamed(schema: &ArraySchema, option: &str, text: &str) -> String {
+    let begins = |name: &str| text.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
+    let attribute = schema.attributes.iter().filter(|own| begins(&own.name)).max_by_key(|own| own.name.len());
+    if let Some(attribute) = attribute {
+        let name = &attribute.name;
+        return format!(
+            "{option} is for dimensions, and {name:?} is an attribute: use --where, such as --where '{name} >= LOW and {name} <= HIGH'"
+        );
+    }
+    let names: Vec<_> = schema.domain.dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
+    let all = names.iter().copied().chain(schema.labels.iter().map(|label| label.name.as_str()));
+    let hint = hint(text.split('=').next().unwrap_or_default(), all);
+    format!(
+        "{option} {text:?} does not begin with a dimension and '=' (the array has {}){hint}",
+        names.join(", ")
+    )
 }
 
 /// Splits names at commas; `\,` is a comma in a name, and `\\` a backslash.
@@ -210,12 +240,19 @@ fn why(dimension: &Dimension, text: &str) -> String {
     reason.unwrap_or_else(|| "write LO:HI, with both ends in the same notation".to_owned())
 }
 
-/// Byte positions of `separator` without a backslash before them.
+/// Byte positions of `separator` outside quotes and without a backslash before them.
 fn unescaped(text: &str, separator: &str) -> Vec<usize> {
     let mut positions = Vec::new();
-    let mut escaped = false;
+    let (mut escaped, mut inside) = (false, 0);
     for (position, c) in text.char_indices() {
-        if !escaped && text.get(position..).is_some_and(|rest| rest.starts_with(separator)) {
+        let (before, rest) = text.split_at_checked(position).unwrap_or((text, ""));
+        if before.is_empty() || before.ends_with(separator) {
+            inside = inside.max(position.saturating_add(quotes::length(rest).unwrap_or(0)));
+        }
+        if position < inside {
+            continue;
+        }
+        if !escaped && rest.starts_with(separator) {
             positions.push(position);
         }
         escaped = c == '\\' && !escaped;
@@ -255,11 +292,25 @@ pub(crate) fn parse_value(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
     }
 }
 
+/// A text with `\xNN` for any byte and a backslash before characters with a special meaning.
+pub(crate) fn unescape(text: &str) -> Result<Vec<u8>> {
+    quotes::unescape(text, Colons::Plain)
+}
+
+/// One end of a range, or one coordinate: with or without quotes.
 fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
+    let inside = quotes::inside(text);
+    if dimension.is_var() {
+        let bytes = match inside {
+            Some(inside) => Some(quotes::unescape(inside, Colons::Plain)?),
+            None if text.is_empty() => None,
+            None => Some(quotes::unescape(text, Colons::Separate)?),
+        };
+        return Ok(End { bytes, is_date: false });
+    }
+    let text = inside.unwrap_or(text);
     let (bytes, is_date) = if text.is_empty() {
         (None, false)
-    } else if dimension.is_var() {
-        (Some(unescape(text)?), false)
     } else if let Some(bytes) = parse_integer(dimension.datatype, text)? {
         (Some(bytes), false)
     } else if dimension.datatype.physical().is_float() {
@@ -322,43 +373,6 @@ pub(crate) fn date_ticks(datatype: Datatype, text: &str) -> Result<i64> {
     })
 }
 
-/// A string with `\xNN` for any byte and a backslash before characters with a special meaning.
-pub(crate) fn unescape(text: &str) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        rest = rest.get(c.len_utf8()..).unwrap_or_default();
-        match c {
-            ':' => {
-                return Err(format!(
-                    "{text:?} has several colons: write \\: for a colon that is not a separator"
-                ));
-            }
-            '\\' => {
-                let bad = || format!("{text:?} has a backslash before something other than \\ : , . or xNN");
-                let (byte, len) = match rest.chars().next().ok_or_else(bad)? {
-                    'x' => {
-                        let digits = rest.get(1..3).ok_or_else(bad)?;
-                        // `from_str_radix` alone would also accept a sign.
-                        let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                        let byte = hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten();
-                        (byte.ok_or_else(bad)?, 3)
-                    }
-                    '\\' => (b'\\', 1),
-                    ':' => (b':', 1),
-                    ',' => (b',', 1),
-                    '.' => (b'.', 1),
-                    _ => return Err(bad()),
-                };
-                out.push(byte);
-                rest = rest.get(len..).unwrap_or_default();
-            }
-            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    Ok(out)
-}
-
 #[cfg(test)]
 mod tests {
     use tdb_codec::ArrayType;
@@ -417,6 +431,39 @@ mod tests {
         assert!(parse_range(&string, "a:b:c").is_err());
         assert!(parse_range(&string, r"a\x+1").is_err());
         assert!(parse_range(&string, r"a\q").is_err());
+    }
+
+    #[test]
+    fn values_may_be_in_quotes_as_in_conditions() {
+        let string = Dimension::string("name");
+        assert_eq!(parse_range(&string, "'a'..'b'").unwrap(), ends(Some(b"a"), Some(b"b")));
+        assert_eq!(parse_range(&string, "'a:b':'c..d'").unwrap(), ends(Some(b"a:b"), Some(b"c..d")));
+        assert_eq!(parse_range(&string, "'a, b'").unwrap(), ends(Some(b"a, b"), Some(b"a, b")));
+        assert_eq!(parse_range(&string, "''..'x'").unwrap(), ends(Some(b""), Some(b"x")));
+        assert_eq!(parse_range(&string, "O'Brien").unwrap(), ends(Some(b"O'Brien"), Some(b"O'Brien")));
+        assert_eq!(parse_range(&string, r"\'a").unwrap(), ends(Some(b"'a"), Some(b"'a")));
+        let minute = dimension(Datatype::DatetimeMin);
+        for text in [
+            "1970-01-01T10:30..1970-01-02",
+            "'1970-01-01T10:30'..'1970-01-02'",
+            "'1970-01-01 10:30':1970-01-02",
+        ] {
+            let expected = ends(Some(&630i64.to_le_bytes()), Some(&1440i64.to_le_bytes()));
+            assert_eq!(parse_range(&minute, text).unwrap(), expected, "{text}");
+        }
+        let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![string]));
+        let (_, points) = parse_points(&schema, "name='a,b',c,''").unwrap();
+        let values: Vec<_> = points.iter().map(|ends| ends.low.as_deref().unwrap()).collect();
+        assert_eq!(values, [&b"a,b"[..], b"c", b""]);
+    }
+
+    #[test]
+    fn points_are_cut_to_the_domain_as_ranges_are() {
+        let byte = Dimension::fixed("x", Datatype::Uint8, [0], [9]);
+        let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![byte]));
+        let count = |text| parse_points(&schema, text).unwrap().1.len();
+        assert_eq!(count("x=3,99,4"), 2);
+        assert_eq!(count("x=98,99"), 2, "the query refuses them");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod aggregates;
 mod csv;
 mod grid;
 mod json;
+mod preview;
 mod progress;
 mod raw;
 mod rows;
@@ -13,11 +14,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Column, Layout, Read};
+use tdb_array::{Array, ArraySchema, ArrayType, Batches, Column, Layout, MemoryBudget, QueryError, Read};
 use tdb_codec::to_u64;
 
 use self::csv::Csv;
+use self::grid::Grid;
 use self::json::Json;
+use self::preview::Preview;
 use self::raw::Raw;
 use crate::args::{Format, ReadArgs};
 use crate::condition;
@@ -25,6 +28,7 @@ use crate::explain;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::{self, Ends};
+use crate::screen::Screen;
 
 /// The query defined by the arguments.
 struct Query<'a> {
@@ -39,11 +43,19 @@ struct Query<'a> {
     narrowed: bool,
 }
 
+/// What the first batch may take if only the first cells are shown: batches grow until there are enough.
+const FIRST_BATCH: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
+
+/// Results with more cells than this are not tried as a grid on a terminal.
+const MOST_GRID_CELLS: usize = 10_000;
+
 /// The result, for formats that need all of it at once.
 struct Answer<'a> {
     array: &'a Array,
     /// Columns of coordinates added by the format, then the fields.
     columns: Vec<Column>,
+    /// Columns of further cells, with the number of cells before them.
+    more: Vec<(usize, Vec<Column>)>,
     /// How many of the columns are coordinates added by the format.
     coordinates: usize,
     order: Layout,
@@ -54,7 +66,13 @@ struct Answer<'a> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ReadArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+pub(crate) fn run(
+    args: &ReadArgs,
+    stores: &Stores,
+    screen: Option<Screen>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     if let Some(list) = &args.aggregate {
         return aggregates::run(args, stores, list, out);
     }
@@ -71,7 +89,10 @@ pub(crate) fn run(args: &ReadArgs, stores: &Stores, out: &mut dyn Write, err: &m
             query.print(&mut out)?;
             out.write(|out| out.flush())?;
         }
-        None => query.print(&mut Out { out, path: None })?,
+        None => match screen.filter(|_| args.format == Format::Table && !args.all) {
+            Some(screen) => query.preview(screen, &mut Out { out, path: None })?,
+            None => query.print(&mut Out { out, path: None })?,
+        },
     }
     if args.stats {
         explain::write_stats(&array.stats(), err)?;
@@ -104,6 +125,9 @@ impl<'a> Query<'a> {
         if let Some(memory) = args.memory {
             read = read.memory(memory);
         }
+        if args.limit.is_some() {
+            read = read.first_batch(FIRST_BATCH);
+        }
         Ok(Self { array, args, read, ranges: asked.dimensions, coordinates, narrowed })
     }
 
@@ -114,7 +138,7 @@ impl<'a> Query<'a> {
             Format::Json => self.stream(&mut Json::new(out)),
             Format::Table | Format::Raw => {
                 let answer = self.collect()?;
-                out.write(|out| match grid::Grid::of(&answer) {
+                out.write(|out| match Grid::of(&answer) {
                     Some(grid) => grid.write(out),
                     None => rows::write(&answer, out),
                 })
@@ -122,15 +146,70 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Reads all cells at once.
+    /// Prints what fits a terminal: a grid, or the first and the last rows.
+    fn preview(self, screen: Screen, out: &mut Out<'_>) -> Result {
+        let args = self.args;
+        let batches = self.read.clone().batches().map_err(|error| failed(args, error))?;
+        let cells = batches.shape().map(|shape| shape.iter().product::<usize>());
+        if args.limit.is_some() || cells.is_none_or(|cells| cells > MOST_GRID_CELLS) {
+            return self.stream(&mut Preview::new(out, screen, args.limit.is_some()));
+        }
+        let answer = self.collect()?;
+        let mut text = Vec::new();
+        let grid = Grid::of(&answer);
+        grid.as_ref().map_or(Ok(()), |grid| grid.write(&mut text))?;
+        if grid.is_some() && screen.fits(&text) {
+            return out.write(|out| out.write_all(&text));
+        }
+        let mut preview = Preview::new(out, screen, false);
+        preview.take(&answer.columns, answer.cells)?;
+        preview.write()
+    }
+
+    /// Reads all cells at once; or, if only the first ones are shown, as many batches as have these.
     fn collect(self) -> Result<Answer<'a>> {
         let Self { array, args, coordinates, narrowed, .. } = self;
+        if let Some(limit) = args.limit {
+            let mut batches = self.read.clone().batches().map_err(|error| failed(args, error))?;
+            let all = batches.shape().filter(|_| !narrowed).map(|shape| shape.iter().product::<usize>());
+            if all.is_none_or(|all| all > limit) {
+                return Self::first(array, args, coordinates, &mut batches, limit);
+            }
+        }
         let cells = self.read.collect().map_err(|error| failed(args, error))?;
-        let shown = args.limit.map_or(cells.len(), |limit| limit.min(cells.len()));
-        let whole = shown == cells.len() && !narrowed;
-        let (order, shape) = (cells.order(), cells.shape().filter(|_| whole).map(<[usize]>::to_vec));
+        let (order, shape) = (cells.order(), cells.shape().filter(|_| !narrowed).map(<[usize]>::to_vec));
+        let count = cells.len();
         let columns = values(args, array, cells.into_columns())?;
-        Ok(Answer { columns, coordinates, order, cells: shown, shape, array })
+        Ok(Answer { columns, more: Vec::new(), coordinates, order, cells: count, shape, array })
+    }
+
+    /// Reads batches until there are `limit` cells.
+    fn first(
+        array: &'a Array,
+        args: &'a ReadArgs,
+        coordinates: usize,
+        batches: &mut Batches,
+        limit: usize,
+    ) -> Result<Answer<'a>> {
+        let mut parts = Vec::new();
+        let (mut cells, mut bytes) = (0usize, 0u64);
+        while cells < limit || parts.is_empty() {
+            let Some(batch) = batches.next().transpose().map_err(|error| failed(args, error))? else { break };
+            let before = cells;
+            cells = cells.saturating_add(batch.len());
+            let columns = values(args, array, batch.into_columns())?;
+            bytes =
+                columns.iter().map(|column| to_u64(column.bytes().len())).fold(bytes, u64::saturating_add);
+            if let Some(budget) = args.memory.filter(|budget| budget.bytes() < bytes) {
+                let needed = MemoryBudget::from_bytes(bytes.saturating_mul(2));
+                return Err(failed(args, QueryError::OverBudget { budget, needed }.into()));
+            }
+            parts.push((before, columns));
+        }
+        let mut parts = parts.into_iter();
+        let ((_, columns), more) = (parts.next().unwrap_or_default(), parts.collect());
+        let (order, cells) = (batches.order(), cells.min(limit));
+        Ok(Answer { columns, more, coordinates, order, cells, shape: None, array })
     }
 
     /// Reads the cells batch by batch.

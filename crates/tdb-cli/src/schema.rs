@@ -2,6 +2,7 @@
 
 mod at;
 mod filters;
+mod words;
 
 use serde_json::Value;
 use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, FormatVersion, Layout};
@@ -10,6 +11,7 @@ use tdb_schema::{ArraySchema, Attribute, Dimension, DimensionLabel, Domain, Enum
 pub(crate) use self::at::At;
 use self::at::Result;
 pub(crate) use self::filters::pipeline_of_text;
+pub(crate) use self::words::{datatype, datatypes_help, filters_help, usual_cells};
 use crate::value::json_cell;
 
 /// Keys of `tdb info --json` that describe the array rather than its schema: they are ignored.
@@ -48,7 +50,8 @@ pub(crate) struct Described {
     pub(crate) enumerations: Vec<Enumeration>,
 }
 
-/// Parses a schema. Omitted properties have the same defaults as in libtiledb; `version` replaces the format version in
+/// Parses a schema. Omitted properties have the same defaults as in libtiledb, except that attributes of texts and
+/// bytes are of variable length, where libtiledb makes cells of one byte; `version` replaces the format version in
 /// the schema.
 pub(crate) fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Described> {
     at.object(&[&KEYS[..], &["enumerations"], &OF_THE_ARRAY[..]].concat())?;
@@ -132,8 +135,8 @@ fn data_order(name: &str) -> Option<DataOrder> {
     (0..=u8::MAX).map_while(DataOrder::from_code).find(|order| order.name() == name)
 }
 
-pub(crate) fn datatype(at: &At<'_>) -> Result<Datatype> {
-    at.need("datatype")?.parsed("datatype", |name| Datatype::from_name(&name.to_ascii_uppercase()))
+pub(crate) fn datatype_at(at: &At<'_>) -> Result<Datatype> {
+    at.need("datatype")?.understood(datatype)
 }
 
 /// Number of values per cell: a number, or `"var"`.
@@ -153,10 +156,11 @@ fn cell(at: &At<'_>, datatype: Datatype, count: CellValNum) -> Result<Vec<u8>> {
 /// A dimension, and whether it is stated to have no tile extent.
 fn dimension(at: &At<'_>) -> Result<(Dimension, bool)> {
     at.object(&["name", "datatype", "cell_val_num", "domain", "extent", "filters"])?;
-    let (name, datatype) = (at.need("name")?.text()?, datatype(at)?);
+    let name = at.need("name")?.text()?;
+    let datatype = at.need("datatype")?.understood(words::dimension_datatype)?;
     let mut dimension = Dimension::string(name);
     dimension.datatype = datatype;
-    let usual = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+    let usual = usual_cells(datatype);
     dimension.cell_val_num = cell_val_num(at, usual)?;
     if let Some(domain) = at.get("domain") {
         dimension.domain = Some(ends(&domain, &dimension)?);
@@ -215,7 +219,8 @@ fn attribute(at: &At<'_>) -> Result<Attribute> {
     ])?;
     // The anonymous attribute has no name.
     let name = at.get("name").map_or(Ok(""), |name| name.text())?;
-    let mut attribute = Attribute::new(name, datatype(at)?, cell_val_num(at, CellValNum::ONE)?);
+    let datatype = datatype_at(at)?;
+    let mut attribute = Attribute::new(name, datatype, cell_val_num(at, usual_cells(datatype))?);
     if at.get("nullable").map_or(Ok(false), |flag| flag.flag())? {
         attribute = attribute.with_nulls();
         attribute.fill_validity = u8::from(at.get("fill_valid").map_or(Ok(false), |flag| flag.flag())?);
@@ -247,8 +252,8 @@ fn label(at: &At<'_>, index: usize, domain: &Domain) -> Result<DimensionLabel> {
         "attribute",
         "external",
     ])?;
-    let datatype = datatype(at)?;
-    let usual = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+    let datatype = datatype_at(at)?;
+    let usual = usual_cells(datatype);
     let dimension = at.need("dimension")?;
     let number = match dimension.value.as_str() {
         Some(name) => {
@@ -277,8 +282,8 @@ fn label(at: &At<'_>, index: usize, domain: &Domain) -> Result<DimensionLabel> {
 
 fn enumeration(at: &At<'_>) -> Result<Enumeration> {
     at.object(&["name", "datatype", "cell_val_num", "ordered", "values"])?;
-    let datatype = datatype(at)?;
-    let usual = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+    let datatype = datatype_at(at)?;
+    let usual = usual_cells(datatype);
     let count = cell_val_num(at, usual)?;
     let values = at.list("values")?;
     let values = values.iter().map(|value| cell(value, datatype, count)).collect::<Result<Vec<_>>>()?;

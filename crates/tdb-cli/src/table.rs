@@ -19,6 +19,11 @@ impl Heading {
     pub(crate) fn right(text: impl Into<String>) -> Self {
         Self { text: text.into(), right: true }
     }
+
+    /// The number of characters.
+    pub(crate) fn width(&self) -> usize {
+        width(&self.text)
+    }
 }
 
 /// Whether a line of dashes separates the headings from the rows.
@@ -81,7 +86,8 @@ pub(crate) fn write_rows(
     write(out, indent, headings, Rule::Dashes, rows.len(), cell)
 }
 
-fn width(text: &str) -> usize {
+/// The number of characters.
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 

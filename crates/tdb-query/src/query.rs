@@ -24,7 +24,7 @@ use crate::partition::Ranges;
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::check_ends;
 use crate::stats::QueryStats;
-use crate::stream::{self, Allowance, Batches, OnProgress, Progress};
+use crate::stream::{self, Allowance, BatchSizes, Batches, OnProgress, Progress};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result};
 
 /// A query: which fields of which cells, in which order.
@@ -54,6 +54,7 @@ pub struct Read {
     condition: Option<QueryCondition>,
     memory: Option<MemoryBudget>,
     batch_memory: Option<MemoryBudget>,
+    first_batch: Option<MemoryBudget>,
     pub(crate) on_progress: Option<OnProgress>,
 }
 
@@ -76,6 +77,7 @@ impl Read {
             condition: None,
             memory: None,
             batch_memory: None,
+            first_batch: None,
             on_progress: None,
         }
     }
@@ -245,6 +247,27 @@ impl Read {
         self
     }
 
+    /// For a caller that may need the first cells only: the cells of the first batch of [`Self::batches`] take no more
+    /// than this while it is made, if that is enough for any cell, and those of each further batch up to four times as
+    /// much as the batch before, until they reach [`Self::batch_memory`] or the budget. A caller that drops the
+    /// iterator early has then read little more than it has used, and one that does not loses little. It has no effect
+    /// on sorted reads of arrays with real dimensions.
+    ///
+    /// ```
+    /// use tdb_array::{Array, MemoryBudget};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
+    /// let array = Array::open(path)?;
+    /// let small = MemoryBudget::from_bytes(64 << 10);
+    /// let first = array.read().first_batch(small).batches()?.next().transpose()?;
+    /// assert!(first.is_some_and(|cells| !cells.is_empty()));
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    pub const fn first_batch(mut self, max: MemoryBudget) -> Self {
+        self.first_batch = Some(max);
+        self
+    }
+
     /// Calls a function after each batch.
     pub fn on_progress(mut self, call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(OnProgress::new(call));
@@ -306,8 +329,9 @@ impl Read {
     /// ([`QueryError::BudgetTooSmall`]). The iterator returns errors that are found later.
     pub fn batches(self) -> Result<Batches> {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
-        let (batch, on_progress) = (self.batch_memory, self.on_progress.clone());
-        Batches::new(self.plan()?, budget, batch, on_progress)
+        let sizes = BatchSizes { max: self.batch_memory, first: self.first_batch };
+        let on_progress = self.on_progress.clone();
+        Batches::new(self.plan()?, budget, sizes, on_progress)
     }
 
     pub(crate) fn plan(mut self) -> Result<Plan> {

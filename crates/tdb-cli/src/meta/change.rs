@@ -13,6 +13,7 @@ use crate::args::{ChangeArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::parse_value;
+use crate::schema;
 
 /// The changes of metadata.
 #[derive(Debug, Subcommand)]
@@ -24,6 +25,7 @@ pub(crate) enum MetaChange {
 
 /// Set the value of a key.
 #[derive(Debug, Group)]
+#[command(after_long_help = schema::datatypes_help())]
 pub(crate) struct SetArgs {
     /// Folder of the array or group.
     object: PathBuf,
@@ -34,7 +36,7 @@ pub(crate) struct SetArgs {
     #[arg(name = "VALUE", allow_negative_numbers = true)]
     values: Vec<String>,
     /// Type of the values.
-    #[arg(long = "type", value_name = "TYPE", default_value = "string_utf8", value_parser = parse_type)]
+    #[arg(long = "type", value_name = "TYPE", default_value = "string_utf8", value_parser = schema::datatype)]
     datatype: Datatype,
     #[command(flatten)]
     change: ChangeArgs,
@@ -67,11 +69,6 @@ pub(crate) struct RmArgs {
     entries: Vec<String>,
     #[command(flatten)]
     change: ChangeArgs,
-}
-
-/// Finds a datatype by its name.
-pub(crate) fn parse_type(text: &str) -> Result<Datatype, String> {
-    Datatype::from_name(&text.to_ascii_uppercase()).ok_or_else(|| format!("{text:?} is not a valid datatype"))
 }
 
 pub(super) fn run(change: &MetaChange, stores: &Stores, out: &mut dyn Write) -> Result {

@@ -11,7 +11,10 @@ use crate::value::{cell_text, is_single, is_text};
 pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
     let headings: Vec<_> = answer.columns.iter().map(|column| heading(&title(column), column)).collect();
     let cell = |row: usize, column: usize| -> String {
-        answer.columns.get(column).map(|column| text(column, row)).unwrap_or_default()
+        let part = answer.more.partition_point(|(before, _)| *before <= row).checked_sub(1);
+        let part = part.and_then(|part| answer.more.get(part));
+        let (before, columns) = part.map_or((0, &answer.columns), |(before, columns)| (*before, columns));
+        columns.get(column).map(|column| text(column, row.saturating_sub(before))).unwrap_or_default()
     };
     table::write(out, 0, &headings, Rule::Dashes, answer.cells, cell)
 }

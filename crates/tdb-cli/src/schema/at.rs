@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::suggest::hint;
+
 /// What is wrong with a document, and where, in one line.
 pub(crate) type Result<T> = core::result::Result<T, String>;
 
@@ -28,7 +30,9 @@ impl<'v> At<'v> {
         let object = self.value.as_object().ok_or_else(|| self.error("an object is expected"))?;
         match object.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => {
-                Err(self.error(format!("{key:?} is not a known key (known keys: {})", known.join(", "))))
+                let hint = hint(key, known.iter().copied());
+                let known = known.join(", ");
+                Err(self.error(format!("{key:?} is not a known key (known keys: {known}){hint}")))
             }
             None => Ok(()),
         }
@@ -79,6 +83,11 @@ impl<'v> At<'v> {
         let number = self.value.as_i64().map(i128::from).or(self.value.as_u64().map(i128::from));
         let number = number.and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| self.error(format!("{} is not an integer, or does not fit", self.value)))
+    }
+
+    /// The text, converted by `parse`, whose errors say what is wrong.
+    pub(crate) fn understood<T>(&self, parse: impl FnOnce(&str) -> Result<T>) -> Result<T> {
+        parse(self.text()?).map_err(|error| self.error(error))
     }
 
     /// The text, converted by `parse`.

@@ -1,10 +1,10 @@
 //! Filter pipelines from JSON, and from the short notation of the command line.
 
 use serde_json::{Map, Value, json};
-use tdb_codec::Datatype;
-use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat, registry};
+use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat};
 
 use super::at::{At, Result};
+use super::words;
 
 /// A pipeline: a list of filters, or an object with that list and `max_chunk_size`.
 pub(super) fn pipeline(at: &At<'_>) -> Result<Pipeline> {
@@ -21,15 +21,14 @@ pub(super) fn pipeline(at: &At<'_>) -> Result<Pipeline> {
 
 /// A filter: an object with its `name` and the options that differ from the defaults; or only the name.
 fn filter(at: &At<'_>) -> Result<Filter> {
-    let by_name =
-        |at: &At<'_>| at.parsed("filter", |name| registry::by_name(name).map(registry::Row::sample));
     if at.value.is_string() {
-        return by_name(at);
+        return at.understood(words::filter);
     }
     if !at.value.is_object() {
         return Err(at.error("a filter is expected: an object with a name"));
     }
-    let mut filter = by_name(&at.need("name")?)?;
+    let mut filter = at.need("name")?.understood(words::filter)?;
+    at.object(&[&["name"], words::about(&filter).options].concat())?;
     match &mut filter {
         Filter::Gzip { level }
         | Filter::Zstd { level }
@@ -37,22 +36,16 @@ fn filter(at: &At<'_>) -> Result<Filter> {
         | Filter::Rle { level }
         | Filter::Bzip2 { level }
         | Filter::Dictionary { level } => {
-            at.object(&["name", "level"])?;
             option(at, "level", level, At::whole)?;
         }
         Filter::DoubleDelta { level, reinterpret } | Filter::Delta { level, reinterpret } => {
-            at.object(&["name", "level", "reinterpret"])?;
             option(at, "level", level, At::whole)?;
-            option(at, "reinterpret", reinterpret, |at| {
-                at.parsed("datatype", Datatype::from_name).map(Some)
-            })?;
+            option(at, "reinterpret", reinterpret, |at| at.understood(words::datatype).map(Some))?;
         }
         Filter::BitWidthReduction { max_window } | Filter::PositiveDelta { max_window } => {
-            at.object(&["name", "max_window"])?;
             option(at, "max_window", max_window, At::whole)?;
         }
         Filter::ScaleFloat(options) => {
-            at.object(&["name", "scale", "offset", "bytes"])?;
             option(at, "scale", &mut options.scale, At::real)?;
             option(at, "offset", &mut options.offset, At::real)?;
             option(at, "bytes", &mut options.byte_width, |at| {
@@ -61,14 +54,13 @@ fn filter(at: &At<'_>) -> Result<Filter> {
             })?;
         }
         Filter::WebP(options) => {
-            at.object(&["name", "quality", "format", "lossless", "y_extent", "x_extent"])?;
             option(at, "quality", &mut options.quality, |at| at.real().map(nearest))?;
             option(at, "format", &mut options.format, |at| at.parsed("pixel format", pixel_format))?;
             option(at, "lossless", &mut options.lossless, At::flag)?;
             option(at, "y_extent", &mut options.y_extent, At::whole)?;
             option(at, "x_extent", &mut options.x_extent, At::whole)?;
         }
-        _ => at.object(&["name"])?,
+        _ => {}
     }
     Ok(filter)
 }
@@ -96,7 +88,8 @@ fn pixel_format(name: &str) -> Option<PixelFormat> {
     formats.find(|format| format!("{format:?}").to_lowercase() == name)
 }
 
-/// Parses a pipeline in the one-line notation of `tdb info`: `byteshuffle, zstd(level 5)`.
+/// Parses a pipeline in the one-line notation of `tdb info`: `byteshuffle, zstd(level 5)`. Options may also be written
+/// `zstd(5)`, `zstd(level=5)` and `zstd:5`.
 pub(crate) fn pipeline_of_text(text: &str) -> Result<Pipeline> {
     let mut filters = Vec::new();
     let mut rest = text.trim();
@@ -104,36 +97,69 @@ pub(crate) fn pipeline_of_text(text: &str) -> Result<Pipeline> {
         return Ok(Pipeline::default());
     }
     loop {
-        let end = rest.find([',', '(']).unwrap_or(rest.len());
+        let end = rest.find([',', '(', ':']).unwrap_or(rest.len());
         let (name, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        let mut filter = Map::new();
-        filter.insert("name".to_owned(), json!(name.trim()));
         rest = behind.trim_start();
+        let mut options = "";
         if let Some(inside) = rest.strip_prefix('(') {
-            let (options, behind) = inside.split_once(')').ok_or("a closing parenthesis is missing")?;
-            for option in options.split(',') {
-                // The name of an option may consist of two words; the value is the last word.
-                let (name, value) = option
-                    .trim()
-                    .rsplit_once(' ')
-                    .ok_or_else(|| format!("{option:?} is not an option followed by its value"))?;
-                let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
-                filter.insert(name.trim().replace(' ', "_"), value);
-            }
-            rest = behind.trim_start();
+            let (inside, behind) = inside.split_once(')').ok_or("a closing parenthesis is missing")?;
+            (options, rest) = (inside, behind.trim_start());
+        } else if let Some(value) = rest.strip_prefix(':') {
+            (options, rest) =
+                value.split_at_checked(value.find(',').unwrap_or(value.len())).unwrap_or((value, ""));
         }
-        filters.push(Value::Object(filter));
+        filters.push(filter_of_text(name.trim(), options.trim())?);
         match rest.strip_prefix(',') {
             Some(behind) => rest = behind.trim_start(),
             None if rest.is_empty() => break,
             None => return Err(format!("{rest:?} is after a filter")),
         }
     }
-    pipeline(&At::root(&Value::Array(filters)))
+    Ok(Pipeline::new(filters))
+}
+
+/// A filter by its name and its options: `level 5`, `level=5`, or a value alone, which is that of the first option
+/// that was not given.
+fn filter_of_text(name: &str, options: &str) -> Result<Filter> {
+    let known = words::about(&words::filter(name)?).options;
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(name));
+    for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+        // The name of an option may consist of two words; the value is the last word.
+        let (key, value) = match option.rsplit_once(['=', ' ', ':']) {
+            Some((key, value)) => {
+                (key.trim_end_matches([' ', '=', ':']).trim().replace([' ', '-'], "_"), value)
+            }
+            None => {
+                let free = known.iter().find(|key| !object.contains_key(**key));
+                (free.ok_or_else(|| format!("{name} has no option for {option:?}"))?.to_string(), option)
+            }
+        };
+        let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+        object.insert(key, value);
+    }
+    let filter = filter(&At::root(&Value::Object(object))).map_err(|error| format!("{name}: {error}"))?;
+    check(&filter)?;
+    Ok(filter)
+}
+
+/// Returns an error, which says what is allowed, if the option of a filter is out of range.
+fn check(filter: &Filter) -> Result<()> {
+    let checked = match filter {
+        Filter::Gzip { level } => Filter::gzip(*level),
+        Filter::Zstd { level } => Filter::zstd(*level),
+        Filter::Bzip2 { level } => Filter::bzip2(*level),
+        Filter::BitWidthReduction { max_window } => Filter::bit_width_reduction(*max_window),
+        Filter::PositiveDelta { max_window } => Filter::positive_delta(*max_window),
+        _ => return Ok(()),
+    };
+    checked.map(drop).map_err(|error| format!("{error} ({})", words::about(filter).what))
 }
 
 #[cfg(test)]
 mod tests {
+    use tdb_filters::registry;
+
     use super::*;
     use crate::describe::{pipeline_json, pipeline_text};
 
@@ -157,7 +183,7 @@ mod tests {
         let error = |value: Value| pipeline(&At::root(&value)).unwrap_err();
         assert_eq!(
             error(json!([{"name": "zstd"}, {"name": "zst"}])),
-            "[1].name: \"zst\" is not a valid filter"
+            "[1].name: \"zst\" is not a valid filter; did you mean \"zstd\"?"
         );
         assert!(error(json!([{"name": "zstd", "levle": 3}])).contains("\"levle\" is not a known key"));
         assert!(error(json!([{"name": "zstd", "level": "3"}])).starts_with("[0].level: "));
@@ -165,5 +191,26 @@ mod tests {
         assert!(pipeline_of_text("zstd(level 3").is_err());
         assert!(pipeline_of_text("zstd(level 3) gzip").is_err());
         assert!(pipeline_of_text("").is_err());
+        let error = pipeline_of_text("zstd(99)").unwrap_err();
+        assert!(error.contains("99, which is out of range") && error.contains("-7 to 22"), "{error}");
+        let error = pipeline_of_text("zstd(levle 9)").unwrap_err();
+        assert!(error.contains("did you mean \"level\"?"), "{error}");
+        assert!(pipeline_of_text("xor(9)").unwrap_err().contains("xor has no option for \"9\""));
+        assert!(pipeline_of_text("zstd(9, 9)").unwrap_err().contains("zstd has no option for"));
+        assert!(pipeline_of_text("zstd(nine)").unwrap_err().contains("zstd: level: "));
+    }
+
+    #[test]
+    fn options_are_written_with_or_without_their_names() {
+        let expected =
+            Pipeline::new(vec![Filter::BitWidthReduction { max_window: 512 }, Filter::Zstd { level: 9 }]);
+        for text in [
+            "bit-width-reduction(max window 512), zstd(level 9)",
+            "bit_width_reduction(max_window=512), zstd(9)",
+            "bit_width_reduction(512),zstd:9",
+            "BitWidthReductionFilter(max-window = 512), ZSTD(level: 9)",
+        ] {
+            assert_eq!(pipeline_of_text(text).as_ref(), Ok(&expected), "{text}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use tdb_schema::{Field, FieldKind, Range};
 
 use crate::buffers::Buffers;
 use crate::failure::{Failure, Result};
-use crate::schema::{At, cell_val_num, datatype, ends, layout};
+use crate::schema::{At, cell_val_num, datatype_at, ends, layout};
 
 /// The cells in a folder.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ fn ranges(at: &At<'_>, schema: &ArraySchema) -> Result<Vec<Option<Range>>, Strin
 
 /// Returns an error if the buffers have another type than the array's field.
 fn check_type(at: &At<'_>, field: &Field<'_>) -> Result<(), String> {
-    let datatype = datatype(at)?;
+    let datatype = datatype_at(at)?;
     if datatype != field.datatype {
         return Err(at.error(format!(
             "the buffers contain {datatype}, but field {:?} contains {}",

@@ -107,13 +107,14 @@ impl Batches {
     pub(crate) fn new(
         plan: Plan,
         budget: MemoryBudget,
-        batch: Option<MemoryBudget>,
+        sizes: BatchSizes,
         on_progress: Option<OnProgress>,
     ) -> Result<Self> {
         if let Some(ahead) = &plan.array.context().ahead {
             fetch_sections(&plan, ahead);
         }
-        let (parts, progress) = Parts::new(&plan, budget, batch)?;
+        let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
+        parts.grow_from(&plan, sizes.first);
         Ok(Self { plan, budget, parts, done: false, progress, on_progress, any: false })
     }
 
@@ -155,6 +156,23 @@ impl Batches {
     }
 
     fn read_next(&mut self) -> Result<Option<Cells>> {
+        loop {
+            let small = self.parts.grows().then(|| self.parts.left());
+            match (self.read_one(), small) {
+                // What is too little for a first batch is no error: more is allowed.
+                (
+                    Err(Error::Query(QueryError::OverBudget { .. } | QueryError::BudgetTooSmall { .. })),
+                    Some(small),
+                ) => {
+                    self.parts.go_back(small);
+                    self.parts.grow();
+                }
+                (result, _) => return result,
+            }
+        }
+    }
+
+    fn read_one(&mut self) -> Result<Option<Cells>> {
         loop {
             if self.done {
                 return Ok(None);
@@ -226,6 +244,15 @@ impl Iterator for Batches {
 }
 
 impl core::iter::FusedIterator for Batches {}
+
+/// What the cells of batches may take while they are made, if the caller has limited it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BatchSizes {
+    /// The most of any batch.
+    pub(crate) max: Option<MemoryBudget>,
+    /// The most of the first batch; those after it grow.
+    pub(crate) first: Option<MemoryBudget>,
+}
 
 /// The memory of a query without a result: for everything, and for the cells that are looked at together.
 #[derive(Clone, Copy, Debug)]

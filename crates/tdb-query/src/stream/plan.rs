@@ -28,6 +28,8 @@ pub(crate) struct Parts {
     budget: MemoryBudget,
     /// The most that the cells of a batch may take of the room that the budget leaves.
     batch: Option<MemoryBudget>,
+    /// The same for the next batch, while batches grow.
+    growing: Option<MemoryBudget>,
     cost: CellCost,
     /// How much of the room is used for planning, in 64ths: reduced after estimates were too low.
     scale: u64,
@@ -67,9 +69,11 @@ pub(super) enum What {
 }
 
 /// The state of [`Parts`] that changes from part to part.
-pub(super) type Left = (u64, Kind);
+pub(super) type Left = (u64, Kind, Option<MemoryBudget>);
 
 const SCALE: u64 = 64;
+/// How much more than the batch before a batch may take, while batches grow.
+const GROWTH: u64 = 4;
 
 impl Parts {
     pub(crate) fn new(
@@ -103,7 +107,7 @@ impl Parts {
             }
         }
         progress.bytes_estimate = progress.cells_estimate.saturating_mul(cost.per_result_cell());
-        let this = Self { budget, batch, cost, scale: SCALE, kind };
+        let this = Self { budget, batch, growing: None, cost, scale: SCALE, kind };
         // A budget that is too small for anything is rejected before anything is read.
         match (&this.kind, this.room(plan, this.held())) {
             (_, Ok(_)) => Ok((this, progress)),
@@ -121,12 +125,32 @@ impl Parts {
 
     /// A copy of the state, for [`Self::go_back`].
     pub(super) fn left(&self) -> Left {
-        (self.scale, self.kind.clone())
+        (self.scale, self.kind.clone(), self.growing)
     }
 
     /// Restores an earlier state.
-    pub(super) fn go_back(&mut self, (scale, kind): Left) {
-        (self.scale, self.kind) = (scale, kind);
+    pub(super) fn go_back(&mut self, (scale, kind, growing): Left) {
+        (self.scale, self.kind, self.growing) = (scale, kind, growing);
+    }
+
+    /// Begins with a batch whose cells take no more than this, and lets batches grow from there. A cell at NaN, which
+    /// libtiledb stores, lies in no interval: to find it, sorted reads along real dimensions are cut only if they must be.
+    pub(super) fn grow_from(&mut self, plan: &Plan, first: Option<MemoryBudget>) {
+        let mut dimensions = plan.array.schema().domain.dimensions.iter();
+        let real = dimensions.any(|dimension| dimension.datatype.physical().is_float());
+        self.growing = first.filter(|_| !real || matches!(self.kind, Kind::Runs(_)));
+    }
+
+    /// Whether the next batch may be smaller than those after it.
+    pub(super) const fn grows(&self) -> bool {
+        self.growing.is_some()
+    }
+
+    /// Lets the next batch take more than the last one.
+    pub(super) fn grow(&mut self) {
+        let most = self.batch.map_or(self.budget, |batch| batch.min(self.budget)).bytes();
+        let bytes = self.growing.map(|now| now.bytes().max(1).saturating_mul(GROWTH));
+        self.growing = bytes.filter(|bytes| *bytes < most).map(MemoryBudget::from_bytes);
     }
 
     /// The room that is left after threads and `held` bytes are subtracted.
@@ -141,10 +165,7 @@ impl Parts {
 
     fn room_beside(&self, plan: &Plan, fixed: u64) -> Result<Room> {
         let room = self.room_of_budget(plan, fixed)?;
-        Ok(match self.batch {
-            Some(max) => room.at_most(max),
-            None => room,
-        })
+        Ok([self.batch, self.growing].into_iter().flatten().fold(room, Room::at_most))
     }
 
     /// The room that the budget leaves after `fixed` bytes are subtracted.
@@ -299,6 +320,7 @@ impl Parts {
 
     /// Continues after a part that was read.
     pub(crate) fn done(&mut self, plan: &Plan, part: &Part) {
+        self.grow();
         self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(SCALE);
         let mut gone: Vec<usize> = part.touched.clone();
         match (&mut self.kind, &part.what) {

@@ -96,6 +96,13 @@ fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
         );
         max = max.max(batches);
     }
+    // Batches that grow from too little for a single cell.
+    let growing = read.first_batch(MemoryBudget::from_bytes(1 + random % 1000)).batches().unwrap();
+    let mut found: Vec<_> = growing.flat_map(|batch| rows(&batch.unwrap())).collect();
+    if order == Layout::Unordered {
+        found.sort();
+    }
+    assert!(found == expected, "{place}, {order:?}, growing: {} of {}", found.len(), expected.len());
     max
 }
 

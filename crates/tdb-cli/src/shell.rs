@@ -1,0 +1,115 @@
+//! What belongs to a command on a system: completions for shells, manual pages, and what this build can do.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use clap::{Args as Group, CommandFactory};
+use clap_complete::Shell;
+use tdb_codec::FormatVersion;
+use tdb_filters::registry;
+
+use crate::args::Args;
+use crate::failure::{Failure, Result};
+
+/// The name of the command.
+const NAME: &str = "tdb";
+
+/// Print a script that completes commands and options in a shell.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Examples:
+  tdb completions bash > ~/.local/share/bash-completion/completions/tdb
+  tdb completions zsh > ~/.zfunc/_tdb
+  tdb completions fish > ~/.config/fish/completions/tdb.fish
+  tdb completions powershell >> $PROFILE")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Write a manual page for each command into a folder.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Examples:
+  tdb man ~/.local/share/man/man1
+  man tdb-read")]
+pub(crate) struct ManArgs {
+    /// The folder, which is created if it does not exist.
+    folder: PathBuf,
+}
+
+/// Runs `tdb completions`.
+pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result {
+    // The generator stops the program if it cannot write, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), NAME, &mut script);
+    Ok(out.write_all(&script)?)
+}
+
+/// Runs `tdb man`.
+pub(crate) fn man(args: &ManArgs) -> Result {
+    let failed = |error| Failure::at(&args.folder, error);
+    fs::create_dir_all(&args.folder).map_err(failed)?;
+    clap_mangen::generate_to(Args::command(), &args.folder).map_err(failed)
+}
+
+/// What `tdb --version` prints after the name: the version, what the build can read and write, and its features.
+pub(crate) fn version() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(describe);
+    &TEXT
+}
+
+fn describe() -> String {
+    let missing: Vec<&str> =
+        registry::all().iter().filter(|row| !row.available).map(|row| row.name).collect();
+    let filters =
+        if missing.is_empty() { "all".to_owned() } else { format!("all but {}", missing.join(", ")) };
+    let features: Vec<&str> = FEATURES.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
+    let places =
+        if cfg!(feature = "object-store") { "folders, s3://, az://, gs://, https://" } else { "folders" };
+    format!(
+        "{}\nformat versions: reads {} to {}, writes {}\nfilters: {filters}\narrays in: {places}\nfeatures: {}",
+        env!("CARGO_PKG_VERSION"),
+        FormatVersion::OLDEST,
+        FormatVersion::NEWEST,
+        FormatVersion::CURRENT,
+        features.join(", "),
+    )
+}
+
+/// The features of the crate, and whether this build has them.
+const FEATURES: [(&str, bool); 11] = [
+    ("gzip", cfg!(feature = "gzip")),
+    ("zstd", cfg!(feature = "zstd")),
+    ("zstd-rust", cfg!(feature = "zstd-rust")),
+    ("lz4", cfg!(feature = "lz4")),
+    ("bzip2", cfg!(feature = "bzip2")),
+    ("checksum", cfg!(feature = "checksum")),
+    ("encryption", cfg!(feature = "encryption")),
+    ("webp", cfg!(feature = "webp")),
+    ("webp-lossy", cfg!(feature = "webp-lossy")),
+    ("large-pages", cfg!(feature = "large-pages")),
+    ("object-store", cfg!(feature = "object-store")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_feature_of_the_manifest_is_listed() {
+        let manifest = include_str!("../Cargo.toml");
+        let (_, features) = manifest.split_once("[features]").unwrap();
+        let (features, _) = features.split_once("\n[").unwrap();
+        let names = features.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
+        let names: Vec<&str> = names.filter(|name| *name != "default" && !name.starts_with('#')).collect();
+        let mut listed = FEATURES.map(|(name, _)| name).to_vec();
+        let mut sorted = names.clone();
+        listed.sort_unstable();
+        sorted.sort_unstable();
+        assert_eq!(listed, sorted);
+    }
+}
