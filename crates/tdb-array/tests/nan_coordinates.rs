@@ -76,3 +76,31 @@ fn cells_beside_nan_are_counted_once() {
         assert_eq!(found, u64::try_from(expected.len()).unwrap(), "{low}..={high}");
     }
 }
+
+#[test]
+fn parts_of_a_read_have_the_cell_at_nan_once() {
+    let array = array();
+    for order in ORDERS {
+        for most in 1..6 {
+            let parts = array.read().order(order).partitions(most).unwrap();
+            let mut found: Vec<(f64, i32)> = parts.into_iter().flat_map(cells).collect();
+            found.sort_by(|a, b| a.0.total_cmp(&b.0));
+            assert_eq!(found[..CELLS.len()], CELLS, "{order:?}, {most} parts");
+            assert!(found.len() == CELLS.len() + 1 && found[CELLS.len()].0.is_nan(), "{order:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn batches_that_grow_from_nothing_have_the_cell_at_nan_once() {
+    let array = array();
+    for order in ORDERS {
+        let read = array.read().order(order).fields(["x"]).first_batch(MemoryBudget::from_bytes(1));
+        let mut found: Vec<f64> = Vec::new();
+        for batch in read.batches().unwrap() {
+            found.extend(batch.unwrap().field("x").unwrap().values::<f64>().unwrap());
+        }
+        assert_eq!(found.len(), CELLS.len() + 1, "{order:?}: {found:?}");
+        assert_eq!(found.iter().filter(|x| x.is_nan()).count(), 1, "{order:?}: {found:?}");
+    }
+}

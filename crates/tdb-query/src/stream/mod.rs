@@ -114,7 +114,7 @@ impl Batches {
             fetch_sections(&plan, ahead);
         }
         let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
-        parts.grow_from(&plan, sizes.first);
+        parts.grow_from(sizes.first);
         Ok(Self { plan, budget, parts, done: false, progress, on_progress, any: false })
     }
 

@@ -90,13 +90,15 @@ impl Parts {
         let mut progress = Progress::default();
         let kind = match lines {
             _ if !dense && !sorts => Kind::Runs(Runs::default()),
-            Some(lines) if has_boxes(schema, order) => match Boxes::new(plan, &cost, lines, order)? {
-                Some(boxes) => {
-                    (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
-                    Kind::Boxes(Box::new(boxes))
+            Some(lines) if has_boxes(schema, order) && !may_have_nan(plan) => {
+                match Boxes::new(plan, &cost, lines, order)? {
+                    Some(boxes) => {
+                        (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
+                        Kind::Boxes(Box::new(boxes))
+                    }
+                    None => Kind::Done,
                 }
-                None => Kind::Done,
-            },
+            }
             _ => Kind::Untried(KeyOrder::new(schema, order)),
         };
         if !matches!(kind, Kind::Boxes(_)) {
@@ -133,12 +135,9 @@ impl Parts {
         (self.scale, self.kind, self.growing) = (scale, kind, growing);
     }
 
-    /// Begins with a batch whose cells take no more than this, and lets batches grow from there. A cell at NaN, which
-    /// libtiledb stores, lies in no interval: to find it, sorted reads along real dimensions are cut only if they must be.
-    pub(super) fn grow_from(&mut self, plan: &Plan, first: Option<MemoryBudget>) {
-        let mut dimensions = plan.array.schema().domain.dimensions.iter();
-        let real = dimensions.any(|dimension| dimension.datatype.physical().is_float());
-        self.growing = first.filter(|_| !real || matches!(self.kind, Kind::Runs(_)));
+    /// Begins with a batch whose cells take no more than this, and lets batches grow from there.
+    pub(super) const fn grow_from(&mut self, first: Option<MemoryBudget>) {
+        self.growing = first;
     }
 
     /// Whether the next batch may be smaller than those after it.
@@ -403,6 +402,14 @@ fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
         OrderPart::Cell(_) | OrderPart::Bytes(_) => true,
     };
     order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
+}
+
+/// Whether a cell may be at NaN in a dimension of which no range is asked for. libtiledb stores such cells; they are in no
+/// interval, and rectangles do not show them, so boxes would miss them.
+fn may_have_nan(plan: &Plan) -> bool {
+    let dimensions = plan.array.schema().domain.dimensions.iter().zip(&plan.ranges);
+    let mut real = dimensions.filter(|(dimension, _)| dimension.datatype.physical().is_float());
+    real.any(|(_, set)| set.is_all())
 }
 
 fn largest_tile(plan: &Plan, cost: &CellCost) -> u64 {
