@@ -123,7 +123,7 @@ fn assert_read(storage: &MemoryStorage, order: Layout, expected: &[Vec<Vec<u8>>]
         let read = |batch: tdb_array::Result<Cells>| Ok(coordinates(array.schema(), &batch?));
         match batches.and_then(|batches| batches.map(read).collect::<Result<Vec<_>, _>>()) {
             Ok(batches) => break batches.concat(),
-            Err(Error::Query(QueryError::BudgetTooSmall { least, .. })) if least > most => most = least,
+            Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) if min > most => most = min,
             Err(error) => panic!("{what}: {error}"),
         }
     };
