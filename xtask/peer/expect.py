@@ -21,6 +21,8 @@ import fetch
 import objects
 
 BUFFER = 4 << 20
+# what a query may say of itself
+COMPLETED, INCOMPLETE = 1, 3
 BIG = 20000
 FORMATS = {
     "INT8": "b", "UINT8": "B", "INT16": "h", "UINT16": "H", "INT32": "i", "UINT32": "I", "INT64": "q",
@@ -257,28 +259,46 @@ class Reader:
                 b[4], b[5] = buffer(), C.c_uint64(BUFFER)
             bufs[f["name"]] = b
             lib.set_buffers(q, f["name"], *b)
-        lib.call("query_submit", q)
-        status = lib.get(C.c_int, "query_get_status", q)
-        if status != 1:
-            raise capi.TileDBError("read did not complete: status %d" % status)
-        out = {}
+        total, out, empty = 0, {}, 0
+        while True:
+            lib.call("query_submit", q)
+            status = lib.get(C.c_int, "query_get_status", q)
+            count = self.take(fields, bufs, out)
+            total += count
+            if status == COMPLETED:
+                break
+            # now and then the library stops before its buffers are full, sometimes before the first cell
+            empty = 0 if count else empty + 1
+            if status != INCOMPLETE or empty > 2:
+                raise capi.TileDBError("read did not complete: status %d" % status)
+        lib.dll.tiledb_query_free(C.byref(q))
+        return total, out
+
+    @staticmethod
+    def take(fields, bufs, out):
+        """Appends what a submission left in its buffers to `out`, makes the buffers as large as they were, and returns the number of
+        cells."""
         count = None
         for f in fields:
             data, size, off, off_size, val, val_size = bufs[f["name"]]
-            entry = {"type": f["type"], "cell_val_num": f["cell_val_num"], "data": C.string_at(data, size.value)}
+            entry = out.setdefault(f["name"], {"type": f["type"], "cell_val_num": f["cell_val_num"], "data": b""})
+            before = len(entry["data"])
+            entry["data"] += C.string_at(data, size.value)
             if off is not None:
-                entry["offsets"] = C.string_at(off, off_size.value)
                 n = off_size.value // 8
+                starts = struct.unpack("<%dQ" % n, C.string_at(off, off_size.value))
+                entry["offsets"] = entry.get("offsets", b"") + struct.pack("<%dQ" % n, *(before + start for start in starts))
             else:
                 n = size.value // (capi.size_of(f["type"]) * f["cell_val_num"])
             if val is not None:
-                entry["validity"] = C.string_at(val, val_size.value)
+                entry["validity"] = entry.get("validity", b"") + C.string_at(val, val_size.value)
             if count is not None and n != count:
                 raise capi.TileDBError("fields disagree on the number of cells")
             count = n
-            out[f["name"]] = entry
-        lib.dll.tiledb_query_free(C.byref(q))
-        return count, out
+            for left in (size, off_size, val_size):
+                if left is not None:
+                    left.value = BUFFER
+        return count
 
     def cells_of(self, entry, count):
         """The byte strings of one field, cell by cell."""

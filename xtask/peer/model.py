@@ -328,6 +328,8 @@ class Model:
             return self.undecided("places computed in floating point")
         if past_the_type(self, schema):
             return self.undecided("consolidation that lost cells")
+        if consolidated and narrow_tiles(self, schema):
+            return self.undecided("consolidation of fragments that are out of order")
         if consolidated and bytes_in_order(self, schema, query):
             return self.undecided("consolidation of strings with bytes from 0x80")
         coordinates, sources = table
@@ -578,6 +580,14 @@ def past_the_type(told, schema):
         return lo + ((hi - lo) // extent + 1) * extent - 1 >= 2 ** bits
     return schema["array_type"] == "sparse" and any(r <= (2, 9) for r in told.consolidators) and any(
         map(past, schema["dimensions"]))
+
+
+def narrow_tiles(told, schema):
+    """Whether 2.4 to 2.9, which computed wrong tile numbers for INT8 and INT16 of domains that begin below 0, wrote cells of a sparse
+    array out of order: who merges such fragments leaves cells that both have in twice."""
+    return schema["array_type"] == "sparse" and any(
+        d["type"] in ("INT8", "INT16") and expect.unpack(d["type"], bytes.fromhex(d["domain"][0])) < 0 for d in schema["dimensions"]
+    ) and any(w.box is None and (2, 4) <= w.release <= (2, 9) for w in told.writes)
 
 
 def bucket(dimension, coordinate, bits):

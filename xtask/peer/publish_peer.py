@@ -85,7 +85,9 @@ def go_on(library, newest, case, uri):
     def read(lib):
         return seen(lib, case, uri)
 
-    out = [attempt(reader, read)]
+    # 2.8 to 2.17 read beyond a buffer where they read this dense array: bytes that depend on the path, or a crash
+    beyond = case["schema"]["array_type"] == "dense" and (2, 8) <= cases.vt(case["lib"]) <= (2, 17)
+    out = [attempt(newest if beyond else reader, read)]
     for steps in (again, [{"op": "consolidate", "config": {}}], [{"op": "vacuum", "config": {}}]):
         out += take(steps)
     return out

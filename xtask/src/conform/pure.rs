@@ -18,6 +18,10 @@ use crate::peer::{READER, repository_root};
 
 pub(super) const USAGE: &str = "[--only SUBSTRING] [--dir DIR]";
 
+/// A fixture whose tiles have more cells than the type of its dimensions counts. libtiledb from 2.3 on stores too few
+/// cells of such tiles and reads no others; tdb stores them whole ("Tiles of more cells than their type counts").
+const WHOLE_TILES: &str = "2.30.0/dense_short_tiles";
+
 /// The outcomes of the arrays of one version with one library.
 #[derive(Debug, Default)]
 struct Counts {
@@ -115,7 +119,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
             for ((at, answer), (own, _)) in wrong.into_iter().zip(own) {
                 let id = all.get(at).map_or("", |pure| pure.id.as_str());
                 let said = format!("{id}, libtiledb {reader}: {:?} {}", answer.outcome, answer.what);
-                if own.outcome == Outcome::Equal { failures.push(said) } else { counts.own.push(said) }
+                let known = id == WHOLE_TILES || own.outcome != Outcome::Equal;
+                if known { counts.own.push(said) } else { failures.push(said) }
             }
             if counts.arrays > 0 {
                 println!(
