@@ -80,8 +80,8 @@ pub use tdb_maintain::{
     Problem, Stored, Vacuum, Verification, verify, verify_with,
 };
 pub use tdb_query::{
-    AggregateValue, Array, AsyncBatches, BatchStream, Batches, Explain, FieldPlan, FragmentPlan, OpenOptions,
-    Outcome, Progress, Purpose, QueryDescription, Read,
+    AggregateValue, Array, AsyncBatches, BatchStream, Batches, DeleteCounts, Explain, FieldPlan,
+    FragmentPlan, OpenOptions, Outcome, Progress, Purpose, QueryDescription, Read,
 };
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use tdb_snapshot::{

@@ -15,6 +15,8 @@ pub struct Cells {
     pub order: Layout,
     #[doc(hidden)]
     pub columns: Vec<Column>,
+    #[doc(hidden)]
+    pub selected: Option<Vec<u8>>,
 }
 
 /// One field of a result: values, with offsets and validity if the field has them.
@@ -69,6 +71,14 @@ impl Cells {
     #[must_use]
     pub fn into_columns(self) -> Vec<Column> {
         self.columns
+    }
+
+    /// For a dense read that [asked for it](https://docs.rs/tdb-array/latest/tdb_array/struct.Read.html#method.selection), a
+    /// byte per cell: 1 if the cell was written and satisfies the condition, 0 if it has the fill value for want of
+    /// that. `None` for other reads, all of whose cells are selected.
+    #[must_use]
+    pub fn selected(&self) -> Option<&[u8]> {
+        self.selected.as_deref()
     }
 
     /// The column of a field.

@@ -31,6 +31,20 @@ pub enum Extremes<'a> {
     Nothing,
     /// All values are between these two, and none is a NaN. The two need not be values of a cell.
     Within(Cow<'a, [u8]>, Cow<'a, [u8]>),
+    /// As `Within`, but there may be NaNs too: rectangles of real coordinates do not include them.
+    Numbers(Cow<'a, [u8]>, Cow<'a, [u8]>),
+}
+
+impl<'a> Extremes<'a> {
+    /// The bounds of coordinates in the metadata of tiles and fragments.
+    #[must_use]
+    pub fn of_coordinates(datatype: Datatype, low: &'a [u8], high: &'a [u8]) -> Self {
+        if datatype.physical().is_float() {
+            Self::Numbers(low.into(), high.into())
+        } else {
+            Self::Within(low.into(), high.into())
+        }
+    }
 }
 
 /// How many cells are null.

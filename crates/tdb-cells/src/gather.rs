@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use crate::buffers::{index_of, lengths_to_offsets, split_lengths, zeroed};
-use crate::{Result, parallel};
+use crate::buffers::{index_of, lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::{Cells, Column, Result, parallel};
 
 /// Joins the values of consecutive pieces into one buffer, in parallel.
 pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<Buffer> {
@@ -170,8 +170,47 @@ pub fn gather_var(
     Ok((lengths, data))
 }
 
+impl Cells {
+    /// Only the [selected](Self::selected) cells, which are in no box any more. A result without a selection stays as it
+    /// is.
+    ///
+    /// # Errors
+    /// [`QueryError::OutOfMemory`](crate::QueryError::OutOfMemory) if there is no room for them beside all cells of a column.
+    pub fn into_selected(mut self) -> Result<Self> {
+        let Some(selected) = self.selected.take() else { return Ok(self) };
+        self.shape = None;
+        self.len = selected.iter().filter(|selected| **selected != 0).count();
+        if self.len < selected.len() {
+            let columns = self.columns.into_iter().map(|column| column.only(&selected));
+            self.columns = columns.collect::<Result<_>>()?;
+        }
+        Ok(self)
+    }
+}
+
+impl Column {
+    /// The cells that have a 1 in `selected`.
+    fn only(self, selected: &[u8]) -> Result<Self> {
+        let chosen = || (0..).zip(selected).filter(|(_, selected)| **selected != 0).map(|(cell, _)| cell);
+        let bytes = chosen().filter_map(|cell| self.cell(cell)).map(<[u8]>::len);
+        let mut data = room_for(bytes.fold(0, usize::saturating_add))?;
+        let mut offsets = self.offsets.is_some().then(|| vec![0u64]);
+        for cell in chosen().filter_map(|cell| self.cell(cell)) {
+            data.extend_from_slice(cell);
+            if let Some(offsets) = &mut offsets {
+                offsets.push(to_u64(data.len()));
+            }
+        }
+        let valid = |validity: &Vec<u8>| chosen().filter_map(|cell| validity.get(cell).copied()).collect();
+        let validity = self.validity.as_ref().map(valid);
+        Ok(Self { data, offsets, validity, ..self })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use tdb_codec::{CellValNum, Datatype, Layout};
+
     use super::*;
 
     #[test]
@@ -187,5 +226,33 @@ mod tests {
                 assert_eq!(data.as_slice(), expected);
             }
         }
+    }
+
+    fn column(data: &[u8], offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>) -> Column {
+        let (datatype, name) = (Datatype::Uint8, "a".to_owned());
+        let cell_val_num = if offsets.is_some() { CellValNum::Var } else { CellValNum::ONE };
+        Column { name, datatype, cell_val_num, data: Buffer::from(data), offsets, validity }
+    }
+
+    #[test]
+    fn only_selected_cells_stay_with_their_values_and_nulls() {
+        let columns = vec![
+            column(&[1, 2, 3, 4], None, Some(vec![1, 0, 0, 1])),
+            column(b"abbccc", Some(vec![0, 1, 3, 3, 6]), None),
+        ];
+        let (shape, order) = (Some(vec![2, 2]), Layout::RowMajor);
+        let all = Cells { len: 4, shape, order, columns, selected: Some(vec![0, 1, 1, 1]) };
+        let some = all.clone().into_selected().unwrap();
+        assert_eq!((some.len(), some.shape(), some.selected()), (3, None, None));
+        assert_eq!(
+            (some.columns[0].bytes(), some.columns[0].validity()),
+            (&[2, 3, 4][..], Some(&[0, 0, 1][..]))
+        );
+        assert_eq!(
+            (some.columns[1].bytes(), some.columns[1].offsets()),
+            (&b"bbccc"[..], Some(&[0, 2, 2, 5][..]))
+        );
+        let whole = Cells { selected: None, ..all }.into_selected().unwrap();
+        assert_eq!((whole.len(), whole.shape()), (4, Some(&[2, 2][..])));
     }
 }

@@ -53,7 +53,8 @@ fn value(name: &str, place: Place, predicate: &Predicate, array: &impl Condition
     let at = |place, kind| QueryError::Condition(ConditionError::at(place, kind));
     let field = field_of(array, name, place)?;
     let Predicate::Compare { comparison, operands } = predicate else {
-        let why = "delete conditions cannot test whether a field is null".to_owned();
+        let what = if matches!(predicate, Predicate::Nan { .. }) { "NaN" } else { "null" };
+        let why = format!("delete conditions cannot test whether a field is {what}");
         return Err(at(place, Kind::Operand { why }).into());
     };
     let values = match enumeration_of(array, &field)? {

@@ -31,6 +31,7 @@ mod aggregate;
 mod array;
 mod awaited;
 pub mod condition;
+mod deletion;
 mod dense;
 mod engine;
 mod enumerations;
@@ -52,6 +53,7 @@ use tdb_storage::{deferred, stats, storage};
 
 pub use aggregate::AggregateValue;
 pub use array::{Array, OpenOptions};
+pub use deletion::DeleteCounts;
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
 pub use query::{AsyncBatches, BatchStream, QueryDescription, Read};
 pub use stream::{Batches, Progress};

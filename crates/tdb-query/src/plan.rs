@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) order: Layout,
     /// What cells must satisfy.
     pub(crate) condition: Option<Program>,
+    /// Whether a dense result says which of its cells are selected.
+    pub(crate) marks: bool,
     /// Fields that aggregates look at, tile by tile.
     pub(crate) scanned: Vec<FieldKind>,
     /// Where the column of the cells' timestamps goes, if they were asked for.
@@ -81,6 +83,7 @@ impl Plan {
             ranges: ranges.collect(),
             order,
             condition: None,
+            marks: false,
             scanned: Vec::new(),
             timestamps: None,
             labels: Vec::new(),

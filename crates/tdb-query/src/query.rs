@@ -52,6 +52,7 @@ pub struct Read {
     resolved: Option<Arc<Ranges>>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
+    selection: bool,
     memory: Option<MemoryBudget>,
     batch_memory: Option<MemoryBudget>,
     first_batch: Option<MemoryBudget>,
@@ -75,6 +76,7 @@ impl Read {
             resolved: None,
             order: None,
             condition: None,
+            selection: false,
             memory: None,
             batch_memory: None,
             first_batch: None,
@@ -201,6 +203,28 @@ impl Read {
             Some(before) => before.and(condition),
             None => condition,
         });
+        self
+    }
+
+    /// Has a dense result say which of its cells are selected ([`Cells::selected`]): those that some fragment covers and that
+    /// satisfy the condition. All others have fill values, which a written cell may have as well.
+    /// [`Cells::into_selected`] leaves only the selected ones. What a consolidation of dense fragments filled in counts as
+    /// written, because its fragment covers it. All cells of a sparse result are selected.
+    ///
+    /// ```
+    /// use tdb_array::{Array, field};
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let cells = array.read().fields(["rows", "a"]).condition(field("a").gt(14)).selection(true).collect()?;
+    /// assert_eq!((cells.len(), cells.selected().map(|all| all.iter().filter(|cell| **cell != 0).count())), (16, Some(2)));
+    /// let found = cells.into_selected()?;
+    /// assert_eq!(found.field("a")?.values::<i32>()?, [15, 16]);
+    /// assert_eq!(found.field("rows")?.values::<i32>()?, [4, 4]);
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    pub const fn selection(mut self, wanted: bool) -> Self {
+        self.selection = wanted;
         self
     }
 
@@ -363,7 +387,7 @@ impl Read {
         let plan = Plan::new(&array, fields, &asked, self.order)?;
         let condition = self.condition.map(|condition| Program::of_query(&condition, &self.array));
         let condition = condition.transpose()?;
-        Ok(Plan { condition, timestamps, labels, ..plan })
+        Ok(Plan { condition, marks: self.selection, timestamps, labels, ..plan })
     }
 
     /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without ranges.

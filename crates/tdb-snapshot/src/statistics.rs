@@ -106,7 +106,7 @@ impl Shape {
     /// Extremes that are values of cells: those of strings without a NUL.
     fn exact_extremes(&self, extremes: Extremes<'_>) -> Option<Option<(Vec<u8>, Vec<u8>)>> {
         match extremes {
-            Extremes::Unknown => None,
+            Extremes::Unknown | Extremes::Numbers(..) => None,
             Extremes::Nothing => Some(None),
             Extremes::Within(low, high) => {
                 let whole = self.number || !(low.contains(&0) || high.contains(&0));

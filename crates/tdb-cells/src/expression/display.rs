@@ -33,6 +33,8 @@ impl fmt::Display for Tree {
                 match predicate {
                     Predicate::Null { is: true } => f.write_str(" is null"),
                     Predicate::Null { is: false } => f.write_str(" is not null"),
+                    Predicate::Nan { is: true } => f.write_str(" is nan"),
+                    Predicate::Nan { is: false } => f.write_str(" is not nan"),
                     Predicate::Compare { comparison, operands } => {
                         write!(f, " {} ", comparison.sign())?;
                         if !comparison.takes_list() {

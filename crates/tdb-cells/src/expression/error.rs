@@ -38,6 +38,8 @@ pub enum ConditionErrorKind {
     OutOfRange { field: String, datatype: &'static str, operand: String },
     #[error("cells of field \"{field}\" ({cells}) can only be compared with null")]
     NotComparable { field: String, cells: String },
+    #[error("field \"{field}\" is of type {datatype}: only real numbers can be NaN")]
+    NotReal { field: String, datatype: &'static str },
     #[error(
         "the enumeration \"{enumeration}\" of field \"{field}\" has no order: it can only be compared with =, != and in"
     )]

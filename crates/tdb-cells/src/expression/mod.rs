@@ -31,14 +31,14 @@ use crate::Coordinate;
 /// ```
 ///
 /// Null cells do not satisfy any comparison, including `!=`, `not in` and negations: only `is null` finds them. A NaN
-/// satisfies only `!=`. `in` and `not in` compare bits, so 0.0 is not in (-0.0). Strings are compared as unsigned
+/// satisfies only `!=` and `is nan`. `in` and `not in` compare bits, so 0.0 is not in (-0.0). Strings are compared as unsigned
 /// bytes. A field with an enumeration is compared with the enumeration's values: by order if the enumeration is
 /// ordered. Cells of fragments that were written before the field existed satisfy no test of that field.
 ///
 /// # The text form
 ///
 /// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`, `field in (value, …)`, `field not in
-/// (…)`, `field is null`, `field is not null`, joined by `and`, `or`, `not` and parentheses; words in any case. A
+/// (…)`, `field is null`, `field is not null`, `field is nan`, `field is not nan`, joined by `and`, `or`, `not` and parentheses; words in any case. A
 /// field's name must be in quotes if it is not a plain word. Values are integers (`-7`, `0xff`), reals (`1.0`,
 /// `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with `\\`, `\'`, `\"`, `\n`, `\r`,
 /// `\t` and `\xNN` for any byte. Dates are integers in the field's unit.
@@ -102,6 +102,11 @@ pub enum Predicate {
     /// Whether the cell is null, or is not.
     Null {
         /// Whether the test is for null.
+        is: bool,
+    },
+    /// Whether a real number is NaN, or is not; null cells satisfy neither.
+    Nan {
+        /// Whether the test is for NaN.
         is: bool,
     },
 }
@@ -173,6 +178,16 @@ impl ConditionField {
     /// The field is not null.
     pub fn is_not_null(self) -> QueryCondition {
         self.test(Predicate::Null { is: false })
+    }
+
+    /// The field is NaN; a field of real numbers only.
+    pub fn is_nan(self) -> QueryCondition {
+        self.test(Predicate::Nan { is: true })
+    }
+
+    /// The field is neither NaN nor null; a field of real numbers only.
+    pub fn is_not_nan(self) -> QueryCondition {
+        self.test(Predicate::Nan { is: false })
     }
 
     fn compare(self, comparison: Comparison, value: impl Into<Operand>) -> QueryCondition {

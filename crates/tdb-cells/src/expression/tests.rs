@@ -31,7 +31,8 @@ fn what_is_wrong_with_a_text_is_said_where_it_stands() {
         ("k == 7 v", 8, "\"and\", \"or\" or the end is expected, not v"),
         ("k = seven", 5, "strings must be in quotes"),
         ("k = null", 5, "is null"),
-        ("k is 5", 6, "\"null\" or \"not null\""),
+        ("k is 5", 6, "\"null\", \"nan\" or \"not\" is expected"),
+        ("k is not 5", 10, "\"null\" or \"nan\" is expected"),
         ("k ~ 5", 3, "'~'"),
         ("größe = 'x", 9, "no closing quote"),
         ("k = 'a\\q'", 7, "is not an escape sequence"),
@@ -86,7 +87,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn condition() -> impl Strategy<Value = QueryCondition> {
-    let test = (name(), 0usize..10, proptest::collection::vec(operand(), 0..4), operand()).prop_map(
+    let test = (name(), 0usize..12, proptest::collection::vec(operand(), 0..4), operand()).prop_map(
         |(name, kind, list, one)| {
             let name = field(name);
             match kind {
@@ -99,6 +100,8 @@ fn condition() -> impl Strategy<Value = QueryCondition> {
                 6 => name.is_in(list),
                 7 => name.not_in(list),
                 8 => name.is_null(),
+                9 => name.is_nan(),
+                10 => name.is_not_nan(),
                 _ => name.is_not_null(),
             }
         },

@@ -301,10 +301,14 @@ impl<'t> Parser<'t> {
             _ if self.at_word("is") => {
                 self.advance()?;
                 let is = !self.take_word("not")?;
-                if !self.take_word("null")? {
-                    return Err(self.expected(if is { "\"null\" or \"not null\"" } else { "\"null\"" }));
+                if self.take_word("null")? {
+                    Predicate::Null { is }
+                } else if self.take_word("nan")? {
+                    Predicate::Nan { is }
+                } else {
+                    let what = if is { "\"null\", \"nan\" or \"not\"" } else { "\"null\" or \"nan\"" };
+                    return Err(self.expected(what));
                 }
-                Predicate::Null { is }
             }
             _ => {
                 let not = self.take_word("not")?;

@@ -10,6 +10,7 @@
 //! | not | `2`; a node |
 //! | comparison | `3`; the field (`u64` length, name); the code of the operator; a count (`u64`); that many operands |
 //! | null, not null | `4` or `5`; the field |
+//! | NaN, not NaN | `6` or `7`; the field |
 //!
 //! | Operand | Bytes |
 //! |---|---|
@@ -76,6 +77,10 @@ fn write(tree: &Tree, writer: &mut Writer, depth: usize) -> core::result::Result
             writer.u8(if *is { 4 } else { 5 });
             writer.bytes_u64(name.as_bytes());
         }
+        Tree::Test { name, predicate: Predicate::Nan { is }, .. } => {
+            writer.u8(if *is { 6 } else { 7 });
+            writer.bytes_u64(name.as_bytes());
+        }
     }
     Ok(())
 }
@@ -106,7 +111,7 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
         let kind = ErrorKind::LimitExceeded { size: to_u64(MOST_DEPTH) };
         return Err(reader.error("condition depth", kind));
     };
-    let code = reader.code("condition node", |code| (code <= 5).then_some(code))?;
+    let code = reader.code("condition node", |code| (code <= 7).then_some(code))?;
     if code == 2 {
         return Ok(Tree::Not(Box::new(read(reader, depth)?)));
     }
@@ -131,8 +136,10 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
         let operands =
             (0..count).map(|_| Ok((read_operand(reader)?, Place::default()))).collect::<Result<_>>()?;
         Predicate::Compare { comparison, operands }
-    } else {
+    } else if code < 6 {
         Predicate::Null { is: code == 4 }
+    } else {
+        Predicate::Nan { is: code == 6 }
     };
     Ok(Tree::Test { name, place, predicate })
 }
@@ -160,7 +167,8 @@ mod tests {
     fn sample() -> QueryCondition {
         let list = field("n").is_in([i128::MIN, 7, i128::MAX]).or(!field("b").eq(true));
         let texts = field("s").not_in(["", "a\0b"]).and(field("r").gt(-0.0)).and(field("r").ne(f64::NAN));
-        list.and(texts).and(field("x").is_null().or(field("y").is_not_null()))
+        let nans = field("r").is_nan().or(field("q").is_not_nan());
+        list.and(texts).and(nans).and(field("x").is_null().or(field("y").is_not_null()))
     }
 
     #[test]
@@ -200,7 +208,7 @@ mod tests {
             let error = QueryCondition::read_from(&mut Reader::new(bytes)).unwrap_err();
             (error.what, error.offset)
         };
-        assert_eq!(refused(&[6]), ("condition node", 0));
+        assert_eq!(refused(&[8]), ("condition node", 0));
         let mut none = vec![0];
         none.extend([0; 8]);
         assert_eq!(refused(&none), ("condition child count", 1));

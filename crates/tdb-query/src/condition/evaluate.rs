@@ -42,6 +42,8 @@ pub(super) enum Test {
     Always(bool),
     /// The cell is null, or is not.
     Null(bool),
+    /// The cell is NaN, or is neither NaN nor null.
+    Nan { is: bool, physical: Physical },
     /// A comparison with a number.
     Number { comparison: Comparison, operand: Vec<u8>, physical: Physical },
     /// A comparison of bytes; `string` if that is how the field's values are ordered.
@@ -142,6 +144,7 @@ impl Test {
                     operands.binary_search_by(|operand| operand.as_slice().cmp(cell)).is_ok() == *is_in
                 }),
             },
+            Self::Nan { is, physical } => physical.visit(Nans { is: *is, values: view.values, mask }),
             Self::Always(_) | Self::Null(_) => {}
         }
     }
@@ -220,6 +223,21 @@ impl PhysicalVisitor for Numbers<'_> {
                 mask.fill(0);
             }
         }
+    }
+}
+
+struct Nans<'a> {
+    is: bool,
+    values: &'a [u8],
+    mask: &'a mut [u8],
+}
+
+impl PhysicalVisitor for Nans<'_> {
+    type Output = ();
+
+    fn visit<T: Native>(self) {
+        // Only a NaN is incomparable with itself.
+        each(typed::<T>(self.values), self.mask, |value| value.partial_cmp(&value).is_none() == self.is);
     }
 }
 

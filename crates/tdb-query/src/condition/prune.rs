@@ -111,10 +111,24 @@ impl Test {
                 _ => Verdict::Some,
             },
             _ if facts.nulls == Nulls::All || facts.extremes == Extremes::Nothing => Verdict::None,
+            Self::Nan { is, .. } => match facts.extremes {
+                Extremes::Within(..) => Verdict::of(!*is && no_nulls, *is),
+                _ => Verdict::Some,
+            },
             Self::Number { comparison, operand, physical } => {
-                let Extremes::Within(low, high) = &facts.extremes else { return Verdict::Some };
+                let (low, high, nan) = match &facts.extremes {
+                    Extremes::Within(low, high) => (low, high, false),
+                    Extremes::Numbers(low, high) => (low, high, true),
+                    Extremes::Unknown | Extremes::Nothing => return Verdict::Some,
+                };
                 let ends = physical.visit(Ends { low, high, operand });
-                ends.map_or(Verdict::Some, |ends| compare(*comparison, ends, no_nulls))
+                let verdict = ends.map_or(Verdict::Some, |ends| compare(*comparison, ends, no_nulls));
+                // A NaN satisfies only `!=`.
+                match (nan, verdict, comparison) {
+                    (true, Verdict::None, Comparison::NotEqual) => Verdict::Some,
+                    (true, Verdict::All, other) if *other != Comparison::NotEqual => Verdict::Some,
+                    _ => verdict,
+                }
             }
             Self::Bytes { comparison, operand, string } => {
                 let Extremes::Within(low, high) = &facts.extremes else { return Verdict::Some };
@@ -128,7 +142,7 @@ impl Test {
                 // Lists compare bits. Equal bits are equal numbers, so an operand outside the extremes, compared as a
                 // number, is in no cell.
                 let outside = |operand: &Vec<u8>| match (&facts.extremes, physical) {
-                    (Extremes::Within(low, high), Some(physical)) => {
+                    (Extremes::Within(low, high) | Extremes::Numbers(low, high), Some(physical)) => {
                         let ends = physical.visit(Ends { low, high, operand });
                         ends.is_some_and(|(low, high)| low.is_gt() || high.is_lt())
                     }

@@ -1,10 +1,13 @@
 //! Checks conditions against a schema: finds the fields, and converts operands to the fields' own bytes.
 
+use tdb_codec::CellValNum;
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
 use super::evaluate::Test;
-use crate::expression::{ConditionError, Operand, Place, Predicate, QueryCondition, Tree};
+use crate::expression::{
+    ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree,
+};
 use crate::operands::{Compared, enumeration_of, field_of, indices, query};
 use crate::spec::ColumnSpec;
 use crate::{Error, Result, Snapshot};
@@ -139,6 +142,17 @@ impl Program {
             Predicate::Null { is } => {
                 let is = *is != negated;
                 if field.nullable { Test::Null(is) } else { Test::Always(!is) }
+            }
+            Predicate::Nan { is } => {
+                // An enumerated field has indices, which are integers.
+                if !field.datatype.physical().is_float() || field.cell_val_num != CellValNum::ONE {
+                    let (field, datatype) = (field.name.to_owned(), field.datatype.name());
+                    return Err(query(ConditionError::at(
+                        place,
+                        ConditionErrorKind::NotReal { field, datatype },
+                    )));
+                }
+                Test::Nan { is: *is != negated, physical: field.datatype.physical() }
             }
             Predicate::Compare { comparison, operands } => {
                 let comparison = if negated { comparison.negated() } else { *comparison };

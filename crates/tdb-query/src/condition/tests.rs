@@ -73,6 +73,9 @@ fn naive(
                             *is == negated
                         }
                     }
+                    Predicate::Nan { is } => {
+                        !null && real(column.cell(cell).unwrap()).is_nan() == (*is != negated)
+                    }
                     Predicate::Compare { comparison, operands } => {
                         let comparison = if negated { comparison.negated() } else { *comparison };
                         !null && holds_for(column, cell, comparison, operands)
@@ -166,6 +169,11 @@ fn samples(array: &Array, cells: &crate::Cells) -> Vec<(String, Vec<Operand>)> {
     samples
 }
 
+/// Whether an operand of a field shows that its values are real numbers.
+fn is_real(operands: &[Operand]) -> bool {
+    matches!(operands, [Operand::Float(_), ..])
+}
+
 /// A condition made of operands from `samples`, chosen by random numbers.
 fn pick(
     samples: &[(String, Vec<Operand>)],
@@ -185,7 +193,7 @@ fn pick(
     let one = || field(name.clone());
     let operand = operands[random(operands.len())].clone();
     let other = operands[random(operands.len())].clone();
-    match random(10) {
+    match random(11) {
         0 => one().eq(operand),
         1 => one().ne(operand),
         2 => one().lt(operand),
@@ -195,6 +203,13 @@ fn pick(
         6 => one().is_in([operand, other]),
         7 => one().not_in([operand, other]),
         8 => one().is_null(),
+        9 if is_real(operands) => {
+            if random(2) == 0 {
+                one().is_nan()
+            } else {
+                one().is_not_nan()
+            }
+        }
         _ => one().is_not_null(),
     }
 }
@@ -208,7 +223,7 @@ fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
 }
 
 /// Arrays whose fragments all have all fields: in these, a condition keeps exactly the cells that satisfy it.
-const ARRAYS: [&str; 26] = [
+const ARRAYS: [&str; 28] = [
     "2.30.0/sparse2d_rr",
     "2.30.0/sparse_dups",
     "2.30.0/fragments_sparse",
@@ -226,6 +241,8 @@ const ARRAYS: [&str; 26] = [
     "2.30.0/all_null_sparse",
     "2.30.0/rtree_3_levels",
     "2.30.0/sparse_dim_float64",
+    "2.30.0/nan_coordinates",
+    "2.30.0/hilbert_float64",
     "2.30.0/dense2d_rc",
     "2.30.0/fragments_dense",
     "2.30.0/attr_strings_var_dense",
@@ -327,4 +344,61 @@ fn null_cells_do_not_differ_from_a_value_that_an_enumeration_lacks() {
             assert_eq!(counts(field("c").eq("blue")), all(0), "{order:?}");
         }
     }
+}
+
+#[test]
+fn a_cell_at_nan_satisfies_only_not_equal_and_is_nan_although_no_rectangle_has_it() {
+    use tdb_schema::{ArraySchema, Attribute, Dimension};
+
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", -100.0f64..=100.0).with_tile(10.0))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .capacity(4)
+        .allow_duplicates()
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    // In global order, tiles of four. In some tiles all numbers are equal.
+    let mut xs: Vec<f64> = (0..40u32).map(|at| f64::from(if at < 12 { 7 } else { at })).collect();
+    let numbers: Vec<i32> = (0..40).collect();
+    let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &xs));
+    write.column(WriteColumn::fixed("a", &numbers)).commit().unwrap();
+    // Only other libraries write NaN: it is put into the file, where no filter changes values, between the ends of tiles,
+    // and in place of all cells of the last ones.
+    let key = storage.keys().into_iter().find(|key| key.ends_with("/d0.tdb")).unwrap();
+    let mut file = storage.remove(&key).unwrap().to_vec();
+    assert_eq!(file.len(), 10 * (8 + 12 + 4 * 8), "each tile is one chunk behind its count and its sizes");
+    for at in (0..40).filter(|at| at % 4 == 1 || at % 12 == 6 || *at > 31) {
+        let place = (at / 4 + 1) * 20 + at * 8;
+        assert_eq!(file[place..place + 8], xs[at].to_le_bytes());
+        file[place..place + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+        xs[at] = f64::NAN;
+    }
+    storage.insert(key, file);
+    let array = OpenOptions::new().open_storage(storage).unwrap();
+    let found = |condition: QueryCondition| {
+        let read = array.read().fields(["a"]).condition(condition).collect().unwrap();
+        let mut cells = read.columns()[0].values::<i32>().unwrap().to_vec();
+        cells.sort_unstable();
+        cells
+    };
+    let wanted = |keep: &dyn Fn(f64) -> bool| {
+        numbers.iter().zip(&xs).filter(|(_, x)| keep(**x)).map(|(a, _)| *a).collect::<Vec<_>>()
+    };
+    let x = || field("x");
+    for end in [-1.0, 7.0, 7.5, 15.0, 99.0] {
+        assert_eq!(found(x().lt(end)), wanted(&|x| x < end), "< {end}");
+        assert_eq!(found(x().le(end)), wanted(&|x| x <= end), "<= {end}");
+        assert_eq!(found(x().gt(end)), wanted(&|x| x > end), "> {end}");
+        assert_eq!(found(x().ge(end)), wanted(&|x| x >= end), ">= {end}");
+        assert_eq!(found(x().eq(end)), wanted(&|x| x == end), "= {end}");
+        assert_eq!(found(x().ne(end)), wanted(&|x| x != end), "!= {end}");
+        assert_eq!(found(x().lt(end).or(x().is_nan())), wanted(&|x| x < end || x.is_nan()), "< {end} or NaN");
+    }
+    assert_eq!(found(x().is_nan()), wanted(&f64::is_nan));
+    assert_eq!(found(!x().is_nan()), wanted(&|x| !x.is_nan()));
+    let refused = array.read().condition(field("a").is_nan()).collect().unwrap_err().to_string();
+    assert!(refused.contains("field \"a\" is of type INT32: only real numbers can be NaN"), "{refused}");
 }

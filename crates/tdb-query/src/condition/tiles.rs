@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use tdb_codec::{Buffer, to_u64};
+use tdb_codec::{Buffer, Datatype, to_u64};
 use tdb_fragment::RTree;
 use tdb_schema::FieldKind;
 
@@ -55,7 +55,8 @@ impl FieldSource {
 enum Known {
     Nothing,
     Statistics(Box<Statistics>),
-    Tree(Arc<RTree>, usize),
+    /// The rectangles, the number of the dimension in them, and its type.
+    Tree(Arc<RTree>, usize, Datatype),
 }
 
 impl<'a> Sources<'a> {
@@ -100,8 +101,9 @@ impl<'a> Sources<'a> {
                 Some((_, None)) => FieldFacts::Missing,
                 Some((_, Some(FieldKind::Dimension(dimension)))) => {
                     let range = fragment.bounds().and_then(|domain| domain.get(dimension));
-                    FieldFacts::Known(range.map_or(Facts::UNKNOWN, |range| Facts {
-                        extremes: Extremes::Within((&range.low).into(), (&range.high).into()),
+                    let known = field.zip(range);
+                    FieldFacts::Known(known.map_or(Facts::UNKNOWN, |(field, range)| Facts {
+                        extremes: Extremes::of_coordinates(field.spec.datatype, &range.low, &range.high),
                         nulls: Nulls::None,
                     }))
                 }
@@ -128,11 +130,10 @@ impl<'a> Sources<'a> {
         Ok(Some(match &source.known {
             Known::Nothing => Exact::default(),
             Known::Statistics(statistics) => statistics.exact(tile, to_u64(cells)),
-            Known::Tree(tree, dimension) => {
+            Known::Tree(tree, dimension, datatype) => {
                 let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
                 // Rectangles of reals do not tell whether there are NaNs.
-                let real =
-                    self.program.fields.get(field).is_some_and(|f| f.spec.datatype.physical().is_float());
+                let real = datatype.physical().is_float();
                 let extremes = range.filter(|_| !real).map(|(low, high)| Some((low.to_vec(), high.to_vec())));
                 Exact { nulls: Some(0), sum: None, extremes }
             }
@@ -234,7 +235,7 @@ impl<'a> Sources<'a> {
                 }
                 Some(own) if !fragment.is_dense() => {
                     if let FieldKind::Dimension(index) = own.kind {
-                        source.known = Known::Tree(fragment.rtree(self.context)?, index);
+                        source.known = Known::Tree(fragment.rtree(self.context)?, index, own.datatype);
                     }
                 }
                 _ => {}
@@ -256,10 +257,10 @@ fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> Fi
             let facts = statistics.facts(tile, to_u64(cells));
             if source.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } }
         }
-        Known::Tree(tree, dimension) => {
+        Known::Tree(tree, dimension, datatype) => {
             let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
             range.map_or(Facts::UNKNOWN, |(low, high)| Facts {
-                extremes: Extremes::Within(low.into(), high.into()),
+                extremes: Extremes::of_coordinates(*datatype, low, high),
                 nulls: Nulls::None,
             })
         }

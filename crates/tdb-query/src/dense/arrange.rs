@@ -80,7 +80,7 @@ impl Arrangement {
         Ok(Column { data, offsets, validity, ..column })
     }
 
-    fn fixed(&self, values: &[u8], size: usize) -> Result<Buffer> {
+    pub(super) fn fixed(&self, values: &[u8], size: usize) -> Result<Buffer> {
         let mut out = zeroed(self.cells.saturating_mul(size))?;
         self.map.copy(values, out.as_mut_slice(), size);
         Ok(out)

@@ -21,6 +21,7 @@
 //! 6. *A condition* makes a mask of the whole result first, one space tile after another (`condition`). What it decodes of
 //!    a returned field of fixed size goes to the column at once. Painting passes over tiles that are there already and
 //!    over those without a one, and puts fill values where there is a zero.
+//! 7. *A selection* (`Read::selection`) is that mask without the cells that no fragment covers.
 
 mod arrange;
 mod axis;
@@ -107,9 +108,33 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
             None => column,
         });
     }
+    let selected = plan.marks.then(|| selection(plan, &space, &rows, &overlays, wanted)).transpose()?;
     let (cells, counts) = space.result();
     let shape = (space.order != Layout::GlobalOrder).then(|| counts.to_vec());
-    Ok(Cells { len: cells, shape, order: space.order, columns })
+    Ok(Cells { len: cells, shape, order: space.order, columns, selected })
+}
+
+/// Which cells of the result were written and are wanted, a byte per cell.
+fn selection(
+    plan: &Plan,
+    space: &Space,
+    regions: &[Region],
+    overlays: &[Option<Overlay>],
+    wanted: Option<&[u8]>,
+) -> Result<Vec<u8>> {
+    zeroed(space.bytes(1)?)?;
+    let mut selected = vec![0; space.cells()];
+    let pieces = split_lengths(&mut selected, regions.iter().map(Region::cells));
+    for (region, piece) in regions.iter().zip(pieces) {
+        sources::paint_written(plan.array.fragments(), overlays, region, piece);
+    }
+    for (slot, _) in selected.iter_mut().zip(wanted.unwrap_or_default()).filter(|(_, wanted)| **wanted == 0) {
+        *slot = 0;
+    }
+    match space.arrangement() {
+        Some(arrangement) => Ok(arrangement.fixed(&selected, 1)?.to_vec()),
+        None => Ok(selected),
+    }
 }
 
 /// The cells of sparse fragments of a dense array: found once, for all fields.

@@ -236,16 +236,7 @@ impl<'a> FieldSources<'a> {
         for source in &self.sources {
             let Some(shared) = intersect(&source.domain, &region.bounds) else { continue };
             let has = u8::from(source.values.is_some());
-            match source.overlay {
-                None => fill_runs(region, &shared, |to, cells| {
-                    present.get_mut(to..to.saturating_add(cells)).unwrap_or_default().fill(has);
-                }),
-                Some(overlay) => overlay.for_each_in(region, &shared, |to| {
-                    if let Some(slot) = present.get_mut(to) {
-                        *slot = has;
-                    }
-                }),
-            }
+            paint_cells(region, &shared, source.overlay, has, present);
         }
     }
 
@@ -265,6 +256,35 @@ impl<'a> FieldSources<'a> {
                 Paint::Fill | Paint::FillCells(_) => Ok(()),
             })
         })
+    }
+}
+
+/// Sets `written` to 1 for the cells of a region that some fragment has, whichever fields it has.
+pub(super) fn paint_written(
+    fragments: &[Arc<Fragment>],
+    overlays: &[Option<Overlay>],
+    region: &Region,
+    written: &mut [u8],
+) {
+    for (fragment, overlay) in fragments.iter().zip(overlays) {
+        let Some(domain) = fragment.bounds() else { continue };
+        let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
+        let Some(shared) = intersect(&domain, &region.bounds) else { continue };
+        paint_cells(region, &shared, overlay.as_ref(), 1, written);
+    }
+}
+
+/// Gives the cells of a box in a region a byte: all of them, or those that an overlay has.
+fn paint_cells(region: &Region, bounds: &Box, overlay: Option<&Overlay>, byte: u8, target: &mut [u8]) {
+    match overlay {
+        None => fill_runs(region, bounds, |to, cells| {
+            target.get_mut(to..to.saturating_add(cells)).unwrap_or_default().fill(byte);
+        }),
+        Some(overlay) => overlay.for_each_in(region, bounds, |to| {
+            if let Some(slot) = target.get_mut(to) {
+                *slot = byte;
+            }
+        }),
     }
 }
 

@@ -228,6 +228,7 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
             from = end;
         }
         assert_eq!(from, by_row.len(), "{what}");
+        selected(&read(), &by_row, &by_column, &what);
         if has[0] {
             let passes = |cell: &&Cell| cell.a.is_some_and(|a| a >= 40);
             let nothing = Cell::default();
@@ -235,6 +236,9 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
                 by_row.iter().map(|cell| if passes(cell) { *cell } else { &nothing }).collect();
             let condition = || field("a").ge(40);
             compare(&read().condition(condition()).collect().unwrap(), &filtered, has, &what);
+            let found: Vec<&Cell> = by_row.iter().copied().filter(passes).collect();
+            let cells = read().condition(condition()).selection(true).collect().unwrap();
+            compare(&cells.into_selected().unwrap(), &found, has, &what);
             // Fill values in a consolidated fragment count as values.
             if !what.contains("consolidated") {
                 let values: Vec<i32> = by_row.iter().filter_map(|cell| cell.a).collect();
@@ -246,6 +250,50 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
             read().condition(condition()).explain().unwrap();
         }
     }
+}
+
+/// Checks which cells count as written: those of fragments, and what consolidation filled in.
+fn selected(read: &crate::Read, by_row: &[&Cell], by_column: &[&Cell], what: &str) {
+    let read = || read.clone().selection(true);
+    let marks = |cells: Cells| cells.selected().unwrap().to_vec();
+    let written =
+        |cells: &[&Cell]| cells.iter().map(|cell| u8::from(cell.always.is_some())).collect::<Vec<_>>();
+    let by_row_found = marks(read().collect().unwrap());
+    let by_column_found = marks(read().order(Layout::ColMajor).collect().unwrap());
+    for (found, wanted) in [(&by_row_found, written(by_row)), (&by_column_found, written(by_column))] {
+        if what.contains("consolidated") {
+            assert!(found.iter().zip(&wanted).all(|(found, wanted)| found >= wanted), "{what}");
+        } else {
+            assert_eq!(*found, wanted, "{what}");
+        }
+    }
+    let batches = read().batch_memory(MemoryBudget::from_bytes(1024)).batches().unwrap();
+    let batches: Vec<u8> = batches.flat_map(|batch| marks(batch.unwrap())).collect();
+    assert_eq!(batches, by_row_found, "{what}");
+}
+
+#[test]
+fn a_selection_has_the_order_of_the_ranges() {
+    let mut history = History::new(0);
+    history.time += 1;
+    let writer = WriteOptions::new().timestamp(history.time).open_storage(history.storage.clone()).unwrap();
+    let values = [1, 2, 3, 4];
+    let write =
+        writer.write().range("y", 2..=3).range("x", 1..=2).column(WriteColumn::fixed("always", &values));
+    let write = write.column(WriteColumn::fixed("a", &values)).column(WriteColumn::var("text", b"", &[0; 5]));
+    write.column(WriteColumn::fixed("maybe", &values).nullable(&[1; 4])).commit().unwrap();
+    let array = history.at(history.time);
+    let read = || array.read().fields(["y", "always"]).range("y", 4..=4).range("y", 2..=3).range("y", 2..=2);
+    let cells = read().range("x", 2..=3).selection(true).collect().unwrap();
+    assert_eq!(cells.selected().unwrap(), [0, 0, 1, 0, 1, 0, 1, 0]);
+    let found = cells.into_selected().unwrap();
+    assert_eq!(found.field("always").unwrap().values::<i32>().unwrap(), [2, 4, 2]);
+    assert_eq!(found.field("y").unwrap().values::<i32>().unwrap(), [2, 3, 2]);
+    // A cell that was never written satisfies no condition, even if its fill value would.
+    let below = read().condition(field("always").lt(2)).selection(true).collect().unwrap();
+    let below = below.into_selected().unwrap();
+    assert_eq!(below.field("always").unwrap().values::<i32>().unwrap(), [1, 1], "not those without a value");
+    assert_eq!(read().collect().unwrap().selected(), None);
 }
 
 const ASKED: [fn(&'static str) -> Aggregate; 3] = [Aggregate::sum, Aggregate::min, Aggregate::max];

@@ -103,7 +103,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         columns.insert(place.min(columns.len()), column);
     }
     let len = order.as_ref().map_or(cells, Vec::len);
-    Ok(Cells { len, shape: None, order: plan.order, columns })
+    Ok(Cells { len, shape: None, order: plan.order, columns, selected: None })
 }
 
 /// The positions of the selected cells in the result.

@@ -144,7 +144,8 @@ impl CellCost {
         result += columns + widest + deletes;
         let mut tile = SELECTION;
         if dense {
-            (selected, result) = (0, columns + widest + u64::from(plan.condition.is_some()));
+            (selected, result) =
+                (0, columns + widest + u64::from(plan.condition.is_some()) + u64::from(plan.marks));
         } else if plan.condition.is_some() && Sorting::of(plan).dedup {
             // Matching cells are selected a second time, with all their versions: a flag and a fingerprint for each.
             selected = selected * 2 + 1 + 12;
