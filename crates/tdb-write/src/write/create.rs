@@ -12,33 +12,58 @@ use tdb_tile::GenericTile;
 
 use super::WriteOptions;
 use super::names::{self, Nonces};
-use super::put::{put, sync_folder};
+use super::put::{put, put_new, sync_folder};
 use super::transaction::lock_if_any;
 use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LABELS, LOCK_FILE, METADATA, OLD_SCHEMA, PARTIAL,
     SCHEMA_FOLDER,
 };
-use crate::storage::{self, Below, Durability, Entry, Storage, StorageLock, WriteStorage, join, read_whole};
+use crate::storage::{
+    self, Below, Durability, Entry, MANIFEST, Storage, StorageLock, WriteStorage, join, read_whole,
+};
 use crate::{Error, Result, WriteError};
 
 /// Creates the folders of an array of the schema's version, then the files that the schema refers to, then the schema
 /// file, which makes it an array. What an interrupted creation left behind does not prevent another one.
 pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: &WriteOptions) -> Result<()> {
     let files = Files::of(storage, schema, options)?;
-    let _lock = claim(storage)?;
+    let _lock = claim(storage, options)?;
     files.begin(storage)?;
     files.finish(storage)
 }
 
 /// Creates the folder of a new array and prevents others from creating an array there. If two do so at once, one finds
-/// the files of the other.
-pub(super) fn claim(storage: &dyn WriteStorage) -> Result<StorageLock> {
-    clear(storage)?;
+/// the files of the other. An array that is there is removed if the options say so.
+pub(super) fn claim(storage: &dyn WriteStorage, options: &WriteOptions) -> Result<StorageLock> {
+    if !options.replace {
+        clear(storage)?;
+    }
     make(storage, "")?;
     // Without locks, files that may only be made once keep others away.
     let lock = lock_if_any(storage)?;
+    if options.replace {
+        discard(storage, options.durability)?;
+    }
     clear(storage)?;
     Ok(lock)
+}
+
+/// Removes an array. It is marked as unfinished first, so that another one can be created here wherever the process stops.
+fn discard(storage: &dyn WriteStorage, durability: Durability) -> Result<()> {
+    let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
+    let root = names_in(storage, "").map_err(|error| fail("", error))?;
+    if !is_array(storage, &root).map_err(|error| fail(SCHEMA_FOLDER, error))? || is_taken(&root) {
+        return Ok(());
+    }
+    if !root.iter().any(|entry| entry.name == UNFINISHED) {
+        put_new(storage, UNFINISHED, &[], durability)?;
+        sync_folder(storage, "", durability)?;
+    }
+    // Its manifest lists files that are about to go.
+    if root.iter().any(|entry| entry.name == MANIFEST) {
+        storage.remove_file(MANIFEST).map_err(|error| fail(MANIFEST, error))?;
+    }
+    remove_unfinished(storage)
 }
 
 fn make(storage: &dyn WriteStorage, folder: &str) -> Result<()> {
@@ -258,6 +283,17 @@ fn schema_files(storage: &dyn Storage, root: &[Entry]) -> io::Result<Vec<(String
     Ok(files.map(|(whole, key)| (key, whole)).collect())
 }
 
+/// Whether there is a complete schema.
+fn is_array(storage: &dyn Storage, root: &[Entry]) -> io::Result<bool> {
+    Ok(schema_files(storage, root)?.iter().any(|(_, whole)| *whole))
+}
+
+/// Whether a folder is something else than an array.
+fn is_taken(root: &[Entry]) -> bool {
+    let taken = ["__group", "__tiledb_group.tdb", "__kv_schema.tdb"];
+    root.iter().any(|entry| taken.contains(&entry.name.as_str()))
+}
+
 /// Whether a storage is free for a new array: it is empty, or holds a new array that was begun
 /// ([`WriteOptions::begin`]) and never finished.
 ///
@@ -268,8 +304,7 @@ pub fn is_free(storage: &dyn Storage) -> io::Result<bool> {
     if root.is_empty() {
         return Ok(true);
     }
-    let whole = schema_files(storage, &root)?.iter().any(|(_, whole)| *whole);
-    Ok(!whole && root.iter().any(|entry| entry.name == UNFINISHED))
+    Ok(!is_array(storage, &root)? && root.iter().any(|entry| entry.name == UNFINISHED))
 }
 
 /// Whether a name in an array's folder is one that arrays use.
@@ -314,8 +349,7 @@ fn clear(storage: &dyn WriteStorage) -> Result<()> {
     let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
     let list = |folder: &str| names_in(storage, folder).map_err(|error| fail(folder, error));
     let root = list("")?;
-    let taken = ["__group", "__tiledb_group.tdb", "__kv_schema.tdb"];
-    if root.iter().any(|entry| taken.contains(&entry.name.as_str())) {
+    if is_taken(&root) {
         return Err(WriteError::Exists.into());
     }
     let schemas = schema_files(storage, &root).map_err(|error| fail(SCHEMA_FOLDER, error))?;

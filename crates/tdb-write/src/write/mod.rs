@@ -143,6 +143,7 @@ pub struct WriteOptions {
     fragment_bytes: Option<u64>,
     enumerations: Vec<Enumeration>,
     without_lock: bool,
+    replace: bool,
 }
 
 impl WriteOptions {
@@ -160,6 +161,7 @@ impl WriteOptions {
             fragment_bytes,
             enumerations,
             without_lock: false,
+            replace: false,
         }
     }
 
@@ -205,6 +207,27 @@ impl WriteOptions {
     /// they are used all the same.
     pub const fn without_lock(mut self) -> Self {
         self.without_lock = true;
+        self
+    }
+
+    /// Replaces an array: if there is one where a new one is created or begun, it is removed first, with all its fragments and
+    /// metadata, and with its manifest ([`Self::publish`]). Other files in its folder stay. A process that stops in between leaves either the old array, or no array and
+    /// files that the next creation removes. Groups are not replaced.
+    ///
+    /// ```
+    /// use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteOptions};
+    /// use tdb_array::schema::Dimension;
+    ///
+    /// let schema = |name: &str| ArraySchema::sparse().dimension(Dimension::new(name, 0i32..=99)).build();
+    /// let storage = MemoryStorage::default();
+    /// WriteOptions::new().create_storage(&storage, &schema("x")?)?;
+    /// assert!(WriteOptions::new().create_storage(&storage, &schema("y")?).is_err());
+    /// WriteOptions::new().replace().create_storage(&storage, &schema("y")?)?;
+    /// assert!(OpenOptions::new().open_storage(storage)?.schema().dimension("y").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn replace(mut self) -> Self {
+        self.replace = true;
         self
     }
 

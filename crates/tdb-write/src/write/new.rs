@@ -65,7 +65,7 @@ impl WriteOptions {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let files = Files::of(&*storage, schema, &self)?;
         let made = storage.list("").is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-        let lock = claim(&*storage)?;
+        let lock = claim(&*storage, &self)?;
         if has_fragments(&*storage)? {
             return Err(WriteError::Exists.into());
         }
