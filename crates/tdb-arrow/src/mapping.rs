@@ -307,6 +307,15 @@ impl ArrowCells {
         self.rows == 0
     }
 
+    /// The bytes of a cell of a column; `None` if there is no such column or row, and for cells that are null.
+    #[must_use]
+    pub fn cell(&self, column: &str, row: usize) -> Option<&[u8]> {
+        let (_, cells) = self.columns.iter().find(|(name, _)| name == column)?;
+        let valid =
+            cells.validity.as_ref().is_none_or(|validity| validity.get(row).is_some_and(|byte| *byte != 0));
+        cells.cell(row).filter(|_| valid)
+    }
+
     /// The columns, in the form that writes and streams take.
     #[must_use]
     pub fn columns(&self) -> Vec<WriteColumn<'_>> {

@@ -33,21 +33,40 @@ pub(crate) type Metadata = HashMap<String, String>;
 pub(crate) fn of_schema(schema: &ArraySchema) -> Result<Metadata> {
     let bytes = schema.to_bytes(schema.version);
     let bytes = bytes.map_err(|error| Error::Metadata { key: SCHEMA.to_owned(), why: error.to_string() })?;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Metadata::from([(SCHEMA.to_owned(), hex)]))
+    Ok(Metadata::from([(SCHEMA.to_owned(), to_hex(&bytes))]))
+}
+
+/// Bytes as hexadecimal digits, the form in which metadata contains them.
+///
+/// ```
+/// use tdb_arrow::metadata::{from_hex, to_hex};
+///
+/// assert_eq!(to_hex(&[0, 0xff]), "00ff");
+/// assert_eq!(from_hex("00fF"), Some(vec![0, 0xff]));
+/// assert!(from_hex("0").is_none() && from_hex("0x").is_none());
+/// ```
+#[must_use]
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of hexadecimal digits; `None` if the text has something else, or an odd number of digits.
+#[must_use]
+pub fn from_hex(hex: &str) -> Option<Vec<u8>> {
+    let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    hex.as_bytes().chunks(2).map(byte).collect()
 }
 
 /// The schema in the metadata, if there is one.
 pub(crate) fn schema(metadata: &Metadata) -> Result<Option<ArraySchema>> {
     let Some(hex) = metadata.get(SCHEMA) else { return Ok(None) };
     let wrong = |why: String| Error::Metadata { key: SCHEMA.to_owned(), why };
-    let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => Some(digit(high)? << 4 | digit(low)?),
-        _ => None,
-    };
-    let bytes: Option<Vec<u8>> = hex.as_bytes().chunks(2).map(byte).collect();
-    let bytes = bytes.ok_or_else(|| wrong("it has characters that are not hexadecimal digits".to_owned()))?;
+    let bytes =
+        from_hex(hex).ok_or_else(|| wrong("it has characters that are not hexadecimal digits".to_owned()))?;
     ArraySchema::parse(&bytes).map(Some).map_err(|error| wrong(error.to_string()))
 }
 

@@ -270,7 +270,11 @@ pub struct Row {
 
 /// The table from TileDB to Arrow, in the order of the datatypes' codes.
 pub fn rows() -> impl Iterator<Item = Row> {
-    let options = Options::new();
+    rows_with(Options::new())
+}
+
+/// The same table with these options.
+pub fn rows_with(options: Options) -> impl Iterator<Item = Row> {
     let two = CellValNum::from_code(2).unwrap_or(CellValNum::ONE);
     Datatype::all().map(move |datatype| Row {
         datatype,

@@ -200,7 +200,8 @@ fn columns_that_contradict_themselves_are_refused() {
             offsets,
             validity,
         };
-        let cells = Cells { len: 2, shape: None, order: Layout::RowMajor, columns: vec![column] };
+        let cells =
+            Cells { len: 2, shape: None, order: Layout::RowMajor, columns: vec![column], selected: None };
         Mapping::new(&schema, [], options).unwrap().record_batch(cells).err()
     };
     let refused = |name, bytes, offsets, validity| error(options, name, bytes, offsets, validity).is_some();
