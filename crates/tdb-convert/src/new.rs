@@ -1,0 +1,216 @@
+//! New arrays for the cells of a file.
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use tdb_array::schema::{
+    Attribute, CurrentDomain, Dimension, Enumeration, Filter, FormatVersion, Pipeline, SchemaBuilder,
+};
+use tdb_array::{ArraySchema, Layout, Range, WriteOptions};
+use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
+
+use crate::error::Result;
+use crate::metadata::{self, Subarray};
+use crate::spans::{Spans, is_text, wide};
+
+/// The name that libtiledb 1.x gave to an attribute without a name; it has been reserved since.
+pub(crate) const OLD_ANONYMOUS: &str = "__attr";
+/// The dimension of arrays whose cells are the rows of a file.
+const ROW: &str = "row";
+/// Cells of a tile of such an array.
+const ROW_TILE: u64 = 10_000;
+/// The high end of the current domain of text: a byte that is in no text. With an open end, libtiledb 2.30 refuses ranges of
+/// the dimension, and finds no cells in global order.
+const AFTER_TEXT: &[u8] = b"\xff";
+
+/// An array that is to be made of a file: its schema, the values of its enumerations, and where its cells belong.
+#[derive(Clone, Debug)]
+pub struct NewArray {
+    schema: ArraySchema,
+    enumerations: Vec<Enumeration>,
+    subarray: Option<Subarray>,
+}
+
+/// The rows of a file as cells of a dense array with one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows(
+    /// Their number.
+    pub u64,
+);
+
+impl NewArray {
+    /// The array that the metadata of a file describes, in today's format version.
+    ///
+    /// # Errors
+    /// No such metadata ([`tdb_arrow::Error::NoDimensions`]), or columns that do not fit it.
+    pub fn stored(arrow: &Schema) -> Result<Self> {
+        let schema = schema_of(arrow, &SchemaOptions::stored())?;
+        let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema };
+        let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
+        old.for_each(|attribute| attribute.name.clear());
+        let mut enumerations = metadata::enumerations(arrow)?;
+        enumerations.retain(|known| schema.enumerations.iter().any(|entry| entry.name == known.name));
+        Ok(Self { schema, enumerations, subarray: metadata::subarray(arrow)? })
+    }
+
+    /// A dense array of the rows of a file, in their order, with the dimension `row`, which counts from 0.
+    ///
+    /// # Errors
+    /// A column whose type the format does not have, or that is called `row` too.
+    pub fn of_rows(arrow: &Schema, Rows(rows): Rows) -> Result<Self> {
+        let last = rows.saturating_sub(1).min(i64::MAX.unsigned_abs() / 2);
+        let last = i64::try_from(last).unwrap_or(0);
+        let tile = i64::try_from(rows.clamp(1, ROW_TILE)).unwrap_or(1);
+        let row = Dimension::new(ROW, 0..=last).with_tile(tile);
+        let schema = compressed(schema_of(&plain(arrow), &SchemaOptions::dense().dimension(row))?);
+        let subarray = (rows > 0).then(|| Subarray {
+            order: Layout::RowMajor,
+            ranges: vec![Range::new(0i64.to_le_bytes(), last.to_le_bytes())],
+        });
+        Ok(Self { schema, enumerations: Vec::new(), subarray })
+    }
+
+    /// A sparse array whose dimensions are columns of the file: see [`dimensions`]. With the [`Spans`] of the file, they
+    /// become the current domain, which grows with later files.
+    ///
+    /// # Errors
+    /// A column whose type the format does not have, or a schema that breaks another rule of the format.
+    pub fn sparse(
+        arrow: &Schema,
+        dimensions: &[Dimension],
+        allow_duplicates: bool,
+        spans: Option<&Spans>,
+    ) -> Result<Self> {
+        let all = columns(arrow)?;
+        let mut builder = ArraySchema::sparse();
+        if allow_duplicates {
+            builder = builder.allow_duplicates();
+        }
+        builder = dimensions.iter().cloned().fold(builder, SchemaBuilder::dimension);
+        let is_dimension = |name: &str| dimensions.iter().any(|dimension| dimension.name == name);
+        let attributes = all.into_iter().filter(|attribute| !is_dimension(&attribute.name));
+        let mut schema =
+            attributes.fold(builder, SchemaBuilder::attribute).build().map_err(tdb_arrow::Error::from)?;
+        let ranges = spans.map(|spans| current(dimensions, spans)).filter(|ranges| {
+            let numbers = dimensions.iter().any(|dimension| dimension.domain.is_some());
+            numbers && ranges.len() == dimensions.len()
+        });
+        if let Some(ranges) = ranges {
+            schema.current_domain = Some(CurrentDomain { ranges });
+            schema.check_new().map_err(tdb_arrow::Error::from)?;
+        }
+        Ok(Self { schema: compressed(schema), enumerations: Vec::new(), subarray: None })
+    }
+
+    /// Takes the values of enumerations that the metadata does not contain from the dictionaries of a file's first batch.
+    ///
+    /// # Errors
+    /// Dictionaries that are not the values of an enumeration.
+    pub fn complete(&mut self, first: &RecordBatch) -> Result<()> {
+        let known = |name: &str| self.enumerations.iter().any(|known| known.name == name);
+        let found =
+            if self.lacks_enumerations() { enumerations_of(first, &self.schema)? } else { Vec::new() };
+        let missing: Vec<Enumeration> = found.into_iter().filter(|found| !known(&found.name)).collect();
+        self.enumerations.extend(missing);
+        Ok(())
+    }
+
+    /// The schema of the array.
+    #[must_use]
+    pub const fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    /// The values of its enumerations, as far as they are known.
+    #[must_use]
+    pub fn enumerations(&self) -> &[Enumeration] {
+        &self.enumerations
+    }
+
+    /// Whether the metadata lacks values of enumerations: see [`Self::complete`].
+    #[must_use]
+    pub const fn lacks_enumerations(&self) -> bool {
+        self.enumerations.len() < self.schema.enumerations.len()
+    }
+
+    /// The part of a dense array that the cells of the file are.
+    #[must_use]
+    pub const fn subarray(&self) -> Option<&Subarray> {
+        self.subarray.as_ref()
+    }
+
+    /// The options with the values of all enumerations: with them, the array can be created or begun.
+    pub fn create(&self, options: WriteOptions) -> WriteOptions {
+        self.enumerations.iter().cloned().fold(options, WriteOptions::enumeration)
+    }
+
+    /// The mapping of the file's cells to the array.
+    ///
+    /// # Errors
+    /// An enumeration whose text is not UTF-8.
+    pub fn mapping(&self) -> Result<Mapping> {
+        // Values that are not text are compared as bytes.
+        let options = Options::new().text(tdb_arrow::Text::Binary);
+        Ok(Mapping::new(&self.schema, self.enumerations.iter().cloned(), options)?)
+    }
+}
+
+/// The dimensions of a new sparse array, with wide domains: the columns with these names.
+///
+/// # Errors
+/// A column that the file does not have, or whose type no dimension can have.
+pub fn dimensions<S: AsRef<str>>(arrow: &Schema, names: &[S]) -> Result<Vec<Dimension>> {
+    let all = columns(arrow)?;
+    let dimension = |name: &S| {
+        let name = name.as_ref();
+        let unknown = || tdb_arrow::Error::UnknownColumn { column: name.to_owned() };
+        let column = all.iter().find(|column| column.name == name).ok_or_else(unknown)?;
+        if is_text(column.datatype, column.cell_val_num) {
+            return Ok(Dimension::string(name));
+        }
+        let one = column.cell_val_num == tdb_array::CellValNum::ONE;
+        let domain = wide(column.datatype).filter(|_| one && column.datatype != tdb_array::Datatype::Bool);
+        let domain = domain.ok_or_else(|| tdb_arrow::Error::Refused {
+            column: name.to_owned(),
+            arrow: arrow.field_with_name(name).map(|field| field.data_type().to_string()).unwrap_or_default(),
+            advice: "coordinates are numbers, dates or text: choose another column as a dimension",
+        })?;
+        Ok(Dimension::fixed(name, column.datatype, domain.low, domain.high))
+    };
+    Ok(names.iter().map(dimension).collect::<tdb_arrow::Result<_>>()?)
+}
+
+/// All columns as attributes.
+fn columns(arrow: &Schema) -> Result<Vec<Attribute>> {
+    // A dimension with a name that no column has.
+    let longest = arrow.fields().iter().map(|field| field.name().len()).max().unwrap_or(0);
+    let other = Dimension::new("r".repeat(longest.saturating_add(1)), 0i64..=0);
+    Ok(schema_of(&plain(arrow), &SchemaOptions::dense().dimension(other))?.attributes)
+}
+
+/// The schema without names of enumerations: a file whose metadata is not used has plain values.
+fn plain(arrow: &Schema) -> Schema {
+    let field = |field: &arrow_schema::FieldRef| {
+        let mut known = field.metadata().clone();
+        known.remove(tdb_arrow::metadata::ENUMERATION);
+        field.as_ref().clone().with_metadata(known)
+    };
+    Schema::new(arrow.fields().iter().map(field).collect::<Vec<_>>())
+}
+
+/// The current domain of a new array.
+fn current(dimensions: &[Dimension], spans: &Spans) -> Vec<Range> {
+    let ranges =
+        dimensions.iter().zip(&spans.ranges).filter_map(|(dimension, span)| match &dimension.domain {
+            None => Some(Range::new([], AFTER_TEXT)),
+            Some(_) => span.clone(),
+        });
+    ranges.collect()
+}
+
+/// The schema with compressed attributes, as arrays of imported text have.
+fn compressed(mut schema: ArraySchema) -> ArraySchema {
+    for attribute in &mut schema.attributes {
+        attribute.filters = Pipeline::new(vec![Filter::Zstd { level: 3 }]);
+    }
+    schema
+}

@@ -1,0 +1,164 @@
+//! Where record batches come from: a file of one of the formats, read batch by batch.
+
+mod ipc;
+mod parquet;
+
+use std::fmt;
+use std::io::{Read, Seek};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+
+use self::ipc::Messages;
+use self::parquet::ParquetFile;
+use crate::error::{Error, FileProblem, Result};
+use crate::format::Format;
+
+/// A file that is read. An iterator of its batches, which ends after an error.
+pub struct Source {
+    name: String,
+    schema: SchemaRef,
+    rows: Option<u64>,
+    inner: Option<Inner>,
+}
+
+enum Inner {
+    Parquet(Box<ParquetFile>),
+    Ipc(Box<Messages>),
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Opens a file. `name` is for messages. A batch takes at most a fraction of `memory` bytes if the format allows to
+    /// choose; a larger batch of an Arrow file is refused.
+    ///
+    /// # Errors
+    /// A file of another format, or one that is truncated, damaged or compressed in an unknown way.
+    pub fn open(
+        format: Format,
+        file: impl Read + Seek + Send + 'static,
+        name: impl Into<String>,
+        memory: u64,
+    ) -> Result<Self> {
+        let name = name.into();
+        match format {
+            Format::Parquet => {
+                let file = guarded(&name, || ParquetFile::open(file, memory))?;
+                let (schema, rows) = (file.schema(), Some(file.rows()));
+                Ok(Self { name, schema, rows, inner: Some(Inner::Parquet(Box::new(file))) })
+            }
+            Format::Arrow => {
+                let messages = guarded(&name, || Messages::of_file(file, memory))?;
+                Ok(Self::of_messages(name, messages))
+            }
+            Format::ArrowStream => Self::stream(file, name, memory),
+        }
+    }
+
+    /// Opens a stream of Arrow IPC, which need not be a file.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn stream(file: impl Read + Send + 'static, name: impl Into<String>, memory: u64) -> Result<Self> {
+        let name = name.into();
+        let messages = guarded(&name, || Messages::of_stream(file, memory))?;
+        Ok(Self::of_messages(name, messages))
+    }
+
+    fn of_messages(name: String, messages: Messages) -> Self {
+        Self { name, schema: messages.schema(), rows: None, inner: Some(Inner::Ipc(Box::new(messages))) }
+    }
+
+    /// Reads only these columns, in the order of the file. Before the first batch.
+    ///
+    /// # Errors
+    /// A column that the file does not have.
+    pub fn only<S: AsRef<str>>(mut self, columns: &[S]) -> Result<Self> {
+        let index = |name: &S| {
+            let found = self.schema.fields().iter().position(|field| field.name() == name.as_ref());
+            let unknown = || tdb_arrow::Error::UnknownColumn { column: name.as_ref().to_owned() };
+            found.ok_or_else(|| Error::cells(&self.name, unknown()))
+        };
+        let mut chosen = columns.iter().map(index).collect::<Result<Vec<usize>>>()?;
+        chosen.sort_unstable();
+        chosen.dedup();
+        let fields = chosen.iter().filter_map(|index| self.schema.fields().get(*index).cloned());
+        self.schema =
+            Schema::new_with_metadata(fields.collect::<Vec<_>>(), self.schema.metadata().clone()).into();
+        match &mut self.inner {
+            Some(Inner::Parquet(file)) => file.choose(chosen),
+            Some(Inner::Ipc(messages)) => messages.choose(chosen),
+            None => {}
+        }
+        Ok(self)
+    }
+
+    /// The name of the file, for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The schema of all batches, with the metadata of the file.
+    #[must_use]
+    pub const fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The number of rows, if the file says it at its beginning or end.
+    #[must_use]
+    pub const fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(inner) = &mut self.inner else { return Ok(None) };
+        let batch = guarded(&self.name, || match inner {
+            Inner::Parquet(file) => file.next_batch(),
+            Inner::Ipc(messages) => messages.next_batch(),
+        })?;
+        match batch {
+            Some(batch) if !batch.schema_ref().fields().iter().eq(self.schema.fields().iter()) => {
+                let problem = FileProblem::Damaged("a batch has other columns than the file".to_owned());
+                Err(Error::file(&self.name, problem))
+            }
+            batch => Ok(batch),
+        }
+    }
+}
+
+impl Iterator for Source {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.read().transpose();
+        if !matches!(batch, Some(Ok(_))) {
+            self.inner = None;
+        }
+        batch
+    }
+}
+
+/// Runs a decoder of another crate. It may panic on bytes that no writer makes: that is an error of the file, whose source is
+/// not used again.
+fn guarded<T>(name: &str, decode: impl FnOnce() -> Result<T, FileProblem>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(problem)) => Err(Error::file(name, problem)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            let text = text.unwrap_or_else(|| "the decoder gave up".to_owned());
+            Err(Error::file(name, FileProblem::Damaged(text)))
+        }
+    }
+}

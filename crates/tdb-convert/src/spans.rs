@@ -1,0 +1,147 @@
+//! The range of the coordinates in a file, and the number of its rows: read before a new array gets its domain, or an array
+//! grows.
+
+use arrow_array::RecordBatch;
+use tdb_array::schema::{Attribute, Dimension};
+use tdb_array::{ArraySchema, CellValNum, Datatype, Range};
+use tdb_arrow::{ArrowCells, Mapping, Options};
+
+use crate::error::{Error, Result};
+use crate::source::Source;
+
+/// What one pass over the columns of some dimensions finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spans {
+    /// Number of rows.
+    pub rows: u64,
+    /// The smallest and the largest coordinate in each dimension; `None` for text, and if there are no rows.
+    pub ranges: Vec<Option<Range>>,
+}
+
+impl Spans {
+    /// Reads the coordinates of a file that was just opened. A coordinate outside the domain of its dimension is refused.
+    ///
+    /// # Errors
+    /// Errors of the file; a dimension without a column, or of another type; a null as a coordinate.
+    pub fn of(source: Source, dimensions: &[Dimension]) -> Result<Self> {
+        let name = source.name().to_owned();
+        if let (Some(rows), true) = (source.rows(), dimensions.is_empty()) {
+            return Ok(Self { rows, ranges: Vec::new() });
+        }
+        let columns: Vec<&str> = dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
+        let source = if columns.is_empty() { source } else { source.only(&columns)? };
+        let coordinates = Coordinates::new(dimensions)?;
+        let mut found = Self { rows: 0, ranges: vec![None; dimensions.len()] };
+        for batch in source {
+            let batch = batch?;
+            if !dimensions.is_empty() {
+                let cells = coordinates.of(&batch).map_err(|error| Error::cells(&name, error))?;
+                found.add(&cells, batch.num_rows(), dimensions, &name)?;
+            }
+            found.rows = found.rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, cells: &ArrowCells, rows: usize, dimensions: &[Dimension], file: &str) -> Result<()> {
+        for (dimension, range) in dimensions.iter().zip(&mut self.ranges) {
+            let domain = dimension.domain.as_ref();
+            let Some(domain) = domain.map(|(low, high)| Range::new(low.as_slice(), high.as_slice())) else {
+                continue;
+            };
+            for row in 0..rows {
+                let Some(value) = cells.cell(&dimension.name, row) else { continue };
+                if !domain.contains(dimension.datatype, value) {
+                    let row = self.rows.saturating_add(u64::try_from(row).unwrap_or(0));
+                    return Err(Error::Outside {
+                        file: file.to_owned(),
+                        row,
+                        dimension: dimension.name.clone(),
+                    });
+                }
+                match range {
+                    Some(range) if range.contains(dimension.datatype, value) => {}
+                    Some(range) => range.unite(dimension.datatype, &Range::new(value, value)),
+                    None => *range = Some(Range::new(value, value)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Turns the columns of dimensions into bytes, also those of dense arrays, whose cells have none.
+#[derive(Debug)]
+pub(crate) struct Coordinates {
+    mapping: Mapping,
+}
+
+impl Coordinates {
+    pub(crate) fn new(dimensions: &[Dimension]) -> Result<Self> {
+        let of = |dimension: &Dimension| {
+            Attribute::new(&dimension.name, dimension.datatype, dimension.cell_val_num)
+        };
+        // The columns of a schema without its dimensions: only the types of attributes matter.
+        let domain = tdb_array::schema::Domain::new(vec![Dimension::new("", 0u64..=0)]);
+        let schema = ArraySchema::new(tdb_array::ArrayType::Dense, domain);
+        let schema = dimensions.iter().map(of).fold(schema, ArraySchema::with_attribute);
+        Ok(Self { mapping: Mapping::new(&schema, [], Options::new())? })
+    }
+
+    pub(crate) fn of(&self, batch: &RecordBatch) -> tdb_arrow::Result<ArrowCells> {
+        let schema = batch.schema();
+        let known = |name: &str| self.mapping.array_schema().attribute(name).is_some();
+        let columns: Vec<usize> = (0..batch.num_columns())
+            .filter(|at| schema.fields().get(*at).is_some_and(|field| known(field.name())))
+            .collect();
+        self.mapping.write_batch(&batch.project(&columns)?)
+    }
+}
+
+/// The domain of a new dimension of this type that was not given one: wide, so that later files find room. Libraries take
+/// the whole domain for the tile extent if there is none, so its length must fit the type.
+pub(crate) fn wide(datatype: Datatype) -> Option<Range> {
+    use tdb_array::schema::Physical as P;
+    fn range<const N: usize>(low: [u8; N], high: [u8; N]) -> Option<Range> {
+        Some(Range::new(low, high))
+    }
+    if let Some(per_day) = ticks_per_day(datatype) {
+        // From 0001-01-01 to 9999-12-31.
+        let (first, last) = (-719_162i64.saturating_mul(per_day), 2_932_897i64.saturating_mul(per_day));
+        return range(first.to_le_bytes(), last.saturating_sub(1).to_le_bytes());
+    }
+    match datatype.physical() {
+        P::I8 => range((-60i8).to_le_bytes(), 60i8.to_le_bytes()),
+        P::U8 => range(0u8.to_le_bytes(), (u8::MAX - 1).to_le_bytes()),
+        P::I16 => range((-16_000i16).to_le_bytes(), 16_000i16.to_le_bytes()),
+        P::U16 => range(0u16.to_le_bytes(), (u16::MAX - 1).to_le_bytes()),
+        P::I32 => range((-1_000_000_000i32).to_le_bytes(), 1_000_000_000i32.to_le_bytes()),
+        P::U32 => range(0u32.to_le_bytes(), (u32::MAX - 1).to_le_bytes()),
+        P::I64 => {
+            range((-4_000_000_000_000_000_000i64).to_le_bytes(), 4_000_000_000_000_000_000i64.to_le_bytes())
+        }
+        P::U64 => range(0u64.to_le_bytes(), (u64::MAX - 1).to_le_bytes()),
+        P::F32 => range((-1e30f32).to_le_bytes(), 1e30f32.to_le_bytes()),
+        P::F64 => range((-1e300f64).to_le_bytes(), 1e300f64.to_le_bytes()),
+    }
+}
+
+/// Units of a day, for dates and times whose unit leaves room for these years.
+const fn ticks_per_day(datatype: Datatype) -> Option<i64> {
+    const DAY: i64 = 86_400;
+    match datatype {
+        Datatype::DatetimeDay => Some(1),
+        Datatype::DatetimeHr => Some(24),
+        Datatype::DatetimeMin => Some(1_440),
+        Datatype::DatetimeSec => Some(DAY),
+        Datatype::DatetimeMs => Some(DAY * 1_000),
+        Datatype::DatetimeUs => Some(DAY * 1_000_000),
+        _ => None,
+    }
+}
+
+/// Whether a column can become a dimension of text.
+pub(crate) fn is_text(datatype: Datatype, cell_val_num: CellValNum) -> bool {
+    cell_val_num.is_var() && (datatype.is_string() || matches!(datatype, Datatype::Char | Datatype::Blob))
+}
