@@ -3,22 +3,29 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Statistics, internal_err};
+use datafusion::common::{DataFusionError, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, EmptyRecordBatchStream, ExecutionPlan, PlanProperties,
     SortOrderPushdownResult,
 };
 
+use futures_util::{TryStreamExt, stream};
+
 use crate::Result;
+use crate::dynamic::Dynamic;
 use crate::reading::{self, Part};
 use crate::scan::Scan;
 
@@ -31,6 +38,7 @@ const WAITING: usize = 1;
 pub struct TdbExec {
     scan: Arc<Scan>,
     limit: Option<usize>,
+    dynamic: Dynamic,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -38,7 +46,18 @@ pub struct TdbExec {
 impl TdbExec {
     pub(crate) fn new(scan: Scan, limit: Option<usize>, ordering: Option<EquivalenceProperties>) -> Self {
         let properties = Arc::new(properties(&scan, ordering));
-        Self { scan: Arc::new(scan), limit, properties, metrics: ExecutionPlanMetricsSet::new() }
+        Self {
+            scan: Arc::new(scan),
+            limit,
+            dynamic: Dynamic::default(),
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// What is read, if there is no limit on the number of rows.
+    pub(crate) fn whole(&self) -> Option<Arc<Scan>> {
+        self.limit.is_none().then(|| self.scan.clone())
     }
 
     /// The indexes of the columns by which rows are to be sorted, if the order is ascending and consists of columns
@@ -50,6 +69,14 @@ impl TdbExec {
         };
         order.iter().map(place).collect()
     }
+}
+
+/// Reads a partition on a thread that may block.
+fn start(part: Part, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+    let mut stream = RecordBatchReceiverStreamBuilder::new(part.scan.schema.clone(), WAITING);
+    let batches = stream.tx();
+    stream.spawn_blocking(move || reading::run(part, &context, &batches));
+    stream.build()
 }
 
 fn properties(scan: &Scan, ordering: Option<EquivalenceProperties>) -> PlanProperties {
@@ -72,6 +99,7 @@ impl DisplayAs for TdbExec {
             ("tiles", tiles.to_string()),
             ("partitions", partitions.to_string()),
             ("limit", self.limit.map_or_else(String::new, |limit| limit.to_string())),
+            ("dynamic_filter", self.dynamic.to_string()),
         ];
         said.retain(|(_, value)| !value.is_empty() && value != "[]");
         match kind {
@@ -116,8 +144,13 @@ impl ExecutionPlan for TdbExec {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
+        for filter in self.dynamic.filters() {
+            if visit(filter)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
         Ok(TreeNodeRecursion::Continue)
     }
 
@@ -134,12 +167,15 @@ impl ExecutionPlan for TdbExec {
             scan: self.scan.clone(),
             limit: self.limit,
             partition,
+            dynamic: self.dynamic.clone(),
             metrics: BaselineMetrics::new(&self.metrics, partition),
         };
-        let mut stream = RecordBatchReceiverStreamBuilder::new(schema, WAITING);
-        let batches = stream.tx();
-        stream.spawn_blocking(move || reading::run(part, &context, &batches));
-        Ok(stream.build())
+        if self.dynamic.is_empty() {
+            return Ok(start(part, context));
+        }
+        // Not before the first row is wanted: then the other side of a join is known.
+        let lazy = stream::once(async move { Ok::<_, DataFusionError>(start(part, context)) }).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, lazy)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -177,6 +213,26 @@ impl ExecutionPlan for TdbExec {
         self.limit.filter(|_| self.scan.parts.len() <= 1)
     }
 
+    /// Filters that change while the plan runs leave out tiles; the operators that made them filter again.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        given: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let unapplied = given.parent_filters.iter().map(|_| PushedDown::No).collect();
+        let answer = FilterPushdownPropagation::with_parent_pushdown_result(unapplied);
+        if !matches!(phase, FilterPushdownPhase::Post) || self.scan.state.table.dense {
+            return Ok(answer);
+        }
+        let dynamic = self.dynamic.and(given.parent_filters.into_iter().map(|filter| filter.filter));
+        if dynamic.len() == self.dynamic.len() {
+            return Ok(answer);
+        }
+        let node = Self { dynamic, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() };
+        Ok(answer.with_updated_node(Arc::new(node)))
+    }
+
     /// Sparse cells can be returned in row-major order on request: sorted by dimensions that SQL orders in the same way
     /// as tdb.
     fn try_pushdown_sort(
@@ -189,7 +245,8 @@ impl ExecutionPlan for TdbExec {
         }
         let scan = self.scan.in_row_major_order();
         let sorted = EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order.to_vec()]);
-        Ok(SortOrderPushdownResult::Exact { inner: Arc::new(Self::new(scan, self.limit, Some(sorted))) })
+        let inner = Self { dynamic: self.dynamic.clone(), ..Self::new(scan, self.limit, Some(sorted)) };
+        Ok(SortOrderPushdownResult::Exact { inner: Arc::new(inner) })
     }
 }
 

@@ -1,24 +1,30 @@
-//! `CREATE EXTERNAL TABLE … STORED AS TILEDB`.
+//! Tables by their locations: `CREATE EXTERNAL TABLE … STORED AS TILEDB`, and paths and URLs after `FROM`.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
+use datafusion::catalog::{
+    DynamicFileCatalog, Session, TableProvider, TableProviderFactory, UrlTableFactory,
+};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, plan_err};
+use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::CreateExternalTable;
 use datafusion::prelude::SessionContext;
 use tdb_array::{Key, TimeWindow};
-use tdb_arrow::{Days, Options};
+use tdb_arrow::Days;
 
-use crate::{Result, TableOptions};
+use crate::aggregate::AggregateArrays;
+use crate::delete::WholeFilters;
+use crate::error::of_array;
+use crate::{LocalFolders, Locate, Result, TableOptions};
 
 /// The name of the format in SQL.
 const FORMAT: &str = "TILEDB";
 
-/// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION '…' OPTIONS (…)` with a session.
+/// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION '…' OPTIONS (…)` with a session, for local folders.
 ///
-/// The location is a local folder. The options are:
+/// A [`TdbTableFactory`] does the same for other locations. The options are:
 ///
 /// | Option | Meaning |
 /// |---|---|
@@ -27,13 +33,88 @@ const FORMAT: &str = "TILEDB";
 /// | `days` | `date`: days become dates (a day that is not a valid date then causes an error); `number`, the default |
 /// | `threads` | number of threads of each partition; 1 by default |
 pub fn register(session: &SessionContext) {
-    let state = session.state_ref();
-    state.write().table_factories_mut().insert(FORMAT.to_owned(), Arc::new(TdbTableFactory));
+    TdbTableFactory::new().register(session);
 }
 
-/// Creates tables from locations; [`register`] registers this factory.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TdbTableFactory;
+/// Creates tables from locations.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use tdb_datafusion::TdbTableFactory;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0");
+/// let session = SessionContext::new();
+/// let factory = TdbTableFactory::new();
+/// factory.clone().register(&session);
+/// factory.register_names(&session);
+/// let query = format!("SELECT sum(a) FROM '{folder}/quickstart' WHERE rows <= 2");
+/// assert_eq!(session.sql(&query).await?.count().await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct TdbTableFactory {
+    places: Arc<dyn Locate>,
+    options: TableOptions,
+}
+
+impl Default for TdbTableFactory {
+    fn default() -> Self {
+        Self { places: Arc::new(LocalFolders), options: TableOptions::new() }
+    }
+}
+
+impl TdbTableFactory {
+    /// For arrays in local folders, in their present state.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Finds arrays elsewhere.
+    #[must_use]
+    pub fn locate(mut self, places: Arc<dyn Locate>) -> Self {
+        self.places = places;
+        self
+    }
+
+    /// Opens tables with these options, unless a statement has others.
+    #[must_use]
+    pub fn options(mut self, options: TableOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB` with a session, and the rules without which tables of arrays
+    /// refuse `DELETE` and read every cell for aggregates.
+    pub fn register(self, session: &SessionContext) {
+        session.add_analyzer_rule(Arc::new(WholeFilters));
+        let state = session.state_ref();
+        let mut state = state.write();
+        let rule = Arc::new(AggregateArrays);
+        *state =
+            SessionStateBuilder::new_from_existing(state.clone()).with_physical_optimizer_rule(rule).build();
+        state.table_factories_mut().insert(FORMAT.to_owned(), Arc::new(self));
+    }
+
+    /// Makes locations names of tables in a session: `SELECT … FROM 'path/to/array'`.
+    ///
+    /// A table that is registered under the name comes first. Each statement opens the array once, however often it
+    /// names it, and sees one state of it. A name without a slash that is no array either is a table that does not
+    /// exist.
+    pub fn register_names(self, session: &SessionContext) {
+        let tables = session.state().catalog_list().clone();
+        session.register_catalog_list(Arc::new(DynamicFileCatalog::new(tables, Arc::new(self))));
+    }
+}
+
+/// Runs what reads listings and metadata where blocking is allowed.
+async fn blocking<T: Send + 'static>(open: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let opened = SpawnedTask::spawn_blocking(open).await;
+    opened.map_err(|error| DataFusionError::External(Box::new(error)))?
+}
 
 #[async_trait]
 impl TableProviderFactory for TdbTableFactory {
@@ -47,17 +128,36 @@ impl TableProviderFactory for TdbTableFactory {
         if !command.table_partition_cols.is_empty() || !command.order_exprs.is_empty() {
             return plan_err!("partitioning and order are defined by the array: leave them out");
         }
-        let options = options(command)?;
-        let folder = location.strip_prefix("file://").unwrap_or(location).to_owned();
-        // Opening reads listings and metadata.
-        let table = SpawnedTask::spawn_blocking(move || options.open(folder)).await;
-        let table = table.map_err(|error| DataFusionError::External(Box::new(error)))??;
+        let options = options(self.options.clone(), command)?;
+        let (places, location) = (self.places.clone(), location.clone());
+        let table = blocking(move || options.open_storage(places.storage(&location)?)).await?;
         Ok(Arc::new(table))
     }
 }
 
-fn options(command: &CreateExternalTable) -> Result<TableOptions> {
-    let mut options = TableOptions::new();
+#[async_trait]
+impl UrlTableFactory for TdbTableFactory {
+    async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let (places, options, name) = (self.places.clone(), self.options.clone(), name.to_owned());
+        blocking(move || {
+            let storage = places.storage(&name)?;
+            match options.open_or_missing(&storage)? {
+                Ok(table) => Ok(Some(Arc::new(table) as Arc<dyn TableProvider>)),
+                Err(missing) if is_place(&name) => Err(of_array(missing)),
+                Err(_) => Ok(None),
+            }
+        })
+        .await
+    }
+}
+
+/// Whether a name can only be a path or a URL: tables are rarely named so.
+fn is_place(name: &str) -> bool {
+    name.contains(['/', '\\'])
+}
+
+/// The options of a statement, on top of those of the factory.
+fn options(mut options: TableOptions, command: &CreateExternalTable) -> Result<TableOptions> {
     for (name, value) in &command.options {
         // DataFusion adds this prefix to names without a dot.
         options = match name.strip_prefix("format.").unwrap_or(name) {
@@ -73,8 +173,14 @@ fn options(command: &CreateExternalTable) -> Result<TableOptions> {
                 None => return plan_err!("key must be 64 hex digits"),
             },
             "days" => match value.as_str() {
-                "date" => options.arrow(Options::new().days(Days::Date32)),
-                "number" => options,
+                "date" => {
+                    let arrow = options.arrow.days(Days::Date32);
+                    options.arrow(arrow)
+                }
+                "number" => {
+                    let arrow = options.arrow.days(Days::Int64);
+                    options.arrow(arrow)
+                }
                 _ => return plan_err!("days must be date or number, not {value}"),
             },
             "threads" => match value.parse() {

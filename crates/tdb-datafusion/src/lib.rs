@@ -29,7 +29,11 @@
 //! CREATE EXTERNAL TABLE weather STORED AS TILEDB LOCATION 'path/to/weather';
 //! CREATE EXTERNAL TABLE before STORED AS TILEDB LOCATION 'path/to/weather' OPTIONS (timestamp '1700000000000');
 //! INSERT INTO weather VALUES (…);
+//! DELETE FROM weather WHERE station = 'OSLO' AND temperature > 60;
 //! ```
+//!
+//! [`TdbTableFactory`] registers the same for arrays in object stores ([`Locate`]), and makes locations names of tables:
+//! `SELECT … FROM 's3://bucket/weather'`.
 //!
 //! # What is pushed down
 //!
@@ -42,11 +46,15 @@
 //! | attributes of integers, dates, times, text, booleans; also with `IS NULL`, `OR`, `NOT` | DataFusion | condition |
 //! | floating-point: `=`, `<>`, `IN` | DataFusion | condition, or ranges |
 //! | floating-point between two bounds | DataFusion | condition or ranges, and DataFusion filters again |
-//! | floating-point with one bound | DataFusion | DataFusion: in SQL, NaN is larger than all numbers |
+//! | floating-point with one bound | DataFusion | condition that keeps NaN, which SQL orders above all numbers, and DataFusion filters again |
 //! | enumerated attributes: `=`, `IN` | DataFusion | condition |
 //! | attributes that an older fragment does not have, lists, blobs | DataFusion | DataFusion |
 //!
 //! `EXPLAIN` shows what was pushed down, and how many fragments and tiles are read.
+//!
+//! Filters that other operators make while a query runs (the keys of a join's other side, the last row of a top-k sort) leave out
+//! tiles of sparse arrays. In sessions that [`register`] prepared, aggregates without groups are read from statistics of tiles where
+//! these are exact.
 //!
 //! # Memory
 //!
@@ -55,16 +63,21 @@
 //!
 //! # Features
 //!
-//! Codecs are features of `tdb-array`, on by default. `datafusion` is re-exported, because its types are in this
+//! Codecs are features of `tdb-array`, on by default. `functions` adds the functions that DataFusion has features for
+//! (dates, strings, regular expressions, mathematics, lists); the program may also choose these itself. `datafusion` is re-exported, because its types are in this
 //! crate's signatures. This crate does not know files, byte layouts, or how queries are answered.
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod columns;
+mod delete;
+mod dynamic;
 mod error;
 mod exec;
 mod factory;
 mod insert;
 mod intervals;
+mod locate;
 mod options;
 mod predicate;
 mod pushdown;
@@ -81,5 +94,6 @@ pub use datafusion::error::Result;
 
 pub use self::exec::TdbExec;
 pub use self::factory::{TdbTableFactory, register};
+pub use self::locate::{LocalFolders, Locate};
 pub use self::options::TableOptions;
 pub use self::table::TdbTable;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tdb_array::{Array, Key, LocalStorage, OpenOptions, TimeWindow, WriteOptions, WriteStorage};
+use tdb_array::{
+    Array, Error, Key, LocalStorage, OpenOptions, TimeWindow, WriteOptions, WriteStorage, is_free,
+};
 use tdb_arrow::Options;
 
 use crate::{Result, TdbTable};
@@ -20,6 +22,7 @@ use crate::{Result, TdbTable};
 #[must_use = "options do nothing until a table is opened with them"]
 pub struct TableOptions {
     window: Option<TimeWindow>,
+    since: Option<u64>,
     key: Option<Key>,
     threads: usize,
     pub(crate) arrow: Options,
@@ -27,7 +30,7 @@ pub struct TableOptions {
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { window: None, key: None, threads: 1, arrow: Options::new() }
+        Self { window: None, since: None, key: None, threads: 1, arrow: Options::new() }
     }
 }
 
@@ -39,7 +42,13 @@ impl TableOptions {
 
     /// Shows only what was written in this time window. Such a table is read-only.
     pub const fn window(mut self, window: TimeWindow) -> Self {
-        self.window = Some(window);
+        (self.window, self.since) = (Some(window), None);
+        self
+    }
+
+    /// Shows only what was written from this time until the table is opened. Such a table is read-only.
+    pub const fn since(mut self, start: u64) -> Self {
+        (self.window, self.since) = (None, Some(start));
         self
     }
 
@@ -77,12 +86,31 @@ impl TableOptions {
     pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<TdbTable> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let array = self.array(&storage).map_err(crate::error::of_array)?;
-        TdbTable::at(array, Some((storage, self.clone())), self.arrow)
+        self.table(storage, array)
+    }
+
+    /// Opens a table as [`Self::open_storage`] does; the inner error is that there is no array.
+    pub(crate) fn open_or_missing(
+        self,
+        storage: &Arc<dyn WriteStorage>,
+    ) -> Result<std::result::Result<TdbTable, Error>> {
+        match self.array(storage) {
+            Ok(array) => self.table(storage.clone(), array).map(Ok),
+            Err(missing @ Error::NotAnArray { .. }) => Ok(Err(missing)),
+            // There is no folder. Where a file of an array is missing, the error names that file.
+            Err(missing @ Error::Io { .. }) if is_free(storage).unwrap_or(false) => Ok(Err(missing)),
+            Err(error) => Err(crate::error::of_array(error)),
+        }
+    }
+
+    fn table(self, storage: Arc<dyn WriteStorage>, array: Array) -> Result<TdbTable> {
+        let arrow = self.arrow;
+        TdbTable::at(array, Some((storage, self)), arrow)
     }
 
     /// Whether the table shows a part of the history, which no write can change.
     pub(crate) const fn is_past(&self) -> bool {
-        self.window.is_some()
+        self.window.is_some() || self.since.is_some()
     }
 
     /// Opens the array in its present state, or in a past one.
@@ -90,6 +118,9 @@ impl TableOptions {
         let mut options = OpenOptions::new().threads(self.threads);
         if let Some(window) = self.window {
             options = options.window(window);
+        }
+        if let Some(start) = self.since {
+            options = options.since(start);
         }
         if let Some(key) = &self.key {
             options = options.key(key.clone());

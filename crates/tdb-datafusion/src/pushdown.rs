@@ -1,5 +1,7 @@
 //! The part of a query's filters that a read can apply: ranges of dimensions, and a condition on cells.
 
+use core::slice;
+
 use tdb_array::schema::Dimension;
 use tdb_array::{ArraySchema, QueryCondition, field};
 
@@ -77,6 +79,25 @@ impl Pushed {
         Self { coordinates, condition, exact, nothing }
     }
 
+    /// The filters as a condition alone: dimensions too are compared cell by cell.
+    pub(crate) fn as_condition<'e>(filters: impl IntoIterator<Item = &'e Expr>, table: &Table) -> Self {
+        let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
+        let (condition, exact, nothing) = match &whole {
+            Predicate::Constant(value) => (None, true, !*value),
+            // Conditions of dense reads do not remove cells.
+            _ if table.dense => (None, false, false),
+            Predicate::All(parts) => {
+                let (condition, exact) = all(parts, table);
+                (condition, exact, false)
+            }
+            one => {
+                let (condition, exact) = all(slice::from_ref(one), table);
+                (condition, exact, false)
+            }
+        };
+        Self { coordinates: Vec::new(), condition, exact, nothing }
+    }
+
     /// Whether a read can apply any part of the filters.
     pub(crate) fn is_useful(&self) -> bool {
         self.nothing || self.condition.is_some() || self.coordinates.iter().any(Option::is_some)
@@ -142,6 +163,7 @@ fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
                 if is_bounded(parts, *column) {
                     add(compare(table.name(*column), *comparison, value));
                 } else {
+                    add(or_nan(*column, *comparison, value, table));
                     exact = false;
                 }
             }
@@ -190,6 +212,7 @@ fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)>
                 Comparable::Boolean | Comparable::Real if !comparison.is_order() => true,
                 // Numbers that the enumeration does not have differ from all its values, but are null in SQL.
                 Comparable::Enumerated if !comparison.is_order() => *comparison == Comparison::Equal,
+                Comparable::Real => return Some((or_nan(*column, *comparison, value, table), false)),
                 _ => return None,
             };
             Some((compare(table.name(*column), *comparison, value), exact))
@@ -225,6 +248,13 @@ fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Op
     };
     let column = field(name);
     Some((if is_in { column.is_in(operands()) } else { column.not_in(operands()) }, exact))
+}
+
+/// A bound of real numbers, which NaNs may satisfy in SQL: those with a sign are less than all numbers, the others
+/// larger.
+fn or_nan(column: usize, comparison: Comparison, value: &Value, table: &Table) -> QueryCondition {
+    let name = table.name(column);
+    compare(name, comparison, value).or(field(name).is_nan())
 }
 
 fn compare(name: &str, comparison: Comparison, value: &Value) -> QueryCondition {

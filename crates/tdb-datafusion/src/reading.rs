@@ -11,6 +11,7 @@ use tdb_array::{Batches, Error, MemoryBudget, QueryError, Read};
 use tokio::sync::mpsc::Sender;
 
 use crate::Result;
+use crate::dynamic::{Dynamic, Now};
 use crate::error::{of_array, of_arrow};
 use crate::scan::Scan;
 
@@ -29,19 +30,62 @@ pub(crate) struct Part {
     pub(crate) scan: Arc<Scan>,
     pub(crate) limit: Option<usize>,
     pub(crate) partition: usize,
+    pub(crate) dynamic: Dynamic,
     pub(crate) metrics: BaselineMetrics,
 }
+
+/// The bytes of rows after which a read asks again what dynamic filters say.
+const BETWEEN_FILTERS: u64 = 2 << 20;
+/// The maximum number of parts that a partition is cut into for dynamic filters.
+const MOST_PARTS: usize = 32;
 
 /// Reads a partition, and sends its batches until nobody receives them any more.
 pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<RecordBatch>>) -> Result<()> {
     let rows = context.session_config().batch_size().max(1);
+    let consumer = MemoryConsumer::new(format!("TdbExec[{}]", part.partition));
+    let reservation = reserve(consumer.register(context.memory_pool()), part.scan.parts.len(), context)?;
+    let mut left = part.limit.unwrap_or(usize::MAX);
+    for read in parts(&part)? {
+        if left == 0 {
+            break;
+        }
+        let read = match part.dynamic.now(&part.scan.state) {
+            Some(Now::Nothing) => break,
+            Some(Now::Where(condition)) => read.condition(condition),
+            None => read,
+        };
+        if !send(&part, read, rows, &mut left, &reservation, batches)? {
+            return Ok(());
+        }
+    }
+    part.metrics.done();
+    Ok(())
+}
+
+/// The reads of a partition, one after the other: several if filters may become stricter in between.
+fn parts(part: &Part) -> Result<Vec<Read>> {
+    if part.dynamic.is_empty() {
+        return Ok(vec![part.read.clone()]);
+    }
+    let bytes = part.scan.bytes.checked_div(u64::try_from(part.scan.parts.len()).unwrap_or(1)).unwrap_or(0);
+    let parts = usize::try_from(bytes / BETWEEN_FILTERS).unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS);
+    part.read.clone().partitions(parts).map_err(of_array)
+}
+
+/// Sends the batches of a read; false if nobody receives them any more.
+fn send(
+    part: &Part,
+    read: Read,
+    rows: usize,
+    left: &mut usize,
+    reservation: &MemoryReservation,
+    batches: &Sender<Result<RecordBatch>>,
+) -> Result<bool> {
     let elapsed = part.metrics.elapsed_compute().clone();
     let timer = elapsed.timer();
-    let reservation = reserve(&part, context)?;
-    let mut cells = open(&part, &reservation)?;
+    let mut cells = open(part, read, reservation)?;
     timer.done();
-    let mut left = part.limit.unwrap_or(usize::MAX);
-    while left > 0 {
+    while *left > 0 {
         let timer = elapsed.timer();
         let Some(found) = cells.next() else { break };
         let found = found.map_err(of_array)?;
@@ -51,18 +95,17 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
         let batch = part.scan.mapping.record_batch(found).map_err(of_arrow)?;
         timer.done();
         let mut start = 0usize;
-        while start < batch.num_rows() && left > 0 {
-            let count = rows.min(batch.num_rows().saturating_sub(start)).min(left);
+        while start < batch.num_rows() && *left > 0 {
+            let count = rows.min(batch.num_rows().saturating_sub(start)).min(*left);
             let slice = columns(&batch.slice(start, count), &part.scan)?;
             part.metrics.record_output(count);
             if batches.blocking_send(Ok(slice)).is_err() {
-                return Ok(());
+                return Ok(false);
             }
-            (start, left) = (start.saturating_add(count), left.saturating_sub(count));
+            (start, *left) = (start.saturating_add(count), left.saturating_sub(count));
         }
     }
-    part.metrics.done();
-    Ok(())
+    Ok(true)
 }
 
 /// The columns that the query requested, with its own schema. To count rows without columns, one column was read.
@@ -73,16 +116,18 @@ fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(scan.schema.clone(), columns, &options)?)
 }
 
-/// Reserves memory of the session: a share of what is left, or as much as is available.
-fn reserve(part: &Part, context: &TaskContext) -> Result<MemoryReservation> {
+/// Reserves memory of the session: the share of one of some parts in what is left, or as much as is available.
+pub(crate) fn reserve(
+    reservation: MemoryReservation,
+    parts: usize,
+    context: &TaskContext,
+) -> Result<MemoryReservation> {
     let pool = context.memory_pool();
-    let parts = part.scan.parts.len().max(1);
     let free = match pool.memory_limit() {
         MemoryLimit::Finite(limit) => limit.saturating_sub(pool.reserved()) / 2,
         MemoryLimit::Infinite | MemoryLimit::Unknown => UNBOUNDED,
     };
-    let mut wanted = (free.min(UNBOUNDED) / parts).max(LEAST);
-    let reservation = MemoryConsumer::new(format!("TdbExec[{}]", part.partition)).register(pool);
+    let mut wanted = (free.min(UNBOUNDED) / parts.max(1)).max(LEAST);
     loop {
         match reservation.try_grow(wanted) {
             Ok(()) => return Ok(reservation),
@@ -94,7 +139,7 @@ fn reserve(part: &Part, context: &TaskContext) -> Result<MemoryReservation> {
 
 /// Begins the read within the reserved memory; if that is too little for a single batch, within a larger reservation
 /// that is enough.
-fn open(part: &Part, reservation: &MemoryReservation) -> Result<Batches> {
+fn open(part: &Part, read: Read, reservation: &MemoryReservation) -> Result<Batches> {
     loop {
         let memory = reservation.size();
         let budget = |bytes: usize| MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
@@ -105,7 +150,7 @@ fn open(part: &Part, reservation: &MemoryReservation) -> Result<Batches> {
             let bytes = usize::try_from(bytes.saturating_mul(4)).unwrap_or(usize::MAX);
             batch = batch.min(bytes.max(64 << 10));
         }
-        let read = part.read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
+        let read = read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
         match read.batches() {
             Ok(batches) => return Ok(batches),
             Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => {

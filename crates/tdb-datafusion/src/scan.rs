@@ -44,6 +44,10 @@ pub(crate) struct Scan {
     pub(crate) sortable: Vec<usize>,
     /// Whether rows are read in this order.
     pub(crate) is_sorted: bool,
+    /// What is read, and its columns.
+    pub(crate) state: Arc<State>,
+    /// The bytes of all rows in memory, at most.
+    pub(crate) bytes: u64,
     pub(crate) about: About,
 }
 
@@ -90,7 +94,7 @@ fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>
 }
 
 /// Makes the plan. Reads metadata.
-pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
+pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
     let (array, table) = (&state.array, &state.table);
     let pushed = Pushed::of(&asked.filters, table, array.schema());
     let schema: Schema = table.schema.project(&asked.columns)?;
@@ -102,6 +106,8 @@ pub(crate) fn plan(state: &State, asked: Asked) -> Result<TdbExec> {
         row_bytes: 1,
         sortable: sortable(state, &asked.columns),
         is_sorted: state.table.dense,
+        state: state.clone(),
+        bytes: 0,
         about: About::default(),
     };
     scan.about.fields = names(state, &asked.columns).join(", ");
@@ -151,6 +157,7 @@ fn describe(scan: &mut Scan, explained: &Explain) {
     let read = explained.fragments.iter().filter(|plan| matches!(plan.outcome, Outcome::Read { .. }));
     scan.about.fragments = (read.count(), explained.fragments.len());
     scan.about.tiles = explained.tiles();
+    scan.bytes = explained.result_bytes;
     scan.row_bytes = explained.result_bytes.checked_div(explained.cells).unwrap_or(0).max(1);
 }
 

@@ -101,7 +101,7 @@ fn stored_cells(state: &State) -> Precision<usize> {
 }
 
 /// A coordinate as a value of its column.
-fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
+pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
     use DataType as D;
     use ScalarValue as S;
     Some(match data_type {

@@ -19,7 +19,7 @@ use crate::options::TableOptions;
 use crate::pushdown::Pushed;
 use crate::scan::{self, Asked};
 use crate::state::States;
-use crate::{Result, statistics};
+use crate::{Result, delete, statistics};
 
 /// A TileDB array as a DataFusion table.
 ///
@@ -126,6 +126,12 @@ impl TableProvider for TdbTable {
 
     fn statistics(&self) -> Option<Statistics> {
         Some(statistics::of_table(&self.states.current()))
+    }
+
+    /// Deletes the rows of a sparse array that satisfy a condition which the format can store. The session must have
+    /// been prepared with [`register`](crate::register).
+    async fn delete_from(&self, session: &dyn Session, filters: Vec<Expr>) -> Result<Arc<dyn ExecutionPlan>> {
+        delete::plan(session, &filters, &self.states)
     }
 
     async fn insert_into(

@@ -146,6 +146,66 @@ async fn a_dense_array_with_fills_answers_as_its_cells_in_memory() {
     assert!(pushed[1] == 0 && pushed[2] > 10, "{pushed:?}");
 }
 
+/// Aggregates that arrays compute themselves where filters leave nothing to DataFusion; returns how often they did.
+async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize) -> usize {
+    use datafusion::functions_aggregate::expr_fn::{avg, count as count_of, max, min, sum};
+
+    let batch = cells(&table.array());
+    let session = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(3));
+    tdb_datafusion::register(&session);
+    let memory = MemTable::try_new(batch.schema(), vec![vec![batch.clone()]]).unwrap();
+    session.register_table("memory", Arc::new(memory)).unwrap();
+    session.register_table("array", Arc::new(table)).unwrap();
+    let functions = || {
+        let wide = || ident("count");
+        let all = vec![
+            count_of(lit(1)),
+            count_of(wide()),
+            count_of(ident("name")),
+            count_of(ident("real")),
+            sum(wide()),
+            sum(ident("small")),
+            avg(wide()),
+            avg(ident("small")),
+            min(wide()),
+            max(ident("small")),
+            min(ident("time")),
+            max(ident("time")),
+        ];
+        all
+    };
+    let mut random = Random::new(seed);
+    let mut computed = 0;
+    for number in 0..count {
+        let filter = tree(&batch, &mut random, 2);
+        let chosen: Vec<_> = functions().into_iter().filter(|_| random.below(3) > 0).collect();
+        let chosen = if chosen.is_empty() { functions() } else { chosen };
+        let mut answers = Vec::new();
+        for table in ["memory", "array"] {
+            let frame = session.table(table).await.unwrap().filter(filter.clone()).unwrap();
+            let plan = frame.aggregate(vec![], chosen.clone()).unwrap().create_physical_plan().await.unwrap();
+            let shown = displayable(plan.as_ref()).indent(false).to_string();
+            computed += usize::from(shown.contains("TdbAggregateExec"));
+            let found = collect(plan, session.task_ctx()).await;
+            let found = found.unwrap_or_else(|error| panic!("{name}: {filter}\n{shown}: {error}"));
+            answers.push((rows(&found), shown));
+        }
+        let ((theirs, _), (mine, shown)) = (&answers[0], &answers[1]);
+        assert_eq!(mine, theirs, "{name}: question {number}: {filter}\n{shown}");
+    }
+    computed
+}
+
+#[tokio::test]
+async fn aggregates_that_arrays_compute_are_those_of_the_cells_in_memory() {
+    let computed = compare_aggregates("sparse", table(common::sparse()), 21, 150).await;
+    assert!(computed > 20, "{computed}");
+    let computed = compare_aggregates("duplicates", table(common::duplicates()), 22, 150).await;
+    assert!(computed > 20, "{computed}");
+    let computed = compare_aggregates("dense", table(common::dense()), 23, 30).await;
+    assert_eq!(computed, 0, "fill values are rows in SQL");
+}
+
 #[tokio::test]
 async fn arrays_of_libtiledb_answer_as_their_cells_in_memory() {
     let names = [

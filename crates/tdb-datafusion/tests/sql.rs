@@ -4,14 +4,15 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{ask, fixture};
 use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions};
-use tdb_datafusion::{TableOptions, TdbTable, register};
+use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions, WriteStorage};
+use tdb_datafusion::{LocalFolders, Locate, TableOptions, TdbTable, TdbTableFactory, register};
 
 fn session(partitions: usize) -> SessionContext {
     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(partitions))
@@ -62,7 +63,7 @@ async fn a_plan_shows_ranges_condition_fragments_tiles_and_limit() {
     let shown = explain(&session, "SELECT a FROM t WHERE x >= 250 LIMIT 5").await;
     assert!(shown.contains("limit=5") && !shown.contains("FilterExec"), "{shown}");
     let shown = explain(&session, "SELECT a FROM t WHERE b > 10").await;
-    assert!(shown.contains("FilterExec") && !shown.contains("condition="), "NaN is larger than 10: {shown}");
+    assert!(shown.contains("FilterExec") && shown.contains("b > 10.0 or b is nan"), "NaN is larger: {shown}");
     let shown = explain(&session, "SELECT a FROM t WHERE x > 5 AND x < 5").await;
     assert!(!shown.contains("fragments=1"), "{shown}");
 }
@@ -166,6 +167,71 @@ async fn inserted_rows_count_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
+async fn deleted_rows_are_those_of_the_condition_and_a_doubtful_delete_is_refused() {
+    let (session, table) = with(session(2), "t", stored(&numbers(100)));
+    let refused = async |session: &SessionContext, sql: &str| {
+        let planned = match session.sql(sql).await {
+            Ok(frame) => frame.collect().await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        planned.expect_err(sql).to_string()
+    };
+    let why = refused(&session, "DELETE FROM t WHERE a < 5").await;
+    assert!(why.contains("tdb_datafusion::register"), "{why}");
+    register(&session);
+    assert_eq!(ask(&session, "DELETE FROM t WHERE a < 5 OR x BETWEEN 90 AND 94").await, ["10"]);
+    assert_eq!(ask(&session, "SELECT count(*), min(x) FROM t").await, ["90 | 5"]);
+    assert_eq!(ask(&session, "DELETE FROM t WHERE a IN (7, 8, 1000) AND b >= 3.5 AND b < 4").await, ["1"]);
+    assert_eq!(ask(&session, "SELECT count(*) FROM t WHERE a IN (7, 8)").await, ["1"]);
+    assert_eq!(ask(&session, "DELETE FROM t WHERE a < -5").await, ["0"]);
+    for (sql, expected) in [
+        ("DELETE FROM t", "needs a condition"),
+        ("DELETE FROM t WHERE 1 = 0", "needs a condition"),
+        ("DELETE FROM t WHERE a > 3 OR true", "needs a condition"),
+        ("DELETE FROM t WHERE a > 3 AND x IN (SELECT x FROM t WHERE a = 50)", "subquery"),
+        ("DELETE FROM t WHERE a > 3 AND EXISTS (SELECT 1 FROM t AS u WHERE u.x = 1)", "subquery"),
+        ("DELETE FROM t WHERE a > (SELECT max(a) - 1 FROM t)", "subquery"),
+        ("DELETE FROM t WHERE a + 1 > 3", "arrays store comparisons"),
+        ("DELETE FROM t WHERE a > 3 AND random() < 0.5", "arrays store comparisons"),
+        // NaN is larger than 10.
+        ("DELETE FROM t WHERE b > 10", "arrays store comparisons"),
+    ] {
+        let why = refused(&session, sql).await;
+        assert!(why.contains(expected), "{sql}: {why}");
+    }
+    assert_eq!(ask(&session, "SELECT count(*) FROM t").await, ["89"]);
+    assert_eq!(table.array().deletes().len(), 3);
+    let (session, _) = with(session, "dense", TdbTable::open(fixture("quickstart")).unwrap());
+    assert!(refused(&session, "DELETE FROM dense WHERE a = 3").await.contains("sparse arrays only"));
+    let (session, _) = with(session, "nulls", stored(&common::sparse()));
+    let why = refused(&session, "DELETE FROM nulls WHERE count = 3").await;
+    assert!(why.contains("nothing was deleted") && why.contains("--unknown-too"), "{why}");
+}
+
+#[tokio::test]
+async fn the_other_side_of_a_join_and_the_last_row_of_a_top_k_leave_out_tiles() {
+    let config = SessionConfig::new().with_target_partitions(1).with_batch_size(256);
+    let (session, table) = with(SessionContext::new_with_config(config), "t", stored(&numbers(400_000)));
+    let cost = async |sql: &str| {
+        let before = table.array().stats();
+        let rows = ask(&session, sql).await;
+        (rows, table.array().stats().since(&before).tiles)
+    };
+    let (_, all) = cost("SELECT sum(a), sum(b) FROM t").await;
+    let join =
+        "SELECT count(*), sum(t.b) FROM t JOIN (VALUES (100500), (100501), (100999)) AS k (x) ON t.x = k.x";
+    let (rows, tiles) = cost(join).await;
+    assert_eq!(rows, ["3 | 151000.0"]);
+    assert!(tiles * 20 < all, "{tiles} of {all}");
+    assert!(explain(&session, join).await.contains("dynamic_filter="));
+    let top = "SELECT x, a FROM t ORDER BY a LIMIT 3";
+    let (rows, tiles) = cost(top).await;
+    assert_eq!(rows, ["0 | 0", "1 | 1", "2 | 2"]);
+    assert!(tiles * 3 < all * 2, "{tiles} of {all}");
+    assert_eq!(cost("SELECT x, b FROM t ORDER BY b DESC LIMIT 1").await.0, ["399999 | 199999.5"]);
+}
+
+#[tokio::test]
 async fn sql_makes_tables_of_the_present_and_the_past_and_of_encrypted_arrays() {
     let folder = std::env::temp_dir().join(format!("tdb-sql-{}", std::process::id()));
     let location = folder.to_str().unwrap();
@@ -213,6 +279,57 @@ async fn sql_makes_tables_of_the_present_and_the_past_and_of_encrypted_arrays() 
 }
 
 #[tokio::test]
+async fn aggregates_are_read_from_statistics_where_these_are_exact() {
+    let (session, table) = with(session(2), "t", stored(&numbers(100_000)));
+    register(&session);
+    let cost = async |sql: &str| {
+        let before = table.array().stats();
+        let rows = ask(&session, sql).await;
+        (rows, table.array().stats().since(&before).tiles)
+    };
+    let sql = "SELECT count(*), sum(a), min(a), max(x), avg(a) FROM t";
+    let (rows, tiles) = cost(sql).await;
+    assert_eq!(rows, ["100000 | 4999950000 | 0 | 99999 | 49999.5"]);
+    assert!(tiles <= 2, "{tiles}");
+    assert!(explain(&session, sql).await.contains("TdbAggregateExec"));
+    let (rows, tiles) = cost("SELECT sum(a) AS total, count(b) FROM t WHERE x BETWEEN 150 AND 80049").await;
+    assert_eq!(rows, ["3203950050 | 79900"]);
+    assert!(tiles <= 8, "{tiles}");
+    assert_eq!(
+        ask(&session, "SELECT sum(a), min(a), count(a), avg(a) FROM t WHERE x > 500000").await,
+        ["NULL | NULL | 0 | NULL"]
+    );
+    for left in [
+        "SELECT sum(DISTINCT a) FROM t",
+        "SELECT max(b) FROM t",
+        "SELECT sum(a + 1) FROM t",
+        "SELECT sum(a) FILTER (WHERE a > 5) FROM t",
+        "SELECT a % 2, sum(a) FROM t GROUP BY a % 2",
+        "SELECT sum(a) FROM t WHERE b > 10",
+        "SELECT sum(a) FROM (SELECT a FROM t LIMIT 5)",
+    ] {
+        let shown = explain(&session, left).await;
+        assert!(!shown.contains("TdbAggregateExec"), "{left}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_sum_that_does_not_fit_is_that_of_datafusion() {
+    let storage = numbers(1);
+    let writer = WriteOptions::new().timestamp(2).open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &[1i64, 2, 3]));
+    let write = write.column(WriteColumn::fixed("a", &[i64::MAX, 5, i64::MAX - 7]));
+    write.column(WriteColumn::fixed("b", &[0.0f64, 1.0, 2.0])).commit().unwrap();
+    let sql = "SELECT sum(a), avg(a), max(a) FROM t";
+    let (plain, _) = with(session(1), "t", stored(&storage));
+    let (session, _) = with(session(1), "t", stored(&storage));
+    register(&session);
+    let shown = explain(&session, sql).await;
+    assert!(shown.contains("TdbAggregateExec"), "{shown}");
+    assert_eq!(ask(&session, sql).await, ask(&plain, sql).await);
+}
+
+#[tokio::test]
 async fn the_memory_limit_of_the_session_holds() {
     let storage = numbers(200_000);
     let limited = |bytes: usize| {
@@ -238,4 +355,60 @@ async fn a_table_over_an_open_array_and_a_dense_one_take_no_rows() {
         let error = session.sql(&sql).await.unwrap().collect().await.unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
+}
+
+/// Arrays in memory under `mem://numbers`, and how often it was looked for.
+#[derive(Debug)]
+struct Memory {
+    numbers: MemoryStorage,
+    asked: AtomicUsize,
+}
+
+impl Locate for Memory {
+    fn storage(&self, location: &str) -> tdb_datafusion::Result<Arc<dyn WriteStorage>> {
+        if location != "mem://numbers" {
+            return LocalFolders.storage(location);
+        }
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(self.numbers.clone()))
+    }
+}
+
+#[tokio::test]
+async fn locations_are_tables_that_a_statement_opens_once() {
+    let memory = Arc::new(Memory { numbers: numbers(1000), asked: AtomicUsize::new(0) });
+    let session = session(2);
+    let factory = TdbTableFactory::new().locate(memory.clone());
+    factory.clone().register(&session);
+    factory.register_names(&session);
+    let joined =
+        "SELECT count(*) FROM 'mem://numbers' a JOIN \"mem://numbers\" b ON a.x = b.a WHERE b.x < 10";
+    assert_eq!(ask(&session, joined).await, ["10"]);
+    assert_eq!(memory.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(ask(&session, "INSERT INTO 'mem://numbers' VALUES (5000, 1, 1)").await, ["1"]);
+    assert_eq!(ask(&session, "SELECT max(x) FROM 'mem://numbers'").await, ["5000"], "opened again");
+    ask(&session, "CREATE EXTERNAL TABLE named STORED AS TILEDB LOCATION 'mem://numbers'").await;
+    assert_eq!(ask(&session, "SELECT count(*) FROM named").await, ["1001"]);
+    let quickstart = fixture("quickstart");
+    assert_eq!(ask(&session, &format!("SELECT max(a) FROM '{quickstart}'")).await, ["16"]);
+    let refused = async |name: &str| {
+        let asked = session.sql(&format!("SELECT * FROM '{name}'")).await;
+        asked.expect_err(name).to_string()
+    };
+    assert!(refused("s3://bucket/array").await.contains("local folders only"));
+    assert!(refused("no/such/array").await.contains("no/such/array"));
+    assert!(refused("nothing").await.contains("table 'datafusion.public.nothing' not found"));
+    ask(&session, "CREATE TABLE nothing AS VALUES (7)").await;
+    assert_eq!(ask(&session, "SELECT * FROM nothing").await, ["7"], "a name that is no array is free");
+}
+
+#[tokio::test]
+async fn tables_by_location_have_the_options_of_the_factory() {
+    let memory = Memory { numbers: numbers(10), asked: AtomicUsize::new(0) };
+    let session = session(1);
+    let factory = TdbTableFactory::new().locate(Arc::new(memory)).options(TableOptions::new().since(2));
+    factory.register_names(&session);
+    assert_eq!(ask(&session, "SELECT count(*) FROM 'mem://numbers'").await, ["0"], "it was written at 1");
+    let insert = session.sql("INSERT INTO 'mem://numbers' VALUES (1, 1, 1)").await.unwrap().collect().await;
+    assert!(insert.unwrap_err().to_string().contains("read-only"));
 }

@@ -1,0 +1,188 @@
+//! `DELETE FROM … WHERE …`.
+//!
+//! DataFusion hands a table the filters of a DELETE statement one by one, and leaves out those that it has turned into
+//! joins (subqueries) or simplified away (`WHERE false`). A table that trusted it would delete too much. Therefore a
+//! rule of the session looks at the statement before DataFusion rewrites it, a table refuses DELETE in a session
+//! without that rule, and a DELETE without any filter is always refused.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::catalog::default_table_source::source_as_provider;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DataFusionError, exec_err, not_impl_err, plan_err};
+use datafusion::datasource::sink::{DataSink, DataSinkExec};
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, WriteOp};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use tdb_array::{QueryCondition, WriteStorage};
+
+use crate::error::of_array;
+use crate::options::TableOptions;
+use crate::pushdown::Pushed;
+use crate::state::{State, States};
+use crate::{Result, TdbTable};
+
+/// The name of the rule.
+const RULE: &str = "tiledb_delete";
+
+/// Refuses DELETE statements whose filters a table would not receive as they were written.
+#[derive(Debug)]
+pub(crate) struct WholeFilters;
+
+impl AnalyzerRule for WholeFilters {
+    fn name(&self) -> &str {
+        RULE
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.apply(|node| {
+            if let LogicalPlan::Dml(DmlStatement { op: WriteOp::Delete, target, input, .. }) = node
+                && source_as_provider(target).is_ok_and(|provider| provider.is::<TdbTable>())
+            {
+                check(input)?;
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(plan)
+    }
+}
+
+/// Whether the rows of a DELETE statement are those of the table that pass one filter without subqueries.
+fn check(rows: &LogicalPlan) -> Result<()> {
+    let mut below = rows;
+    if let LogicalPlan::Filter(filter) = below {
+        let has_query = |part: &Expr| {
+            matches!(
+                part,
+                Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)
+            )
+        };
+        if filter.predicate.exists(|part| Ok(has_query(part)))? {
+            return not_impl_err!("DELETE with a subquery (write the values into the condition instead)");
+        }
+        below = &filter.input;
+    }
+    if let LogicalPlan::SubqueryAlias(alias) = below {
+        below = &alias.input;
+    }
+    match below {
+        LogicalPlan::TableScan(_) => Ok(()),
+        _ => not_impl_err!("DELETE from an array with anything but a WHERE clause"),
+    }
+}
+
+/// Plans a DELETE.
+pub(crate) fn plan(
+    session: &dyn Session,
+    filters: &[Expr],
+    states: &Arc<States>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let state = states.current();
+    let rules = session.as_any().downcast_ref::<SessionState>().map(|state| &state.analyzer().rules);
+    if !rules.is_some_and(|rules| rules.iter().any(|rule| rule.name() == RULE)) {
+        return plan_err!("DELETE needs a session that was prepared with tdb_datafusion::register");
+    }
+    let Some((storage, options)) = &states.home else {
+        return not_impl_err!("a table over an open array is read-only: open it by its location");
+    };
+    if options.is_past() {
+        return not_impl_err!("a table that shows a part of the history is read-only");
+    }
+    if state.table.dense {
+        return not_impl_err!("DELETE from a dense array (the format deletes cells of sparse arrays only)");
+    }
+    if filters.is_empty() {
+        return plan_err!(
+            "DELETE needs a condition that depends on the columns: without one, and with one that is always true or never true, DataFusion \
+             asks for the same"
+        );
+    }
+    let pushed = Pushed::as_condition(filters, &state.table);
+    let condition = match pushed {
+        Pushed { nothing: true, .. } => None,
+        Pushed { condition: Some(condition), exact: true, .. } => Some(condition),
+        _ => {
+            let shown: Vec<_> = filters.iter().map(ToString::to_string).collect();
+            return not_impl_err!(
+                "DELETE with the condition {}: arrays store comparisons of columns with values, joined by AND, OR and NOT",
+                shown.join(" AND ")
+            );
+        }
+    };
+    let schema = state.table.schema.clone();
+    let (storage, options, states) = (storage.clone(), options.clone(), states.clone());
+    let sink = DeleteSink { storage, options, states, state, condition };
+    Ok(Arc::new(DataSinkExec::new(Arc::new(EmptyExec::new(schema)), Arc::new(sink), None)))
+}
+
+/// Deletes cells when it has received all of its rows, of which there are none.
+#[derive(Debug)]
+struct DeleteSink {
+    storage: Arc<dyn WriteStorage>,
+    options: TableOptions,
+    states: Arc<States>,
+    state: Arc<State>,
+    /// `None` if no cell can satisfy it.
+    condition: Option<QueryCondition>,
+}
+
+impl DisplayAs for DeleteSink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.condition {
+            Some(condition) => write!(f, "TileDB delete: {condition}"),
+            None => f.write_str("TileDB delete: nothing"),
+        }
+    }
+}
+
+#[async_trait]
+impl DataSink for DeleteSink {
+    fn schema(&self) -> &SchemaRef {
+        &self.state.table.schema
+    }
+
+    async fn write_all(&self, _: SendableRecordBatchStream, _: &Arc<TaskContext>) -> Result<u64> {
+        let Some(condition) = self.condition.clone() else { return Ok(0) };
+        let (storage, options) = (self.storage.clone(), self.options.clone());
+        let states = self.states.clone();
+        let deleting = SpawnedTask::spawn_blocking(move || delete(&storage, &options, &states, &condition));
+        deleting.await.map_err(|error| DataFusionError::External(Box::new(error)))?
+    }
+}
+
+/// Deletes the cells of the array as it is now, and returns their number.
+fn delete(
+    storage: &Arc<dyn WriteStorage>,
+    options: &TableOptions,
+    states: &States,
+    condition: &QueryCondition,
+) -> Result<u64> {
+    let array = options.array(storage).map_err(of_array)?;
+    let stored = condition.to_stored(&array).map_err(of_array)?;
+    let writer = options.write_options().open_storage(storage.clone()).map_err(of_array)?;
+    writer.check_delete(&stored).map_err(of_array)?;
+    let counts = array.delete_counts(condition).map_err(of_array)?;
+    if counts.unknown() > 0 {
+        return exec_err!(
+            "nothing was deleted: in addition to the {} rows that satisfy the condition, the array would lose {} rows that are null or NaN \
+             in one of its columns, or older than that column: the format cannot tell them apart (`tdb delete --unknown-too` deletes both)",
+            counts.satisfying,
+            counts.unknown()
+        );
+    }
+    writer.delete(&stored).map_err(of_array)?;
+    states.refresh().map_err(|error| {
+        error.context(
+            "the rows were deleted, but the table still shows them, because it cannot be opened again",
+        )
+    })?;
+    Ok(counts.removed)
+}

@@ -1,0 +1,38 @@
+//! Where arrays are.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::plan_err;
+use tdb_array::{LocalStorage, WriteStorage};
+
+use crate::Result;
+
+/// Finds the folder that a location in SQL means.
+///
+/// This crate itself knows local folders only ([`LocalFolders`]), and needs no crate of object stores. A program that
+/// has those hands them in with [`TdbTableFactory::locate`](crate::TdbTableFactory::locate), with its own options,
+/// credentials and cache: none of these is ever part of a statement.
+pub trait Locate: fmt::Debug + Send + Sync {
+    /// The storage at a location: a path or a URL. Nothing is read yet.
+    ///
+    /// # Errors
+    /// A location of a kind that is not known.
+    fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>>;
+}
+
+/// Local folders: paths, and `file://` URLs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalFolders;
+
+impl Locate for LocalFolders {
+    fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>> {
+        match location.strip_prefix("file://") {
+            Some(path) => Ok(Arc::new(LocalStorage::new(path))),
+            None if location.contains("://") => {
+                plan_err!("{location}: this session reads arrays in local folders only")
+            }
+            None => Ok(Arc::new(LocalStorage::new(location))),
+        }
+    }
+}
