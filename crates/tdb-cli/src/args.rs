@@ -21,6 +21,7 @@ use crate::meta::change::MetaChange;
 use crate::place::StoreArgs;
 use crate::publish::PublishArgs;
 use crate::shell::{self, CompletionsArgs, ManArgs};
+use crate::sql::SqlArgs;
 use crate::write::WriteArgs;
 
 pub(crate) use self::kind::Kind;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Info(InfoArgs),
     Read(ReadArgs),
     Explain(ExplainArgs),
+    Sql(SqlArgs),
     Dump(DumpArgs),
     Verify(VerifyArgs),
     Group(GroupArgs),
@@ -64,7 +66,8 @@ impl Command {
     /// or changes files must read the actual files.
     pub(crate) const fn only_shows(&self) -> bool {
         match self {
-            Self::Info(_) | Self::Read(_) | Self::Explain(_) => true,
+            // INSERT adds files, and changes none that a cache keeps.
+            Self::Info(_) | Self::Read(_) | Self::Explain(_) | Self::Sql(_) => true,
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),
             _ => false,
@@ -152,7 +155,7 @@ characters with a special meaning. In ranges and points quotes may be left out; 
 Both ends of a range are included, an empty end is open, a single value is a range of one, and the separator may be .. \
 or : between the ends. Ranges and points that reach out of the domain are cut to it.
 
-A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) is null, is not null, joined by \
+A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) is null, is nan, is not null, joined by \
 and, or, not and parentheses. Here strings and dates must be in quotes, and so must names that are not plain words. Aggregates are \
 read from statistics instead of data wherever these are exact.
 
@@ -173,7 +176,7 @@ pub(crate) struct ReadArgs {
     pub(crate) fields: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArgs,
-    /// Only cells that satisfy a condition; in dense arrays, other cells are shown as fill values.
+    /// Only cells that satisfy a condition. With --format raw, the others of a dense array have fill values.
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) condition: Option<String>,
     /// Print count, or sum, mean, min, max or null_count of a field, or several of these, instead of cells.

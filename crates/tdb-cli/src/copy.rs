@@ -3,7 +3,7 @@
 mod boxes;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args as Group;
@@ -61,6 +61,9 @@ pub(crate) struct CopyArgs {
     /// Format version of the copy. Default: the version that libtiledb writes today.
     #[arg(long, value_name = "N", value_parser = parse_version)]
     version: Option<FormatVersion>,
+    /// Make the copy in place of the array that is there, which is removed when the copy is begun.
+    #[arg(long)]
+    force: bool,
     /// Keep the memory of the cells that are being copied below this, e.g. 2GiB or 500MB. Default: 1 GiB.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
@@ -96,7 +99,12 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     }
     let metadata = metadata(&array).map_err(|error| Failure::of_array(source, error))?;
     metadata.check_version(schema.version).map_err(failed_there)?;
-    let made = begin(&array, &schema, stores.storage(target)?, args.change.options()?);
+    let mut options = args.change.options()?;
+    if args.force {
+        refuse_overlap(source, target)?;
+        options = options.replace();
+    }
+    let made = begin(&array, &schema, stores.storage(target)?, options);
     let made = made.map_err(|error| match error {
         // The array's own filters were accepted once; those of the command line were not.
         Error::Write(WriteError::Schema(error)) if !args.filters.is_empty() => usage(error.to_string()),
@@ -123,6 +131,19 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     })?;
     made.finish().map_err(failed_there)?;
     writeln!(out, "{cells} cells copied")?;
+    Ok(())
+}
+
+/// Returns an error if one of two arrays is the other one, or inside it: one would be removed with the other.
+fn refuse_overlap(source: &Path, target: &Path) -> Result {
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (from, to) = (place(source), place(target));
+    if from.starts_with(&to) || to.starts_with(&from) {
+        let (source, target) = (source.display(), target.display());
+        return Err(Failure::Usage(format!(
+            "{target}: --force would remove {source}, which is copied: give another folder"
+        )));
+    }
     Ok(())
 }
 

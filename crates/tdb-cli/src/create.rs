@@ -20,6 +20,7 @@ The fragments and metadata in the output of tdb info --json are ignored.
 Examples:
   tdb create weather --schema schema.json
   tdb info weather --json | tdb create other --schema -
+  tdb create weather --schema schema.json --force
 
 A schema:
   {\"type\": \"dense\",
@@ -45,6 +46,9 @@ pub(crate) struct CreateArgs {
     /// Format version of the array. Default: that of the schema, or else the version that libtiledb writes today.
     #[arg(long, value_name = "N", value_parser = parse_version)]
     version: Option<FormatVersion>,
+    /// Create the array in place of the one that is there, which is removed.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -70,6 +74,9 @@ pub(crate) fn run(args: &CreateArgs, stores: &Stores) -> Result {
     let mut options = args.change.options()?;
     for enumeration in described.enumerations {
         options = options.enumeration(enumeration);
+    }
+    if args.force {
+        options = options.replace();
     }
     let storage = stores.storage(&args.array)?;
     options

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as Group;
-use tdb_array::{Aggregate, AggregateValue, Array, OpenOptions, QueryCondition, TimeWindow};
+use tdb_array::{DeleteCounts, OpenOptions, TimeWindow};
 
 use crate::args::ChangeArgs;
 use crate::condition;
@@ -41,15 +41,6 @@ pub(crate) struct DeleteArgs {
     change: ChangeArgs,
 }
 
-/// How many cells a delete affects.
-struct Counts {
-    all: u64,
-    /// Cells that would be deleted.
-    gone: u64,
-    /// Those of them that satisfy the condition.
-    sure: u64,
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let failed = |error| condition::failed(&args.array, Some(args.condition.as_str()), error);
@@ -70,13 +61,13 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
     writer.check_delete(&stored).map_err(failed)?;
 
     if args.dry_run || !args.unknown_too {
-        let counts = Counts::of(&array, &asked).map_err(failed)?;
+        let counts = array.delete_counts(&asked).map_err(failed)?;
         if args.dry_run {
-            writeln!(out, "{}", counts.text())?;
+            writeln!(out, "{}", described(&counts))?;
             return Ok(());
         }
         if counts.unknown() > 0 {
-            return Err(Failure::at(&args.array, counts.refusal()));
+            return Err(Failure::at(&args.array, refusal(&counts)));
         }
     }
     // Written even if no cell satisfies the condition now: one may still be written with an earlier time.
@@ -84,40 +75,21 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
     Ok(())
 }
 
-impl Counts {
-    fn of(array: &Array, condition: &QueryCondition) -> tdb_array::Result<Self> {
-        let count = |condition: Option<QueryCondition>| -> tdb_array::Result<u64> {
-            let read = match condition {
-                Some(condition) => array.read().condition(condition),
-                None => array.read(),
-            };
-            let counted = read.aggregate([Aggregate::count()])?;
-            Ok(counted.first().and_then(AggregateValue::as_u64).unwrap_or(0))
-        };
-        let (all, sure) = (count(None)?, count(Some(condition.clone()))?);
-        // Cells stay if the negation is true for them; the file will contain that negation.
-        let stay = count(Some(!condition.clone()))?;
-        Ok(Self { all, sure, gone: all.saturating_sub(stay) })
-    }
+/// What a delete would do.
+fn described(counts: &DeleteCounts) -> String {
+    let unknown = match counts.unknown() {
+        0 => String::new(),
+        unknown => format!(", {unknown} of them only because the condition is unknown for them"),
+    };
+    format!("{} of {} cells would be deleted{unknown}", counts.removed, counts.cells)
+}
 
-    const fn unknown(&self) -> u64 {
-        self.gone.saturating_sub(self.sure)
-    }
-
-    fn text(&self) -> String {
-        let unknown = match self.unknown() {
-            0 => String::new(),
-            unknown => format!(", {unknown} of them only because the condition is unknown for them"),
-        };
-        format!("{} of {} cells would be deleted{unknown}", self.gone, self.all)
-    }
-
-    fn refusal(&self) -> String {
-        let unknown = self.unknown();
-        format!(
-            "in addition to the {} cells that satisfy the condition, {unknown} cells would be deleted that are null or NaN in one of its \
-             fields, or older than that field; --unknown-too allows this",
-            self.sure
-        )
-    }
+/// Why a delete is refused.
+fn refusal(counts: &DeleteCounts) -> String {
+    let unknown = counts.unknown();
+    format!(
+        "in addition to the {} cells that satisfy the condition, {unknown} cells would be deleted that are null or NaN in one of its \
+         fields, or older than that field; --unknown-too allows this",
+        counts.satisfying
+    )
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use tdb_array::{AggregateError, ConditionError, ConditionErrorKind, QueryError};
+use tdb_array::{AggregateError, ConditionError, ConditionErrorKind, QueryError, WriteError};
 
 use crate::suggest::hint;
 
@@ -58,6 +58,11 @@ impl Failure {
             tdb_array::Error::Query(error) => {
                 Self::Usage(format!("{}: {error}{}", path.display(), hint_of(&error)))
             }
+            // These do not say where.
+            tdb_array::Error::Write(WriteError::Exists) => {
+                Self::at(path, format!("{}; --force replaces an array, and nothing else", WriteError::Exists))
+            }
+            tdb_array::Error::Write(error) => Self::at(path, error),
             other => Self::Failed(other.to_string()),
         }
     }

@@ -1,26 +1,37 @@
 //! `tdb import`: imports cells from files of other formats.
 
+mod convert;
 mod csv;
+mod existing;
 mod grow;
 mod infer;
+mod input;
 mod ndjson;
 mod npy;
+mod rows;
+mod survey;
 mod table;
+mod tables;
+mod target;
 mod text;
 
 use core::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args as Group, ValueEnum};
-use tdb_array::{ArraySchema, ArrayWriter, SchemaEvolution, is_free};
-use tdb_schema::Range;
+use tdb_array::{ArraySchema, ArrayType, ArrayWriter, WriteStorage, is_free};
 
-use self::infer::{Inferred, Wanted};
+use self::convert::Conversion;
+use self::existing::append;
+use self::infer::parse_types;
+use self::input::Input;
 use self::npy::Npy;
-use self::table::Table;
+use self::survey::{Survey, Surveyed, Wanted};
+use self::tables::{Notation, Tables};
+use self::target::Target;
 use crate::args::{ChangeArgs, LockArgs};
-use crate::buffers::Buffers;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
@@ -29,24 +40,31 @@ use crate::schema::{self, At};
 /// Write the cells of a CSV, TSV, NDJSON or NPY file into an array, which is created if it does not exist.
 ///
 /// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb create takes. A CSV or
-/// TSV file must begin with the names of its columns. With --dims, these columns become the coordinates of a sparse array;
-/// without, the array is dense, with one dimension for the rows. An NPY file becomes a dense array. A file may be
-/// compressed with gzip or Zstandard.
+/// TSV file must begin with the names of its columns. A table becomes a sparse array. With --dims, these columns become the
+/// coordinates; without, a dimension numbers the rows, and the rows of later files follow those that are there. With
+/// --dense, the array is dense along the rows. An NPY file becomes a dense array. A file may be compressed with gzip or
+/// Zstandard.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 An empty cell of a CSV file is null, \"\" is an empty string. A column contains integers, booleans (true, True, TRUE), numbers \
 (also nan and inf) or dates if all of its cells do, otherwise text. Integers with leading zeros (01234) are text in a new array, and \
-a note says so. NDJSON files have one object on each line; its keys are the columns, and a key that is missing is null. An existing \
-array determines the types: a sparse one takes CSV, TSV and NDJSON files, a dense one NPY files of its shape, from the low end of its \
-domain on. All cells of the file are held in memory. The domain of a sparse array is wide, so that later files find room, and its \
-current domain is that of its cells: it grows before cells outside of it are written. A new array exists only once it is complete: if \
-an import fails, there is no array, and what a killed one leaves is replaced by the next one.
+a note says so. Of a long file, the first 4 MiB decide, and all columns may be null; a later row that does not fit is an error, and \
+--types gives the right type. NDJSON files have one object on each line; its keys are the columns, and a key that is missing is null.
+
+An existing array determines the types: a sparse one takes CSV, TSV and NDJSON files, a dense one NPY files of its shape, from the \
+low end of its domain on, and cells that are there only with --overwrite. The domain of a sparse array is wide, so that later files \
+find room, and its current domain is that of its cells: it grows before cells outside of it are written. A new array exists only \
+once it is complete: if an import fails, there is no array, and what a killed one leaves is replaced by the next one. Memory is \
+bounded whatever the size of a table. Cells of a long file whose coordinates are equal may lie in different fragments; then the last \
+one counts.
 
 Examples:
+  tdb import weather weather.csv
   tdb import weather weather.csv --dims station,time --dry-run
   tdb import weather weather.csv --dims station,time
   tdb import weather weather.csv --dims station,time --domain 'time=2000-01-01..2099-12-31'
   tdb import weather more.csv.gz --delimiter ';'
+  tdb import people people.csv --types 'zip=string,height=float32' --force
   tdb import events events.ndjson --dims id
   curl https://example.com/table.tsv | tdb import table - --format tsv
   tdb import image image.npy")]
@@ -58,6 +76,12 @@ pub(crate) struct ImportArgs {
     /// Columns to use as coordinates of a new array, separated by commas.
     #[arg(long, value_name = "A,B")]
     dims: Option<String>,
+    /// The types of columns of a new array, instead of those that fit the first rows; tdb create --help lists types.
+    #[arg(long, value_name = "NAME=TYPE,…")]
+    types: Vec<String>,
+    /// Make an array that is dense along the rows, which has no room for more rows. Without --dims only.
+    #[arg(long, conflicts_with = "dims")]
+    dense: bool,
     /// The domain of a dimension of a new array, outside which no cell can ever be written. Default: wide.
     #[arg(long, value_name = "DIM=LO..HI", allow_hyphen_values = true)]
     domain: Vec<String>,
@@ -70,6 +94,12 @@ pub(crate) struct ImportArgs {
     /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV files a tabulator.
     #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
     delimiter: Option<char>,
+    /// Make a new array in place of the one that is there, which is removed when the new one is begun.
+    #[arg(long)]
+    force: bool,
+    /// Write over the cells of a dense array.
+    #[arg(long)]
+    overwrite: bool,
     /// Print the schema of the new array, or how many cells would be written; write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -120,52 +150,55 @@ fn parse_delimiter(text: &str) -> Result<char, String> {
 
 /// The contents of a file.
 enum Source {
-    Table(Table),
+    Table(Tables),
     Npy(Npy),
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
-    let failed = |error| Failure::of_array(&args.array, error);
-    let source = Source::read(args)?;
+    let source = args.source()?;
     let storage = stores.storage(&args.array)?;
-    if !is_free(&storage).unwrap_or(false) {
-        let mut writer = args.change.options()?.open_storage(storage.clone()).map_err(failed)?;
-        args.refuse_what_is_for_new_arrays(writer.schema())?;
-        let columns = source.columns(args, writer.schema())?;
-        if let Some(ranges) = source.growth(args, writer.schema(), &columns)? {
-            let shown = grow::shown(writer.schema(), &ranges).join(", ");
-            // It grows before the cells are written: if the process is killed in between, the array has room for them.
-            if !args.dry_run {
-                let evolution = SchemaEvolution::new().expand_current_domain(ranges);
-                let options = args.lock.apply(args.change.options()?);
-                options.evolve_storage(storage.clone(), &evolution).map_err(failed)?;
-                writer = args.change.options()?.open_storage(storage).map_err(failed)?;
-            }
-            writeln!(
-                out,
-                "the current domain {}: {}",
-                if args.dry_run { "would grow" } else { "grew" },
-                one_line(&shown)
-            )?;
+    if args.force || is_free(&storage).unwrap_or(false) {
+        create(args, &source, storage, out, err)
+    } else {
+        append(args, &source, &storage, out)
+    }
+}
+
+/// Makes an array of a file.
+fn create(
+    args: &ImportArgs,
+    source: &Source,
+    storage: Arc<dyn WriteStorage>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
+    let failed = |error| Failure::of_array(&args.array, error);
+    let Surveyed { schema: json, inferred, rows } = match source {
+        Source::Table(tables) => args.survey(tables, err)?,
+        Source::Npy(npy) => {
+            args.refuse_what_is_for_tables()?;
+            Surveyed { schema: npy.schema(), inferred: Vec::new(), rows: 0 }
         }
-        let cells = source.write(args, &writer, &columns)?;
-        writeln!(out, "{cells} cells {}", if args.dry_run { "would be written" } else { "written" })?;
-        return Ok(());
-    }
-    let Inferred { schema: json, notes } = source.schema(args)?;
-    for note in notes {
-        // If standard error is closed, the array is nevertheless as the note would say.
-        let _ = writeln!(err, "note: {}: {}", args.shown().display(), one_line(&note));
-    }
+    };
     let described = schema::parse(&At::root(&json), None).map_err(|error| args.wrong(error))?;
     if args.dry_run {
         writeln!(out, "{json:#}")?;
         return Ok(());
     }
-    let array = args.change.options()?.begin_storage(storage, &described.schema).map_err(failed)?;
-    let columns = source.columns(args, array.writer().schema())?;
-    let cells = source.write(args, array.writer(), &columns)?;
+    let mut options = args.change.options()?;
+    if args.force {
+        options = options.replace();
+    }
+    let array = options.begin_storage(storage, &described.schema).map_err(failed)?;
+    let cells = match source {
+        Source::Npy(npy) => args.write_npy(npy, array.writer())?,
+        Source::Table(tables) => {
+            let schema = array.writer().schema();
+            let conversion = Conversion { schema, inferred: &inferred, first_row: 0 };
+            args.write_tables(tables, array.writer(), conversion, rows)?
+        }
+    };
     array.finish().map_err(failed)?;
     writeln!(out, "{cells} cells written")?;
     Ok(())
@@ -174,7 +207,7 @@ pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
 impl ImportArgs {
     /// The file, for messages.
     fn shown(&self) -> &Path {
-        if text::is_standard_input(&self.file) { Path::new("standard input") } else { &self.file }
+        if input::is_standard_input(&self.file) { Path::new("standard input") } else { &self.file }
     }
 
     /// A failure about the contents of the file.
@@ -201,6 +234,12 @@ impl ImportArgs {
         if self.dims.as_deref().map(parse_names).is_some_and(|dims| dims != names) {
             return refuse("--dims", format!("this one has the dimensions {}", names.join(", ")));
         }
+        if self.dense && schema.array_type == ArrayType::Sparse {
+            return refuse("--dense", "this one is sparse".to_owned());
+        }
+        if !self.types.is_empty() {
+            return refuse("--types", "the types of this one are known".to_owned());
+        }
         if !self.domain.is_empty() {
             return refuse("--domain", "the domain of this one cannot change".to_owned());
         }
@@ -210,82 +249,90 @@ impl ImportArgs {
             (true, false) => refuse("--allow-duplicates", "this one does not allow duplicates".to_owned()),
         }
     }
-}
 
-impl Source {
-    fn read(args: &ImportArgs) -> Result<Self> {
-        let format = args.format.or_else(|| FileFormat::of_name(&args.file));
-        let format = format.ok_or_else(|| args.usage("--format csv, tsv, ndjson or npy is needed"))?;
-        let delimiter = match (format, args.delimiter) {
-            (FileFormat::Csv, given) => given.unwrap_or(','),
-            (FileFormat::Tsv, given) => given.unwrap_or('\t'),
-            (_, None) => ',',
-            (_, Some(_)) => return Err(args.usage("--delimiter is only for CSV files")),
-        };
-        let mut file = text::open(&args.file).map_err(|error| args.wrong(error))?;
-        let source = match format {
-            FileFormat::Csv | FileFormat::Tsv => csv::parse(file, delimiter).map(Self::Table),
-            FileFormat::Ndjson => ndjson::parse(file).map(Self::Table),
-            FileFormat::Npy => {
-                let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes).map_err(|error| args.wrong(error))?;
-                Npy::parse(bytes).map(Self::Npy)
-            }
-        };
-        source.map_err(|error| args.wrong(error))
-    }
-
-    /// The schema of a new array.
-    fn schema(&self, args: &ImportArgs) -> Result<Inferred> {
-        match self {
-            Self::Table(table) => {
-                let dims = args.dims.as_deref().map(parse_names).unwrap_or_default();
-                let wanted = Wanted { dims, domains: &args.domain, allow_duplicates: args.allow_duplicates };
-                infer::schema(table, &wanted).map_err(|error| args.usage(error))
-            }
-            Self::Npy(_) if args.dims.is_some() => Err(args.usage("--dims is not for NPY files")),
-            Self::Npy(_) if !args.domain.is_empty() => Err(args.usage("--domain is not for NPY files")),
-            Self::Npy(_) if args.allow_duplicates => {
-                Err(args.usage("--allow-duplicates is not for NPY files"))
-            }
-            Self::Npy(npy) => Ok(Inferred { schema: npy.schema(), notes: Vec::new() }),
+    /// Returns an error for options that an NPY file has no use for.
+    fn refuse_what_is_for_tables(&self) -> Result {
+        let options = [
+            ("--dims", self.dims.is_some()),
+            ("--domain", !self.domain.is_empty()),
+            ("--types", !self.types.is_empty()),
+            ("--allow-duplicates", self.allow_duplicates),
+        ];
+        match options.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(self.usage(format!("{option} is not for NPY files"))),
+            None => Ok(()),
         }
     }
 
-    /// The cells of a table, converted for an array with this schema.
-    fn columns(&self, args: &ImportArgs, schema: &ArraySchema) -> Result<Vec<Buffers>> {
-        match self {
-            Self::Table(table) => table.columns(schema).map_err(|error| args.wrong(error)),
-            Self::Npy(_) => Ok(Vec::new()),
-        }
+    /// Opens the file.
+    fn source(&self) -> Result<Source> {
+        let format = self.format.or_else(|| FileFormat::of_name(&self.file));
+        let format = format.ok_or_else(|| self.usage("--format csv, tsv, ndjson or npy is needed"))?;
+        let notation = match (format, self.delimiter) {
+            (FileFormat::Csv, given) => Notation::Delimited(given.unwrap_or(',')),
+            (FileFormat::Tsv, given) => Notation::Delimited(given.unwrap_or('\t')),
+            (_, None) => Notation::Ndjson,
+            (_, Some(_)) => return Err(self.usage("--delimiter is only for CSV files")),
+        };
+        let input = Input::new(&self.file).map_err(|error| self.wrong(error))?;
+        let source = if format == FileFormat::Npy {
+            let mut bytes = Vec::new();
+            let read = input.open().and_then(|mut file| file.read_to_end(&mut bytes));
+            read.map_err(|error| self.wrong(error))?;
+            Npy::parse(bytes).map(Source::Npy)
+        } else {
+            Tables::new(input, notation).map(Source::Table)
+        };
+        source.map_err(|error| self.wrong(error))
     }
 
-    /// The current domain that the array needs, if it must grow.
-    fn growth(
+    /// The schema of a new array for a table.
+    fn survey(&self, tables: &Tables, err: &mut dyn Write) -> Result<Surveyed> {
+        let usage = |error: String| self.usage(error);
+        let wanted = Wanted {
+            dims: self.dims.as_deref().map(parse_names).unwrap_or_default(),
+            domains: &self.domain,
+            types: parse_types(&self.types).map_err(usage)?,
+            dense: self.dense,
+            allow_duplicates: self.allow_duplicates,
+        };
+        let (mut survey, notes) = Survey::begin(tables.first(), tables.is_whole(), &wanted).map_err(usage)?;
+        for note in notes {
+            // If standard error is closed, the array is nevertheless as the note would say.
+            let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
+        }
+        tables.for_each(&|error| self.wrong(error), &mut |table| survey.add(table).map_err(usage))?;
+        survey.finish().map_err(usage)
+    }
+
+    /// Writes the cells of an NPY file, except in a dry run; returns how many there are.
+    fn write_npy(&self, npy: &Npy, writer: &ArrayWriter) -> Result<u64> {
+        let write = npy.write(writer).map_err(|error| self.wrong(error))?;
+        if !self.dry_run {
+            write.commit().map_err(|error| Failure::of_array(&self.array, error))?;
+        }
+        Ok(npy.len())
+    }
+
+    /// Writes the cells of tables with this many rows, except in a dry run; returns how many there are.
+    fn write_tables(
         &self,
-        args: &ImportArgs,
-        schema: &ArraySchema,
-        columns: &[Buffers],
-    ) -> Result<Option<Vec<Range>>> {
-        match self {
-            Self::Table(table) => grow::growth(schema, table, columns).map_err(|error| args.wrong(error)),
-            Self::Npy(_) => Ok(None),
-        }
-    }
-
-    /// Writes the cells, except in a dry run; returns how many there are.
-    fn write(&self, args: &ImportArgs, writer: &ArrayWriter, columns: &[Buffers]) -> Result<u64> {
-        let (write, cells) = match self {
-            Self::Table(table) => {
-                let write =
-                    columns.iter().fold(writer.write(), |write, column| write.column(column.column()));
-                (write, table.len())
-            }
-            Self::Npy(npy) => (npy.write(writer).map_err(|error| args.wrong(error))?, npy.len()),
+        tables: &Tables,
+        writer: &ArrayWriter,
+        conversion: Conversion<'_>,
+        rows: u64,
+    ) -> Result<u64> {
+        let wrong = |error: String| self.wrong(error);
+        let failed = |error| Failure::of_array(&self.array, error);
+        let mut target = match self.dry_run {
+            true => Target::None,
+            false => Target::new(writer, tables.first().names(), rows).map_err(failed)?,
         };
-        if !args.dry_run {
-            write.commit().map_err(|error| Failure::of_array(&args.array, error))?;
-        }
-        Ok(cells)
+        tables.for_each(&wrong, &mut |table| {
+            let columns = conversion.columns(table).map_err(wrong)?;
+            target.append(&columns).map_err(failed)
+        })?;
+        target.commit().map_err(failed)?;
+        Ok(rows)
     }
 }

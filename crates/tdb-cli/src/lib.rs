@@ -4,6 +4,7 @@
 //! tdb info ARRAY      properties of an array: schema, fragments, metadata
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
 //! tdb explain ARRAY   what a query would read, and what it can skip
+//! tdb sql QUERY       an answer from arrays, in SQL (with the feature `sql`)
 //! tdb dump FILE       one file of an array, byte by byte
 //! tdb verify ARRAY    checks every structure, chunk and checksum
 //! tdb group GROUP     members of a group, and their members
@@ -45,6 +46,7 @@ mod create;
 mod delete;
 mod describe;
 mod dump;
+mod ends;
 mod evolve;
 mod explain;
 mod failure;
@@ -62,8 +64,10 @@ mod read;
 mod schema;
 mod screen;
 mod shell;
+mod sql;
 mod suggest;
 mod table;
+mod temporary;
 mod value;
 mod verify;
 mod write;
@@ -106,6 +110,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Info(args) => info::run(&args, &stores, out),
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
             Command::Explain(args) => explain::run(&args, &stores, out),
+            Command::Sql(args) => sql::run(&args, stores, screen, out, err),
             Command::Dump(args) => dump::run(&args, &stores, out),
             Command::Verify(args) => verify::run(&args, &stores, out),
             Command::Group(args) => group::run(&args, &stores, out),

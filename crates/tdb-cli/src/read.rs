@@ -1,20 +1,21 @@
 //! `tdb read`: the cells of an array.
 
 mod aggregates;
-mod csv;
+pub(crate) mod csv;
 mod grid;
 mod json;
 mod preview;
 mod progress;
 mod raw;
 mod rows;
+mod shown;
 mod spool;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Batches, Column, Layout, MemoryBudget, QueryError, Read};
+use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, QueryError, Read};
 use tdb_codec::to_u64;
 
 use self::csv::Csv;
@@ -22,6 +23,7 @@ use self::grid::Grid;
 use self::json::Json;
 use self::preview::Preview;
 use self::raw::Raw;
+use self::shown::Shown;
 use crate::args::{Format, ReadArgs};
 use crate::condition;
 use crate::explain;
@@ -53,9 +55,9 @@ const MOST_GRID_CELLS: usize = 10_000;
 struct Answer<'a> {
     array: &'a Array,
     /// Columns of coordinates added by the format, then the fields.
-    columns: Vec<Column>,
+    columns: Vec<Shown>,
     /// Columns of further cells, with the number of cells before them.
-    more: Vec<(usize, Vec<Column>)>,
+    more: Vec<(usize, Vec<Shown>)>,
     /// How many of the columns are coordinates added by the format.
     coordinates: usize,
     order: Layout,
@@ -108,7 +110,8 @@ impl<'a> Query<'a> {
 
         let mut narrower = asked.clone();
         let narrowed = match (args.limit, order.unwrap_or(Layout::RowMajor)) {
-            (Some(limit), Layout::RowMajor) if asked.labels.is_empty() => {
+            // Which cells satisfy a condition is not known before.
+            (Some(limit), Layout::RowMajor) if asked.labels.is_empty() && !finds(args) => {
                 narrow(schema, &mut narrower.dimensions, limit)
             }
             _ => false,
@@ -118,7 +121,8 @@ impl<'a> Query<'a> {
             read = read.order(order);
         }
         let fields = args.fields.as_deref().map(ranges::parse_names);
-        let (coordinates, fields) = columns(schema, args.format, fields);
+        let dense = schema.array_type == ArrayType::Dense;
+        let (coordinates, fields) = columns(schema, args.format, fields, dense && finds(args));
         if let Some(fields) = fields {
             read = read.fields(fields);
         }
@@ -128,6 +132,8 @@ impl<'a> Query<'a> {
         if args.limit.is_some() {
             read = read.first_batch(FIRST_BATCH);
         }
+        // Raw buffers have all cells of a box.
+        read = read.selection(args.format != Format::Raw);
         Ok(Self { array, args, read, ranges: asked.dimensions, coordinates, narrowed })
     }
 
@@ -177,10 +183,11 @@ impl<'a> Query<'a> {
             }
         }
         let cells = self.read.collect().map_err(|error| failed(args, error))?;
-        let (order, shape) = (cells.order(), cells.shape().filter(|_| !narrowed).map(<[usize]>::to_vec));
-        let count = cells.len();
-        let columns = values(args, array, cells.into_columns())?;
-        Ok(Answer { columns, more: Vec::new(), coordinates, order, cells: count, shape, array })
+        let is_box = !narrowed && !finds(args);
+        let (order, shape) = (cells.order(), cells.shape().filter(|_| is_box).map(<[usize]>::to_vec));
+        let (cells, columns) = shown::of_cells(args, array, cells)?;
+        let cells = cells.min(args.limit.unwrap_or(usize::MAX));
+        Ok(Answer { columns, more: Vec::new(), coordinates, order, cells, shape, array })
     }
 
     /// Reads batches until there are `limit` cells.
@@ -196,10 +203,10 @@ impl<'a> Query<'a> {
         while cells < limit || parts.is_empty() {
             let Some(batch) = batches.next().transpose().map_err(|error| failed(args, error))? else { break };
             let before = cells;
-            cells = cells.saturating_add(batch.len());
-            let columns = values(args, array, batch.into_columns())?;
-            bytes =
-                columns.iter().map(|column| to_u64(column.bytes().len())).fold(bytes, u64::saturating_add);
+            let (len, columns) = shown::of_cells(args, array, batch)?;
+            cells = cells.saturating_add(len);
+            let sizes = columns.iter().map(|shown| to_u64(shown.column.bytes().len()));
+            bytes = sizes.fold(bytes, u64::saturating_add);
             if let Some(budget) = args.memory.filter(|budget| budget.bytes() < bytes) {
                 let needed = MemoryBudget::from_bytes(bytes.saturating_mul(2));
                 return Err(failed(args, QueryError::OverBudget { budget, needed }.into()));
@@ -223,30 +230,32 @@ impl<'a> Query<'a> {
         let mut left = args.limit.unwrap_or(usize::MAX);
         // Not a for loop: that would keep the previous batch while the next one is made.
         while let Some(batch) = batches.next().transpose().map_err(failed)? {
-            let shown = batch.len().min(left);
+            let (len, columns) = shown::of_cells(args, array, batch)?;
+            let shown = len.min(left);
             left = left.saturating_sub(shown);
             summary.cells = summary.cells.saturating_add(shown);
-            sink.take(&values(args, array, batch.into_columns())?, shown)?;
+            sink.take(&columns, shown)?;
             bar.show(batches.progress());
             if left == 0 {
                 break;
             }
         }
         bar.clear();
-        let whole = |shape: &[usize]| !narrowed && shape.iter().product::<usize>() == summary.cells;
+        let is_box = args.format == Format::Raw || !finds(args);
+        let whole = |shape: &[usize]| is_box && !narrowed && shape.iter().product::<usize>() == summary.cells;
         summary.shape = batches.shape().filter(|shape| whole(shape));
         sink.finish(&summary)
     }
 }
 
 /// The destination of text, and its name in error messages.
-struct Out<'o> {
-    out: &'o mut dyn Write,
-    path: Option<&'o Path>,
+pub(crate) struct Out<'o> {
+    pub(crate) out: &'o mut dyn Write,
+    pub(crate) path: Option<&'o Path>,
 }
 
 impl Out<'_> {
-    fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result {
+    pub(crate) fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result {
         write(self.out).map_err(|error| match self.path {
             Some(path) => Failure::at(path, error),
             None => error.into(),
@@ -257,7 +266,7 @@ impl Out<'_> {
 /// The destination of batches.
 trait Sink {
     /// Writes the first `cells` cells of a batch.
-    fn take(&mut self, columns: &[Column], cells: usize) -> Result;
+    fn take(&mut self, columns: &[Shown], cells: usize) -> Result;
 
     /// Gets information about all cells after the last batch.
     fn finish(&mut self, summary: &Summary<'_>) -> Result;
@@ -276,16 +285,9 @@ struct Summary<'a> {
     shape: Option<Vec<usize>>,
 }
 
-/// The columns, with values instead of numbers of enumerations if requested.
-fn values(args: &ReadArgs, array: &Array, mut columns: Vec<Column>) -> Result<Vec<Column>> {
-    if args.values {
-        for column in &mut columns {
-            if let Some(values) = array.enumerated(column).map_err(|error| failed(args, error))? {
-                *column = values;
-            }
-        }
-    }
-    Ok(columns)
+/// Whether only the cells that satisfy a condition are shown, so that those of a dense array are in no box.
+fn finds(args: &ReadArgs) -> bool {
+    args.condition.is_some() && args.format != Format::Raw
 }
 
 fn open(args: &ReadArgs, stores: &Stores) -> Result<Array> {
@@ -308,9 +310,20 @@ fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
     condition::failed(&args.array, args.condition.as_deref(), error)
 }
 
-/// How many coordinates a format adds, and the fields to read; `None` means the query's default.
-fn columns(schema: &ArraySchema, format: Format, asked: Option<Vec<String>>) -> (usize, Option<Vec<String>>) {
-    let adds = format == Format::Table || (format == Format::Csv && asked.is_none());
+/// How many coordinates a format adds, and the fields to read; `None` means the query's default. JSON has no coordinates
+/// of dense cells, because their places say them, unless only `some` cells are shown.
+fn columns(
+    schema: &ArraySchema,
+    format: Format,
+    asked: Option<Vec<String>>,
+    some: bool,
+) -> (usize, Option<Vec<String>>) {
+    let adds = match format {
+        Format::Table => true,
+        Format::Csv => asked.is_none(),
+        Format::Json => some && asked.is_none(),
+        Format::Raw => false,
+    };
     if !adds {
         return (0, asked);
     }
@@ -380,7 +393,7 @@ impl Answer<'_> {
     }
 
     /// The columns of the requested fields.
-    fn fields(&self) -> &[Column] {
+    fn fields(&self) -> &[Shown] {
         self.columns.get(self.coordinates..).unwrap_or_default()
     }
 }
@@ -420,9 +433,10 @@ mod tests {
     fn tables_show_coordinates_and_csv_only_what_was_asked_for() {
         let asked = || Some(vec!["a".to_owned(), "r".to_owned()]);
         let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        assert_eq!(columns(&schema(), Format::Table, asked()), (2, names(&["r", "c", "a"])));
-        assert_eq!(columns(&schema(), Format::Csv, asked()), (0, names(&["a", "r"])));
-        assert_eq!(columns(&schema(), Format::Csv, None), (2, names(&["r", "c"])));
-        assert_eq!(columns(&schema(), Format::Json, None), (0, None));
+        assert_eq!(columns(&schema(), Format::Table, asked(), false), (2, names(&["r", "c", "a"])));
+        assert_eq!(columns(&schema(), Format::Csv, asked(), true), (0, names(&["a", "r"])));
+        assert_eq!(columns(&schema(), Format::Csv, None, false), (2, names(&["r", "c"])));
+        assert_eq!(columns(&schema(), Format::Json, None, false), (0, None));
+        assert_eq!(columns(&schema(), Format::Json, None, true), (2, names(&["r", "c"])));
     }
 }

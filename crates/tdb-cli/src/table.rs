@@ -43,17 +43,45 @@ pub(crate) fn write(
     rows: usize,
     cell: impl Fn(usize, usize) -> String,
 ) -> io::Result<()> {
-    let widths: Vec<usize> = headings
-        .iter()
-        .enumerate()
-        .map(|(column, heading)| {
-            let cells = (0..rows).map(|row| width(&cell(row, column)));
-            cells.chain([width(&heading.text)]).max().unwrap_or(0)
-        })
-        .collect();
-    let line = |out: &mut dyn Write, text: &dyn Fn(usize) -> String| -> io::Result<()> {
-        let mut line = " ".repeat(indent);
-        for (column, (heading, width)) in headings.iter().zip(&widths).enumerate() {
+    let mut lines = Lines::new(indent, headings);
+    lines.widen(rows, &cell);
+    lines.head(out, rule)?;
+    (0..rows).try_for_each(|row| lines.line(out, &|column| cell(row, column)))
+}
+
+/// Lines of a table, and how wide its columns are.
+#[derive(Debug)]
+struct Lines<'a> {
+    indent: usize,
+    headings: &'a [Heading],
+    widths: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    /// As wide as the headings.
+    fn new(indent: usize, headings: &'a [Heading]) -> Self {
+        Self { indent, headings, widths: headings.iter().map(Heading::width).collect() }
+    }
+
+    /// Makes room for these cells.
+    fn widen(&mut self, rows: usize, cell: &dyn Fn(usize, usize) -> String) {
+        for (column, most) in self.widths.iter_mut().enumerate() {
+            *most = (0..rows).map(|row| width(&cell(row, column))).chain([*most]).max().unwrap_or(0);
+        }
+    }
+
+    fn head(&self, out: &mut dyn Write, rule: Rule) -> io::Result<()> {
+        let heading = |column: usize| self.headings.get(column).map(|heading| heading.text.clone());
+        self.line(out, &|column| heading(column).unwrap_or_default())?;
+        if rule == Rule::Dashes {
+            self.line(out, &|column| "-".repeat(self.widths.get(column).copied().unwrap_or(0)))?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, out: &mut dyn Write, text: &dyn Fn(usize) -> String) -> io::Result<()> {
+        let mut line = " ".repeat(self.indent);
+        for (column, (heading, width)) in self.headings.iter().zip(&self.widths).enumerate() {
             if column > 0 {
                 line.push_str("  ");
             }
@@ -64,12 +92,45 @@ pub(crate) fn write(
             line.extend([before, &text, after]);
         }
         writeln!(out, "{}", line.trim_end())
-    };
-    line(out, &|column| headings.get(column).map(|heading| heading.text.clone()).unwrap_or_default())?;
-    if rule == Rule::Dashes {
-        line(out, &|column| "-".repeat(widths.get(column).copied().unwrap_or(0)))?;
     }
-    (0..rows).try_for_each(|row| line(out, &|column| cell(row, column)))
+}
+
+/// A table whose rows come page by page, so that a long one needs no memory: each page is as wide as the widest cell
+/// up to its end.
+#[cfg(feature = "sql")]
+#[derive(Debug)]
+pub(crate) struct Pages {
+    headings: Vec<Heading>,
+    /// The widths of the columns so far, once there was a page.
+    widths: Option<Vec<usize>>,
+}
+
+#[cfg(feature = "sql")]
+impl Pages {
+    pub(crate) const fn new(headings: Vec<Heading>) -> Self {
+        Self { headings, widths: None }
+    }
+
+    /// Prints further rows; before the first ones, the headings.
+    pub(crate) fn write(&mut self, out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
+        let cell = |row, column| text_of(rows, row, column);
+        let mut lines = Lines::new(0, &self.headings);
+        let known = self.widths.take();
+        let is_first = known.is_none();
+        lines.widths = known.unwrap_or(lines.widths);
+        lines.widen(rows.len(), &cell);
+        if is_first {
+            lines.head(out, Rule::Dashes)?;
+        }
+        (0..rows.len()).try_for_each(|row| lines.line(out, &|column| cell(row, column)))?;
+        self.widths = Some(lines.widths);
+        Ok(())
+    }
+}
+
+fn text_of(rows: &[Vec<String>], row: usize, column: usize) -> String {
+    let row: Option<&Vec<String>> = rows.get(row);
+    row.and_then(|row| row.get(column)).cloned().unwrap_or_default()
 }
 
 /// Prints rows that already exist.
@@ -79,11 +140,7 @@ pub(crate) fn write_rows(
     headings: &[Heading],
     rows: &[Vec<String>],
 ) -> io::Result<()> {
-    let cell = |row, column| -> String {
-        let row: Option<&Vec<String>> = rows.get(row);
-        row.and_then(|row| row.get(column)).cloned().unwrap_or_default()
-    };
-    write(out, indent, headings, Rule::Dashes, rows.len(), cell)
+    write(out, indent, headings, Rule::Dashes, rows.len(), |row, column| text_of(rows, row, column))
 }
 
 /// The number of characters.

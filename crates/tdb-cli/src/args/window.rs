@@ -21,8 +21,9 @@ pub(crate) struct WindowArgs {
 /// A time window whose end may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Between {
-    start: u64,
-    end: Option<u64>,
+    pub(crate) start: u64,
+    /// None for the time of opening.
+    pub(crate) end: Option<u64>,
 }
 
 impl WindowArgs {
@@ -53,7 +54,8 @@ impl WindowArgs {
         self.asked().map_or([Some(0), None], |Between { start, end }| [Some(start), end])
     }
 
-    fn asked(&self) -> Option<Between> {
+    /// The given window.
+    pub(crate) fn asked(&self) -> Option<Between> {
         self.between.or(self.at.map(|at| Between { start: 0, end: Some(at) }))
     }
 }

@@ -7,16 +7,31 @@ use std::io::BufRead;
 use super::table::{Mark, Table};
 use super::text::Lines;
 
-/// The table of a file. Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
-pub(super) fn parse(file: impl BufRead, delimiter: char) -> Result<Table, String> {
-    let mut lines = Lines::new(file);
-    let mut parser = Parser { delimiter, open: None, table: Table::with_header() };
-    while let Some((number, line)) = lines.next()? {
-        parser.line(number, line)?;
+/// Reads the rows of a file. Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
+pub(super) struct CsvReader {
+    lines: Lines<Box<dyn BufRead + Send>>,
+    parser: Parser,
+}
+
+impl CsvReader {
+    pub(super) fn new(file: Box<dyn BufRead + Send>, delimiter: char) -> Self {
+        let parser = Parser { delimiter, open: None, table: Table::with_header() };
+        Self { lines: Lines::new(file), parser }
     }
-    match parser.open {
-        Some(first) => Err(format!("line {first}: a closing quote is missing")),
-        None => parser.table.finish(),
+
+    /// The next rows, with about this much text; `None` after the last one.
+    pub(super) fn next(&mut self, text: usize) -> Result<Option<Table>, String> {
+        let Self { lines, parser } = self;
+        while parser.open.is_some() || parser.table.size() < text {
+            match lines.next()? {
+                Some((number, line)) => parser.line(number, line)?,
+                None => break,
+            }
+        }
+        match parser.open {
+            Some(first) => Err(format!("line {first}: a closing quote is missing")),
+            None => parser.table.take(),
+        }
     }
 }
 
@@ -95,6 +110,12 @@ impl Parser {
 mod tests {
     use super::*;
 
+    /// The table of a file.
+    fn parse(text: &[u8], delimiter: char) -> Result<Table, String> {
+        let mut reader = CsvReader::new(Box::new(std::io::Cursor::new(text.to_vec())), delimiter);
+        reader.next(usize::MAX).map(Option::unwrap_or_default)
+    }
+
     /// The names of the columns, and the lines with their cells; null is `-`.
     fn cells(text: &str, delimiter: char) -> (String, Vec<(usize, String)>) {
         let table = parse(text.as_bytes(), delimiter).unwrap();
@@ -128,7 +149,23 @@ mod tests {
         assert_eq!(wrong(b"a\n\"b\n\"c"), "line 3: there is text after a closing quote");
         assert_eq!(wrong(b"a\n1,2"), "line 2: there are 2 cells for 1 columns");
         assert_eq!(wrong(b"a\n1\n\xff\n"), "line 3: the text is not valid UTF-8 at byte 1 of the line");
-        assert_eq!(wrong(b"a\n"), "there are no cells");
         assert_eq!(wrong(b""), "there is no header");
+        assert_eq!(parse(b"a\n", ',').unwrap().len(), 0);
+    }
+
+    #[test]
+    fn rows_come_in_batches_that_end_behind_a_row() {
+        let text = "a,b\n1,\"x\ny\"\n2,z\n3,w\n";
+        let mut reader = CsvReader::new(Box::new(text.as_bytes()), ',');
+        let mut batches = Vec::new();
+        while let Some(table) = reader.next(3).unwrap() {
+            let first: Vec<String> = table.row(0).map(|cell| cell.text.to_owned()).collect();
+            batches.push((table.before(), table.len(), table.line(0).unwrap(), first.join("|")));
+        }
+        assert_eq!(
+            batches,
+            [(0, 1, 2, "1|x\ny".to_owned()), (1, 1, 4, "2|z".to_owned()), (2, 1, 5, "3|w".to_owned())]
+        );
+        assert!(reader.next(3).unwrap().is_none());
     }
 }

@@ -1,28 +1,44 @@
 //! Room for more cells: the domain of a new array is wide, and its current domain grows with what is imported.
 
 use tdb_array::{ArraySchema, ArrayType};
-use tdb_codec::Datatype;
+use tdb_codec::{Datatype, Physical};
 use tdb_schema::{Dimension, Domain, Range};
 
-use super::table::{Table, one};
+use super::convert::one;
+use super::table::Table;
 use crate::buffers::Buffers;
 use crate::ranges::parse_named;
 use crate::value::coordinate_text;
 
-/// The domain of a new dimension that was not given one. Libraries take the whole domain for the tile extent if there
-/// is none, so its length must fit the type.
-pub(super) fn wide(datatype: Datatype, span: &Range) -> Result<Range, String> {
-    let (low, high) = match datatype {
-        Datatype::Int64 => ("-4000000000000000000", "4000000000000000000"),
-        // A domain cannot contain all values of its type.
-        Datatype::Uint64 if span.high == u64::MAX.to_le_bytes() => return Ok(span.clone()),
-        Datatype::Uint64 => ("0", "18446744073709551614"),
-        Datatype::Float64 => ("-1e300", "1e300"),
-        Datatype::DatetimeMs => ("0001-01-01", "9999-12-31T23:59:59.999"),
-        _ => ("0001-01-01", "9999-12-31"),
+/// The domain of a new dimension that was not given one, with room for these coordinates. Libraries take the whole domain
+/// for the tile extent if there is none, so its length must fit the type.
+pub(super) fn wide(datatype: Datatype, span: Option<&Range>) -> Result<Range, String> {
+    let (low, high) = match (datatype, datatype.physical()) {
+        (Datatype::DatetimeDay, _) => ("0001-01-01".to_owned(), "9999-12-31".to_owned()),
+        (Datatype::DatetimeMs, _) => ("0001-01-01".to_owned(), "9999-12-31T23:59:59.999".to_owned()),
+        (_, Physical::F32) => ("-1e30".to_owned(), "1e30".to_owned()),
+        (_, Physical::F64) => ("-1e300".to_owned(), "1e300".to_owned()),
+        (Datatype::Int64, _) => ("-4000000000000000000".to_owned(), "4000000000000000000".to_owned()),
+        (_, physical) => {
+            let bits = u32::try_from(datatype.size().saturating_mul(8)).unwrap_or(64).min(64);
+            let values = 1u128 << bits;
+            if matches!(physical, Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64) {
+                // A domain cannot contain all values of its type.
+                let last = values.saturating_sub(1).to_le_bytes();
+                if let Some(span) = span.filter(|span| last.starts_with(&span.high)) {
+                    return Ok(span.clone());
+                }
+                ("0".to_owned(), values.saturating_sub(2).to_string())
+            } else {
+                let half = (values / 4).saturating_sub(1);
+                (format!("-{half}"), half.to_string())
+            }
+        }
     };
-    let mut wide = Range::new(one(datatype, low)?, one(datatype, high)?);
-    wide.unite(datatype, span);
+    let mut wide = Range::new(one(datatype, &low)?, one(datatype, &high)?);
+    if let Some(span) = span {
+        wide.unite(datatype, span);
+    }
     Ok(wide)
 }
 
@@ -41,32 +57,42 @@ pub(super) fn limit(dimensions: &mut [Dimension], given: &[String]) -> Result<()
     Ok(())
 }
 
-/// The current domain that an array needs to hold these cells; `None` if they fit already, or if there is none.
-/// Returns an error for the first cell outside the domain, which cannot grow.
-pub(super) fn growth(
-    schema: &ArraySchema,
-    table: &Table,
-    columns: &[Buffers],
-) -> Result<Option<Vec<Range>>, String> {
-    if schema.array_type == ArrayType::Dense {
-        return Ok(None);
+/// The current domain that an array needs to hold what is imported.
+#[derive(Debug)]
+pub(super) struct Growth<'s> {
+    schema: &'s ArraySchema,
+    ranges: Vec<Range>,
+}
+
+impl<'s> Growth<'s> {
+    pub(super) fn new(schema: &'s ArraySchema) -> Self {
+        let current = schema.current_domain.as_ref();
+        Self { schema, ranges: current.map(|current| current.ranges.clone()).unwrap_or_default() }
     }
-    let mut ranges = schema.current_domain.as_ref().map(|current| current.ranges.clone()).unwrap_or_default();
-    for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
-        let Some(column) = columns.iter().find(|column| column.name == dimension.name) else { continue };
-        let mut range = ranges.get_mut(index);
-        for (row, value) in values(column, dimension).enumerate() {
-            if !is_inside(dimension, value) {
-                let line = table.line(row).unwrap_or_default();
-                return Err(outside(dimension, &format!("line {line}"), value));
-            }
-            if let Some(range) = range.as_deref_mut().filter(|range| !is_open(dimension, range)) {
-                range.unite(dimension.datatype, &Range::new(value, value));
+
+    /// Adds the coordinates of a table. Returns an error for the first cell outside the domain, which cannot grow.
+    pub(super) fn add(&mut self, table: &Table, columns: &[Buffers]) -> Result<(), String> {
+        for (index, dimension) in self.schema.domain.dimensions.iter().enumerate() {
+            let Some(column) = columns.iter().find(|column| column.name == dimension.name) else { continue };
+            let mut range = self.ranges.get_mut(index);
+            for (row, value) in values(column, dimension).enumerate() {
+                if !is_inside(dimension, value) {
+                    let line = table.line(row).unwrap_or_default();
+                    return Err(outside(dimension, &format!("line {line}"), value));
+                }
+                if let Some(range) = range.as_deref_mut().filter(|range| !is_open(dimension, range)) {
+                    range.unite(dimension.datatype, &Range::new(value, value));
+                }
             }
         }
+        Ok(())
     }
-    let grows = schema.current_domain.as_ref().is_some_and(|current| current.ranges != ranges);
-    Ok(grows.then_some(ranges))
+
+    /// The current domain; `None` if the array's own is large enough, or if there is none.
+    pub(super) fn finish(self) -> Option<Vec<Range>> {
+        let grows = self.schema.current_domain.as_ref().is_some_and(|current| current.ranges != self.ranges);
+        grows.then_some(self.ranges)
+    }
 }
 
 /// Why a coordinate cannot be written, and what its user can do about it.

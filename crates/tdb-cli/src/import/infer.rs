@@ -1,14 +1,14 @@
-//! The schema of a new array for a table: detects the types of the columns.
+//! The types of the columns of a new array: given, or those that fit the first rows.
 
 use serde_json::{Map, Value, json};
-use tdb_array::ArrayType;
 use tdb_codec::{CellValNum, Datatype};
-use tdb_schema::{Dimension, Range};
 
-use super::grow;
-use super::table::{Cell, Mark, Table, is_boolean, one};
-use crate::ranges::date_ticks;
-use crate::value::coordinate_json;
+use super::convert::{is_boolean, is_number, one};
+use super::table::{Cell, Mark, Table};
+use crate::ranges::{date_ticks, parse_names};
+use crate::schema::{datatype as parse_datatype, usual_cells};
+use crate::suggest::hint;
+use crate::value::cell_val_num_json;
 
 /// Types that a column may have, other than text: the first one that fits all of its cells is used.
 const TYPES: [Datatype; 6] = [
@@ -20,66 +20,73 @@ const TYPES: [Datatype; 6] = [
     Datatype::DatetimeMs,
 ];
 
-/// The high end of the current domain of text, as JSON: a byte that is not in any text. With an open end, libtiledb 2.30 refuses
-/// ranges of the dimension, and finds no cells in global order.
-const AFTER_TEXT: &str = "\\xff";
-
-/// What the caller wants of a new array.
+/// A column of a new array.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
-    /// The columns that are dimensions.
-    pub(super) dims: Vec<String>,
-    /// Domains of dimensions, as `DIM=LO..HI`.
-    pub(super) domains: &'a [String],
-    pub(super) allow_duplicates: bool,
+pub(super) struct NewColumn {
+    pub(super) name: String,
+    pub(super) datatype: Datatype,
+    /// Whether the type was not given, but fits the first rows.
+    pub(super) inferred: bool,
+    pub(super) nullable: bool,
 }
 
-/// A schema in JSON, and what its user should know about it.
-#[derive(Debug)]
-pub(super) struct Inferred {
-    pub(super) schema: Value,
-    pub(super) notes: Vec<String>,
-}
-
-/// The schema of an array for a table.
-pub(super) fn schema(table: &Table, wanted: &Wanted<'_>) -> Result<Inferred, String> {
-    let Wanted { dims, domains, allow_duplicates } = wanted;
-    let mut notes = Vec::new();
-    let mut found = Vec::new();
-    for name in dims {
-        let column = table.column(name).ok_or_else(|| {
-            format!("--dims: there is no column {name:?} (there are {})", table.names().join(", "))
+/// Types from the command line: `NAME=TYPE`, separated by commas.
+pub(super) fn parse_types(texts: &[String]) -> Result<Vec<(String, Datatype)>, String> {
+    let one = |text: String| {
+        let (name, datatype) = text.rsplit_once('=').ok_or_else(|| {
+            format!(
+                "--types {text:?} is not NAME=TYPE, such as 'zip=string' (several are separated by commas)"
+            )
         })?;
-        let datatype = datatype(table, column, &mut notes);
-        found.push(dimension(table, column, name, datatype)?);
+        let parsed = parse_datatype(datatype).map_err(|error| format!("--types {text:?}: {error}"))?;
+        Ok((name.to_owned(), parsed))
+    };
+    texts.iter().flat_map(|text| parse_names(text)).map(one).collect()
+}
+
+/// The columns for a table, whose rows may be only the first ones of a file, and what the user should know about them.
+pub(super) fn columns(
+    table: &Table,
+    whole: bool,
+    types: &[(String, Datatype)],
+) -> Result<(Vec<NewColumn>, Vec<String>), String> {
+    if let Some((name, _)) = types.iter().find(|(name, _)| table.column(name).is_none()) {
+        let names = table.names();
+        let hint = hint(name, names.iter().map(String::as_str));
+        return Err(format!("--types: there is no column {name:?} (there are {}){hint}", names.join(", ")));
     }
-    let (mut new, spans): (Vec<Dimension>, Vec<Option<Range>>) = found.into_iter().unzip();
-    grow::limit(&mut new, domains)?;
-    check_coordinates(table, &new)?;
-    let mut dimensions: Vec<Value> = new.iter().map(dimension_json).collect();
-    let mut attributes = Vec::new();
-    for (column, name) in table.names().iter().enumerate().filter(|(_, name)| !dims.contains(name)) {
-        let datatype = datatype(table, column, &mut notes);
-        attributes.push(attribute(table, column, name, datatype));
+    let mut notes = Vec::new();
+    let column = |(index, name): (usize, &String)| {
+        let given = types.iter().rev().find(|(other, _)| other == name).map(|(_, datatype)| *datatype);
+        let datatype = given.or_else(|| datatype(table, index, &mut notes)).unwrap_or(Datatype::StringUtf8);
+        // In rows that were not looked at, any cell may be empty.
+        let nullable = !whole || table.cells(index).any(|(_, cell)| cell.mark == Mark::Null);
+        NewColumn { name: name.clone(), datatype, inferred: given.is_none(), nullable }
+    };
+    let columns = table.names().iter().enumerate().map(column).collect();
+    Ok((columns, notes))
+}
+
+/// What can be done if a cell does not fit a type that was inferred.
+pub(super) fn remedy(name: &str) -> String {
+    format!(
+        "; the type was inferred from the first rows: --types '{name}=TYPE' gives another one, such as string"
+    )
+}
+
+/// An attribute in JSON.
+pub(super) fn attribute(column: &NewColumn) -> Value {
+    let mut attribute = Map::new();
+    let mut tell = |key: &str, value: Value| drop(attribute.insert(key.to_owned(), value));
+    tell("name", json!(column.name));
+    tell("datatype", json!(column.datatype.name()));
+    let cells = usual_cells(column.datatype);
+    if cells != CellValNum::ONE {
+        tell("cell_val_num", cell_val_num_json(cells));
     }
-    let kind = if dims.is_empty() { ArrayType::Dense } else { ArrayType::Sparse };
-    if dims.is_empty() {
-        let last = table.len().saturating_sub(1);
-        let extent = table.len().min(10_000);
-        dimensions.push(json!({"name": "row", "datatype": "INT64", "domain": [0, last], "extent": extent}));
-    }
-    let mut schema = json!({"type": kind.name(), "dimensions": dimensions, "attributes": attributes});
-    if let Some(schema) = schema.as_object_mut() {
-        if *allow_duplicates {
-            schema.insert("allows_duplicates".to_owned(), json!(true));
-        }
-        if spans.iter().any(Option::is_some) {
-            let current =
-                new.iter().zip(&spans).map(|(dimension, span)| current_json(dimension, span.as_ref()));
-            schema.insert("current_domain".to_owned(), current.collect());
-        }
-    }
-    Ok(Inferred { schema, notes })
+    tell("nullable", json!(column.nullable));
+    tell("filters", json!([{"name": "zstd", "level": 3}]));
+    Value::Object(attribute)
 }
 
 /// The type of a column; `None` for text. Numbers with leading zeros are text, and a note says so.
@@ -87,8 +94,7 @@ fn datatype(table: &Table, column: usize, notes: &mut Vec<String>) -> Option<Dat
     let given = || table.cells(column).filter(|(_, cell)| cell.mark != Mark::Null);
     given().next()?;
     let datatype = TYPES.into_iter().find(|datatype| given().all(|(_, cell)| fits(*datatype, cell)))?;
-    let is_number = matches!(datatype, Datatype::Int64 | Datatype::Uint64 | Datatype::Float64);
-    if let Some((line, cell)) = given().find(|(_, cell)| is_number && is_padded(cell.text)) {
+    if let Some((line, cell)) = given().find(|(_, cell)| is_number(datatype) && is_padded(cell.text)) {
         let name = table.names().get(column).map(String::as_str).unwrap_or_default();
         notes.push(format!(
             "column {name:?} becomes text, because it has numbers with leading zeros (line {line}: {})",
@@ -114,94 +120,21 @@ fn fits(datatype: Datatype, Cell { text, mark }: Cell<'_>) -> bool {
 }
 
 /// Whether a text is an integer with leading zeros, which a number would lose.
-fn is_padded(text: &str) -> bool {
+pub(super) fn is_padded(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = digits.strip_prefix('0').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     rest.is_some_and(|rest| !rest.contains('.'))
 }
 
-/// A dimension with a wide domain, and the range of the coordinates; `None` for text.
-fn dimension(
-    table: &Table,
-    column: usize,
-    name: &str,
-    datatype: Option<Datatype>,
-) -> Result<(Dimension, Option<Range>), String> {
-    if let Some((line, _)) = table.cells(column).find(|(_, cell)| cell.mark == Mark::Null) {
-        return Err(format!("line {line}: column {name:?} is empty, but coordinates cannot be null"));
-    }
-    let mut dimension = Dimension::string(name);
-    let Some(datatype) = datatype.filter(|datatype| *datatype != Datatype::Bool) else {
-        return Ok((dimension, None));
-    };
-    let mut span: Option<Range> = None;
-    for (line, cell) in table.cells(column) {
-        if datatype == Datatype::Float64 && !cell.text.parse().is_ok_and(f64::is_finite) {
-            return Err(format!("line {line}: column {name:?} is {}, which is no coordinate", cell.text));
-        }
-        let value = one(datatype, cell.text)?;
-        let value = Range::new(value.clone(), value);
-        match &mut span {
-            Some(span) => span.unite(datatype, &value),
-            None => span = Some(value),
-        }
-    }
-    let span = span.ok_or("there are no cells")?;
-    let wide = grow::wide(datatype, &span)?;
-    (dimension.datatype, dimension.cell_val_num) = (datatype, CellValNum::ONE);
-    dimension.domain = Some((wide.low, wide.high));
-    Ok((dimension, Some(span)))
-}
-
-/// Returns an error for the first coordinate outside a domain that was given.
-fn check_coordinates(table: &Table, dimensions: &[Dimension]) -> Result<(), String> {
-    for dimension in dimensions.iter().filter(|dimension| dimension.domain.is_some()) {
-        for (line, cell) in table.column(&dimension.name).into_iter().flat_map(|column| table.cells(column)) {
-            let value = one(dimension.datatype, cell.text)?;
-            if !grow::is_inside(dimension, &value) {
-                return Err(grow::outside(dimension, &format!("line {line}"), &value));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn dimension_json(dimension: &Dimension) -> Value {
-    let (name, datatype) = (&dimension.name, dimension.datatype.name());
-    match &dimension.domain {
-        None => json!({"name": name, "datatype": datatype}),
-        Some((low, high)) => {
-            let domain = [low, high].map(|end| coordinate_json(dimension, end));
-            json!({"name": name, "datatype": datatype, "domain": domain, "extent": null})
-        }
-    }
-}
-
-/// The current domain of a dimension: the range of the coordinates, and for text everything.
-fn current_json(dimension: &Dimension, span: Option<&Range>) -> Value {
-    span.map_or_else(
-        || json!(["", AFTER_TEXT]),
-        |span| json!([&span.low, &span.high].map(|end| coordinate_json(dimension, end))),
-    )
-}
-
-fn attribute(table: &Table, column: usize, name: &str, datatype: Option<Datatype>) -> Value {
-    let mut attribute = Map::new();
-    let mut tell = |key: &str, value: Value| drop(attribute.insert(key.to_owned(), value));
-    tell("name", json!(name));
-    tell("datatype", json!(datatype.unwrap_or(Datatype::StringUtf8).name()));
-    if datatype.is_none() {
-        tell("cell_val_num", json!("var"));
-    }
-    tell("nullable", json!(table.cells(column).any(|(_, cell)| cell.mark == Mark::Null)));
-    tell("filters", json!([{"name": "zstd", "level": 3}]));
-    Value::Object(attribute)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{csv, ndjson};
+    use super::super::csv::CsvReader;
+    use super::super::ndjson::NdjsonReader;
     use super::*;
+
+    fn csv(text: &'static str) -> Table {
+        CsvReader::new(Box::new(text.as_bytes()), ',').next(usize::MAX).unwrap().unwrap()
+    }
 
     /// The type of the only column, and how many notes there are.
     fn of(table: &Table) -> (Option<Datatype>, usize) {
@@ -211,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_column_has_the_first_type_that_fits_all_of_its_cells() {
-        let csv = |text: &str| of(&csv::parse(text.as_bytes(), ',').unwrap());
+        let csv = |text| of(&csv(text));
         let is = |datatype| (Some(datatype), 0);
         assert_eq!(csv("a\n1\n\"-2\"\n\n0\n"), is(Datatype::Int64));
         assert_eq!(csv("a\n1\n18446744073709551615\n"), is(Datatype::Uint64));
@@ -226,7 +159,7 @@ mod tests {
 
     #[test]
     fn integers_with_leading_zeros_are_text_and_a_note_says_so() {
-        let csv = |text: &str| of(&csv::parse(text.as_bytes(), ',').unwrap());
+        let csv = |text| of(&csv(text));
         assert_eq!(csv("a\n12\n01234\n"), (None, 1));
         assert_eq!(csv("a\n-007\n1.5\n"), (None, 1));
         assert_eq!(csv("a\n0\n-0\n0.5\n00.5\n"), (Some(Datatype::Float64), 0));
@@ -237,7 +170,8 @@ mod tests {
     fn strings_in_json_are_text_dates_or_what_numbers_in_json_cannot_be() {
         let json = |values: &[&str]| {
             let lines: Vec<String> = values.iter().map(|value| format!("{{\"a\":{value}}}\n")).collect();
-            of(&ndjson::parse(lines.concat().as_bytes()).unwrap())
+            let file = Box::new(std::io::Cursor::new(lines.concat()));
+            of(&NdjsonReader::new(file).next(usize::MAX).unwrap().unwrap())
         };
         assert_eq!(json(&["\"1\"", "\"2\""]), (None, 0));
         assert_eq!(json(&["1", "null", "2"]), (Some(Datatype::Int64), 0));
@@ -246,5 +180,26 @@ mod tests {
         assert_eq!(json(&["\"true\""]), (None, 0));
         assert_eq!(json(&["\"2020-01-01\""]), (Some(Datatype::DatetimeDay), 0));
         assert_eq!(json(&["[1,2]", "{}"]), (None, 0));
+    }
+
+    #[test]
+    fn types_are_given_by_name() {
+        let parse = |text: &str| parse_types(&[text.to_owned()]);
+        let two = vec![("a".to_owned(), Datatype::Float32), ("b=c".to_owned(), Datatype::StringUtf8)];
+        assert_eq!(parse("a=float32,b=c=STRING_UTF8"), Ok(two));
+        assert!(parse("a").unwrap_err().contains("is not NAME=TYPE"));
+        assert!(parse("a=flot32").unwrap_err().contains("FLOAT32"), "{:?}", parse("a=flot32"));
+        let types = parse("a=string").unwrap();
+        let (columns, notes) = columns(&csv("a,b\n007,1\n"), true, &types).unwrap();
+        assert_eq!((columns[0].datatype, columns[0].inferred, notes.len()), (types[0].1, false, 0));
+        assert_eq!((columns[1].datatype, columns[1].inferred), (Datatype::Int64, true));
+        let missing = super::columns(&csv("zip,b\n007,1\n"), true, &parse("zap=string").unwrap());
+        assert!(missing.unwrap_err().contains("did you mean \"zip\""));
+    }
+
+    #[test]
+    fn what_comes_after_the_first_rows_may_be_null() {
+        let nullable = |whole| columns(&csv("a\n1\n"), whole, &[]).unwrap().0[0].nullable;
+        assert!(!nullable(true) && nullable(false));
     }
 }

@@ -1,7 +1,7 @@
 //! Files of `NumPy`: a header in Python's notation, then the cells.
 
 use serde_json::{Value, json};
-use tdb_array::{ArrayType, ArrayWriter, Layout, Write, WriteColumn};
+use tdb_array::{ArraySchema, ArrayType, ArrayWriter, Layout, Write, WriteColumn};
 use tdb_codec::{Datatype, to_u64};
 
 /// The first bytes of every file.
@@ -23,7 +23,7 @@ pub(super) struct Npy {
 }
 
 impl Npy {
-    pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
+    pub(super) fn parse(mut bytes: Vec<u8>) -> Result<Self, String> {
         let cut = || "the file ends inside its header".to_owned();
         let rest = bytes.strip_prefix(MAGIC).ok_or("this is not an NPY file")?;
         let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
@@ -43,7 +43,7 @@ impl Npy {
         let descr = entry(header, "descr")?;
         let quoted = descr.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
         let descr = quoted.ok_or("records are not supported")?;
-        let datatype = datatype(descr).ok_or_else(|| format!("cells of type {descr:?} are not supported"))?;
+        let (datatype, is_big) = datatype(descr).ok_or_else(|| unsupported(descr))?;
         let is_fortran = entry(header, "fortran_order")?.starts_with("True");
         let order = if is_fortran { Layout::ColMajor } else { Layout::RowMajor };
         let shape = entry(header, "shape")?.strip_prefix('(').and_then(|rest| rest.split_once(')'));
@@ -62,6 +62,10 @@ impl Npy {
             return Err("an array without cells or without dimensions cannot be imported".to_owned());
         }
         let start = bytes.len().saturating_sub(cells.len());
+        if is_big {
+            let cells = bytes.get_mut(start..).unwrap_or_default();
+            cells.chunks_exact_mut(datatype.size()).for_each(<[u8]>::reverse);
+        }
         Ok(Self { datatype, order, shape, start, bytes })
     }
 
@@ -87,25 +91,36 @@ impl Npy {
         json!({"type": ArrayType::Dense.name(), "dimensions": dimensions, "attributes": [attribute]})
     }
 
-    /// The write of the cells, starting at the low end of the array's domain.
-    pub(super) fn write<'a>(&'a self, writer: &'a ArrayWriter) -> Result<Write<'a>, String> {
-        let schema = writer.schema();
+    /// The number of cells along each dimension.
+    pub(super) fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// Returns an error if an array cannot take the cells.
+    pub(super) fn check(&self, schema: &ArraySchema) -> Result<(), String> {
         let [attribute] = schema.attributes.as_slice() else {
             return Err(format!(
                 "the array has {} attributes, but the file has one",
                 schema.attributes.len()
             ));
         };
-        let dimensions = &schema.domain.dimensions;
-        if schema.array_type != ArrayType::Dense || dimensions.len() != self.shape.len() {
+        if schema.array_type != ArrayType::Dense || schema.domain.dimensions.len() != self.shape.len() {
             return Err(format!("the file needs a dense array with {} dimensions", self.shape.len()));
         }
         if attribute.datatype != self.datatype {
             return Err(format!("the file contains {}, but the array {}", self.datatype, attribute.datatype));
         }
+        Ok(())
+    }
+
+    /// The write of the cells, starting at the low end of the array's domain.
+    pub(super) fn write<'a>(&'a self, writer: &'a ArrayWriter) -> Result<Write<'a>, String> {
+        let schema = writer.schema();
+        self.check(schema)?;
+        let name = schema.attributes.first().map_or(NAME, |attribute| attribute.name.as_str());
         let cells = self.bytes.get(self.start..).unwrap_or_default();
-        let mut write = writer.write().order(self.order).column(WriteColumn::bytes(&attribute.name, cells));
-        for (dimension, size) in dimensions.iter().zip(&self.shape) {
+        let mut write = writer.write().order(self.order).column(WriteColumn::bytes(name, cells));
+        for (dimension, size) in schema.domain.dimensions.iter().zip(&self.shape) {
             let last = size.saturating_sub(1);
             let fits = dimension.last_ordinal().is_some_and(|max| last <= max);
             let ends = dimension.coordinate(0).zip(dimension.coordinate(last)).filter(|_| fits);
@@ -124,9 +139,22 @@ fn entry<'h>(header: &'h str, key: &str) -> Result<&'h str, String> {
     quoted('\'').or_else(|| quoted('"')).ok_or_else(|| format!("the header has no {key:?}"))
 }
 
-/// The type of little-endian cells.
-fn datatype(descr: &str) -> Option<Datatype> {
-    let name = match descr.strip_prefix(['<', '|', '='])? {
+/// Why cells of a type cannot be imported.
+fn unsupported(descr: &str) -> String {
+    let remedy = match descr.get(1..).unwrap_or_default() {
+        time if time.starts_with("m8[") => {
+            "; durations may have the units h, m, s, ms, us, ns, ps, fs and as"
+        }
+        text if text.starts_with(['U', 'S', 'O']) => "; texts can be imported from a CSV file",
+        _ => "",
+    };
+    format!("cells of type {descr:?} are not supported{remedy}")
+}
+
+/// The type of cells, and whether they are big-endian.
+fn datatype(descr: &str) -> Option<(Datatype, bool)> {
+    let is_big = descr.starts_with('>');
+    let name = match descr.strip_prefix(['<', '|', '=', '>'])? {
         "b1" => "BOOL".to_owned(),
         "i1" => "INT8".to_owned(),
         "u1" => "UINT8".to_owned(),
@@ -138,8 +166,14 @@ fn datatype(descr: &str) -> Option<Datatype> {
         "u8" => "UINT64".to_owned(),
         "f4" => "FLOAT32".to_owned(),
         "f8" => "FLOAT64".to_owned(),
-        date => {
-            let unit = match date.strip_prefix("M8[")?.strip_suffix(']')? {
+        time => {
+            // Dates are counted since 1970; durations have no calendar units.
+            let (kind, unit) = match (time.strip_prefix("M8["), time.strip_prefix("m8[")) {
+                (Some(unit), _) => ("DATETIME", unit),
+                (_, Some(unit)) => ("TIME", unit),
+                _ => return None,
+            };
+            let unit = match unit.strip_suffix(']')? {
                 "Y" => "YEAR",
                 "M" => "MONTH",
                 "W" => "WEEK",
@@ -150,10 +184,10 @@ fn datatype(descr: &str) -> Option<Datatype> {
                 unit @ ("ms" | "us" | "ns" | "ps" | "fs" | "as") => unit,
                 _ => return None,
             };
-            format!("DATETIME_{}", unit.to_ascii_uppercase())
+            format!("{kind}_{}", unit.to_ascii_uppercase())
         }
     };
-    Datatype::from_name(&name)
+    Some((Datatype::from_name(&name)?, is_big))
 }
 
 #[cfg(test)]
@@ -179,11 +213,26 @@ mod tests {
     }
 
     #[test]
+    fn big_endian_cells_and_durations_are_understood() {
+        let cells = [0x0102u16, 0xff00].map(u16::to_be_bytes).concat();
+        let header = |descr: &str, len: u32| {
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({len},), }}")
+        };
+        let npy = Npy::parse(file(&header(">u2", 2), &cells)).unwrap();
+        assert_eq!((npy.datatype, &npy.bytes[npy.start..]), (Datatype::Uint16, &[2, 1, 0, 0xff][..]));
+        let npy = Npy::parse(file(&header(">m8[ms]", 1), &7i64.to_be_bytes())).unwrap();
+        assert_eq!((npy.datatype, &npy.bytes[npy.start..]), (Datatype::TimeMs, &7i64.to_le_bytes()[..]));
+        assert_eq!(Npy::parse(file(&header("<m8[h]", 1), &[0; 8])).unwrap().datatype, Datatype::TimeHr);
+        assert_eq!(Npy::parse(file(&header(">M8[D]", 1), &[0; 8])).unwrap().datatype, Datatype::DatetimeDay);
+    }
+
+    #[test]
     fn what_cannot_be_imported_is_refused() {
         let parse = |header: &str, cells: &[u8]| Npy::parse(file(header, cells)).unwrap_err();
-        assert!(
-            parse("{'descr': '>i2', 'fortran_order': False, 'shape': (1,)}", &[0; 2]).contains("\">i2\"")
-        );
+        for (descr, why) in [("<c8", "\"<c8\""), ("<m8[D]", "units h, m, s"), ("<U4", "CSV")] {
+            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,)}}");
+            assert!(parse(&header, &[0; 8]).contains(why), "{}", parse(&header, &[0; 8]));
+        }
         assert!(
             parse("{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", &[0; 2]).contains("2 bytes")
         );

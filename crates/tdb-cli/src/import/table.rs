@@ -1,12 +1,6 @@
 //! A table of text, and its cells as bytes.
 
-use serde_json::Value;
-use tdb_array::{ArraySchema, ArrayType};
-use tdb_codec::{CellValNum, Datatype, to_u64};
-use tdb_schema::Field;
-
-use crate::buffers::Buffers;
-use crate::value::{is_text, json_cell};
+use tdb_codec::to_u64;
 
 /// What is known about the type of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +34,10 @@ pub(super) struct Table {
     marks: Vec<Mark>,
     /// Whether the next row contains the names.
     wants_header: bool,
+    /// Whether rows say the names of their columns, so that what no row has is null.
+    of_objects: bool,
+    /// The number of rows of the file before the first one.
+    before: u64,
 }
 
 /// The line where a row begins, and its first cell.
@@ -53,6 +51,15 @@ impl Table {
     /// A table whose first row will contain the names of the columns.
     pub(super) fn with_header() -> Self {
         Self { wants_header: true, ..Self::default() }
+    }
+
+    /// A table whose columns are found in its rows.
+    pub(super) fn of_objects() -> Self {
+        Self { of_objects: true, ..Self::default() }
+    }
+
+    pub(super) const fn is_of_objects(&self) -> bool {
+        self.of_objects
     }
 
     pub(super) fn add_column(&mut self, name: String) {
@@ -92,13 +99,27 @@ impl Table {
         Ok(())
     }
 
-    /// The table, after its last row.
-    pub(super) fn finish(self) -> Result<Self, String> {
-        match (self.wants_header, self.rows.is_empty()) {
-            (true, _) => Err("there is no header".to_owned()),
-            (_, true) => Err("there are no cells".to_owned()),
-            _ => Ok(self),
+    /// Takes the rows that are complete, and keeps the names of the columns for those to come; `None` if there are no rows.
+    pub(super) fn take(&mut self) -> Result<Option<Self>, String> {
+        if self.wants_header {
+            return Err("there is no header".to_owned());
         }
+        if self.rows.is_empty() {
+            return Ok(None);
+        }
+        let (of_objects, before) = (self.of_objects, self.before.saturating_add(self.len()));
+        let rest = Self { names: self.names.clone(), of_objects, before, ..Self::default() };
+        Ok(Some(core::mem::replace(self, rest)))
+    }
+
+    /// The number of bytes of text and of cells, which may all be empty.
+    pub(super) const fn size(&self) -> usize {
+        self.text.len().saturating_add(self.marks.len())
+    }
+
+    /// The number of rows of the file before the first one.
+    pub(super) const fn before(&self) -> u64 {
+        self.before
     }
 
     pub(super) fn names(&self) -> &[String] {
@@ -132,81 +153,6 @@ impl Table {
     /// The column of a name.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| known == name)
-    }
-
-    /// The cells, converted for an array with this schema.
-    pub(super) fn columns(&self, schema: &ArraySchema) -> Result<Vec<Buffers>, String> {
-        let along_rows = schema.domain.dimensions.len() == 1 && schema.dimension("row").is_some();
-        if schema.array_type == ArrayType::Dense && !along_rows {
-            return Err("a table can only be written to a sparse array, or to a dense one with one dimension for the rows".to_owned());
-        }
-        let column = |(index, name): (usize, &String)| {
-            let field = schema.field(name).ok_or_else(|| format!("the array has no field {name:?}"))?;
-            self.buffers(index, &field)
-        };
-        self.names.iter().enumerate().map(column).collect()
-    }
-
-    fn buffers(&self, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
-        let size = field.cell_size();
-        let (mut data, mut offsets, mut validity) = (Vec::new(), vec![0u64], Vec::new());
-        for (line, cell) in self.cells(index) {
-            let wrong = |error: String| format!("line {line}, column {:?}: {error}", field.name);
-            let null = cell.mark == Mark::Null;
-            let bytes = match size {
-                _ if !null => value(field, cell.text).map_err(wrong)?,
-                Some(size) if field.nullable => vec![0; size],
-                Some(_) => return Err(wrong("is empty, but cells cannot be null".to_owned())),
-                None => Vec::new(),
-            };
-            if let Some(size) = size.filter(|size| *size != bytes.len()) {
-                return Err(wrong(format!("has {} bytes, but cells have {size}", bytes.len())));
-            }
-            data.extend_from_slice(&bytes);
-            if size.is_none() {
-                offsets.push(to_u64(data.len()));
-            }
-            if field.nullable {
-                validity.push(u8::from(!null));
-            }
-        }
-        let name = field.name.to_owned();
-        Ok(Buffers {
-            name,
-            data,
-            offsets: size.is_none().then_some(offsets),
-            validity: field.nullable.then_some(validity),
-        })
-    }
-}
-
-/// One value that is not text, as other programs write it, too: booleans and NaN in any case.
-pub(super) fn one(datatype: Datatype, text: &str) -> Result<Vec<u8>, String> {
-    let is_nan = || text.parse().is_ok_and(f64::is_nan);
-    let text = if datatype == Datatype::Bool && is_boolean(text) {
-        text.to_ascii_lowercase()
-    } else if datatype.physical().is_float() && is_nan() {
-        "NaN".to_owned()
-    } else {
-        text.to_owned()
-    };
-    json_cell(datatype, CellValNum::ONE, &Value::String(text))
-}
-
-/// Whether a text is `true` or `false`, in any case.
-pub(super) const fn is_boolean(text: &str) -> bool {
-    text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
-}
-
-/// A cell of a field, in the notation of `tdb read --format csv`.
-fn value(field: &Field<'_>, text: &str) -> Result<Vec<u8>, String> {
-    if is_text(field.datatype) {
-        json_cell(field.datatype, field.cell_val_num, &Value::String(text.to_owned()))
-    } else if field.cell_val_num == CellValNum::ONE {
-        one(field.datatype, text)
-    } else {
-        let list = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        json_cell(field.datatype, field.cell_val_num, &list)
     }
 }
 

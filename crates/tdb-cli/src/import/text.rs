@@ -1,11 +1,7 @@
-//! Files of text: where they come from, and their lines.
+//! Files of text: without compression, and their lines.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::path::Path;
 
-/// The name of standard input on the command line.
-const STANDARD_INPUT: &str = "-";
 /// The first bytes of a gzip file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 /// The first bytes of a Zstandard file.
@@ -13,18 +9,9 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// The number of bytes that are read at once.
 const BUFFER: usize = 1 << 17;
 
-/// Whether a path means standard input.
-pub(super) fn is_standard_input(path: &Path) -> bool {
-    path == Path::new(STANDARD_INPUT)
-}
-
-/// The contents of a file, or of standard input, without compression. Compressed files are recognised by their first
-/// bytes, whatever they are called.
-pub(super) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    if is_standard_input(path) { contents(io::stdin()) } else { contents(File::open(path)?) }
-}
-
-fn contents(mut source: impl Read + 'static) -> io::Result<Box<dyn BufRead>> {
+/// The contents of a file without compression. Compressed files are recognised by their first bytes, whatever they are
+/// called.
+pub(super) fn contents(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     let mut start = Vec::with_capacity(ZSTD.len());
     source.by_ref().take(4).read_to_end(&mut start)?;
     let (gzip, zstd) = (start.starts_with(GZIP), start.starts_with(ZSTD));
@@ -38,22 +25,22 @@ fn contents(mut source: impl Read + 'static) -> io::Result<Box<dyn BufRead>> {
 
 #[cfg(feature = "gzip")]
 #[expect(clippy::unnecessary_wraps, reason = "a build without gzip returns an error")]
-fn of_gzip(file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+fn of_gzip(file: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     Ok(Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(file))))
 }
 
 #[cfg(not(feature = "gzip"))]
-fn of_gzip(_: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+fn of_gzip(_: impl BufRead + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     Err(io::Error::other("the file is compressed with gzip, which this build lacks (feature gzip)"))
 }
 
 #[cfg(feature = "zstd")]
-fn of_zstd(file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+fn of_zstd(file: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     Ok(Box::new(BufReader::with_capacity(BUFFER, zstd::Decoder::with_buffer(file)?)))
 }
 
 #[cfg(not(feature = "zstd"))]
-fn of_zstd(_: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+fn of_zstd(_: impl BufRead + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     Err(io::Error::other("the file is compressed with zstd, which this build lacks (feature zstd)"))
 }
 

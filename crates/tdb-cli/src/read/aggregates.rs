@@ -53,7 +53,7 @@ fn print(values: &[AggregateValue], format: Format, out: &mut dyn Write) -> io::
             let line = |out: &mut dyn Write, text: &dyn Fn(&AggregateValue) -> String| {
                 writeln!(out, "{}", values.iter().map(text).collect::<Vec<_>>().join(","))
             };
-            line(out, &|value| quoted(&value.aggregate.to_string()).into_owned())?;
+            line(out, &|value| quoted(&value.aggregate.to_string(), ',').into_owned())?;
             line(out, &plain)
         }
         Format::Table | Format::Raw => {
@@ -79,7 +79,7 @@ fn text(value: &AggregateValue) -> String {
 fn plain(value: &AggregateValue) -> String {
     match value.bytes() {
         _ if value.overflowed() => OVERFLOW.to_owned(),
-        Some(bytes) => quoted(&cell_plain(value.datatype, value.cell_val_num, bytes)).into_owned(),
+        Some(bytes) => quoted(&cell_plain(value.datatype, value.cell_val_num, bytes), ',').into_owned(),
         None => String::new(),
     }
 }

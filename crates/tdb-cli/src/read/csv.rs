@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use tdb_array::Column;
-
+use super::shown::Shown;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
 use crate::value::cell_plain;
@@ -22,7 +21,7 @@ impl<'a, 'o> Csv<'a, 'o> {
 }
 
 impl Sink for Csv<'_, '_> {
-    fn take(&mut self, columns: &[Column], cells: usize) -> Result {
+    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
         if !self.begun {
             self.out.write(|out| heading(columns, out))?;
             self.begun = true;
@@ -35,24 +34,24 @@ impl Sink for Csv<'_, '_> {
     }
 }
 
-fn heading(columns: &[Column], out: &mut dyn Write) -> io::Result<()> {
-    for (index, column) in columns.iter().enumerate() {
-        write!(out, "{}{}", separator(index), quoted(&column.name))?;
+fn heading(columns: &[Shown], out: &mut dyn Write) -> io::Result<()> {
+    for (index, Shown { column, .. }) in columns.iter().enumerate() {
+        write!(out, "{}{}", separator(index), quoted(&column.name, ','))?;
     }
     writeln!(out)
 }
 
-fn rows(columns: &[Column], cells: usize, out: &mut dyn Write) -> io::Result<()> {
+fn rows(columns: &[Shown], cells: usize, out: &mut dyn Write) -> io::Result<()> {
     for row in 0..cells {
-        for (index, column) in columns.iter().enumerate() {
-            let text = match column.cell(row).filter(|_| !column.is_null(row)) {
-                Some(cell) => cell_plain(column.datatype, column.cell_val_num, cell),
+        for (index, shown) in columns.iter().enumerate() {
+            let text = match shown.value(row) {
+                Some(cell) => cell_plain(shown.column.datatype, shown.column.cell_val_num, cell),
                 None => {
                     write!(out, "{}", separator(index))?;
                     continue;
                 }
             };
-            write!(out, "{}{}", separator(index), quoted(&text))?;
+            write!(out, "{}{}", separator(index), quoted(&text, ','))?;
         }
         writeln!(out)?;
     }
@@ -64,8 +63,8 @@ const fn separator(index: usize) -> &'static str {
 }
 
 /// Quotes a value that needs it; also an empty string, because no text at all means null.
-pub(super) fn quoted(text: &str) -> Cow<'_, str> {
-    if text.is_empty() || text.contains([',', '"', '\r', '\n']) {
+pub(crate) fn quoted(text: &str, delimiter: char) -> Cow<'_, str> {
+    if text.is_empty() || text.contains([delimiter, '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()
     } else {
         text.into()
@@ -78,9 +77,11 @@ mod tests {
 
     #[test]
     fn values_are_quoted_where_rfc_4180_asks_for_it() {
-        assert_eq!(quoted("plain"), "plain");
-        assert_eq!(quoted("a,b"), "\"a,b\"");
-        assert_eq!(quoted("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
-        assert_eq!(quoted(""), "\"\"");
+        assert_eq!(quoted("plain", ','), "plain");
+        assert_eq!(quoted("a,b", ','), "\"a,b\"");
+        assert_eq!(quoted("a,b", '\t'), "a,b");
+        assert_eq!(quoted("a\tb", '\t'), "\"a\tb\"");
+        assert_eq!(quoted("say \"x\"\n", ','), "\"say \"\"x\"\"\n\"");
+        assert_eq!(quoted("", ','), "\"\"");
     }
 }

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use tdb_array::{Column, Layout};
+use tdb_array::Layout;
 
 use super::Answer;
 use super::rows::{heading, text, title};
+use super::shown::Shown;
 use crate::table::{self, Rule};
 use crate::value::is_single;
 
@@ -15,7 +16,7 @@ const MOST_COLUMNS: usize = 100;
 /// A plane of cells.
 pub(super) struct Grid<'a> {
     answer: &'a Answer<'a>,
-    values: &'a Column,
+    values: &'a Shown,
     rows: Axis<'a>,
     columns: Axis<'a>,
     caption: Option<String>,
@@ -23,7 +24,7 @@ pub(super) struct Grid<'a> {
 
 /// One direction of the grid.
 struct Axis<'a> {
-    coordinates: &'a Column,
+    coordinates: &'a Shown,
     count: usize,
     /// Distance between neighbours in the result.
     stride: usize,
@@ -35,7 +36,8 @@ impl<'a> Grid<'a> {
         let [values] = answer.fields() else { return None };
         let shape = answer.shape.as_deref()?;
         let (coordinates, _) = answer.columns.split_at_checked(answer.coordinates)?;
-        if !is_single(values.datatype, values.cell_val_num) || coordinates.len() != shape.len() {
+        if !is_single(values.column.datatype, values.column.cell_val_num) || coordinates.len() != shape.len()
+        {
             return None;
         }
         let strides = strides(shape, answer.order)?;
@@ -52,13 +54,13 @@ impl<'a> Grid<'a> {
             .iter()
             .zip(shape)
             .filter(|(_, count)| shape.len() > 2 && **count == 1)
-            .map(|(coordinate, _)| format!("{} = {}", title(coordinate), text(coordinate, 0)))
+            .map(|(coordinate, _)| format!("{} = {}", title(&coordinate.column), text(coordinate, 0)))
             .collect();
         let several = answer.schema().attributes.len() > 1;
         let caption = match (several || !fixed.is_empty(), fixed.is_empty()) {
             (false, _) => None,
-            (true, true) => Some(title(values)),
-            (true, false) => Some(format!("{} at {}", title(values), fixed.join(", "))),
+            (true, true) => Some(title(&values.column)),
+            (true, false) => Some(format!("{} at {}", title(&values.column), fixed.join(", "))),
         };
         Some(Self { answer, values, rows, columns, caption })
     }
@@ -68,9 +70,9 @@ impl<'a> Grid<'a> {
             writeln!(out, "{caption}")?;
         }
         let Self { values, rows, columns, .. } = self;
-        let corner = format!("{}\\{}", title(rows.coordinates), title(columns.coordinates));
-        let mut headings = vec![heading(&corner, rows.coordinates)];
-        headings.extend((0..columns.count).map(|index| heading(&columns.text(index), values)));
+        let corner = format!("{}\\{}", title(&rows.coordinates.column), title(&columns.coordinates.column));
+        let mut headings = vec![heading(&corner, &rows.coordinates.column)];
+        headings.extend((0..columns.count).map(|index| heading(&columns.text(index), &values.column)));
         table::write(out, 0, &headings, Rule::None, self.row_count(), |row, column| {
             match column.checked_sub(1) {
                 None => rows.text(row),

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::Column;
 
+use super::shown::Shown;
 use super::spool::Spool;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
@@ -24,11 +24,11 @@ impl<'a, 'o> Json<'a, 'o> {
 }
 
 impl Sink for Json<'_, '_> {
-    fn take(&mut self, columns: &[Column], cells: usize) -> Result {
+    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
         if self.columns.is_empty() {
             let mut names = Unique::exact();
-            self.columns =
-                columns.iter().map(|column| (names.name(&column.name), Spool::default())).collect();
+            let spool = |shown: &Shown| (names.name(&shown.column.name), Spool::default());
+            self.columns = columns.iter().map(spool).collect();
         }
         for (column, (_, spool)) in columns.iter().zip(&mut self.columns) {
             for row in 0..cells {
@@ -52,9 +52,9 @@ impl Sink for Json<'_, '_> {
     }
 }
 
-fn value(column: &Column, row: usize) -> Value {
-    match column.cell(row).filter(|_| !column.is_null(row)) {
-        Some(cell) => cell_json(column.datatype, column.cell_val_num, cell),
+fn value(shown: &Shown, row: usize) -> Value {
+    match shown.value(row) {
+        Some(cell) => cell_json(shown.column.datatype, shown.column.cell_val_num, cell),
         None => Value::Null,
     }
 }

@@ -1,177 +1,47 @@
 //! Cells on a terminal: the first and the last rows, and as many columns as fit the width.
 
-use std::collections::VecDeque;
-use std::io;
-
-use tdb_array::Column;
+use std::convert::Infallible;
 
 use super::rows::{heading, text, title};
+use super::shown::Shown;
 use super::{Out, Sink, Summary};
+use crate::ends::{Ends, Row, Words};
 use crate::failure::Result;
 use crate::screen::Screen;
-use crate::table::{self, Heading, shortened, width};
 
-/// Lines that are not rows: two of headings, one for the rows that are left out, one below, and the next prompt.
-const OTHER_LINES: usize = 5;
-/// At least this many rows are shown at each end, however low the terminal is.
-const LEAST_ROWS: usize = 3;
-/// Texts longer than this are cut if the columns do not fit otherwise.
-const MOST_WIDTH: usize = 30;
-/// What is shown in place of what is left out.
-const LEFT_OUT: &str = "…";
-/// Blanks between columns.
-const GAP: usize = 2;
-
-type Row = Vec<String>;
+const WORDS: Words = Words { rows: "cells", choose: "--fields chooses, " };
 
 /// Rows and columns that a terminal has room for.
 pub(super) struct Preview<'a, 'o> {
     out: &'a mut Out<'o>,
-    screen: Screen,
-    /// How many rows are shown at each end; `None` for all rows.
-    ends: Option<usize>,
-    headings: Vec<Heading>,
-    first: Vec<Row>,
-    last: VecDeque<Row>,
-    cells: usize,
+    ends: Ends,
 }
 
 impl<'a, 'o> Preview<'a, 'o> {
     /// For all rows, or for those at both ends.
     pub(super) fn new(out: &'a mut Out<'o>, screen: Screen, all_rows: bool) -> Self {
-        let room = screen.rows.saturating_sub(OTHER_LINES) / 2;
-        let ends = (!all_rows).then_some(room.max(LEAST_ROWS));
-        let (headings, first, last) = (Vec::new(), Vec::new(), VecDeque::new());
-        Self { out, screen, ends, headings, first, last, cells: 0 }
+        Self { out, ends: Ends::new(screen, all_rows, WORDS) }
     }
 
     /// Writes what was kept.
     pub(super) fn write(&mut self) -> Result {
-        let left_out = self.cells.saturating_sub(self.first.len()).saturating_sub(self.last.len());
-        let (first, last) = (self.first.len(), self.last.len());
-        let mut rows = core::mem::take(&mut self.first);
-        if left_out > 0 {
-            rows.push(vec![LEFT_OUT.to_owned(); self.headings.len()]);
-        }
-        rows.extend(self.last.drain(..));
-        let all = self.headings.len();
-        let chosen = fit(&self.headings, &mut rows, self.screen.columns);
-        let shown = chosen.iter().flatten().count();
-        let pick = |row: &Row| -> Row {
-            let cell =
-                |at: &Option<usize>| at.and_then(|at| row.get(at)).map_or(LEFT_OUT.to_owned(), Clone::clone);
-            chosen.iter().map(cell).collect()
-        };
-        let headings: Vec<_> = chosen
-            .iter()
-            .map(|at| {
-                at.and_then(|at| self.headings.get(at)).cloned().unwrap_or_else(|| Heading::left(LEFT_OUT))
-            })
-            .collect();
-        let rows: Vec<Row> = rows.iter().map(pick).collect();
-        let cells = self.cells;
-        self.out.write(|out| {
-            table::write_rows(out, 0, &headings, &rows)?;
-            if left_out > 0 {
-                writeln!(
-                    out,
-                    "{cells} cells, of which the first {first} and the last {last} are shown; --all shows all"
-                )?;
-            }
-            if shown < all {
-                writeln!(out, "{all} columns, of which {shown} fit; --fields chooses, --all shows all")?;
-            }
-            io::Result::Ok(())
-        })
+        let ends = &mut self.ends;
+        self.out.write(|out| ends.write(out))
     }
 }
 
 impl Sink for Preview<'_, '_> {
-    fn take(&mut self, columns: &[Column], cells: usize) -> Result {
-        if self.headings.is_empty() {
-            self.headings = columns.iter().map(|column| heading(&title(column), column)).collect();
-        }
-        let row = |at: usize| -> Row { columns.iter().map(|column| text(column, at)).collect() };
-        let ends = self.ends.unwrap_or(usize::MAX);
-        let begin = cells.min(ends.saturating_sub(self.first.len()));
-        self.first.extend((0..begin).map(row));
-        for at in begin.max(cells.saturating_sub(ends))..cells {
-            if self.last.len() >= ends {
-                self.last.pop_front();
-            }
-            self.last.push_back(row(at));
-        }
-        self.cells = self.cells.saturating_add(cells);
+    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+        let headings = || columns.iter().map(|shown| heading(&title(&shown.column), &shown.column)).collect();
+        self.ends.headings(headings);
+        let row = |at: usize| -> Result<Row, Infallible> {
+            Ok(columns.iter().map(|column| text(column, at)).collect())
+        };
+        let Ok(()) = self.ends.take(cells, row);
         Ok(())
     }
 
     fn finish(&mut self, _: &Summary<'_>) -> Result {
         self.write()
-    }
-}
-
-/// Chooses the columns that fit a width, and shortens long texts if they must be; `None` stands for the columns that
-/// are left out. The first and the last columns stay longest.
-fn fit(headings: &[Heading], rows: &mut [Row], most: usize) -> Vec<Option<usize>> {
-    let all = || (0..headings.len()).map(Some).collect::<Vec<_>>();
-    let widths = |rows: &[Row]| -> Vec<usize> {
-        let of = |(at, heading): (usize, &Heading)| {
-            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
-            cells.chain([heading.width()]).max().unwrap_or(0)
-        };
-        headings.iter().enumerate().map(of).collect()
-    };
-    let total = |chosen: &[Option<usize>], widths: &[usize]| {
-        let each = chosen.iter().map(|at| at.and_then(|at| widths.get(at)).copied().unwrap_or(1));
-        each.fold(0, |sum: usize, width| sum.saturating_add(width).saturating_add(GAP)).saturating_sub(GAP)
-    };
-    if total(&all(), &widths(rows)) <= most {
-        return all();
-    }
-    for cell in rows.iter_mut().flatten() {
-        *cell = shortened(core::mem::take(cell), MOST_WIDTH);
-    }
-    let widths = widths(rows);
-    let mut chosen = all();
-    // The column in the middle goes first, then its neighbours, alternately behind and before it.
-    while total(&chosen, &widths) > most && chosen.len() > 1 {
-        match chosen.iter().position(Option::is_none) {
-            None => {
-                let middle = chosen.len() / 2;
-                if let Some(column) = chosen.get_mut(middle) {
-                    *column = None;
-                }
-            }
-            Some(gap) if chosen.len() > gap.saturating_mul(2) => {
-                chosen.remove(gap.saturating_add(1));
-            }
-            Some(gap) => drop(chosen.remove(gap.saturating_sub(1))),
-        }
-    }
-    chosen
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn chosen(widths: &[usize], most: usize) -> Vec<Option<usize>> {
-        let headings: Vec<_> = widths.iter().map(|_| Heading::left("h")).collect();
-        let mut rows = vec![widths.iter().map(|width| "x".repeat(*width)).collect::<Row>()];
-        fit(&headings, &mut rows, most)
-    }
-
-    #[test]
-    fn columns_in_the_middle_are_left_out_until_the_rest_fits() {
-        assert_eq!(chosen(&[10, 10, 10], 34), [Some(0), Some(1), Some(2)]);
-        assert_eq!(chosen(&[10, 10, 10], 33), [Some(0), None, Some(2)]);
-        assert_eq!(chosen(&[10; 7], 40), [Some(0), Some(1), None, Some(6)]);
-        assert_eq!(chosen(&[10; 7], 1), [None], "nothing fits one column of text");
-    }
-
-    #[test]
-    fn long_texts_are_cut_before_columns_are_left_out() {
-        assert_eq!(chosen(&[100, 10], 42), [Some(0), Some(1)]);
-        assert_eq!(chosen(&[100, 10], 112), [Some(0), Some(1)]);
     }
 }

@@ -9,6 +9,7 @@ use tdb_array::Column;
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Dimension;
 
+use super::shown::Shown;
 use super::{Sink, Summary};
 use crate::failure::{Failure, Result};
 use crate::names::{Unique, file_stem};
@@ -59,16 +60,17 @@ impl<'f> Raw<'f> {
 }
 
 impl Sink for Raw<'_> {
-    fn take(&mut self, columns: &[Column], cells: usize) -> Result {
+    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
         if self.columns.is_empty() {
             fs::create_dir_all(self.folder).map_err(|error| Failure::at(self.folder, error))?;
             let mut stems = Unique::default();
-            for column in columns {
+            for Shown { column, .. } in columns {
                 let stem = stems.name(&file_stem(&column.name));
                 self.columns.push(Files::create(column, self.folder, &stem)?);
             }
         }
-        columns.iter().zip(&mut self.columns).try_for_each(|(column, files)| files.append(column, cells))
+        let mut files = columns.iter().zip(&mut self.columns);
+        files.try_for_each(|(shown, files)| files.append(&shown.column, cells))
     }
 
     fn finish(&mut self, summary: &Summary<'_>) -> Result {

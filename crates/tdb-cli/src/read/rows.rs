@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use tdb_array::Column;
 
 use super::Answer;
+use super::shown::{Cell, Shown};
 use crate::table::{self, Heading, Rule};
 use crate::value::{cell_text, is_single, is_text};
 
 pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let headings: Vec<_> = answer.columns.iter().map(|column| heading(&title(column), column)).collect();
+    let headings: Vec<_> =
+        answer.columns.iter().map(|shown| heading(&title(&shown.column), &shown.column)).collect();
     let cell = |row: usize, column: usize| -> String {
         let part = answer.more.partition_point(|(before, _)| *before <= row).checked_sub(1);
         let part = part.and_then(|part| answer.more.get(part));
@@ -20,11 +22,11 @@ pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// A cell as text for display.
-pub(super) fn text(column: &Column, row: usize) -> String {
-    match column.cell(row) {
-        _ if column.is_null(row) => "null".to_owned(),
-        Some(cell) => cell_text(column.datatype, column.cell_val_num, cell),
-        None => String::new(),
+pub(super) fn text(shown: &Shown, row: usize) -> String {
+    match shown.cell(row) {
+        Cell::Null => "null".to_owned(),
+        Cell::Value(bytes) => cell_text(shown.column.datatype, shown.column.cell_val_num, bytes),
+        Cell::Nothing => String::new(),
     }
 }
 

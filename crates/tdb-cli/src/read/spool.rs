@@ -1,12 +1,10 @@
 //! Text that is buffered until it can be written: in memory while it is short, then in a temporary file.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Out;
 use crate::failure::{Failure, Result};
+use crate::temporary::Temporary;
 
 /// Text up to this length stays in memory.
 const IN_MEMORY: usize = 256 << 10;
@@ -15,36 +13,6 @@ const IN_MEMORY: usize = 256 << 10;
 pub(super) struct Spool {
     text: Vec<u8>,
     file: Option<Temporary>,
-}
-
-/// A file that is removed with its owner.
-#[derive(Debug)]
-struct Temporary {
-    path: PathBuf,
-    file: File,
-}
-
-impl Temporary {
-    fn new() -> io::Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = std::env::temp_dir().join(format!("tdb-{}-{number}", std::process::id()));
-            match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { path, file }),
-                // A leftover of an earlier process with the same id.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // If it cannot be removed, it stays in the folder for temporary files.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 impl Spool {

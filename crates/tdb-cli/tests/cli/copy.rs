@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    NAN, Scratch, fixture, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text,
+    NAN, Scratch, fixture, json_file, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text,
 };
-use serde_json::json;
-use tdb_array::{Array, ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
+use serde_json::{Value, json};
+use tdb_array::{Array, ArraySchema, ArrayType, CellValNum, Datatype, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 /// Fixtures with lossy filters.
@@ -15,6 +15,18 @@ const LOSSY: &str = "webp_lossy";
 
 fn csv(array: &Path, more: &[&str]) -> String {
     said(&[&["read", text(array), "--format", "csv", "--order", "row"], more].concat())
+}
+
+/// The type of each field and the bytes of its buffers, in row-major order.
+fn buffers(array: &Path, scratch: &Scratch, name: &str) -> Vec<(Value, Vec<Option<Vec<u8>>>)> {
+    let folder = scratch.path().join(name);
+    said(&["read", text(array), "--format", "raw", "--order", "row", "--out", text(&folder)]);
+    let manifest = json_file(&folder.join("manifest.json"));
+    let field = |field: &Value| {
+        let file = |kind: &str| field[kind].as_str().map(|name| fs::read(folder.join(name)).unwrap());
+        (field["datatype"].clone(), ["data", "offsets", "validity"].map(file).to_vec())
+    };
+    manifest["fields"].as_array().unwrap().iter().map(field).collect()
 }
 
 #[test]
@@ -32,9 +44,14 @@ fn a_copy_holds_the_cells_the_labels_and_the_metadata() {
             continue;
         }
         assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id}");
-        // The attribute that 1.x called __attr is anonymous in later versions.
-        let expected = csv(&array, &[]).replacen("__attr", "\"\"", 1);
-        assert!(csv(&copy, &[]) == expected, "{id}");
+        if schema(&array).array_type == ArrayType::Dense {
+            // A copy has cells with fill values where the array has none, so CSV shows more of it.
+            assert!(buffers(&copy, &scratch, "of the copy") == buffers(&array, &scratch, "own"), "{id}");
+        } else {
+            // The attribute that 1.x called __attr is anonymous in later versions.
+            let expected = csv(&array, &[]).replacen("__attr", "\"\"", 1);
+            assert!(csv(&copy, &[]) == expected, "{id}");
+        }
         assert_eq!(said(&["meta", text(&copy), "--json"]), said(&["meta", text(&array), "--json"]), "{id}");
         for label in &schema(&array).labels {
             let fields = ["--fields", label.name.as_str()];
@@ -70,7 +87,7 @@ fn a_copy_may_be_of_a_time_and_of_a_part_with_other_filters() {
     let dense = fixture("2.30.0/quickstart");
     said(&["copy", text(&dense), text(&path("part")), "--range", "rows=2:3", "--filters", "none"]);
     assert_eq!(csv(&path("part"), &["--subarray", "2:3,"]), csv(&dense, &["--subarray", "2:3,"]));
-    assert!(csv(&path("part"), &[]).contains("\n1,1,-2147483648\n"));
+    assert!(csv(&path("part"), &[]).contains("\n1,1,\n"), "cells outside the part do not exist");
 
     refused(&["copy", text(&dense), text(&path("part"))], 1, "already");
     refused(

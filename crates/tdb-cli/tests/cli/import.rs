@@ -60,11 +60,56 @@ ROMA,2020-01-01,,true,\"\"
 }
 
 #[test]
-fn a_table_without_dimensions_is_dense_along_its_rows() {
+fn a_table_without_dimensions_has_numbered_rows_and_a_second_file_continues_them() {
     let scratch = Scratch::new();
     let (table, array) = (file(&scratch, "t.csv", "a,b\n1,x\n,y\n"), scratch.path().join("array"));
     said(&["import", text(&array), text(&table)]);
     assert_eq!(csv(text(&array)), "row,a,b\n0,1,x\n1,,y\n");
+    let more = file(&scratch, "more.csv", "b,a\nz,3\n");
+    let import = ["import", text(&array), text(&more)];
+    assert_eq!(
+        said(&[&import[..], &["--dry-run"]].concat()),
+        "the current domain would grow: row=0..2\n1 cells would be written\n"
+    );
+    assert_eq!(said(&import), "the current domain grew: row=0..2\n1 cells written\n");
+    assert_eq!(csv(text(&array)), "row,a,b\n0,1,x\n1,,y\n2,3,z\n");
+    assert_eq!(said(&["read", text(&array), "--where", "a > 1", "--format", "csv"]), "row,a,b\n2,3,z\n");
+    // What an export says of rows is where they go.
+    let third = file(&scratch, "third.csv", "row,a,b\n9,4,w\n");
+    said(&["import", text(&array), text(&third)]);
+    said(&import);
+    assert_eq!(csv(text(&array)).lines().skip(4).collect::<Vec<_>>(), ["9,4,w", "10,3,z"]);
+    let schema = schema_json(&array);
+    assert_eq!((&schema["type"], &schema["current_domain"]), (&json!("sparse"), &json!([[0, 10]])));
+    assert_eq!(tdb(&["verify", text(&array)]).err, "");
+}
+
+#[test]
+fn the_row_number_has_the_name_of_no_column() {
+    let scratch = Scratch::new();
+    let (table, array) = (file(&scratch, "t.csv", "row,row_number\n7,x\n"), scratch.path().join("array"));
+    said(&["import", text(&array), text(&table)]);
+    said(&["import", text(&array), text(&table)]);
+    assert_eq!(csv(text(&array)), "row_number_2,row,row_number\n0,7,x\n1,7,x\n");
+}
+
+#[test]
+fn a_table_may_become_dense_along_its_rows() {
+    let scratch = Scratch::new();
+    let (table, array) = (file(&scratch, "t.csv", "a,b\n1,x\n,y\n"), scratch.path().join("array"));
+    let import = ["import", text(&array), text(&table), "--dense"];
+    said(&import);
+    assert_eq!(schema_json(&array)["type"], json!("dense"));
+    assert_eq!(csv(text(&array)), "row,a,b\n0,1,x\n1,,y\n");
+    let outcome = tdb(&["import", text(&array), text(&table), "--dense", "--dims", "a"]);
+    assert!(outcome.code == 2 && outcome.err.contains("cannot be used with"), "{}", outcome.err);
+    let rows = scratch.path().join("rows");
+    said(&["import", text(&rows), text(&table)]);
+    refused(
+        &["import", text(&rows), text(&table), "--dense"],
+        2,
+        "--dense is only for a new array, and this one is sparse",
+    );
 }
 
 #[test]
@@ -200,7 +245,8 @@ fn an_array_of_numpy_becomes_a_dense_array_in_its_order() {
         assert_eq!(shown["dimensions"][1]["domain"], json!([0, 2]));
         assert_eq!(said(&["import", text(&array), text(&file)]), "6 cells written\n");
         assert_eq!(csv(text(&array)), expected);
-        said(&["import", text(&array), text(&file)]);
+        refused(&["import", text(&array), text(&file)], 1, "has cells at 0..1, 0..2 already: --overwrite");
+        said(&["import", text(&array), text(&file), "--overwrite"]);
         assert_eq!(csv(text(&array)), expected, "a second time, over the first");
     }
     let array = fixture("2.30.0/quickstart");

@@ -67,7 +67,7 @@ fn a_part_of_a_dense_array_is_written_where_it_was() {
     assert!(name.starts_with("__9_9_"), "{name}");
     let shown = said(&["read", text(&copy), "--format", "csv"]);
     assert_eq!(
-        shown.lines().filter(|line| !line.ends_with("-2147483648")).skip(1).collect::<Vec<_>>(),
+        shown.lines().filter(|line| !line.ends_with(',')).skip(1).collect::<Vec<_>>(),
         ["2,3,7", "3,3,11"]
     );
 }

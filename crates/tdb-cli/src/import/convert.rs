@@ -1,0 +1,192 @@
+//! Cells of tables as bytes, for the fields of an array.
+
+use serde_json::Value;
+use tdb_array::{ArraySchema, ArrayType};
+use tdb_codec::{CellValNum, Datatype, to_u64};
+use tdb_schema::{Field, FieldKind};
+
+use super::infer::{is_padded, remedy};
+use super::rows;
+use super::table::{Cell, Mark, Table};
+use crate::buffers::Buffers;
+use crate::suggest::hint;
+use crate::value::{is_text, json_cell};
+
+/// How the tables of a file become cells of an array.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conversion<'s> {
+    pub(super) schema: &'s ArraySchema,
+    /// The names of the columns whose types were inferred.
+    pub(super) inferred: &'s [String],
+    /// The number of the file's first row, if the array numbers rows.
+    pub(super) first_row: u64,
+}
+
+impl Conversion<'_> {
+    /// Returns an error if the array cannot take a table with these columns.
+    pub(super) fn check(&self, table: &Table) -> Result<(), String> {
+        let numbered = rows::along(self.schema, table.names());
+        if self.schema.array_type == ArrayType::Dense && numbered.is_none() {
+            return Err("a table can only be written to a sparse array, or to a dense one with one dimension for the rows".to_owned());
+        }
+        if let Some(name) = table.names().iter().find(|name| self.schema.field(name).is_none()) {
+            return Err(self.unknown(name));
+        }
+        let lacks = |name: &str| table.column(name).is_none() && numbered.is_none_or(|row| row.name != name);
+        match self.schema.fields().find(|field| lacks(field.name) && !table.is_of_objects()) {
+            Some(field) => {
+                Err(format!("field {:?} is missing: the file has {}", field.name, table.names().join(", ")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The cells of all columns.
+    pub(super) fn columns(&self, table: &Table) -> Result<Vec<Buffers>, String> {
+        self.chosen(table, |_| true)
+    }
+
+    /// The cells of the dimensions.
+    pub(super) fn coordinates(&self, table: &Table) -> Result<Vec<Buffers>, String> {
+        self.chosen(table, |field| matches!(field.kind, FieldKind::Dimension(_)))
+    }
+
+    fn chosen(&self, table: &Table, wanted: impl Fn(&Field<'_>) -> bool) -> Result<Vec<Buffers>, String> {
+        let numbered = rows::along(self.schema, table.names());
+        let mut columns = Vec::with_capacity(table.names().len());
+        for (index, name) in table.names().iter().enumerate() {
+            let field = self.schema.field(name).ok_or_else(|| self.unknown_in(table, index, name))?;
+            if wanted(&field) {
+                columns.push(self.buffers(table, index, &field)?);
+            }
+        }
+        if table.is_of_objects() {
+            let lacks =
+                |name: &str| table.column(name).is_none() && numbered.is_none_or(|row| row.name != name);
+            let others = self.schema.fields().filter(|field| lacks(field.name) && wanted(field));
+            let others = others.map(|field| self.buffers(table, usize::MAX, &field));
+            columns.extend(others.collect::<Result<Vec<_>, _>>()?);
+        }
+        if let Some(dimension) = numbered.filter(|_| self.schema.array_type == ArrayType::Sparse) {
+            let first = self.first_row.saturating_add(table.before());
+            columns.push(rows::column(dimension, first, table.len()));
+        }
+        Ok(columns)
+    }
+
+    /// The same as [`Self::unknown`], with the line where a field first occurs.
+    fn unknown_in(&self, table: &Table, index: usize, name: &str) -> String {
+        let first = table.cells(index).find(|(_, cell)| cell.mark != Mark::Null);
+        let line = first.map_or_else(String::new, |(line, _)| format!("line {line}: "));
+        format!("{line}{}", self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let known = || self.schema.fields().map(|field| field.name);
+        let list = known().collect::<Vec<_>>().join(", ");
+        format!("the array has no field {name:?} (it has {list}){}", hint(name, known()))
+    }
+
+    fn buffers(&self, table: &Table, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
+        let size = field.cell_size();
+        let inferred = self.inferred.iter().any(|name| name == field.name);
+        let guards = inferred && is_number(field.datatype);
+        let (mut data, mut offsets, mut validity) = (Vec::new(), vec![0u64], Vec::new());
+        for (line, cell) in table.cells(index) {
+            let wrong = |error: String| {
+                let remedy = if inferred { remedy(field.name) } else { String::new() };
+                format!("line {line}, column {:?}: {error}{remedy}", field.name)
+            };
+            let (start, null) = (data.len(), cell.mark == Mark::Null);
+            match size {
+                _ if guards && is_padded(cell.text) => {
+                    return Err(wrong(format!(
+                        "{} would lose its leading zeros as {}",
+                        cell.text, field.datatype
+                    )));
+                }
+                _ if !null => append(field, cell, &mut data).map_err(wrong)?,
+                Some(size) if field.nullable => data.resize(start.saturating_add(size), 0),
+                Some(_) => return Err(wrong("is empty, but cells cannot be null".to_owned())),
+                None => {}
+            }
+            let len = data.len().saturating_sub(start);
+            if let Some(size) = size.filter(|size| *size != len) {
+                return Err(wrong(format!("has {len} bytes, but cells have {size}")));
+            }
+            if size.is_none() {
+                offsets.push(to_u64(data.len()));
+            }
+            if field.nullable {
+                validity.push(u8::from(!null));
+            }
+        }
+        let name = field.name.to_owned();
+        Ok(Buffers {
+            name,
+            data,
+            offsets: size.is_none().then_some(offsets),
+            validity: field.nullable.then_some(validity),
+        })
+    }
+}
+
+/// Whether a type is one of numbers, which lose leading zeros.
+pub(super) const fn is_number(datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::Int64 | Datatype::Uint64 | Datatype::Float64)
+}
+
+/// One value that is not text, as other programs write it, too: booleans and NaN in any case.
+pub(super) fn one(datatype: Datatype, text: &str) -> Result<Vec<u8>, String> {
+    let is_nan = || text.parse().is_ok_and(f64::is_nan);
+    let text = if datatype == Datatype::Bool && is_boolean(text) {
+        text.to_ascii_lowercase()
+    } else if datatype.physical().is_float() && is_nan() {
+        "NaN".to_owned()
+    } else {
+        text.to_owned()
+    };
+    json_cell(datatype, CellValNum::ONE, &Value::String(text))
+}
+
+/// Whether a text is `true` or `false`, in any case.
+pub(super) const fn is_boolean(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
+}
+
+/// Appends a cell of a field, given in the notation of `tdb read --format csv`.
+fn append(field: &Field<'_>, Cell { text, .. }: Cell<'_>, data: &mut Vec<u8>) -> Result<(), String> {
+    let plain =
+        || text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b'e' | b'E'));
+    let is_one = field.cell_val_num == CellValNum::ONE;
+    // The most frequent kinds of cells, without a detour.
+    match field.datatype {
+        Datatype::StringUtf8 | Datatype::StringAscii if !text.contains('\\') => {
+            data.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        Datatype::Int64 if is_one && plain() => {
+            if let Ok(value) = text.parse::<i64>() {
+                data.extend_from_slice(&value.to_le_bytes());
+                return Ok(());
+            }
+        }
+        Datatype::Float64 if is_one && plain() => {
+            if let Ok(value) = text.parse::<f64>() {
+                data.extend_from_slice(&value.to_le_bytes());
+                return Ok(());
+            }
+        }
+        _ => {}
+    }
+    let bytes = if is_text(field.datatype) {
+        json_cell(field.datatype, field.cell_val_num, &Value::String(text.to_owned()))?
+    } else if is_one {
+        one(field.datatype, text)?
+    } else {
+        let list = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        json_cell(field.datatype, field.cell_val_num, &list)?
+    };
+    data.extend_from_slice(&bytes);
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Where the contents of a file come from: they may be read more than once.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, Cursor, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::text;
+use crate::temporary::Temporary;
+
+/// The name of standard input on the command line.
+const STANDARD_INPUT: &str = "-";
+/// Contents up to this length stay in memory where they cannot be read again.
+const IN_MEMORY: u64 = 1 << 20;
+
+/// Whether a path means standard input.
+pub(super) fn is_standard_input(path: &Path) -> bool {
+    path == Path::new(STANDARD_INPUT)
+}
+
+/// A file, or what was read of standard input or of a pipe.
+#[derive(Debug)]
+pub(super) enum Input {
+    File(PathBuf),
+    Memory(Arc<[u8]>),
+    Spooled(Temporary),
+}
+
+impl Input {
+    /// The input of a path. Standard input and pipes are read to their ends, into a temporary file if they are long.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        if is_standard_input(path) {
+            return Self::spool(io::stdin().lock());
+        }
+        // A folder is an error that reading reports.
+        let metadata = fs::metadata(path)?;
+        if metadata.is_file() || metadata.is_dir() {
+            return Ok(Self::File(path.to_owned()));
+        }
+        Self::spool(File::open(path)?)
+    }
+
+    fn spool(mut source: impl Read) -> io::Result<Self> {
+        let mut start = Vec::new();
+        source.by_ref().take(IN_MEMORY).read_to_end(&mut start)?;
+        let mut next = [0];
+        if source.read(&mut next)? == 0 {
+            return Ok(Self::Memory(start.into()));
+        }
+        let mut spooled = Temporary::new()?;
+        spooled.file.write_all(&start)?;
+        spooled.file.write_all(&next)?;
+        io::copy(&mut source, &mut spooled.file)?;
+        Ok(Self::Spooled(spooled))
+    }
+
+    /// Its contents from the beginning, without compression.
+    pub(super) fn open(&self) -> io::Result<Box<dyn BufRead + Send>> {
+        match self {
+            Self::File(path) => text::contents(File::open(path)?),
+            Self::Memory(bytes) => text::contents(Cursor::new(bytes.clone())),
+            Self::Spooled(file) => text::contents(File::open(&file.path)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_again_is_kept() {
+        for len in
+            [0, 10, usize::try_from(IN_MEMORY).unwrap(), usize::try_from(IN_MEMORY).unwrap() + 1, 3_000_000]
+        {
+            let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let input = Input::spool(&bytes[..]).unwrap();
+            assert_eq!(matches!(input, Input::Spooled(_)), len > usize::try_from(IN_MEMORY).unwrap());
+            for _ in 0..2 {
+                let mut read = Vec::new();
+                input.open().unwrap().read_to_end(&mut read).unwrap();
+                assert!(read == bytes, "{len}");
+            }
+        }
+    }
+}

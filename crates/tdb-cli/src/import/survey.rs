@@ -1,0 +1,227 @@
+//! The schema of a new array for a table: its columns, and the ranges of its coordinates, which take all rows.
+
+use serde_json::{Value, json};
+use tdb_array::ArrayType;
+use tdb_codec::{CellValNum, Datatype};
+use tdb_schema::{Dimension, Range};
+
+use super::convert::{is_number, one};
+use super::grow;
+use super::infer::{self, NewColumn, is_padded, remedy};
+use super::rows;
+use super::table::{Mark, Table};
+use crate::suggest::hint;
+use crate::value::coordinate_json;
+
+/// The high end of the current domain of text, as JSON: a byte that is not in any text. With an open end, libtiledb 2.30 refuses
+/// ranges of the dimension, and finds no cells in global order.
+const AFTER_TEXT: &str = "\\xff";
+
+/// What the caller wants of a new array.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    /// The columns that are dimensions.
+    pub(super) dims: Vec<String>,
+    /// Domains of dimensions, as `DIM=LO..HI`.
+    pub(super) domains: &'a [String],
+    /// The types of columns that were given.
+    pub(super) types: Vec<(String, Datatype)>,
+    /// Whether the array is dense along the rows.
+    pub(super) dense: bool,
+    pub(super) allow_duplicates: bool,
+}
+
+/// A schema in JSON, and what is known about its columns.
+#[derive(Debug)]
+pub(super) struct Surveyed {
+    pub(super) schema: Value,
+    /// The names of the columns whose types were inferred.
+    pub(super) inferred: Vec<String>,
+    /// The number of rows.
+    pub(super) rows: u64,
+}
+
+/// What is known of a new array after some of its rows.
+#[derive(Debug)]
+pub(super) struct Survey<'a> {
+    wanted: &'a Wanted<'a>,
+    names: Vec<String>,
+    columns: Vec<NewColumn>,
+    axes: Vec<Axis>,
+    /// The dimension that numbers the rows, if there is one.
+    numbered: bool,
+    rows: u64,
+}
+
+/// A dimension whose coordinates are in a column.
+#[derive(Debug)]
+struct Axis {
+    column: usize,
+    inferred: bool,
+    /// The range of the coordinates so far; none for text.
+    span: Option<Range>,
+}
+
+impl<'a> Survey<'a> {
+    /// Begins with the columns of a table. Returns what the user should know about them, too.
+    pub(super) fn begin(
+        table: &Table,
+        whole: bool,
+        wanted: &'a Wanted<'a>,
+    ) -> Result<(Self, Vec<String>), String> {
+        let (columns, notes) = infer::columns(table, whole, &wanted.types)?;
+        let axis = |name: &String| {
+            let names = table.names();
+            let column = table.column(name).ok_or_else(|| {
+                let hint = hint(name, names.iter().map(String::as_str));
+                format!("--dims: there is no column {name:?} (there are {}){hint}", names.join(", "))
+            })?;
+            let inferred = columns.get(column).is_some_and(|column| column.inferred);
+            Ok(Axis { column, inferred, span: None })
+        };
+        let axes = wanted.dims.iter().map(axis).collect::<Result<Vec<_>, String>>()?;
+        let numbered = wanted.dims.is_empty() && !wanted.dense;
+        let this = Self { wanted, names: table.names().to_vec(), columns, axes, numbered, rows: 0 };
+        Ok((this, notes))
+    }
+
+    /// The dimensions, without the rows.
+    fn dimensions(&self) -> Result<Vec<Dimension>, String> {
+        let dimension = |axis: &Axis| {
+            let column = self.columns.get(axis.column);
+            let name = column.map_or("", |column| column.name.as_str());
+            let mut dimension = Dimension::string(name);
+            if let Some(datatype) = column.and_then(coordinates) {
+                let wide = grow::wide(datatype, axis.span.as_ref())?;
+                (dimension.datatype, dimension.cell_val_num) = (datatype, CellValNum::ONE);
+                dimension.domain = Some((wide.low, wide.high));
+            }
+            Ok(dimension)
+        };
+        self.axes.iter().map(dimension).collect()
+    }
+
+    /// Looks at the coordinates of more rows.
+    pub(super) fn add(&mut self, table: &Table) -> Result<(), String> {
+        self.check(table)?;
+        self.rows = self.rows.saturating_add(table.len());
+        let mut limits = self.dimensions()?;
+        grow::limit(&mut limits, self.wanted.domains)?;
+        for (axis, limit) in self.axes.iter_mut().zip(&limits) {
+            let given = self.wanted.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
+            let name = &limit.name;
+            let datatype = self.columns.get(axis.column).and_then(coordinates);
+            let remedy = if axis.inferred { remedy(name) } else { String::new() };
+            for (line, cell) in table.cells(axis.column) {
+                let Some(datatype) = datatype else { continue };
+                let wrong = |what: String| format!("line {line}, column {name:?}: {what}{remedy}");
+                if axis.inferred && is_number(datatype) && is_padded(cell.text) {
+                    return Err(wrong(format!("{} would lose its leading zeros as {datatype}", cell.text)));
+                }
+                let value = one(datatype, cell.text).map_err(wrong)?;
+                if given && !grow::is_inside(limit, &value) {
+                    return Err(grow::outside(limit, &format!("line {line}"), &value));
+                }
+                let value = Range::new(value.clone(), value);
+                match &mut axis.span {
+                    Some(span) => span.unite(datatype, &value),
+                    None => axis.span = Some(value),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns an error for the first cell that cannot be a coordinate of any type.
+    fn check(&self, table: &Table) -> Result<(), String> {
+        for axis in &self.axes {
+            let Some(column) = self.columns.get(axis.column) else { continue };
+            let is_real = column.datatype.physical().is_float();
+            for (line, cell) in table.cells(axis.column) {
+                if cell.mark == Mark::Null {
+                    return Err(format!(
+                        "line {line}: column {:?} is empty, but coordinates cannot be null",
+                        column.name
+                    ));
+                }
+                if is_real && cell.text.parse().is_ok_and(|value: f64| !value.is_finite()) {
+                    return Err(format!(
+                        "line {line}: column {:?} is {}, which is no coordinate",
+                        column.name, cell.text
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The schema, after all rows.
+    pub(super) fn finish(self) -> Result<Surveyed, String> {
+        let Wanted { dims, domains, dense, allow_duplicates, .. } = self.wanted;
+        let mut new = self.dimensions()?;
+        let mut spans: Vec<Option<Range>> = self.axes.iter().map(|axis| axis.span.clone()).collect();
+        if self.numbered {
+            let (dimension, span) = rows::dimension(&self.names, self.rows);
+            new.push(dimension);
+            spans.push(Some(span));
+        }
+        grow::limit(&mut new, domains)?;
+        let outside = |(dimension, span): &(&Dimension, &Option<Range>)| {
+            span.as_ref().is_some_and(|span| !grow::is_inside(dimension, &span.high))
+        };
+        if let Some((dimension, Some(span))) = new.iter().zip(&spans).find(outside) {
+            return Err(grow::outside(dimension, "the last row", &span.high));
+        }
+        let mut dimensions: Vec<Value> = new.iter().map(dimension_json).collect();
+        if *dense {
+            let (name, extent) = (rows::name(&self.names), self.rows.min(10_000));
+            let last = self.rows.saturating_sub(1);
+            dimensions
+                .push(json!({"name": name, "datatype": "INT64", "domain": [0, last], "extent": extent}));
+        }
+        let kind = if *dense { ArrayType::Dense } else { ArrayType::Sparse };
+        let others = || self.columns.iter().filter(|column| !dims.contains(&column.name));
+        let attributes: Vec<Value> = others().map(infer::attribute).collect();
+        let mut schema = json!({"type": kind.name(), "dimensions": dimensions, "attributes": attributes});
+        if let Some(schema) = schema.as_object_mut() {
+            // Two imports at the same time may number rows alike; neither may hide those of the other.
+            if *allow_duplicates || self.numbered {
+                schema.insert("allows_duplicates".to_owned(), json!(true));
+            }
+            if spans.iter().any(Option::is_some) {
+                let current = new.iter().zip(&spans);
+                let current = current.map(|(dimension, span)| current_json(dimension, span.as_ref()));
+                schema.insert("current_domain".to_owned(), current.collect());
+            }
+        }
+        let inferred = self.columns.iter().filter(|column| column.inferred);
+        let inferred = inferred.map(|column| column.name.clone()).collect();
+        Ok(Surveyed { schema, inferred, rows: self.rows })
+    }
+}
+
+/// The type of a column's coordinates; `None` for text, which booleans become, too.
+fn coordinates(column: &NewColumn) -> Option<Datatype> {
+    let datatype = column.datatype;
+    let is_text = crate::value::is_text(datatype) || datatype == Datatype::Bool;
+    (!is_text).then_some(datatype)
+}
+
+fn dimension_json(dimension: &Dimension) -> Value {
+    let (name, datatype) = (&dimension.name, dimension.datatype.name());
+    match &dimension.domain {
+        None => json!({"name": name, "datatype": datatype}),
+        Some((low, high)) => {
+            let domain = [low, high].map(|end| coordinate_json(dimension, end));
+            json!({"name": name, "datatype": datatype, "domain": domain, "extent": null})
+        }
+    }
+}
+
+/// The current domain of a dimension: the range of the coordinates, and for text everything.
+fn current_json(dimension: &Dimension, span: Option<&Range>) -> Value {
+    span.map_or_else(
+        || json!(["", AFTER_TEXT]),
+        |span| json!([&span.low, &span.high].map(|end| coordinate_json(dimension, end))),
+    )
+}

@@ -1,0 +1,237 @@
+//! A session: the tables, the memory and the threads of statements.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use tdb_array::{MemoryBudget, TimeWindow, WriteStorage};
+use tdb_arrow::{Days, Options};
+use tdb_datafusion::datafusion::arrow::array::AsArray;
+use tdb_datafusion::datafusion::arrow::datatypes::UInt64Type;
+use tdb_datafusion::datafusion::dataframe::DataFrame;
+use tdb_datafusion::datafusion::error::DataFusionError;
+use tdb_datafusion::datafusion::execution::SendableRecordBatchStream;
+use tdb_datafusion::datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use tdb_datafusion::datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use tdb_datafusion::datafusion::logical_expr::LogicalPlan;
+use tdb_datafusion::datafusion::logical_expr::dml::WriteOp;
+use tdb_datafusion::datafusion::physical_plan::displayable;
+use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
+use tdb_datafusion::datafusion::sql::parser::Statement;
+use tdb_datafusion::{Locate, TableOptions, TdbTableFactory};
+use tokio::runtime::{Builder, Runtime};
+
+use super::SqlArgs;
+use super::formats::Results;
+use super::wrong::Wrong;
+use crate::args::{KeyArgs, WindowArgs};
+use crate::failure::{Failure, Result};
+use crate::place::Stores;
+
+/// How many of the largest users of memory an error names.
+const NAMED: NonZeroUsize = NonZeroUsize::MIN;
+/// The share of the memory that a sort keeps for merging what it put into files; DataFusion's own 10 MB are more than
+/// small budgets have.
+const MERGE_SHARE: usize = 16;
+
+/// Runs statements, one after the other.
+pub(super) struct Session {
+    context: SessionContext,
+    /// Always there, except while the session ends.
+    runtime: Option<Runtime>,
+    explain: bool,
+    /// Whether an interrupt ends a query instead of the program.
+    interruptible: bool,
+}
+
+impl Session {
+    pub(super) fn new(args: &SqlArgs, stores: Stores) -> Result<Self> {
+        let runtime = runtime(args.threads)?;
+        let environment = environment(args.memory).map_err(|error| Failure::Failed(error.to_string()))?;
+        let context = SessionContext::new_with_config_rt(config(args), Arc::new(environment));
+        let factory = TdbTableFactory::new().locate(Arc::new(Places(stores)));
+        let factory = factory.options(table_options(&args.window, &args.key)?);
+        factory.clone().register(&context);
+        factory.register_names(&context);
+        Ok(Self { context, runtime: Some(runtime), explain: args.explain, interruptible: false })
+    }
+
+    /// From now on, an interrupt ends the query that runs.
+    pub(super) const fn interruptible(mut self) -> Self {
+        self.interruptible = true;
+        self
+    }
+
+    /// Runs a statement. Its result goes to `results`, and the number of rows that it wrote to `err`.
+    pub(super) fn run(
+        &mut self,
+        statement: Statement,
+        results: &mut Results<'_>,
+        err: &mut dyn Write,
+    ) -> Result<(), Wrong> {
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        runtime.block_on(self.execute(statement, results, err))
+    }
+
+    async fn execute(
+        &self,
+        statement: Statement,
+        results: &mut Results<'_>,
+        err: &mut dyn Write,
+    ) -> Result<(), Wrong> {
+        let plan = self.context.state().statement_to_plan(statement).await?;
+        let changes_session = matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
+        if self.explain && !changes_session && !is_explanation(&plan) {
+            let plan = self.context.execute_logical_plan(plan).await?.create_physical_plan().await?;
+            let text = displayable(plan.as_ref()).indent(false).to_string();
+            return Ok(results.plain(&text)?);
+        }
+        let frame = self.context.execute_logical_plan(plan).await?;
+        if let Some(what) = written(frame.logical_plan()) {
+            let rows = self.count(frame).await?;
+            // If standard error is closed, the rows are written nevertheless.
+            let _ = writeln!(err, "{rows} rows {what}");
+            return Ok(());
+        }
+        if frame.schema().fields().is_empty() {
+            frame.collect().await?;
+            return Ok(());
+        }
+        let explains = is_explanation(frame.logical_plan());
+        let mut rows = frame.execute_stream().await?;
+        // A query that fails before it has rows leaves no header and no file.
+        let mut batch = self.next(&mut rows).await?;
+        let mut result = results.begin(&rows.schema(), explains)?;
+        while let Some(rows_of_batch) = batch.take() {
+            result.take(&rows_of_batch)?;
+            drop(rows_of_batch);
+            batch = self.next(&mut rows).await?;
+        }
+        Ok(result.finish()?)
+    }
+
+    /// The next batch, unless the user interrupts the query.
+    async fn next(
+        &self,
+        rows: &mut SendableRecordBatchStream,
+    ) -> Result<Option<tdb_datafusion::datafusion::arrow::array::RecordBatch>, Wrong> {
+        if !self.interruptible {
+            return Ok(rows.next().await.transpose()?);
+        }
+        let interrupt = Box::pin(tokio::signal::ctrl_c());
+        match select(rows.next(), interrupt).await {
+            Either::Left((batch, _)) => Ok(batch.transpose()?),
+            Either::Right(_) => Err(Failure::Failed("interrupted".to_owned()).into()),
+        }
+    }
+
+    /// Runs what writes rows; returns how many.
+    async fn count(&self, frame: DataFrame) -> Result<u64, Wrong> {
+        let mut rows = frame.execute_stream().await?;
+        let mut count = 0u64;
+        while let Some(batch) = self.next(&mut rows).await? {
+            let counts = batch.columns().first().and_then(|counts| counts.as_primitive_opt::<UInt64Type>());
+            let counts = counts.into_iter().flat_map(|counts| counts.iter().flatten());
+            count = counts.fold(count, u64::saturating_add);
+        }
+        Ok(count)
+    }
+}
+
+impl Drop for Session {
+    /// Does not wait for reads that nobody wants any more.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Arrays at all places that the command line can name, with its options.
+#[derive(Debug)]
+struct Places(Stores);
+
+impl Locate for Places {
+    fn storage(&self, location: &str) -> tdb_datafusion::Result<Arc<dyn WriteStorage>> {
+        let found = self.0.storage(Path::new(location));
+        found.map_err(|failure| DataFusionError::External(failure.text().to_owned().into()))
+    }
+}
+
+fn runtime(threads: Option<u16>) -> Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        builder.worker_threads(threads.into());
+    }
+    builder.enable_all().build().map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))
+}
+
+fn config(args: &SqlArgs) -> SessionConfig {
+    let mut config = SessionConfig::new().with_information_schema(true);
+    if let Some(threads) = args.threads {
+        config = config.with_target_partitions(threads.into());
+    }
+    // Errors know where in the text they are.
+    config.options_mut().sql_parser.collect_spans = true;
+    if let Some(memory) = args.memory {
+        let share = bytes(memory) / MERGE_SHARE / config.target_partitions().max(1);
+        let default = config.options().execution.sort_spill_reservation_bytes;
+        config = config.with_sort_spill_reservation_bytes(share.min(default));
+    }
+    config
+}
+
+/// Memory, and temporary files for what does not fit it.
+fn environment(memory: Option<MemoryBudget>) -> tdb_datafusion::Result<RuntimeEnv> {
+    let builder = RuntimeEnvBuilder::new();
+    let builder = match memory {
+        Some(memory) => {
+            let pool = TrackConsumersPool::new(FairSpillPool::new(bytes(memory)), NAMED);
+            builder.with_memory_pool(Arc::new(pool))
+        }
+        None => builder,
+    };
+    builder.build()
+}
+
+fn bytes(memory: MemoryBudget) -> usize {
+    usize::try_from(memory.bytes()).unwrap_or(usize::MAX)
+}
+
+/// How arrays are opened that a statement names without options.
+fn table_options(window: &WindowArgs, key: &KeyArgs) -> Result<TableOptions> {
+    // In SQL, days are dates.
+    let options = TableOptions::new().arrow(Options::new().days(Days::Date32));
+    let options = match window.asked() {
+        Some(window) => match window.end {
+            Some(end) => options.window(TimeWindow::between(window.start, end)),
+            None => options.since(window.start),
+        },
+        None => options,
+    };
+    Ok(match key.key()? {
+        Some(key) => options.key(key),
+        None => options,
+    })
+}
+
+/// Whether the rows are about a plan.
+const fn is_explanation(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
+}
+
+/// What a statement does with rows, if it writes them instead of returning them.
+const fn written(plan: &LogicalPlan) -> Option<&'static str> {
+    match plan {
+        LogicalPlan::Dml(change) => Some(match change.op {
+            WriteOp::Delete => "deleted",
+            WriteOp::Update => "updated",
+            _ => "inserted",
+        }),
+        LogicalPlan::Copy(_) => Some("written"),
+        _ => None,
+    }
+}

@@ -1,0 +1,174 @@
+//! Errors of statements: where in the text they are, and which exit code they have.
+
+use tdb_datafusion::datafusion::common::Span;
+use tdb_datafusion::datafusion::error::DataFusionError;
+use tdb_datafusion::datafusion::sql::sqlparser::parser::ParserError;
+
+use crate::failure::Failure;
+
+/// Why a statement did not run to its end.
+#[derive(Debug)]
+pub(super) enum Wrong {
+    /// DataFusion, or an array, refused it.
+    Sql(Box<DataFusionError>),
+    /// Its result could not be written.
+    Output(Failure),
+}
+
+impl From<DataFusionError> for Wrong {
+    fn from(error: DataFusionError) -> Self {
+        Self::Sql(Box::new(error))
+    }
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Self {
+        Self::Output(failure)
+    }
+}
+
+impl Wrong {
+    /// The failure of the command, for the text that the statement is from.
+    pub(super) fn failure(self, text: &str) -> Failure {
+        match self {
+            Self::Sql(error) => failure(*error, text),
+            Self::Output(failure) => failure,
+        }
+    }
+}
+
+/// The failure of the command. Mistakes in a statement are mistakes in the command line.
+pub(super) fn failure(error: DataFusionError, text: &str) -> Failure {
+    let (error, mut place) = match &error {
+        DataFusionError::Collection(errors) => (errors.first().unwrap_or(&error), None),
+        error => (error, None),
+    };
+    if let Some(span) = error.diagnostic().and_then(|diagnostic| diagnostic.span) {
+        place = Place::of(span);
+    }
+    match error.find_root() {
+        DataFusionError::SQL(error, _) => {
+            let (message, said) = parsed(error);
+            at(place.or(said), text, message)
+        }
+        DataFusionError::Plan(message) | DataFusionError::Configuration(message) => {
+            at(place, text, message_of(message))
+        }
+        error @ DataFusionError::SchemaError(..) => at(place, text, one_sentence(&error.message())),
+        DataFusionError::ResourcesExhausted(message) => {
+            Failure::Usage(format!("{}; --memory sets the limit", shortage(message)))
+        }
+        DataFusionError::External(error) => match error.downcast_ref::<tdb_array::Error>() {
+            Some(tdb_array::Error::Query(error)) => Failure::Usage(error.to_string()),
+            _ => Failure::Failed(error.to_string()),
+        },
+        error => Failure::Failed(one_sentence(&error.message())),
+    }
+}
+
+/// A line and a column, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    line: usize,
+    column: usize,
+}
+
+impl Place {
+    fn of(span: Span) -> Option<Self> {
+        Self::new(span.start.line, span.start.column)
+    }
+
+    fn new(line: u64, column: u64) -> Option<Self> {
+        let (line, column) = (usize::try_from(line).ok()?, usize::try_from(column).ok()?);
+        (line > 0).then_some(Self { line, column })
+    }
+}
+
+/// A failure that shows the place, if there is one.
+fn at(place: Option<Place>, text: &str, line: String) -> Failure {
+    let shown = place.and_then(|place| Some((text.lines().nth(place.line.checked_sub(1)?)?, place.column)));
+    match shown {
+        Some((text, column)) => Failure::Text { line, text: text.to_owned(), column },
+        None => Failure::Usage(line),
+    }
+}
+
+/// The message of the parser, and the place that it names at its end.
+fn parsed(error: &ParserError) -> (String, Option<Place>) {
+    let message = match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+        ParserError::RecursionLimitExceeded => {
+            return ("the statement is nested too deeply".to_owned(), None);
+        }
+    };
+    let place = message.rsplit_once(" at Line: ").and_then(|(what, place)| {
+        let (line, column) = place.split_once(", Column: ")?;
+        Some((what, Place::new(line.parse().ok()?, column.parse().ok()?)))
+    });
+    match place {
+        Some((what, place)) => (one_sentence(what), place),
+        None => (one_sentence(message), None),
+    }
+}
+
+/// A message about tables says what a name may also be.
+fn message_of(message: &str) -> String {
+    let name = message.strip_prefix("table 'datafusion.public.");
+    match name.and_then(|name| name.strip_suffix("' not found")) {
+        Some(name) => {
+            format!("{name}: there is no table of this name, and no array in a folder of this name")
+        }
+        None => one_sentence(message),
+    }
+}
+
+/// What was not there, without the list of who holds the rest.
+fn shortage(message: &str) -> String {
+    let what = message.rsplit_once("Error: ").map_or(message, |(_, what)| what);
+    one_sentence(what.split_once(" - ").map_or(what, |(what, _)| what))
+}
+
+/// The lines of a message as one.
+fn one_sentence(message: &str) -> String {
+    let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(failure: Failure) -> (String, Option<(String, usize)>) {
+        match failure {
+            Failure::Text { line, text, column } => (line, Some((text, column))),
+            other => (other.text().to_owned(), None),
+        }
+    }
+
+    #[test]
+    fn the_place_that_the_parser_names_is_shown_in_its_line() {
+        let error = ParserError::ParserError("Expected: x, found: y at Line: 2, Column: 3".to_owned());
+        let error = DataFusionError::SQL(Box::new(error), None);
+        let (line, place) = text(failure(error, "SELECT\n  y"));
+        assert_eq!((line.as_str(), place), ("Expected: x, found: y", Some(("  y".to_owned(), 3))));
+        let error = DataFusionError::SQL(Box::new(ParserError::RecursionLimitExceeded), None);
+        assert_eq!(text(failure(error, "SELECT")).1, None);
+        assert_eq!(text(at(Place::new(9, 1), "one line", "wrong".to_owned())).1, None);
+    }
+
+    #[test]
+    fn mistakes_in_statements_are_told_from_failures() {
+        let usage = |error| matches!(failure(error, ""), Failure::Usage(_));
+        assert!(usage(DataFusionError::Plan("no".to_owned())));
+        assert!(usage(DataFusionError::ResourcesExhausted("no".to_owned())));
+        assert!(!usage(DataFusionError::Execution("no".to_owned())));
+        assert!(!usage(DataFusionError::NotImplemented("no".to_owned())));
+        let query = tdb_array::Error::Query(tdb_array::QueryError::UnknownField {
+            name: "a".to_owned(),
+            known: "b".to_owned(),
+        });
+        assert!(usage(DataFusionError::External(Box::new(query))));
+        let lost = std::io::Error::from(std::io::ErrorKind::NotFound);
+        assert!(!usage(DataFusionError::External(Box::new(lost))));
+    }
+}
