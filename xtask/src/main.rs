@@ -11,6 +11,7 @@ mod readmes;
 mod scratch;
 mod seeds;
 mod servers;
+mod sql_types;
 mod tables;
 mod wasm;
 

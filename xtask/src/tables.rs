@@ -8,7 +8,7 @@ use tdb_codec::{Datatype, FormatVersion, Gate};
 use tdb_filters::{Key, Scratch, TileContext, registry};
 
 use crate::check::Workspace;
-use crate::{layouts, markdown, peer, readmes};
+use crate::{layouts, markdown, peer, readmes, sql_types};
 
 const FOLDER: &str = "docs/tables";
 
@@ -77,11 +77,17 @@ fn all(root: &Path) -> Result<Vec<Table>, String> {
         ("datatypes.md", datatypes()),
         ("filters.md", filters()),
         ("gates.md", gates()),
+        ("sql.md", sql_types::table()?),
     ])
 }
 
 /// A document: title, one sentence, and a table.
-fn document(title: &str, intro: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(crate) fn document(
+    title: &str,
+    intro: &str,
+    head: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     markdown::title(title, intro) + &markdown::table(head, rows)
 }
 
