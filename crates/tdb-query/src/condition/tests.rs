@@ -354,6 +354,7 @@ fn a_cell_at_nan_satisfies_only_not_equal_and_is_nan_although_no_rectangle_has_i
         .dimension(Dimension::new("x", -100.0f64..=100.0).with_tile(10.0))
         .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
         .capacity(4)
+        .coords_filters(tdb_filters::Pipeline::default())
         .allow_duplicates()
         .build()
         .unwrap();
