@@ -140,6 +140,11 @@ impl Server {
             .try_fold(Locations::new(), |all, (key, value)| all.option(key, value).map_err(text))
     }
 
+    /// The URL at which anybody reads something in the bucket, if the server allows that.
+    pub(crate) fn public_url(&self, path: &str) -> Option<String> {
+        (self.kind == Kind::S3).then(|| format!("{}/bucket/{path}", self.endpoint()))
+    }
+
     /// The URL of something in the bucket.
     pub(crate) fn url(&self, path: &str) -> String {
         match self.kind {

@@ -71,6 +71,10 @@ impl<S: AsyncStorage + 'static> AsyncStorage for CachedAsyncStorage<S> {
     }
 
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
-        Some(Arc::new(Self { front: self.front.with_tally(tally), ..self.clone() }))
+        let (front, spawner) = (self.front.with_tally(tally), self.spawner.clone());
+        Some(match self.storage.with_tally(tally) {
+            Some(storage) => Arc::new(CachedAsyncStorage::new(Arc::new(storage), front, spawner)),
+            None => Arc::new(Self::new(self.storage.clone(), front, spawner)),
+        })
     }
 }

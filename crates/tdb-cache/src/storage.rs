@@ -106,7 +106,11 @@ impl<S: Storage + 'static> Storage for CachedStorage<S> {
     }
 
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
-        Some(Box::new(Self::new(self.storage.clone(), self.front.with_tally(tally))))
+        let front = self.front.with_tally(tally);
+        Some(match self.storage.with_tally(tally) {
+            Some(storage) => Box::new(CachedStorage::new(Arc::new(Arc::<dyn Storage>::from(storage)), front)),
+            None => Box::new(Self::new(self.storage.clone(), front)),
+        })
     }
 }
 

@@ -59,6 +59,8 @@ fn stats_json(cells: usize, stats: &QueryStats) -> Value {
     json!({
         "cells": cells,
         "requests": stats.requests,
+        "rounds": stats.rounds,
+        "retries": stats.retries,
         "bytes": stats.bytes_read,
         "cache_hits": stats.cache_hits,
         "cache_bytes": stats.cache_bytes,
@@ -231,7 +233,18 @@ fn as_json(explain: &Explain) -> Value {
 
 /// The output of `tdb read --stats`: everything done since the array was opened, including opening it.
 pub(crate) fn write_stats(stats: &QueryStats, err: &mut dyn Write) -> Result {
-    writeln!(err, "read: {} bytes in {} requests", stats.bytes_read, stats.requests)?;
+    write!(err, "read: {} bytes in {} requests", stats.bytes_read, stats.requests)?;
+    if stats.rounds < stats.requests {
+        write!(err, ", {} rounds", stats.rounds)?;
+    }
+    writeln!(err)?;
+    if stats.retries > 0 {
+        writeln!(
+            err,
+            "asked again: {} times, because the server was busy or the connection broke",
+            stats.retries
+        )?;
+    }
     if stats.cache_hits > 0 {
         writeln!(err, "from the cache: {} bytes in {} requests", stats.cache_bytes, stats.cache_hits)?;
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use object_store::ObjectStore;
 use tdb_storage::deferred::{AsyncStorage, Fetching, Spawn};
-use tdb_storage::storage::{FetchHints, Request};
+use tdb_storage::storage::{FetchHints, Request, Tally};
 use tokio::runtime::Handle;
 
+use crate::attempts::reported;
 use crate::store::{Inner, ObjectStorage};
 
 /// A folder of an object store, to read arrays asynchronously: the argument of `OpenOptions::open_async`.
@@ -31,6 +32,8 @@ use crate::store::{Inner, ObjectStorage};
 #[derive(Clone)]
 pub struct AwaitedStorage {
     inner: Arc<Inner>,
+    /// Who counts the requests that are repeated.
+    tally: Option<Arc<dyn Tally>>,
 }
 
 impl fmt::Debug for AwaitedStorage {
@@ -51,27 +54,27 @@ impl AwaitedStorage {
     /// Sets the limits for merging and splitting ranges.
     #[must_use]
     pub fn with_hints(self, hints: FetchHints) -> Self {
-        Self { inner: self.inner.changed(|inner| inner.hints = hints) }
+        Self { inner: self.inner.changed(|inner| inner.hints = hints), ..self }
     }
 
     /// Sets the maximum number of simultaneous requests.
     #[must_use]
     pub fn with_requests(self, requests: usize) -> Self {
-        Self { inner: self.inner.changed(|inner| inner.requests = requests.max(1)) }
+        Self { inner: self.inner.changed(|inner| inner.requests = requests.max(1)), ..self }
     }
 }
 
 /// Uses the same client: the original storage must not be used any more.
 impl From<ObjectStorage> for AwaitedStorage {
     fn from(storage: ObjectStorage) -> Self {
-        Self { inner: storage.inner }
+        Self { inner: storage.inner, tally: None }
     }
 }
 
 impl AsyncStorage for AwaitedStorage {
     fn fetch(&self, requests: Vec<Request>) -> Fetching {
         let inner = self.inner.clone();
-        Box::pin(async move { inner.answers(requests).await })
+        Box::pin(reported(self.tally.clone(), async move { inner.answers(requests).await }))
     }
 
     fn hints(&self) -> FetchHints {
@@ -80,6 +83,10 @@ impl AsyncStorage for AwaitedStorage {
 
     fn describe(&self, key: &str) -> String {
         self.inner.describe(key)
+    }
+
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
+        Some(Arc::new(Self { inner: self.inner.clone(), tally: Some(tally.clone()) }))
     }
 }
 

@@ -29,6 +29,7 @@
 //! This crate does not know the format, cells or queries. It decodes nothing.
 #![forbid(unsafe_code)]
 
+mod attempts;
 mod awaited;
 mod error;
 mod lease;
@@ -38,6 +39,8 @@ mod published;
 mod runtime;
 mod store;
 mod url;
+#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+mod watched;
 mod writer;
 
 pub use self::awaited::AwaitedStorage;

@@ -18,6 +18,7 @@ use tdb_storage::storage::{
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::attempts::reported;
 use crate::error::io_error;
 use crate::published::{Web, each};
 use crate::runtime::wait;
@@ -55,6 +56,8 @@ static AT_ONCE: Semaphore = Semaphore::const_new(PROCESS_REQUESTS);
 #[derive(Clone)]
 pub struct ObjectStorage {
     pub(crate) inner: Arc<Inner>,
+    /// Who counts the requests that are repeated.
+    tally: Option<Arc<dyn Tally>>,
 }
 
 pub(crate) struct Inner {
@@ -94,12 +97,16 @@ impl ObjectStorage {
     pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
         let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
         let (sizes, is_large, web) = (Mutex::default(), AtomicBool::default(), None);
-        Self { inner: Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large, web }) }
+        Self::of(Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large, web }))
+    }
+
+    const fn of(inner: Arc<Inner>) -> Self {
+        Self { inner, tally: None }
     }
 
     /// The same folder as one on a web server, with `lister` for listings.
     pub(crate) fn on_web(self, lister: Arc<dyn ObjectStore>) -> Self {
-        Self { inner: self.inner.changed(|inner| inner.web = Some(Web::new(lister))) }
+        Self::of(self.inner.changed(|inner| inner.web = Some(Web::new(lister))))
     }
 
     /// The store that contains the folder.
@@ -111,13 +118,13 @@ impl ObjectStorage {
     /// Sets the limits for merging and splitting ranges.
     #[must_use]
     pub fn with_hints(self, hints: FetchHints) -> Self {
-        Self { inner: self.inner.changed(|inner| inner.hints = hints) }
+        Self::of(self.inner.changed(|inner| inner.hints = hints))
     }
 
     /// Sets the maximum number of simultaneous requests.
     #[must_use]
     pub fn with_requests(self, requests: usize) -> Self {
-        Self { inner: self.inner.changed(|inner| inner.requests = requests.max(1)) }
+        Self::of(self.inner.changed(|inner| inner.requests = requests.max(1)))
     }
 
     /// The path of a file in the store.
@@ -136,10 +143,18 @@ impl ObjectStorage {
     /// Answers one request.
     fn answer(&self, request: Request) -> io::Result<Reply> {
         let inner = self.inner.clone();
-        wait(async move {
+        self.reported(async move {
             inner.prepare(core::slice::from_ref(&request)).await?;
             inner.answer(&request).await
         })
+    }
+
+    /// Waits for a future whose repeated requests are reported.
+    fn reported<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> io::Result<T> {
+        wait(reported(self.tally.clone(), future))
     }
 }
 
@@ -365,7 +380,7 @@ impl Storage for ObjectStorage {
 
     fn size(&self, key: &str) -> io::Result<u64> {
         let (inner, key) = (self.inner.clone(), key.to_owned());
-        wait(async move { inner.size(&key).await })
+        self.reported(async move { inner.size(&key).await })
     }
 
     fn read(&self, key: &str) -> io::Result<Bytes> {
@@ -393,7 +408,7 @@ impl Storage for ObjectStorage {
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
         let (inner, requests) = (self.inner.clone(), requests.to_vec());
         let count = requests.len();
-        let answers = wait(async move { Ok(inner.answers(requests).await) });
+        let answers = self.reported(async move { Ok(inner.answers(requests).await) });
         answers.unwrap_or_else(|error| each(count, &error))
     }
 
@@ -405,8 +420,8 @@ impl Storage for ObjectStorage {
         self.inner.describe(key)
     }
 
-    fn with_tally(&self, _: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
-        None
+    fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
+        Some(Box::new(Self { inner: self.inner.clone(), tally: Some(tally.clone()) }))
     }
 }
 

@@ -15,6 +15,8 @@ use url::{Position, Url};
 
 use crate::error::io_error;
 use crate::store::ObjectStorage;
+#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+use crate::watched::Watching;
 
 /// What is wrong with a location of an array in a store.
 #[derive(Debug, Error)]
@@ -41,6 +43,15 @@ pub enum LocationError {
         scheme: String,
         /// The option's name.
         key: String,
+    },
+    /// A URL of a web server with a query. It would have to be sent with the name of every file, which no client does.
+    #[error(
+        "{location} has a query (the part from \"?\" on), which cannot be sent with each of an array's files: give what it \
+         grants as options of the store, or use a URL without it"
+    )]
+    Query {
+        /// The URL, without its query.
+        location: String,
     },
     /// An option that no store of this build has.
     #[error("no store has the option \"{key}\"")]
@@ -77,6 +88,9 @@ pub fn is_url(location: &str) -> bool {
 /// The storage of the array at a URL: `s3://bucket/path`, `az://container/path`, `gs://bucket/path`,
 /// `https://host/path`.
 ///
+/// In buckets and containers, `?` and `#` are characters of names. The query of an `https://` URL of Azure is a shared
+/// access signature; other servers' URLs have none.
+///
 /// Options are those of the `object_store` crate (`aws_region`, `aws_endpoint`, `azure_storage_account_name`,
 /// `google_service_account`…); options that are not given are taken from the environment (`AWS_…`, `AZURE_…`,
 /// `GOOGLE_…`). Public buckets need `aws_skip_signature=true` or the corresponding option. An endpoint with plain HTTP
@@ -108,7 +122,7 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
     options: impl IntoIterator<Item = (K, V)>,
 ) -> Result<Resolved, LocationError> {
     let location = &*spelled(location);
-    let url = Url::parse(location)
+    let url = Url::parse(&escaped(location))
         .map_err(|source| LocationError::Url { location: without_secrets(location), source })?;
     let shown = without_secrets(location);
     let scheme = || url.scheme().to_owned();
@@ -131,6 +145,13 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
         _ => "\0",
     };
     let mut all: Vec<(String, String)> = environment.filter(|(key, _)| key.starts_with(prefix)).collect();
+    match (url.query(), &kind) {
+        (None, _) => {}
+        (Some(signature), ObjectStoreScheme::MicrosoftAzure) => {
+            all.push(("azure_storage_sas_key".to_owned(), signature.to_owned()));
+        }
+        (Some(_), _) => return Err(LocationError::Query { location: shown }),
+    }
     // Options given by the caller come last, so they win.
     all.extend(options);
     // An endpoint that the caller gave with plain HTTP is intended.
@@ -146,14 +167,41 @@ impl Resolved {
     /// The storage, with a new client.
     pub(crate) fn storage(&self) -> Result<ObjectStorage, LocationError> {
         let failed = |error| LocationError::Store { location: self.shown.clone(), source: io_error(error) };
-        let options = self.options.iter().cloned();
-        let (store, _) = object_store::parse_url_opts(&self.url, options).map_err(failed)?;
+        let store = self.store().map_err(failed)?;
         let (root, shown) = (self.path.as_ref().to_owned(), self.shown.trim_end_matches('/').to_owned());
-        let storage = ObjectStorage::shown_as(Arc::from(store), root, shown);
+        let storage = ObjectStorage::shown_as(store, root, shown);
         let is_web = self.kind == ObjectStoreScheme::Http;
         Ok(match if is_web { lister(&self.url, &self.options).map_err(failed)? } else { None } {
             Some(lister) => storage.on_web(lister),
             None => storage,
+        })
+    }
+
+    /// The store, with a client whose attempts are counted.
+    fn store(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+        // As `object_store::parse_url_opts`, which takes no connector.
+        #[cfg(any(feature = "aws", feature = "azure", feature = "gcp"))]
+        macro_rules! built {
+            ($builder:ty) => {{
+                let builder = <$builder>::new().with_url(self.url.as_str()).with_http_connector(Watching);
+                let with = |builder: $builder, (key, value): &(String, String)| match key.parse() {
+                    Ok(key) => builder.with_config(key, value),
+                    Err(_) => builder,
+                };
+                Arc::new(self.options.iter().fold(builder, with).build()?)
+            }};
+        }
+        Ok(match self.kind {
+            #[cfg(feature = "aws")]
+            ObjectStoreScheme::AmazonS3 => built!(object_store::aws::AmazonS3Builder),
+            #[cfg(feature = "azure")]
+            ObjectStoreScheme::MicrosoftAzure => built!(object_store::azure::MicrosoftAzureBuilder),
+            #[cfg(feature = "gcp")]
+            ObjectStoreScheme::GoogleCloudStorage => built!(object_store::gcp::GoogleCloudStorageBuilder),
+            #[cfg(feature = "http")]
+            ObjectStoreScheme::Http => web_server(&self.url, &self.options, RetryConfig::default())?,
+            // Says what is missing.
+            _ => Arc::from(object_store::parse_url(&self.url)?.0),
         })
     }
 
@@ -173,14 +221,24 @@ impl Resolved {
 /// avoid repeating such requests for minutes.
 #[cfg(feature = "http")]
 fn lister(url: &Url, options: &[(String, String)]) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
-    let server = &url[..Position::BeforePath];
     let retry = RetryConfig { max_retries: LISTING_RETRIES, ..RetryConfig::default() };
-    let builder = HttpBuilder::new().with_url(server).with_retry(retry);
+    web_server(url, options, retry).map(Some)
+}
+
+/// The client of a web server.
+#[cfg(feature = "http")]
+fn web_server(
+    url: &Url,
+    options: &[(String, String)],
+    retry: RetryConfig,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let server = &url[..Position::BeforePath];
+    let builder = HttpBuilder::new().with_url(server).with_retry(retry).with_http_connector(Watching);
     let builder = options.iter().fold(builder, |builder, (key, value)| match key.parse() {
         Ok(key) => builder.with_config(key, value),
         Err(_) => builder,
     });
-    Ok(Some(Arc::new(builder.build()?)))
+    Ok(Arc::new(builder.build()?))
 }
 
 #[cfg(not(feature = "http"))]
@@ -197,9 +255,24 @@ fn spelled(location: &str) -> Cow<'_, str> {
     own.unwrap_or(Cow::Borrowed(location))
 }
 
+/// Whether a URL is one of a web server, which may have a query.
+fn is_web(location: &str) -> bool {
+    location.starts_with("http://") || location.starts_with("https://")
+}
+
+/// A URL in which the characters of names stand for themselves: only those of web servers have queries and fragments.
+fn escaped(location: &str) -> Cow<'_, str> {
+    if is_web(location) || !location.contains(['?', '#']) {
+        Cow::Borrowed(location)
+    } else {
+        Cow::Owned(location.replace('?', "%3F").replace('#', "%23"))
+    }
+}
+
 /// Whether the store of a URL has an option.
 pub(crate) fn has_option(location: &str, key: &str) -> bool {
-    let kind = Url::parse(&spelled(location)).ok().and_then(|url| ObjectStoreScheme::parse(&url).ok());
+    let kind =
+        Url::parse(&escaped(&spelled(location))).ok().and_then(|url| ObjectStoreScheme::parse(&url).ok());
     kind.is_some_and(|(kind, _)| knows(&kind, key))
 }
 
@@ -211,7 +284,8 @@ pub(crate) fn is_option(key: &str) -> bool {
 
 /// A URL without user name, password and query, which may contain secrets.
 fn without_secrets(location: &str) -> String {
-    let plain = location.split(['?', '#']).next().unwrap_or_default();
+    let end = if is_web(location) { location.find(['?', '#']) } else { None };
+    let plain = end.and_then(|end| location.get(..end)).unwrap_or(location);
     match plain.split_once("://") {
         Some((scheme, rest)) => {
             let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
@@ -258,6 +332,7 @@ mod tests {
         for (url, shown) in [
             ("https://user:word@host/a/b?sig=secret#x", "https://host/a/b"),
             ("s3://bucket/a b/", "s3://bucket/a b/"),
+            ("s3://user:word@bucket/a?b#c", "s3://bucket/a?b#c"),
             (
                 "abfs://container@account.dfs.core.windows.net/a",
                 "abfs://container@account.dfs.core.windows.net/a",
@@ -307,6 +382,30 @@ mod tests {
         }
         let none: [(&str, &str); 0] = [];
         assert!(origin("http://u:p@host/a", &none) != origin("http://u:q@host/a", &none));
+    }
+
+    #[test]
+    fn question_marks_are_characters_of_names_but_in_urls_of_web_servers() {
+        let public = [("aws_region", "eu-west-1"), ("aws_skip_signature", "true")];
+        let resolved = resolve("s3://bucket/a?b/c#d", public).unwrap();
+        assert_eq!((resolved.path.as_ref(), &*resolved.shown), ("a?b/c#d", "s3://bucket/a?b/c#d"));
+
+        let none: [(&str, &str); 0] = [];
+        let error = open("https://host/a?token=secret", none).unwrap_err();
+        assert!(
+            matches!(&error, LocationError::Query { location } if location == "https://host/a"),
+            "{error:?}"
+        );
+        assert!(!error.to_string().contains("secret"), "{error}");
+
+        let signed = "https://account.blob.core.windows.net/container/a?sv=2024-11-04&sig=secret%3D";
+        let resolved = resolve(signed, none).unwrap();
+        assert_eq!((resolved.path.as_ref(), resolved.kind == ObjectStoreScheme::MicrosoftAzure), ("a", true));
+        assert_eq!(resolved.shown, "https://account.blob.core.windows.net/container/a");
+        let signature = ("azure_storage_sas_key".to_owned(), "sv=2024-11-04&sig=secret%3D".to_owned());
+        assert!(resolved.options.contains(&signature));
+        let storage = resolved.storage().unwrap();
+        assert!(!format!("{storage:?}").contains("secret"), "{storage:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use common::{bytes, fixtures, upload};
 use tdb_array::{
-    Array, Error, Layout, MANIFEST, Manifest, MemoryStorage, OpenOptions, OutdatedManifest, Storage,
+    Array, Cache, Error, Layout, MANIFEST, Manifest, MemoryStorage, OpenOptions, OutdatedManifest, Storage,
     WriteOptions,
 };
 use tdb_object_store::Locations;
@@ -131,6 +131,37 @@ fn a_file_that_is_gone_or_another_makes_the_published_state_older_than_the_array
         panic!("it was read")
     };
     assert!(OutdatedManifest::of(&source).unwrap().sizes.is_some(), "{source}");
+}
+
+#[test]
+fn what_a_busy_server_refuses_is_asked_again_and_counted_by_the_array_that_asked() {
+    let server = Server::start(published("2.30.0/quickstart"), Manners::default());
+    let busy = |times| server.manners.lock().unwrap().busy = times;
+    let near = Array::open(fixtures().join("2.30.0/quickstart")).unwrap().read().collect().unwrap();
+    let (calm, other) = (open(&server).unwrap(), open(&server).unwrap());
+    calm.read().collect().unwrap();
+    assert_eq!(calm.stats().retries, 0);
+
+    let url = format!("{}/a", server.url);
+    let cached = Locations::new().cached(Cache::memory(1 << 20));
+    for locations in [Locations::new(), cached] {
+        busy(1);
+        let array = OpenOptions::new().open_storage(locations.storage(&url).unwrap()).unwrap();
+        assert_eq!(array.stats().retries, 1);
+        busy(2);
+        assert_eq!(bytes(&array.read().collect().unwrap()), bytes(&near));
+        assert_eq!((array.stats().retries, array.stats().requests), (3, calm.stats().requests));
+    }
+    assert_eq!(other.stats().retries, 0);
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let storage = Locations::new().awaited(&url).unwrap();
+        busy(2);
+        let array = OpenOptions::new().open_async(storage).await.unwrap();
+        assert_eq!(bytes(&array.read().collect_async().await.unwrap()), bytes(&near));
+        assert_eq!((array.stats().retries, array.stats().requests), (2, calm.stats().requests));
+    });
 }
 
 #[test]

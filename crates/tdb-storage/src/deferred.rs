@@ -37,7 +37,7 @@ pub trait AsyncStorage: Debug + Send + Sync {
     /// How a key is displayed to users.
     fn describe(&self, key: &str) -> String;
 
-    /// The same storage, but it reports to `tally` what it answers from a cache; `None` if it has no cache (the
+    /// The same storage, but it reports to `tally` what it answers from a cache, and which requests it repeats; `None` if it does neither (the
     /// default).
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
         let _ = tally;

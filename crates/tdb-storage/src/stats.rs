@@ -26,6 +26,9 @@ pub struct QueryStats {
     /// Calls to the storage, each of which may make many requests at once. If one thread makes all calls, this is the
     /// number of waits.
     pub rounds: u64,
+    /// Attempts of requests that failed, because a server was too busy or a connection broke, so that the request was made
+    /// again. They are not counted as requests. Only storages that know about them report them.
+    pub retries: u64,
     /// Bytes the storage delivered.
     pub bytes_read: u64,
     /// Reads answered by a cache.
@@ -60,6 +63,7 @@ impl QueryStats {
         Self {
             requests: self.requests.saturating_sub(before.requests),
             rounds: self.rounds.saturating_sub(before.rounds),
+            retries: self.retries.saturating_sub(before.retries),
             bytes_read: self.bytes_read.saturating_sub(before.bytes_read),
             cache_hits: self.cache_hits.saturating_sub(before.cache_hits),
             cache_bytes: self.cache_bytes.saturating_sub(before.cache_bytes),
@@ -97,6 +101,7 @@ pub struct Counters {
     /// Requests, rounds and bytes, including those answered by a cache.
     requests: AtomicU64,
     rounds: AtomicU64,
+    retries: AtomicU64,
     bytes_read: AtomicU64,
     cache_hits: AtomicU64,
     cache_rounds: AtomicU64,
@@ -157,6 +162,7 @@ impl Counters {
         QueryStats {
             requests: self.requests.load(Ordering::Relaxed).saturating_sub(cache_hits),
             rounds: self.rounds.load(Ordering::Relaxed).saturating_sub(cache_rounds),
+            retries: self.retries.load(Ordering::Relaxed),
             bytes_read: self.bytes_read.load(Ordering::Relaxed).saturating_sub(cache_bytes),
             cache_hits,
             cache_bytes,
@@ -179,6 +185,10 @@ impl Tally for Counters {
         self.cache_hits.fetch_add(to_u64(requests), Ordering::Relaxed);
         self.cache_bytes.fetch_add(to_u64(bytes), Ordering::Relaxed);
         self.cache_rounds.fetch_add(u64::from(whole), Ordering::Relaxed);
+    }
+
+    fn retried(&self) {
+        self.retries.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -95,6 +95,7 @@ const LAYERS: [Layers; 5] = [
             // The types that callers use.
             "awaited",
             "array",
+            "deletion",
             "enumerations",
             "query",
         ],

@@ -17,6 +17,8 @@ pub(crate) struct Manners {
     pub(crate) cuts: Vec<String>,
     /// It returns a web page if it does not have a file.
     pub(crate) has_a_page: bool,
+    /// So many requests are refused first, because it is too busy.
+    pub(crate) busy: u64,
 }
 
 /// A server that runs until the test ends.
@@ -72,12 +74,18 @@ fn serve(
         let mut words = first.split(' ');
         let (method, path) = (words.next().unwrap().to_owned(), decoded(words.next().unwrap()));
         asked.lock().unwrap().push((method.clone(), path.clone()));
-        let manners = manners.lock().unwrap().clone();
+        let manners = {
+            let mut manners = manners.lock().unwrap();
+            let now = manners.clone();
+            manners.busy = now.busy.saturating_sub(1);
+            now
+        };
         let key = path.strip_prefix("/data/50% of it/").unwrap_or("").to_owned();
         let has_end = |ends: &[String]| ends.iter().any(|end| key.ends_with(end));
         let file = files.read(&key).ok().filter(|_| !has_end(&manners.lacks));
         let page = manners.has_a_page.then(|| b"<html>welcome</html>"[..].to_vec().into());
         let (head, body) = match (method.as_str(), file.or(page), range) {
+            _ if manners.busy > 0 => ("503 Slow Down".to_owned(), Vec::new()),
             ("GET", None, _) => ("404 Not Found".to_owned(), Vec::new()),
             ("GET", Some(file), Some((low, _))) if !manners.ignores_ranges && low >= file.len() => {
                 ("416 Range Not Satisfiable".to_owned(), Vec::new())

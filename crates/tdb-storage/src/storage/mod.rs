@@ -139,19 +139,23 @@ pub trait Storage: Debug + Send + Sync {
     /// How a key is displayed to users.
     fn describe(&self, key: &str) -> String;
 
-    /// The same storage, but it reports to `tally` what it answers from a cache. The default is `None`: the storage has
-    /// no cache, and reads its files each time.
+    /// The same storage, but it reports to `tally` what it answers from a cache, and which requests it repeats. The
+    /// default is `None`: the storage reads its files each time, once.
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         let _ = tally;
         None
     }
 }
 
-/// Receives reports of what a storage answered from a cache, without reading the files.
+/// Receives reports of what happened behind the calls to a storage: what it answered from a cache, without reading the
+/// files, and which requests it repeated.
 pub trait Tally: Debug + Send + Sync {
     /// Reports one call: how many of its requests were answered from a cache, and with how many bytes. If `whole`,
     /// these were all requests of the call, and there was nothing to wait for.
     fn kept(&self, requests: usize, bytes: usize, whole: bool);
+
+    /// Reports that an attempt of a request failed in a way after which the request is made again. The default ignores it.
+    fn retried(&self) {}
 }
 
 /// A storage shared by several openings.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use tdb_array::MANIFEST;
+
 use super::said;
 use crate::servers::{Server, upload};
 
@@ -43,6 +45,7 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
         return Err(format!("explain does not mention requests: {explained}"));
     }
 
+    published(&tdb)?;
     through_a_cache(&tdb)?;
     tdb.there(&["group", "create", "@group"])?;
     let member = server.url("command/table");
@@ -64,7 +67,34 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
     for wrong in ["@nothing", "s4://bucket/a"] {
         tdb.there(&["info", wrong]).err().ok_or_else(|| format!("info {wrong} succeeded"))?;
     }
-    Ok("info, read, explain, dump, verify, group, meta, log, copy, import, delete, evolve, consolidate, vacuum".to_owned())
+    Ok("info, read, explain, dump, verify, publish, group, meta, log, copy, import, delete, evolve, consolidate, vacuum".to_owned())
+}
+
+/// An array that is published in its bucket is read by URL without credentials and without listings, and so is what is
+/// written later. Azurite gives nothing without credentials: there, only the manifest is looked for.
+fn published(tdb: &Tdb<'_>) -> Result<(), String> {
+    tdb.there(&["publish", "@again"])?;
+    let place = tdb.server.locations()?.storage(&tdb.server.url("command/again")).map_err(said)?;
+    let manifest = || place.read(MANIFEST).map_err(said);
+    let first = manifest()?;
+    for time in ["150", "160"] {
+        if let Some(base) = tdb.server.public_url("command/again") {
+            let read = |place: &str| run(&words(&["read", place, "--format", "csv"]));
+            let (public, own) = (read(&base)?, tdb.there(&["read", "@again", "--format", "csv"])?);
+            if public != own {
+                return Err(format!("{base} holds {public}, and its bucket {own}"));
+            }
+            let meta = (run(&words(&["meta", &base]))?, tdb.there(&["meta", "@again"])?);
+            if meta.0 != meta.1 {
+                return Err(format!("{base} has the metadata {}, and its bucket {}", meta.0, meta.1));
+            }
+        }
+        tdb.there(&["meta", "set", "@again", "published", time, "--time", time])?;
+    }
+    if manifest()? == first {
+        return Err("later writes did not renew the manifest".to_owned());
+    }
+    Ok(())
 }
 
 /// A second process reads less from the store, a command that checks reads everything, and new writes are visible.
@@ -130,6 +160,10 @@ impl Tdb<'_> {
         let word = |word: &&str| word.strip_prefix('@').map_or_else(|| (*word).to_owned(), place);
         std::iter::once("tdb".to_owned()).chain(words.iter().map(word)).collect()
     }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    std::iter::once("tdb").chain(words.iter().copied()).map(str::to_owned).collect()
 }
 
 fn run(words: &[String]) -> Result<String, String> {
